@@ -94,6 +94,48 @@ def reboot_owner(bundle: Bundle) -> Iterator[Wrong]:
             yield firmware.place("options", "reboot-owner"), what, f"Write reboot-owner: {wanted}"
 
 
+CLUSTERED = ("mysql-innodb-cluster", "ovn-central", "rabbitmq-server")
+"""Charms whose units are members of one cluster, which a majority keeps alive."""
+
+
+@rule(
+    "quorum-lock",
+    "Members of one cluster are on machines that reboot under one lock.",
+    warning=True,
+)
+def quorum_lock(bundle: Bundle) -> Iterator[Wrong]:
+    locks = _locks(bundle)
+    split: dict[str, list[Application]] = {}
+    for application in bundle.of(*CLUSTERED):
+        machines = {unit.machine for unit in bundle.units(application)}
+        by_lock: dict[str, list[str]] = {}
+        for machine in sorted(machines):
+            by_lock.setdefault(locks.get(machine, ""), []).append(machine)
+        if len(machines) > 1 and (len(by_lock) > 1 or "" in by_lock):
+            where = [f"{' and '.join(on)} ({lock or 'in no lock'})" for lock, on in sorted(by_lock.items())]
+            split.setdefault(", ".join(where), []).append(application)
+    for where, applications in split.items():
+        names = " and ".join(application.name for application in applications)
+        what = f"{names}: members are on machines {where}"
+        instead = (
+            "Approve reboots of one application at a time, and reboot the other machines by hand only while "
+            "all members are there; a charm asks for that before it reboots"
+        )
+        yield applications[0].named, what, instead
+
+
+def _locks(bundle: Bundle) -> dict[str, str]:
+    """Which application's lock each machine reboots under; machines without one are left out."""
+    found: dict[str, str] = {}
+    for firmware in bundle.of("nic-firmware"):
+        found |= {unit.machine: firmware.name for unit in bundle.units(firmware)}
+    for driver in bundle.of("sriov-switchdev"):
+        others = {firmware.option("reboot-owner") for firmware in _beside(bundle, driver, "nic-firmware")}
+        if not others or others == {"sriov-switchdev"}:
+            found |= {unit.machine: driver.name for unit in bundle.units(driver)}
+    return found
+
+
 def _beside(bundle: Bundle, application: Application, charm: str) -> list[Application]:
     """The applications of a charm that have the same principal."""
     principals = {other.name for other in bundle.related(application, "juju-info")}

@@ -2,14 +2,10 @@
 """The rolling reboot's state as the JSON that the peer relation carries. Does not import ops.
 
 Both databags use one key, :data:`KEY`. Units of one application may run different revisions for a while:
-unknown fields are ignored, absent ones take their default, and a change of meaning raises ``version``. The
-leader's state has version 2 while several units hold the lock: a unit of release 1.2 or older, which would
-take ``holder`` for the only one, then grants nothing and reboots nothing.
+unknown fields are ignored, absent ones take their default, and a change of meaning raises ``version``.
 
 Every write of the leader's state goes to all units, so it names units by their numbers, and together those
-for which the same holds: less than 4 KB for 256 units. Releases up to 1.2 wrote ``approvals`` and
-``missing`` instead, which are read; they ignore ``approved`` and ``away``. A unit of such a release gets no
-lock for an approval on the leader until it is refreshed: it would give it back, get it again, and so on.
+for which the same holds: less than 4 KB for 256 units.
 
 What the statuses of other units repeat is one printable line: with other text their hooks would fail.
 """
@@ -19,25 +15,36 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from converge.document import read_json
-from converge.shape import LINE, AnyText, Flag, Listing, Named, OrNull, Record, Text, Whole, Word
+from converge.shape import (
+    LINE,
+    AnyText,
+    Flag,
+    InvalidValue,
+    Listing,
+    Named,
+    OrNull,
+    Record,
+    Text,
+    Whole,
+    Word,
+)
 
-from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
+from charmkit.reboot.state import Approval, Cluster, Slot, UnitState
 
 KEY = "reboot"
-VERSION, SHARED = 1, 2
+VERSION = 1
 MAX_CHARS = 4 * 1024 * 1024
-"""Characters of the leader's state: in release 1.0 it had the approved reasons of every unit one by one. The
-state of one unit is not as long, and what the leader repeats of it has to fit in here."""
+"""Characters of the leader's state. The state of one unit is not as long, and what the leader repeats of it
+has to fit in here."""
 
 _TEXTS = Listing(AnyText(), "texts")
 _COUNT = Whole(0, None)
 _KEYS = {"still_needed": "futile", "rebooted_for": "spent"}
-"""Fields of UnitState that the databag has under the names of release 1.0."""
+"""Fields of UnitState with shorter names in the databag."""
 
 
 def _unit_state(**fields: object) -> UnitState:
-    now = {old: new for new, old in _KEYS.items()}
-    fields.setdefault("current", False)
+    now = {short: name for name, short in _KEYS.items()}
     return UnitState(**cast("dict[str, Any]", {now.get(name, name): value for name, value in fields.items()}))
 
 
@@ -66,16 +73,24 @@ _UNIT = Record(
         "approved_after": _COUNT,
         "zone": AnyText(),
         "shares": Flag(),
-        "current": Flag(),
+        "away": LINE,
     },
     lenient=True,
 )
-_NUMBERS = r"[0-9]+(?: [0-9]+)*"
-_MARKS = r"[0-9]+:[0-9A-Za-z_-]+(?: [0-9]+:[0-9A-Za-z_-]+)*"
-_GRANT = r"[0-9]{1,9}:[0-9]{1,15}(?::[0-9]{1,15})?"
-_GRANTS = f"{_GRANT}(?: {_GRANT})*"
+_APPLICATION = r"[a-z][a-z0-9-]{0,62}"
+_NUMBER = r"(?:0|[1-9][0-9]{0,8})"
+_MARK = rf"{_NUMBER}:[0-9A-Za-z_-]{{1,16}}"
+_GRANT = rf"{_NUMBER}:{_NUMBER}(?::[0-9]{{1,15}})?"
+_UNIT_NAME = Text(rf"{_APPLICATION}/{_NUMBER}", "the name of a unit")
+_UNIT_NAMES = Listing(_UNIT_NAME, "names of units")
 _TIME = Text(r"[0-9]{1,15}", "seconds since the epoch")
-_APPLICATION = Text(r"[a-z0-9-]*", "the name of an application")
+
+
+def _words(pattern: str) -> str:
+    return f"{pattern}(?: {pattern})*"
+
+
+_NUMBERS, _MARKS, _GRANTS = _words(_NUMBER), _words(_MARK), _words(_GRANT)
 
 
 class _Group(NamedTuple):
@@ -86,22 +101,12 @@ class _Group(NamedTuple):
     despite: str = ""
 
 
-def _approval(boot_id: str, **fields: object) -> Approval:
-    return Approval(mark(boot_id), **cast("dict[str, Any]", fields))
-
-
-_APPROVAL = Record(
-    _approval,
-    {"boot_id": AnyText(), "reasons": _TEXTS, "despite": _TEXTS},
-    required=["boot_id", "reasons"],
-    lenient=True,
-)
 _GROUP = Record(
     _Group,
     {
         "units": Text(_MARKS, "numbers of units with their boots"),
         "reasons": _TEXTS,
-        "despite": Text(f"(?:{_NUMBERS})?", "numbers of units"),
+        "despite": Text(f"(?:{_MARKS})?", "numbers of units with marks of their absences"),
     },
     required=["units", "reasons"],
     lenient=True,
@@ -115,12 +120,12 @@ def _cluster(
     held: Mapping[str, str] = {},
     **fields: object,
 ) -> Cluster:
-    cluster = Cluster(**cast("dict[str, Any]", fields))
-    approvals, missing = dict(cluster.approvals), dict(cluster.missing)
+    if not application and (approved or away or held):
+        raise InvalidValue("application", application, "the name of the application whose units are named")
+    approvals, missing = dict[str, Approval](), dict[str, str]()
     for group in approved:
-        despite = tuple(f"{application}/{number}" for number in group.despite.split())
-        for entry in group.units.split():
-            number, _, boot = entry.partition(":")
+        despite = {f"{application}/{number}": was for number, was in _split(group.despite)}
+        for number, boot in _split(group.units):
             approvals[f"{application}/{number}"] = Approval(boot, group.reasons, despite)
     for why, numbers in away.items():
         missing.update((f"{application}/{number}", why) for number in numbers.split())
@@ -129,30 +134,33 @@ def _cluster(
         for since, grants in held.items()
         for number, grant, missing_since in (f"{entry}:".split(":")[:3] for entry in grants.split())
     }
-    return cluster._replace(approvals=approvals, missing=missing, slots=slots)
+    given = cast("dict[str, Any]", fields)
+    return Cluster(approvals=approvals, missing=missing, held=slots, **given)
+
+
+def _split(entries: str) -> list[tuple[str, str]]:
+    """``3:aB1 4:cD2`` as pairs."""
+    return [(number, mark) for number, _, mark in (entry.partition(":") for entry in entries.split())]
 
 
 _CLUSTER = Record(
     _cluster,
     {
         "grant": _COUNT,
-        "holder": LINE,
-        "since": _COUNT,
-        "missing_since": OrNull(_COUNT),
-        "missed_by": AnyText(),
-        "approvals": Named(AnyText(), _APPROVAL, "units and their approvals"),
-        "forced": Named(AnyText(), _COUNT, "units and numbers of grants"),
-        "held_up_by": Listing(LINE, "units"),
+        "missed_by": Text(rf"(?:{_APPLICATION}/{_NUMBER})?", "the name of a unit, or nothing"),
+        "forced": Named(_UNIT_NAME, _COUNT, "units and numbers of grants"),
+        "held_up_by": _UNIT_NAMES,
         "asked": AnyText(),
         "asked_at": _COUNT,
         "cancels": _COUNT,
         "stopped": Flag(),
-        "missing": Named(LINE, LINE, "units and reasons"),
         "held": Named(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
         "lazily": Flag(),
-        "silenced": _TEXTS,
-        "again": _TEXTS,
-        "application": _APPLICATION,
+        "silenced": _UNIT_NAMES,
+        "probed": _UNIT_NAMES,
+        "asked_for": _COUNT,
+        "again": _UNIT_NAMES,
+        "application": Text(f"(?:{_APPLICATION})?", "the name of an application"),
         "approved": Listing(_GROUP, "approvals"),
         "away": Named(LINE, Text(_NUMBERS, "numbers of units"), "reasons and units"),
     },
@@ -172,28 +180,25 @@ def _leaders(cluster: Cluster) -> dict[str, object]:
     content = {
         field: value
         for field, value in cluster._asdict().items()
-        if field not in ("approvals", "missing", "slots") and value != Cluster._field_defaults[field]
+        if field not in ("approvals", "missing", "held") and value != Cluster._field_defaults[field]
     }
-    content["version"] = SHARED if cluster.slots else VERSION
-    units = [*cluster.approvals, *cluster.missing, *cluster.slots]
+    content["version"] = VERSION
+    units = [*cluster.approvals, *cluster.missing, *cluster.held]
     if units:
         content["application"] = units[0].partition("/")[0]
     held: dict[str, list[str]] = {}
-    for unit, slot in _numbered(cluster.slots):
+    for unit, slot in _numbered(cluster.held):
         missing_since = "" if slot.missing_since is None else f":{slot.missing_since}"
         held.setdefault(str(slot.since), []).append(f"{unit}:{slot.grant}{missing_since}")
     if held:
         content["held"] = {since: " ".join(grants) for since, grants in held.items()}
-    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for unit, approval in _numbered(cluster.approvals):
-        groups.setdefault((approval.reasons, approval.despite), []).append(f"{unit}:{approval.boot}")
+        despite = " ".join(f"{number}:{was}" for number, was in _numbered(approval.despite))
+        groups.setdefault((approval.reasons, despite), []).append(f"{unit}:{approval.boot}")
     if groups:
         content["approved"] = [
-            {
-                "units": " ".join(entries),
-                "reasons": reasons,
-                "despite": " ".join(number for number, _ in _numbered(dict.fromkeys(despite))),
-            }
+            {"units": " ".join(entries), "reasons": reasons, "despite": despite}
             for (reasons, despite), entries in groups.items()
         ]
     away: dict[str, list[str]] = {}
@@ -227,4 +232,4 @@ def decode_cluster(text: str | None) -> Cluster:
         InvalidValue: names the field, its value and what is allowed.
 
     """
-    return read_json(text, (VERSION, SHARED), _CLUSTER, longest=MAX_CHARS) if text else Cluster()
+    return read_json(text, VERSION, _CLUSTER, longest=MAX_CHARS) if text else Cluster()

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 
 from charmkit.reboot import peers
 from charmkit.reboot.slots import joins
-from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
+from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, absence, mark
 
 GONE_FOR = 5 * 60
 """Seconds without the holder after which the leader considers that unit removed. A new leader does not see
@@ -47,13 +47,25 @@ def arbitrate(
     if not waiting:
         holding_up = {name for unit in queue for name in _in_the_way(unit, units, cluster)}
         return cluster._replace(held_up_by=tuple(sorted(holding_up))[:NAMED])
+    order = sorted(waiting, key=lambda unit: (unit == leader, units[unit].since, unit))
+    if not units[order[0]].shares:
+        cluster = peers.probe(leader, units, cluster, now)
     cluster = peers.ask_silent(leader, units, cluster, now, silent)
     unknown = peers.unknown(leader, units, cluster)
     missing = peers.missing(leader, units, cluster, silent)
+    unanswered = peers.unanswered(units, cluster)
     before = cluster.grant
     unsettled = _unsettled(units, cluster)
-    for unit in sorted(waiting, key=lambda unit: (unit == leader, units[unit].since, unit)):
-        away = {*missing, *unsettled} - {unit} - _despite(unit, units, cluster)
+    with_containers = {unit for unit, state in units.items() if not state.shares and unit != leader}
+    for unit in order:
+        away = {*missing, *unsettled}
+        if not units[unit].shares and with_containers - {unit}:
+            if not peers.is_fresh(cluster, now):
+                continue  # when it is the first, those that have containers too are asked
+            away |= unanswered.keys()
+            if unanswered.keys() - {unit} and now - cluster.asked_at < peers.REPORTS_IN:
+                break  # its turn stays its turn
+        away -= {unit, *_despite(unit, units, cluster)}
         # Only of a host that reported in this boot of the leader it is known what it holds and where it is.
         if (
             unit not in missing
@@ -62,10 +74,11 @@ def arbitrate(
         ):
             number = cluster.grant + 1
             held = {**cluster.held, unit: Slot(number, now)}
-            cluster = cluster._replace(grant=number).with_held(held)
+            cluster = cluster._replace(grant=number, held=held)
     if cluster.grant > before:
         return cluster
-    return cluster._replace(missing=peers.named({**unsettled, **missing}, cluster, now))
+    named = {**unanswered, **unsettled, **missing}
+    return cluster._replace(missing=peers.named(named, cluster, now))
 
 
 def waits_for(leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]) -> str:
@@ -73,7 +86,11 @@ def waits_for(leader: str, units: Mapping[str, UnitState], cluster: Cluster, sil
     queue = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
     if not queue or cluster.held:
         return ""
-    missing = {**_unsettled(units, cluster), **peers.missing(leader, units, cluster, silent)}
+    missing = {
+        **peers.unanswered(units, cluster),
+        **_unsettled(units, cluster),
+        **peers.missing(leader, units, cluster, silent),
+    }
     return next(iter((*cluster.held_up_by, *sorted(missing))), "")
 
 
@@ -84,17 +101,19 @@ def release(cluster: Cluster, unit: str) -> Cluster:
     """
     held = dict(cluster.held)
     forced = {**cluster.forced, unit: held.pop(unit).grant}
-    return cluster._replace(missed_by="", forced=forced).with_held(held)
+    return cluster._replace(missed_by="", forced=forced, held=held)
 
 
 def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     """The operator approves, on the leader, a rolling reboot of all units that need one, even again.
 
-    The status has named the units that are missing or have not settled, so that it goes on without them.
+    The status has named the units that are missing or have not settled, so that it goes on without them, and
+    members of clusters that a host waits for. Each excuse is for what was named: not for a later absence.
     """
-    despite = tuple(sorted({*cluster.missing, *cluster.held_up_by}))
+    away = sorted({*cluster.missing, *cluster.held_up_by} & units.keys())
+    despite = {unit: absence(units[unit]) for unit in away}
     approvals = {
-        unit: Approval(mark(state.boot_id), (*state.reasons, *state.still_needed), despite)
+        unit: Approval(mark(state.boot_id), state.asks_for, despite)
         for unit, state in units.items()
         if state.needs
     }
@@ -127,15 +146,17 @@ def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
     """
     granted = set(state.approved if state.approved_after >= cluster.cancels else ())
     approval = cluster.approvals.get(unit)
-    if approval is not None and approval.boot == mark(state.boot_id) and state.current:
+    if approval is not None and approval.boot == mark(state.boot_id):
         granted.update(approval.reasons)
     return granted
 
 
 def _despite(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> set[str]:
-    """The units that may be missing while ``unit`` reboots."""
+    """The units that may be missing while ``unit`` reboots: as long as they are away as they were then."""
     approval = cluster.approvals.get(unit)
-    return set(approval.despite) if approval and approval.boot == mark(units[unit].boot_id) else set()
+    if approval is None or approval.boot != mark(units[unit].boot_id):
+        return set()
+    return {name for name, was in approval.despite.items() if name in units and absence(units[name]) == was}
 
 
 def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
@@ -174,7 +195,7 @@ def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, no
         elif now - missed < GONE_FOR:
             held[unit] = slot
     missed_by = leader if any(unit not in units for unit in held) else ""
-    return cluster._replace(missed_by=missed_by).with_held(held)
+    return cluster._replace(missed_by=missed_by, held=held)
 
 
 def _may_queue(unit: str, state: UnitState, cluster: Cluster) -> bool:
@@ -198,6 +219,6 @@ def _unsettled(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, st
     return {
         unit: peers.UNSETTLED
         for unit, state in units.items()
-        if not state.settled and unit not in cluster.forced and unit not in cluster.held
+        if not state.settled and unit not in cluster.held
         if not (state.queued and eligible(unit, state, cluster))
     }

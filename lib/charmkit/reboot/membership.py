@@ -47,6 +47,10 @@ class Service(NamedTuple):
     ask: tuple[str, ...]
     joined: Callable[[str], bool]
 
+    def alone(self, error: CommandError) -> bool:
+        """Whether the command failed since the service is not clustered."""
+        return _ALONE in error.stderr
+
 
 def raft_joined(text: str) -> bool:
     """``cluster/status`` of :manpage:`ovsdb-server(1)` 2.17 to 3.5: a member that knows its leader."""
@@ -103,47 +107,61 @@ def outside(system: System, names: Sequence[str], path: str) -> str:
     now = system.now()
     if (kept := _kept(system, path, now)) is not None:
         return kept
-    found = list(_outside(system, names, now + IN_ALL))
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    said = f"{', '.join(found[:_SHOWN])}{more}"
+    said = listed(list(_outside(system, names, now + IN_ALL)))
     system.files.install(path, json.dumps({"at": now, "said": said}).encode(), 0o600)
     return said
 
 
+def listed(found: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"{', '.join(found[:_SHOWN])}{more}"
+
+
+def told_by(names: Sequence[str]) -> list[str]:
+    """The containers that can be asked: LXD allows no other names, and they go into commands."""
+    return [name for name in names if re.fullmatch(_NAME, name)]
+
+
 def _outside(system: System, names: Sequence[str], deadline: float) -> Iterator[str]:
-    for name in names:
-        if not re.fullmatch(_NAME, name):  # LXD itself allows no other, and it goes into a command
-            continue
+    for name in told_by(names):
         try:
-            there = _run(system, name, FIND, deadline).split()
+            there = ask(system, name, FIND, deadline).split()
         except CommandError as error:
-            yield _unanswered(name, error)
+            yield unanswered(name, error)
             continue
         for service in SERVICES:
             if service.data not in there:
                 continue
             try:
-                if not service.joined(_run(system, name, service.ask, deadline)):
+                if not service.joined(ask(system, name, service.ask, deadline)):
                     yield f"{service.name} in {name} has not joined"
             except CommandError as error:
-                if _ALONE not in error.stderr:
-                    yield _unanswered(name, error)
+                if not service.alone(error):
+                    yield unanswered(name, error)
                     break  # the others of this container would most likely not answer either
             except ValueError:
                 yield f"what {name} tells cannot be read"
 
 
-def _unanswered(name: str, error: CommandError) -> str:
+def unanswered(name: str, error: CommandError) -> str:
+    """That a container does not answer, or that its service does not tell."""
     if error.returncode is None:
         return f"{name} does not answer"
     return f"{name} does not tell ({error.argv[4]} failed)"
 
 
-def _run(system: System, name: str, command: tuple[str, ...], deadline: float) -> str:
+def ask(system: System, name: str, command: tuple[str, ...], deadline: float, in_all: float = IN_ALL) -> str:
+    """What a command in a container prints.
+
+    Raises:
+        CommandError: it fails, or the time for all containers is over.
+
+    """
     argv = (LXC, "exec", name, "--", *command)
     left = min(_EACH, deadline - system.now())
     if left <= 0:
-        raise CommandError(argv, f"not asked within {IN_ALL:g} s")
+        raise CommandError(argv, f"not asked within {in_all:g} s")
     return system.query(argv, timeout=left)
 
 

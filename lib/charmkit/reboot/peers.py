@@ -2,13 +2,17 @@
 """Which hosts of the application may be down although their databags read well. Pure functions.
 
 A host that crashed leaves its last databag behind, and after a power cut every databag is from before. So
-before a grant the leader requires two things of every peer: its host answers at a TCP port now, and its unit
-has written its databag since the leader's own boot. For the second one the leader publishes its boot id, and
-each unit repeats it: databags have no time of their own, and hosts' clocks differ. A host that did not answer
-and answers again may have booted: what its unit published is from before until the unit has run a hook. So
-the leader then publishes a new mark, its boot id with the time, which that unit has to repeat. Each mark
-wakes all units, and a unit whose host does not answer may run hooks all the same, such as behind a firewall
-that drops port 22: so there is a new one at most every few minutes.
+before a grant the leader requires three things of its peers: each host answers at a TCP port now; each unit
+has written its databag since the leader's own boot; and before a host with containers goes down, which may
+hold a member of a quorum, each other one with containers has run a hook since the last grant, and not long
+ago. A host that crashed and booted between two looks answers at the port, and its unit has to say that it has
+not settled.
+
+For the last two the leader publishes a mark, which each unit repeats: databags have no time of their own, and
+hosts' clocks differ. The mark is the leader's boot id, and for a new question the time is added. A host that
+did not answer and answers again may have booted, too: its unit has to repeat a new mark. Each mark wakes all
+units, and a unit whose host does not answer may run hooks all the same, such as behind a firewall that drops
+port 22: so there is a new one at most every few minutes, and one for each grant.
 """
 
 from collections.abc import Collection, Mapping
@@ -31,11 +35,15 @@ runs a hook, and naming them at once would wake all units each time one of them 
 ASKS_APART = 5 * 60
 """Seconds between two marks because of hosts that did not answer."""
 
+FRESH = 10 * 60
+"""Seconds for which a peer with containers counts as up after it was asked."""
+
 SILENT = "does not answer at port 22"
 UNREAD = "has not read yet that its lock was released"
 UNREPORTED = "has not run a hook since the leader's host booted"
 UNSETTLED = "has booted and has not settled yet"
 UNHEARD = "has not run a hook since its host did not answer"
+UNANSWERED = "has containers, and has not run a hook since the leader asked it"
 
 
 def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, *, at_once: bool) -> Cluster:
@@ -49,6 +57,40 @@ def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int,
     if asked or (cluster.held and not at_once) or not _unreported(leader, units):
         return cluster
     return cluster._replace(asked=boot_id, asked_at=now, lazily=not at_once, again=())
+
+
+def probe(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
+    """Before a host with containers goes down: ask the others that have some for one more hook.
+
+    Units that have to report anyway, since the leader's boot, are waited for: they would answer twice.
+    """
+    others = {unit for unit, state in units.items() if not state.shares and unit != leader}
+    probed = tuple(sorted(others - cluster.held.keys()))
+    asked = is_fresh(cluster, now) and {*probed} <= {*cluster.probed}
+    report = _unreported(leader, units) and 0 <= now - cluster.asked_at < REPORTS_IN
+    if not probed or asked or report:
+        return cluster
+    number = cluster.grant + 1
+    mark = f"{_boot_id(leader, units)}{SINCE}{now}.{number}"
+    return cluster._replace(
+        asked=mark,
+        asked_at=now,
+        lazily=not _unreported(leader, units),
+        again=(),
+        probed=probed,
+        asked_for=number,
+    )
+
+
+def is_fresh(cluster: Cluster, now: int) -> bool:
+    """Whether the peers with containers were asked since the last grant, and not long ago."""
+    return cluster.asked_for == cluster.grant + 1 and 0 <= now - cluster.asked_at < FRESH
+
+
+def unanswered(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
+    """Those that were asked and have not run a hook since."""
+    probed = [unit for unit in cluster.probed if unit in units and units[unit].answered != cluster.asked]
+    return dict.fromkeys(probed, UNANSWERED)
 
 
 def ask_silent(
@@ -105,7 +147,9 @@ def unknown(leader: str, units: Mapping[str, UnitState], cluster: Cluster) -> di
 def named(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str]:
     """Those of ``found`` that the status names now: all but those that were asked only lately."""
     lately = 0 <= now - cluster.asked_at < REPORTS_IN
-    return {unit: why for unit, why in sorted(found.items()) if not (lately and why == UNREPORTED)}
+    return {
+        unit: why for unit, why in sorted(found.items()) if not (lately and why in (UNREPORTED, UNANSWERED))
+    }
 
 
 def _unheard(units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:

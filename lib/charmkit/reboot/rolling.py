@@ -45,6 +45,8 @@ class RollingReboot(ops.Object):
         busy: what a reboot of this host would interrupt; empty when idle. Asked under ``when-idle`` only.
         stopped: what of the host's containers is not back: stopped ones, and services that are not members of
             their clusters; empty when all is. Called with the containers, after a reboot only.
+        away: members that the clusters in the host's containers miss; empty when all are there. Called right
+            before a reboot only.
         peers: the peer relation.
 
     """
@@ -59,6 +61,7 @@ class RollingReboot(ops.Object):
         *,
         busy: Callable[[], str] | None = None,
         stopped: Callable[[Containers], str] | None = None,
+        away: Callable[[], str] | None = None,
         peers: str = "reboot",
     ) -> None:
         super().__init__(charm, "rolling-reboot")
@@ -67,6 +70,7 @@ class RollingReboot(ops.Object):
         self._dispatcher = dispatcher
         self._busy = busy or (lambda: containers.busy(system))
         self._stopped = stopped or self._not_back
+        self._away = away or self._members_away
         self._relation = peers
         self._has_lock = False
         self._kept.set_default(state="", concern="", parallel="", witness="")
@@ -115,7 +119,9 @@ class RollingReboot(ops.Object):
         need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
         rolls = self.roll(need._replace(contested=contested), policy)
         given = given._replace(reboot=wish, reboot_lock=self._has_lock)
-        return (*differing, *(self._hand_over(given) if publish else []), *waits, *rolls)
+        # A unit that has never said anything, as on a node without a port for it, would hold all others.
+        first = not self._system.files.exists(handover.path_of(given.charm))
+        return (*differing, *(self._hand_over(given) if publish or first else []), *waits, *rolls)
 
     def refused(self, finding: Finding) -> tuple[Finding, ...]:
         """The turn of a unit whose options cannot be used, as ``finding`` says.
@@ -143,7 +149,13 @@ class RollingReboot(ops.Object):
                 return ()
             what = f"needed ({'; '.join(need.reasons)}), waits for the peer relation"
             return (Finding(Severity.WAITING, SUBJECT, what),)
-        turn = turns.take(bags, policy, lambda own: self._host(need, policy, own), lambda: self._silent(bags))
+        turn = turns.take(
+            bags,
+            policy,
+            lambda own: self._host(need, policy, own),
+            lambda: self._silent(bags),
+            self._away,
+        )
         if not isinstance(turn, turns.Turn):
             self._has_lock = True  # nobody knows: no other charm is to grant one meanwhile
             return tuple(turn)
@@ -211,7 +223,7 @@ class RollingReboot(ops.Object):
             stopped=self._stopped(here()) if waits else "",
             started=here().started if waits else "",
             zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
-            shares=self._shares(need, policy, here),
+            shares=not containers.any_here(self._system),
         )
 
     def _not_back(self, here: Containers) -> str:
@@ -222,19 +234,23 @@ class RollingReboot(ops.Object):
         path = f"{handover.DIRECTORY}/{self._charm.meta.name}.members"
         return membership.outside(self._system, here.running, path)
 
+    def _members_away(self) -> str:
+        """What the clusters in this host's containers miss, or that LXD does not tell."""
+        here = containers.autostarting(self._system)
+        if here.unknown or not here.running:
+            return here.unknown
+        from charmkit.reboot import quorum  # only right before a reboot
+
+        answer = quorum.members(self._system, here.running)
+        if answer.unasked:
+            logger.warning("not asked whether all members are there: %s", ", ".join(answer.unasked))
+        return answer.away
+
     def _silent(self, bags: Databags) -> tuple[str, ...]:
         """The peers whose hosts do not answer now."""
         addresses = bags.addresses()
         answering = self._system.answering(frozenset(addresses.values()), PORT, TIMEOUT)
         return tuple(sorted(unit for unit, address in addresses.items() if address not in answering))
-
-    def _shares(self, need: Need, policy: RebootPolicy, here: Callable[[], Containers]) -> bool:
-        """Whether this host is known to have no container; LXD is asked only where others may go with it."""
-        if not self._system.files.exists(containers.LXC):
-            return True
-        if not need.reasons or policy.parallel == RebootPolicy().parallel:
-            return False
-        return here() == Containers()
 
     def _boot_id(self) -> str:
         return read_boot_id(self._system)

@@ -3,7 +3,7 @@
 
 A host on which containers start goes alone: it may hold a member of a quorum. Others go together only within
 one availability zone, since tenants spread their replicas over zones. A host whose zone Juju does not name
-goes alone, too: it may be in any zone. So does a unit of release 1.2 or older, which publishes neither.
+goes alone, too: it may be in any zone.
 """
 
 import re

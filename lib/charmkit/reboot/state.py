@@ -51,7 +51,9 @@ class UnitNow(NamedTuple):
         silent: units whose hosts do not answer; the leader looks only before a grant.
         instances: how many run here; counted only while a reboot is needed.
         zone: the availability zone that Juju names for this machine; empty if it names none.
-        shares: no container starts with this host, so that it is known to hold no member of a quorum.
+        shares: no container is on this host, so that it holds no member of a quorum.
+        away: members of clusters, in this host's containers or elsewhere, that are missing; asked for right
+            before a reboot only; empty when all are there.
 
     """
 
@@ -68,6 +70,7 @@ class UnitNow(NamedTuple):
     instances: int = 0
     zone: str = ""
     shares: bool = False
+    away: str = ""
 
 
 class UnitState(NamedTuple):
@@ -94,9 +97,9 @@ class UnitState(NamedTuple):
         heard: number of the last grant that the operator took away and this unit has read of.
         instances: how many instances a reboot would stop; 0 while none is needed.
         approved_after: ``Cluster.cancels`` when the operator approved on this unit.
-        zone: its host's availability zone; empty if Juju names none, and in release 1.2.
-        shares: its host may be down together with others of its zone: no container of a quorum is on it.
-        current: its revision reads the approvals that this one writes; not in release 1.2 and older.
+        zone: its host's availability zone; empty if Juju names none.
+        shares: its host may be down together with others of its zone: no container is on it.
+        away: members of clusters that were missing when its reboot was due: the reboot waits for them.
 
     """
 
@@ -122,12 +125,17 @@ class UnitState(NamedTuple):
     approved_after: int = 0
     zone: str = ""
     shares: bool = False
-    current: bool = True
+    away: str = ""
 
     @property
     def needs(self) -> bool:
         """A reboot is needed, or did not help: the operator can approve one."""
         return bool(self.reasons or self.still_needed)
+
+    @property
+    def asks_for(self) -> tuple[str, ...]:
+        """What the operator approves: the reasons, and to go on without the members that are away."""
+        return (*self.reasons, *self.still_needed, *([self.away] if self.away else []))
 
 
 def mark(text: str) -> str:
@@ -136,19 +144,31 @@ def mark(text: str) -> str:
     return base64.urlsafe_b64encode(digest[:6])[:5].decode()
 
 
+def absence(state: UnitState) -> str:
+    """A mark of one absence, or of one boot that has not settled: of the next one it is another.
+
+    A unit that is away publishes nothing; once it is back it has run a hook in another boot, or has repeated
+    another mark of the leader's, or has read that its lock was released.
+    """
+    if not state.settled:
+        return mark(f"{state.boot_id} unsettled")
+    return mark(f"{state.boot_id} {state.answered} {state.heard}")
+
+
 class Approval(NamedTuple):
     """What the operator approved on the leader for one unit; valid in that unit's boot.
 
     Attributes:
         boot: that boot, as :func:`mark` shortens its id.
         reasons: for a reboot.
-        despite: units that the status named as missing, without which the reboot may go on.
+        despite: units that the status named as missing, without which the reboot may go on, each with the
+            mark of its absence (:func:`absence`): the excuse ends when it has come back.
 
     """
 
     boot: str
     reasons: tuple[str, ...]
-    despite: tuple[str, ...] = ()
+    despite: Mapping[str, str] = {}
 
 
 class Slot(NamedTuple):
@@ -171,19 +191,18 @@ class Cluster(NamedTuple):
 
     Attributes:
         grant: number of the last grant.
-        holder: the unit that holds the lock; empty when it is free. Of several, the one that has it longest.
-        since: when it was granted, seconds since the epoch.
-        missing_since: when a leader first missed the holder among its peers.
-        missed_by: that leader; another leader starts to count anew.
-        slots: all units that hold the lock, where several of one zone do; else empty.
+        held: the units that hold the lock, with their grants; several only within one zone.
+        missed_by: the leader that misses a holder among its peers; another leader starts to count anew.
         approvals: by unit.
         forced: grants that the operator took away, by unit, until the unit gives them back itself.
         held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
-        asked: the leader's mark, which every unit repeats: its boot id, with a time after it once a host did
-            not answer (:mod:`.peers`); empty before the first one.
+        asked: the leader's mark, which every unit repeats: its boot id, with a time after it for a question
+            that some have to answer anew (:mod:`.peers`); empty before the first one.
         asked_at: since when, seconds since the epoch.
         lazily: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
         silenced: units whose hosts did not answer, until they have repeated ``asked`` since.
+        probed: units whose hosts have containers, which repeat ``asked`` before another such host goes down.
+        asked_for: the number of the grant for which they do.
         again: those of ``silenced`` that repeated ``asked``, and whose hosts did not answer after that; they
             are asked anew later.
         cancels: how often the operator cancelled the reboots; earlier approvals on units do not count.
@@ -193,9 +212,7 @@ class Cluster(NamedTuple):
     """
 
     grant: int = 0
-    holder: str = ""
-    since: int = 0
-    missing_since: int | None = None
+    held: Mapping[str, Slot] = {}
     missed_by: str = ""
     approvals: Mapping[str, Approval] = {}
     forced: Mapping[str, int] = {}
@@ -205,25 +222,13 @@ class Cluster(NamedTuple):
     missing: Mapping[str, str] = {}
     cancels: int = 0
     stopped: bool = False
-    slots: Mapping[str, Slot] = {}
     lazily: bool = False
     silenced: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
+    probed: tuple[str, ...] = ()
+    asked_for: int = 0
 
     @property
-    def held(self) -> Mapping[str, Slot]:
-        """The units that hold the lock."""
-        if self.slots:
-            return self.slots
-        return {self.holder: Slot(self.grant, self.since, self.missing_since)} if self.holder else {}
-
-    def with_held(self, held: Mapping[str, Slot]) -> "Cluster":
-        """This state with other holders; one that is alone is written as releases before 1.3 read it."""
-        if not held:
-            return self._replace(holder="", missing_since=None, slots={})
-        first = min(held, key=lambda unit: held[unit].grant)
-        alone = len(held) == 1 and held[first].grant == self.grant
-        _, since, missing_since = held[first]
-        return self._replace(
-            holder=first, since=since, missing_since=missing_since, slots={} if alone else dict(held)
-        )
+    def holder(self) -> str:
+        """The unit that holds the lock; empty when it is free. Of several, the one that has it longest."""
+        return min(self.held, key=lambda unit: self.held[unit].grant, default="")

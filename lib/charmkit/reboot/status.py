@@ -90,6 +90,9 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         return Finding(Severity.WAITING, SUBJECT, f"not before: {host.need.not_ready}; needed ({why})")
     application = host.unit.partition("/")[0]
     approve = f"run: juju run {application}/leader approve-reboot"
+    if own.away:
+        what = f"not while a cluster misses a member ({own.away}); needed ({why})"
+        return Finding(Severity.HELD, SUBJECT, what, f"to reboot all the same, {approve}")
     if not own.consent and not approved(host.unit, own, cluster):
         if policy.mode == "when-idle":
             return Finding(

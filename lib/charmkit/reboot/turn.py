@@ -34,6 +34,7 @@ def take(
     policy: RebootPolicy,
     look: Callable[[UnitState], UnitNow],
     silent: Callable[[], tuple[str, ...]],
+    away: Callable[[], str] = str,
 ) -> Turn | list[Finding]:
     """One unit's turn after a look at its host; only findings if the leader's state cannot be read.
 
@@ -42,6 +43,7 @@ def take(
         policy: the unit's options.
         look: its host, given what it published.
         silent: the peers whose hosts do not answer now; asked only before a grant.
+        away: members that the clusters in its host's containers miss; asked only right before a reboot.
 
     """
     units, unreadable = bags.units()
@@ -51,8 +53,11 @@ def take(
     own = units.pop(bags.unit)
     host = look(own)
     decision = decide(host, policy, own, units, cluster)
-    if decision.cluster.grant != cluster.grant and (away := silent()):
-        host = host._replace(silent=away)
+    if decision.cluster.grant != cluster.grant and (unheard := silent()):
+        host = host._replace(silent=unheard)
+        decision = decide(host, policy, own, units, cluster)
+    if decision.reboot and (missing := away()):
+        host = host._replace(away=missing)
         decision = decide(host, policy, own, units, cluster)
     bags.publish(decision.own, decision.cluster)
     _keep(bags, "concern", concern(bags.unit, decision.own, decision.cluster))

@@ -19,7 +19,17 @@ AGAIN = 60
 _PRIVATE: dict[str, Any] = {"requested_at": None, "healthy_at": None, "up_at": None, "started": ""}
 """Fields of UnitState that a unit only compares with its own host later, and their defaults."""
 
-_NEED = ("reasons", "since", "ready", "consent", "approved", "approved_after", "still_needed", "instances")
+_NEED = (
+    "reasons",
+    "since",
+    "ready",
+    "consent",
+    "approved",
+    "approved_after",
+    "still_needed",
+    "instances",
+    "away",
+)
 """Fields of UnitState about a reboot that is needed."""
 
 
@@ -90,18 +100,22 @@ def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster, *, lea
     if holds(unit, own, cluster) and not own.settled and not own.needs:
         told = ("answered", "contested", "heard", "approved_after")
         own = before._replace(**{field: getattr(own, field) for field in told})
-    if not cluster.asked or (cluster.lazily and unit not in cluster.silenced):
+    if not cluster.asked or (cluster.lazily and unit not in (*cluster.silenced, *cluster.probed)):
         own = own._replace(answered=before.answered)
     return own._replace(**_PRIVATE) != before._replace(**_PRIVATE)
 
 
 def looks_again_in(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
-    """In how many seconds a host that has not settled is looked at again; None once it has settled.
+    """In how many seconds a host that waits for members of clusters, or has not settled, is looked at again.
+
+    None for any other one.
 
     A host in order is looked at once more, when the time is over for which it has to stay so: each look is a
     hook. That look sees whether a container has started again meanwhile, and asks the clustered services; the
     update-status hooks in between look, too.
     """
+    if own.away:
+        return AGAIN
     if own.settled:
         return None
     return AGAIN if own.healthy_at is None else policy.settle - (host.uptime - own.healthy_at)
@@ -112,15 +126,13 @@ def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
     requested = own.requested_at
     if requested is not None and uptime - requested >= NEVER_CAME:
         requested = None
-    approved = (*own.reasons, *own.still_needed)
-    return own._replace(approved=approved, approved_after=cancels, requested_at=requested)
+    return own._replace(approved=own.asks_for, approved_after=cancels, requested_at=requested)
 
 
 def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> UnitState:
     """What this host publishes about itself."""
     if own.boot_id != host.boot_id:
         own = _after_boot(host, own)
-    own = own._replace(current=True)
     need = host.need
     rebooted_for = own.rebooted_for
     if not need.reasons and own.settled:
@@ -147,6 +159,7 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
         heard=max(own.heard, cluster.forced.get(host.unit, 0)),
         zone=host.zone,
         shares=host.shares,
+        away="",
     )
     return own if own.settled else _settle(host, policy, own)
 
@@ -207,6 +220,8 @@ def _act(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bo
     if holds(host.unit, own, cluster):
         # A container may have come to this host since the leader granted the lock to several.
         if eligible(host.unit, own, cluster) and (own.shares or len(cluster.held) == 1):
+            if host.away and host.away not in approved_reasons(host.unit, own, cluster):
+                return own._replace(away=host.away), False
             return own._replace(requested_at=host.uptime), True
         return (own._replace(released=cluster.held[host.unit].grant) if own.settled else own), False
     taken = cluster.forced.get(host.unit, 0)

@@ -6,7 +6,9 @@ import re
 
 import pytest
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
-from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
+from charmkit.reboot.state import Approval, Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState, mark
+from charmkit.reboot.status import report
+from charmkit.reboot.unit import decide
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,38 +43,34 @@ units = st.builds(
     approved_after=counts,
     zone=st.text(max_size=20),
     shares=st.booleans(),
-    current=st.booleans(),
+    away=lines,
 )
 names = st.integers(0, 300).map("sriov-switchdev/{}".format)
-slots = st.builds(Slot, counts, counts, st.none() | counts)
+slots = st.builds(Slot, st.integers(0, 10**8), st.integers(0, 2**40), st.none() | counts)
+marks = st.text(max_size=9).map(mark)
+listed = st.lists(names, max_size=3).map(tuple)
 clusters = st.builds(
     Cluster,
     grant=counts,
-    holder=lines,
-    since=counts,
-    missing_since=st.none() | counts,
-    missed_by=st.text(max_size=20),
+    held=st.dictionaries(names, slots, max_size=3),
+    missed_by=st.just("") | names,
     approvals=st.dictionaries(
         names,
-        st.builds(
-            Approval,
-            st.text(max_size=9).map(mark),
-            texts,
-            st.lists(names, max_size=3, unique=True).map(lambda found: tuple(sorted(found, key=numbered))),
-        ),
+        st.builds(Approval, marks, texts, st.dictionaries(names, marks, max_size=3)),
         max_size=3,
     ),
-    forced=st.dictionaries(st.text(max_size=9), counts, max_size=3),
-    held_up_by=st.lists(lines, max_size=3).map(tuple),
+    forced=st.dictionaries(names, counts, max_size=3),
+    held_up_by=listed,
     asked=st.text(max_size=40),
     asked_at=counts,
     cancels=counts,
     stopped=st.booleans(),
     missing=st.dictionaries(names, lines, max_size=3),
-    slots=st.dictionaries(names, slots, max_size=3),
     lazily=st.booleans(),
-    silenced=texts,
-    again=texts,
+    silenced=listed,
+    again=listed,
+    probed=listed,
+    asked_for=counts,
 )
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -105,60 +103,18 @@ def test_equal_states_give_equal_text():
 
 
 def test_a_later_revision_may_add_fields_and_an_earlier_one_may_lack_them():
-    assert decode_unit('{"version": 1, "boot_id": "b", "mood": "good"}') == UnitState(
-        boot_id="b", current=False
-    )
+    assert decode_unit('{"version": 1, "boot_id": "b", "mood": "good"}') == UnitState(boot_id="b")
     assert decode_cluster('{"version": 1, "mood": []}') == Cluster()
-    approvals = '{"u/0": {"boot_id": "b", "reasons": ["x"], "mood": "good"}}'
-    assert decode_cluster(f'{{"version": 1, "approvals": {approvals}}}').approvals == {
-        "u/0": Approval(mark("b"), ("x",))
-    }
-
-
-def test_release_1_0_has_neither_answers_nor_missing_hosts():
-    unit = '{"version": 1, "boot_id": "b", "futile": ["x"], "spent": {"x": "b"}, "released": 3}'
-    leader = '{"version": 1, "grant": 3, "approvals": {"u/0": {"boot_id": "b", "reasons": ["x"]}}}'
-
-    state, cluster = decode_unit(unit), decode_cluster(leader)
-
-    assert (state.still_needed, state.rebooted_for, state.answered) == (("x",), {"x": "b"}, "")
-    assert cluster == Cluster(grant=3, approvals={"u/0": Approval(mark("b"), ("x",), ())})
-
-
-def test_release_1_2_names_the_missing_units_of_an_approval_one_by_one():
-    leader = {"version": 1, "approvals": {"u/0": {"boot_id": "b", "reasons": ["x"], "despite": ["u/7"]}}}
-
-    assert decode_cluster(json.dumps(leader)).approvals == {"u/0": Approval(mark("b"), ("x",), ("u/7",))}
-
-
-def test_release_1_2_names_missing_units_one_by_one():
-    leader = '{"version": 1, "missing": {"u/7": "does not answer at port 22"}}'
-
-    assert decode_cluster(leader) == Cluster(missing={"u/7": "does not answer at port 22"})
-
-
-def test_the_lock_of_one_unit_is_written_as_release_1_2_reads_it():
-    written = json.loads(encode(Cluster(grant=7, holder="u/3", since=5)))
-
-    assert written == {"version": 1, "grant": 7, "holder": "u/3", "since": 5}
-
-
-def test_a_lock_of_several_units_is_refused_by_release_1_2():
-    both = Cluster(grant=7, since=5).with_held({"u/3": Slot(6, 5), "u/4": Slot(7, 5)})
-
-    assert json.loads(encode(both))["version"] == 2, (
-        "release 1.2 reads 1 only, and takes holder for all of them"
-    )
-    assert decode_cluster(encode(both)) == both
 
 
 def test_the_approval_of_256_units_is_less_than_4_kilobytes():
     why = "8 VFs at the next boot on 0000:3b:00.0 0000:3b:00.1"
     units = [f"sriov-switchdev/{number}" for number in range(256)]
-    approvals = {unit: Approval(mark(f"boot of {unit}"), (why,), ("sriov-switchdev/7",)) for unit in units}
+    despite = {"sriov-switchdev/7": mark("away")}
+    approvals = {unit: Approval(mark(f"boot of {unit}"), (why,), despite) for unit in units}
     missing = dict.fromkeys(units[:64], "does not answer at port 22")
     held = {unit: Slot(number, 1_790_000_000) for number, unit in enumerate(units[100:125], 200)}
-    cluster = Cluster(grant=255, approvals=approvals, missing=missing).with_held(held)
+    cluster = Cluster(grant=255, approvals=approvals, missing=missing)._replace(held=held)
 
     assert len(encode(cluster)) < 4096
 
@@ -198,12 +154,16 @@ def test_a_malformed_unit_is_one_sentence(text: str, says: str):
     ("fields", "says"),
     [
         ({"grant": "7"}, "grant: '7' is"),
-        ({"holder": 3}, "holder: 3 is"),
-        ({"missing_since": True}, "missing_since: true is"),
-        ({"approvals": []}, "approvals: [] is"),
-        ({"approvals": {"u/0": "yes"}}, "approvals.u/0: 'yes' is"),
-        ({"approvals": {"u/0": {"boot_id": 1, "reasons": []}}}, "approvals.u/0.boot_id: 1 is"),
-        ({"approvals": {"u/0": {"boot_id": "b"}}}, "approvals.u/0.reasons: an empty value is"),
+        ({"approved": {}}, "approved: {} is"),
+        ({"approved": ["yes"]}, "approved[0]: 'yes' is"),
+        ({"approved": [{"units": "3:aB"}]}, "approved[0].reasons: an empty value is"),
+        ({"approved": [{"units": "3:aB", "reasons": [], "despite": "4"}]}, "approved[0].despite: '4' is"),
+        ({"forced": {"u": 7}}, "forced.u: 'u' is"),
+        ({"silenced": ["u/1/2"]}, "silenced[0]: 'u/1/2' is"),
+        ({"again": ["/2"]}, "again[0]: '/2' is"),
+        ({"held_up_by": ["U/1"]}, "held_up_by[0]: 'U/1' is"),
+        ({"missed_by": "u/01"}, "missed_by: 'u/01' is"),
+        ({"held": {"5": "3:1"}}, "application: an empty value is"),
         ({"forced": {"u/0": "7"}}, "forced.u/0: '7' is"),
         ({"forced": None}, "forced: an empty value is"),
         ({"held": {"soon": "3:1"}}, "held.soon: 'soon' is"),
@@ -224,15 +184,8 @@ def test_what_statuses_repeat_is_one_line_that_can_be_printed(wrong: str):
     """Juju's status-set takes no other text: the hooks of all other units would fail."""
     with pytest.raises(ValueError, match=r"contested: .* is not allowed; expected one line of text"):
         decode_unit(json.dumps({"version": 1, "contested": wrong}))
-    for fields in (
-        {"holder": wrong},
-        {"held_up_by": [wrong]},
-        {"missing": {"u/7": wrong}},
-        {"missing": {wrong: "is away"}},
-        {"away": {wrong: "7"}},
-    ):
-        with pytest.raises(ValueError, match="expected one line of text"):
-            decode_cluster(json.dumps({"version": 1, **fields}))
+    with pytest.raises(ValueError, match="expected one line of text"):
+        decode_cluster(json.dumps({"version": 1, "application": "u", "away": {wrong: "7"}}))
 
 
 def test_a_unit_cannot_make_the_leaders_state_longer_than_can_be_read():
@@ -250,3 +203,18 @@ def test_no_field_can_hold_what_raises_anything_else(field: str, value: object):
             decode(text)
         except ValueError as error:
             assert str(error).isprintable()
+
+
+HOST = UnitNow("sriov-switchdev/0", "b", 5000, 1_000_000, leader=True, need=Need(("r",)))
+
+
+@given(clusters, units, units, st.booleans())
+def test_no_state_that_can_be_read_ends_a_hook(
+    cluster: Cluster, own: UnitState, peer: UnitState, leads: bool
+):
+    """Such as a lock without a holder among the units, or one that names a unit that nobody knows."""
+    host = HOST._replace(leader=leads)
+    decision = decide(host, RebootPolicy(), own, {"sriov-switchdev/1": peer}, cluster)
+    for finding in report(host, RebootPolicy(), decision.own, decision.cluster):
+        assert finding.sentence().isprintable()
+    assert decode_cluster(encode(decision.cluster)) == decision.cluster

@@ -243,7 +243,7 @@ def test_a_peer_without_an_ip_address_counts_as_down(application: Any, address: 
 
 # As pure functions.
 
-NEEDS = UnitState(boot_id="a", reasons=(WHY,))
+NEEDS = UnitState(boot_id="a", reasons=(WHY,), shares=True)
 
 
 def test_without_a_grant_that_waits_the_peers_answer_with_what_they_publish_next():

@@ -198,7 +198,7 @@ def test_a_unit_answers_the_leader_at_once_if_a_grant_waits_for_it(application: 
 
 IDLE = UnitState(boot_id="b")
 NEEDS = IDLE._replace(reasons=WHY, ready=True, consent="always", zone="zone-a", shares=True)
-HELD = Cluster(grant=3, holder="u/1", since=5)
+HELD = Cluster(grant=3, held={"u/1": Slot(3, 5)})
 
 
 def test_the_peers_need_no_times_of_another_host():
@@ -220,7 +220,7 @@ def test_while_it_holds_the_lock_a_booted_unit_still_tells_what_a_leader_waits_f
 
 def test_which_changes_of_a_peer_may_lead_to_a_grant():
     free, full = Cluster(grant=3), HELD
-    two = Cluster(grant=4).with_held({"u/1": Slot(3, 5), "u/2": Slot(4, 5)})
+    two = Cluster(grant=4)._replace(held={"u/1": Slot(3, 5), "u/2": Slot(4, 5)})
 
     assert matters("u/1", IDLE._replace(released=3), full, 1, "")
     assert not matters("u/1", IDLE._replace(released=2), full, 1, "")

@@ -26,7 +26,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lab.peers import Peers, databags, kept
 
 SETTLE = 300
-FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready", "slow")
+FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready", "slow", "lacks")
+LACKS = "OVN misses a member"
 PARALLEL = ("1", "1", "2", "3", "50%", "100%")
 ZONE_SETS = ({"zone-a"}, {"zone-b"})
 ZONES = ("", "zone-a", "zone-a", "zone-a", "zone-b")
@@ -46,6 +47,7 @@ class Node:
     busy: bool = False
     not_ready: bool = False
     slow: bool = False  # it does not come up by itself after a reboot
+    lacks: bool = False  # a cluster in its containers misses a member
     down: bool = False
     sees_peers_at: int = 0  # until then its agent has not run the hooks of its peers' joining
     healthy: bool = True
@@ -62,9 +64,8 @@ class Node:
     prepared: bool = True  # all was in place, as published, when it last went down
     again: bool = False  # the operator said to ask once more
     approved_here: frozenset[str] = frozenset()  # reasons that the operator approved in this boot
-    despite: frozenset[str] = (
-        frozenset()
-    )  # hosts that the operator saw named as missing, and approved without
+    # Hosts named as missing without which the operator approved: their boots, and whether they had settled.
+    despite: dict[str, tuple[int, bool]] = field(default_factory=dict)
     booted_at_hook: int = 0  # how many hooks of the whole application had run then
     last_hook: int = 0
     asked: list[tuple[int, frozenset[str]]] = field(default_factory=list)
@@ -82,7 +83,7 @@ class Application(RuleBasedStateMachine):
         self.leader = ""
         self.policy = RebootPolicy("manual", SETTLE)
         self.names = 0
-        self.hooks = 0
+        self.hooks = self.asked_at_hook = self.granted_at_hook = 0
 
     # Juju's side.
 
@@ -119,7 +120,13 @@ class Application(RuleBasedStateMachine):
             return
         node.last_hook, node.said, node.parallel = self.hooks, node.quorum, self.policy.parallel
         before = bags.own()
-        turn = take(bags, self.policy, lambda own: self.look(name), lambda: self.silent(name))
+        turn = take(
+            bags,
+            self.policy,
+            lambda own: self.look(name),
+            lambda: self.silent(name),
+            lambda: LACKS if node.lacks else "",
+        )
         assert isinstance(turn, Turn)
         own, cluster, reboot = turn.decision
         report(turn.host, self.policy, own, cluster)
@@ -171,6 +178,8 @@ class Application(RuleBasedStateMachine):
             self.app_data, self.app_data_before = peers.text("sriov"), self.app_data
         after = self.cluster()
         assert decode_cluster(encode(after)) == after
+        if after.asked_for != before.asked_for:
+            self.asked_at_hook = self.hooks
         for holder, slot in after.held.items():
             if slot.grant > before.grant:
                 self.grants(name, holder, after)
@@ -186,7 +195,14 @@ class Application(RuleBasedStateMachine):
         down |= self.unsettled(name for name in seen if name not in cluster.held)
         booted = self.nodes[leader].booted_at_hook
         unheard = {name for name, node in others.items() if node.last_hook <= booted}
-        excused = self.nodes[holder].despite
+        excused = self.excused(holder)
+        if self.nodes[holder].said:
+            # Without a hook in its present boot since the leader asked for this grant, it may be starting.
+            asked = self.asked_at_hook
+            assert asked > self.granted_at_hook or not any(node.said for node in others.values())
+            stale = {name for name, node in others.items() if node.said and node.last_hook < asked}
+            assert not stale - excused - {*cluster.held}, f"{holder} may reboot while {stale} may be starting"
+        self.granted_at_hook = self.hooks
         assert not self.nodes[holder].down, "the lock goes to a host that is down"
         assert not unheard - excused, f"{holder} may reboot while {unheard} may be down"
         away = {*cluster.held, *(down - excused)} - {holder}
@@ -198,13 +214,20 @@ class Application(RuleBasedStateMachine):
             assert self.one_zone({holder, *away}), f"{holder} may reboot while {away} are down"
 
     def unsettled(self, names: Iterable[str]) -> set[str]:
-        """Those in their grace, as their units said last, without those that wait for the lock themselves.
-
-        Of a unit that the operator took the lock from, he has looked at the host.
-        """
+        """Those in their grace, as their units said last, without those that wait for the lock themselves."""
         said = {name: decode_unit(self.nodes[name].unit_data) for name in names}
         waits = {name for name, state in said.items() if state.queued and state.reasons}
-        return {name for name, state in said.items() if not state.settled} - waits - {*self.cluster().forced}
+        return {name for name, state in said.items() if not state.settled} - waits
+
+    def excused(self, holder: str) -> set[str]:
+        """Those without which the operator let it go, as long as they are away as they were then."""
+        return {
+            name
+            for name, (boot, settled) in self.nodes[holder].despite.items()
+            if name in self.nodes
+            and self.nodes[name].boot == boot
+            and (settled or not decode_unit(self.nodes[name].unit_data).settled)
+        }
 
     def one_zone(self, names: set[str]) -> bool:
         return {self.nodes[name].zone for name in names} in ZONE_SETS
@@ -221,6 +244,7 @@ class Application(RuleBasedStateMachine):
             assert self.together({name, *others}), f"{name} reboots while {others} have not settled"
         assert own.reasons
         assert not node.not_ready
+        assert not node.lacks or LACKS in node.approved_here
         assert set(own.reasons) <= node.reasons
         if node.asked and node.asked[-1][0] == node.boot:
             assert node.again, "asked twice for a reboot that has not come"
@@ -238,7 +262,7 @@ class Application(RuleBasedStateMachine):
         (name,) = (name for name, each in self.nodes.items() if each is node)
         node.prepared = self.bags(name)[0].own().ready
         node.boot += 1
-        node.approved_here = node.despite = frozenset()
+        node.approved_here, node.despite = frozenset(), {}
         self.now += 120
         node.booted, node.booted_at_hook, node.down = self.now, self.hooks, node.slow
         if not node.stubborn and not node.not_ready:
@@ -399,7 +423,8 @@ class Application(RuleBasedStateMachine):
         units, _ = bags.units()
         for name, state in units.items():
             self.approved(self.nodes[name], state)
-            self.nodes[name].despite = frozenset((*self.cluster().missing, *self.cluster().held_up_by))
+            named = {*self.cluster().missing, *self.cluster().held_up_by} & units.keys()
+            self.nodes[name].despite = {each: (self.nodes[each].boot, units[each].settled) for each in named}
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].again = True
         units[self.leader] = own
@@ -426,7 +451,7 @@ class Application(RuleBasedStateMachine):
     def approved(self, node: Node, state: UnitState) -> None:
         """An approval counts in the boot that the unit spoke of when it was given, for what it said then."""
         if state.boot_id.endswith(f" {node.boot}"):
-            node.approved_here |= {*state.reasons, *state.still_needed}
+            node.approved_here |= {*state.asks_for}
 
     @rule()
     @precondition(lambda self: self.cluster().held)
@@ -461,7 +486,9 @@ class Application(RuleBasedStateMachine):
         if not self.nodes:
             return
         for node in self.nodes.values():
-            node.stubborn = node.sick = node.deaf = node.busy = node.not_ready = node.slow = False
+            node.stubborn = node.sick = node.deaf = node.busy = node.not_ready = node.slow = node.lacks = (
+                False
+            )
             if node.down:
                 self.boot(node)
             if not node.healthy:

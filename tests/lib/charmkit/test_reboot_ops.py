@@ -218,7 +218,8 @@ def test_a_leader_that_waits_itself_still_says_that_a_holder_is_stuck(applicatio
     waits = app.hook(0).unit_status
     age = STUCK + app.policy.settle
     state = decode_cluster(app.app_data[KEY])
-    app.app_data = {KEY: encode(state._replace(since=state.since - age))}
+    held = {unit: slot._replace(since=slot.since - age) for unit, slot in state.held.items()}
+    app.app_data = {KEY: encode(state._replace(held=held))}
 
     stuck = app.hook(0).unit_status
 

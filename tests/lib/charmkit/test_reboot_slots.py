@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which hosts may reboot at once: the option, zones, containers, hosts that are down, and older revisions."""
 
-import json
 import re
 from typing import Any
 
 import pytest
-from charmkit.containers import LXC
+from charmkit.containers import DIRECTORY, LXC
 from charmkit.reboot import slots
-from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
-from charmkit.reboot.lock import approve_all, arbitrate, release
+from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
+from charmkit.reboot.lock import arbitrate, release
 from charmkit.reboot.peers import SILENT, UNREPORTED
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, report
@@ -107,7 +106,7 @@ def test_a_slot_that_is_given_back_is_granted_again_while_the_others_are_held():
     second = arbitrate(LEADER, found, first, NOW + 60, slots=2)
 
     assert second.held == {"sriov/2": Slot(2, NOW), "sriov/3": Slot(3, NOW + 60)}
-    assert (second.holder, second.since) == ("sriov/2", NOW)
+    assert second.holder == "sriov/2"
     found["sriov/2"] = found["sriov/3"] = WANTS._replace(reasons=(), released=3)
     assert arbitrate(LEADER, found, second, NOW + 90, slots=2).held == {}
 
@@ -119,7 +118,7 @@ def test_a_holder_is_not_granted_a_second_lock():
 
 
 def test_a_container_that_came_after_the_grant_makes_the_holder_give_the_lock_back():
-    both = Cluster(grant=2).with_held({"sriov/1": Slot(1, NOW), "sriov/2": Slot(2, NOW)})
+    both = Cluster(grant=2)._replace(held={"sriov/1": Slot(1, NOW), "sriov/2": Slot(2, NOW)})
     host = UnitNow("sriov/2", "b", 5000, NOW, leader=False, need=Need(WHY), zone="zone-a", shares=False)
     always = RebootPolicy("always", 300, "2")
 
@@ -175,7 +174,7 @@ def test_a_host_that_has_not_reported_in_this_boot_of_the_leader_is_not_known_to
 
 
 def test_the_lock_of_one_of_several_holders_is_released():
-    both = Cluster(grant=6).with_held({"sriov/1": Slot(5, 5), "sriov/2": Slot(6, 6)})
+    both = Cluster(grant=6)._replace(held={"sriov/1": Slot(5, 5), "sriov/2": Slot(6, 6)})
 
     after = release(both, "sriov/1")
 
@@ -183,7 +182,7 @@ def test_the_lock_of_one_of_several_holders_is_released():
 
 
 def test_each_holder_that_is_stuck_is_named_with_the_action_that_releases_it():
-    both = Cluster(grant=6).with_held({"sriov/1": Slot(5, 5), "sriov/2": Slot(6, NOW)})
+    both = Cluster(grant=6)._replace(held={"sriov/1": Slot(5, 5), "sriov/2": Slot(6, NOW)})
     host = UnitNow(LEADER, "a", 5000, NOW + STUCK, leader=True)
 
     (stuck,) = report(host, RebootPolicy(), IDLE, both)
@@ -193,33 +192,6 @@ def test_each_holder_that_is_stuck_is_named_with_the_action_that_releases_it():
 
 
 # Other revisions.
-
-
-def test_a_unit_of_release_1_2_goes_alone():
-    old = json.loads(encode(WANTS._replace(since=998_000)))
-    del old["zone"], old["shares"]
-
-    assert granted(units(WANTS, decode_unit(json.dumps(old))), 9) == ["sriov/2"]
-    assert granted(units(WANTS._replace(since=1), decode_unit(json.dumps(old))), 9) == ["sriov/1"]
-
-
-def test_a_unit_of_release_1_2_gets_no_lock_for_an_approval_that_it_cannot_read():
-    old = json.loads(encode(WANTS._replace(consent="")))
-    del old["zone"], old["shares"], old["current"]
-    found = units(decode_unit(json.dumps(old)), WANTS._replace(consent="", since=999_001))
-
-    after = arbitrate(LEADER, found, approve_all(found, Cluster()), NOW)
-
-    assert after.holder == "sriov/2", "sriov/1 would give it back at once, and get it again"
-    found["sriov/1"] = found["sriov/1"]._replace(approved=WHY)
-    assert arbitrate(LEADER, found, Cluster(), NOW).holder == "sriov/1", "its own approval it reads itself"
-
-
-def test_a_holder_of_a_leader_of_release_1_2_keeps_its_number():
-    cluster = decode_cluster('{"version": 1, "grant": 7, "holder": "sriov/1", "since": 5}')
-
-    assert cluster.held == {"sriov/1": Slot(7, 5)}
-    assert arbitrate(LEADER, units(WANTS._replace(reasons=(), released=7)), cluster, NOW).held == {}
 
 
 # In charms.
@@ -257,45 +229,32 @@ def test_two_nodes_of_a_zone_are_down_at_once_and_the_third_follows(application:
     assert reboots(app) == [0, 1, 1, 1]
 
 
-def test_a_node_on_which_lxd_says_nothing_goes_alone(application: Any):
+@pytest.mark.parametrize(
+    ("containers", "shares"),
+    [([], True), (["juju-1-lxd-0"], False)],
+)
+def test_a_host_shares_its_time_only_without_containers_and_no_process_is_asked(
+    application: Any, containers: list[str], shares: bool
+):
     app = application(1, "always")
-    app.policy = app.policy._replace(parallel="2")
-    app.hook(0)
-    assert decode_unit(app.nodes[0].data[KEY]).shares, "without LXD there is no container"
+    node = app.nodes[0]
+    node.host.disk.install(LXC, b"", 0o755)
+    for name in containers:
+        node.host.disk.install(f"{DIRECTORY}/{name}/metadata.yaml", b"", 0o600)
 
-    app.nodes[0].host.disk.install(LXC, b"#!/bin/sh\nexit 1\n", 0o755)
-    app.nodes[0].needs = WHY
+    app.hook(0)
+
+    assert decode_unit(node.data[KEY]).shares is shares
+    assert node.host.spawned == []
+
+
+def test_a_host_whose_containers_cannot_be_listed_goes_alone(application: Any):
+    app = application(1, "always")
+    app.nodes[0].host.fail("listdir", DIRECTORY, OSError(5, "Input/output error"), times=None)
+
     app.hook(0)
 
     assert not decode_unit(app.nodes[0].data[KEY]).shares
-
-
-@pytest.mark.parametrize(
-    ("parallel", "autostart", "shares"),
-    [
-        ("2", "false", True),
-        ("2", "true", False),
-        ("1", "false", False),
-    ],
-)
-def test_lxd_is_asked_for_containers_only_where_others_may_go_with_the_host(
-    application: Any, parallel: str, autostart: str, shares: bool
-):
-    app = application(2, "always")
-    node = app.nodes[1]
-    node.host.disk.install(LXC, b"", 0o755)
-    container = {"name": "juju-1-lxd-0", "status": "Running", "config": {"boot.autostart": autostart}}
-    query = (LXC, "query", "/1.0/instances?recursion=1")
-    node.host.answers[query] = json.dumps([container])
-    app.policy = app.policy._replace(parallel=parallel)
-    app.hook(1)
-    assert query not in node.host.spawned, "no reboot is needed"
-    node.needs = WHY
-
-    app.hook(1)
-
-    assert decode_unit(node.data[KEY]).shares is shares
-    assert (query in node.host.spawned) == (parallel != "1")
 
 
 def test_with_several_holders_release_reboot_lock_wants_a_unit(application: Any):

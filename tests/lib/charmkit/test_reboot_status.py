@@ -3,7 +3,7 @@
 
 import pytest
 from charmkit.reboot.peers import SILENT, UNSETTLED
-from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, duration, handed_over, report
 from charmkit.status import unit_status
 from converge import Severity
@@ -12,7 +12,7 @@ WHY = ("8 VFs at the next boot",)
 HOST = UnitNow("sriov/0", "boot 1", uptime=5000, now=1_000_000, leader=False, need=Need(WHY))
 WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True)
 BACK = UnitState(boot_id="boot 1", settled=False)
-HELD_BY_OTHER = Cluster(grant=1, holder="sriov/7", since=1_000_000 - 3 * 3600 - 120)
+HELD_BY_OTHER = Cluster(grant=1, held={"sriov/7": Slot(1, 1_000_000 - 3 * 3600 - 120)})
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
     ("leader", "age", "named"), [(True, 300, True), (True, 299, False), (False, 9000, False)]
 )
 def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
-    cluster = Cluster(1, "sriov/7", since=HOST.now - STUCK - age)
+    cluster = Cluster(1, held={"sriov/7": Slot(1, HOST.now - STUCK - age)})
 
     findings = report(
         HOST._replace(leader=leader, need=Need()), RebootPolicy(), UnitState(boot_id="boot 1"), cluster
@@ -237,7 +237,7 @@ def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
 def test_a_unit_that_waits_for_a_stuck_holder_says_what_to_do_unless_it_leads(
     leader: bool, age: int, helped: bool
 ):
-    cluster = Cluster(1, "sriov/7", since=HOST.now - STUCK - age)
+    cluster = Cluster(1, held={"sriov/7": Slot(1, HOST.now - STUCK - age)})
     wants = WANTS._replace(consent="always")
 
     waits = report(HOST._replace(leader=leader), RebootPolicy("always"), wants, cluster)[0]
@@ -262,7 +262,7 @@ def test_a_charm_that_does_not_own_the_reboots_names_the_owner():
 
 def test_a_status_that_is_cut_still_names_the_unit_that_is_waited_for():
     many = WANTS._replace(consent="always", reasons=("3b:00 to 9+9 VFs and VF-LAG",) * 8)
-    cluster = Cluster(grant=3, holder="sriov-switchdev/107", since=HOST.now - 60)
+    cluster = Cluster(grant=3, held={"sriov-switchdev/107": Slot(3, HOST.now - 60)})
 
     status = unit_status(report(HOST, RebootPolicy("always"), many, cluster))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from charmkit.reboot.databag import KEY, decode_unit, encode
-from charmkit.reboot.state import Cluster
+from charmkit.reboot.state import Cluster, Slot
 from hostnic.firmware.mstdatabase import Database
 from ops import testing
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
@@ -298,7 +298,7 @@ def test_a_unit_with_a_wrong_option_gives_back_the_lock_that_it_has_not_used(nod
     node.deploy()
     peers = node.state.get_relation(node.peer.id)
     assert isinstance(peers, testing.PeerRelation)
-    cluster = encode(Cluster(grant=4, holder="nic-firmware/0", since=1))
+    cluster = encode(Cluster(grant=4, held={"nic-firmware/0": Slot(4, 1)}))
     told = replace(peers, local_app_data={KEY: cluster})
     node.state = replace(node.state, leader=False, relations={*node.state.relations - {peers}, told})
     status = node.configure(firmware_policy="soon").emit()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
-from charmkit.reboot.state import Cluster, UnitState
+from charmkit.reboot.state import Cluster, Slot, UnitState
 from ops import testing
 from unit.sriov_switchdev.node import Node, nic
 
@@ -34,7 +34,7 @@ def holder(node: Node) -> Node:
     approved = encode(own._replace(approved=own.reasons))
     told = replace(peers, local_unit_data={KEY: approved})
     node.state = replace(node.state, relations={*node.state.relations - {peers}, told})
-    relate(node, Cluster(grant=4, holder="sriov-switchdev/0", since=1), leader=False)
+    relate(node, Cluster(grant=4, held={"sriov-switchdev/0": Slot(4, 1)}), leader=False)
     node.configure(num_vfs=0)
     return node
 
@@ -51,14 +51,14 @@ def test_the_holder_gives_the_lock_back_and_does_not_reboot(holder: Node) -> Non
 def test_what_the_operator_approved_is_still_approved_when_the_option_is_right_again(holder: Node) -> None:
     holder.emit()
     assert f"not before: {WRONG}" in holder.log
-    relate(holder, Cluster(grant=5, holder="sriov-switchdev/0", since=1), leader=False)
+    relate(holder, Cluster(grant=5, held={"sriov-switchdev/0": Slot(5, 1)}), leader=False)
     holder.configure(num_vfs=8).emit()
     assert holder.reboots_asked == 1
 
 
 def test_the_leader_takes_back_a_lock_even_if_its_own_options_are_wrong(node: Node) -> None:
     node.deploy()
-    relate(node, Cluster(grant=4, holder="sriov-switchdev/1", since=1), leader=True)
+    relate(node, Cluster(grant=4, held={"sriov-switchdev/1": Slot(4, 1)}), leader=True)
     peers = node.state.get_relation(node.peer.id)
     assert isinstance(peers, testing.PeerRelation)
     other = UnitState(boot_id="b", settled=True, released=4)
