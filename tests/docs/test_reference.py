@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the reference takes from charmcraft.yaml and from the code, and which names are refused in a page."""
+
+from pathlib import Path
+
+import names
+import pytest
+from messages import Message, messages
+from reference import ROOT, page
+
+CODE = """
+REMEDY = "reboot"
+
+def check(port, late):
+    what = f"{port.netdev} has no link" if late else "no port"
+    yield Finding(Severity.BLOCKED, port.bdf, what, remedy="see the cable")
+    raise StepError(f"{port.netdev}: " + REMEDY, REMEDY)
+
+def other(what):
+    return Finding(Severity.INFO, "", what), Ignored("not a message")
+"""
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    (tmp_path / "module.py").write_text(CODE)
+    return tmp_path
+
+
+def test_facts_and_remedies_are_followed_through_variables(code: Path) -> None:
+    assert sorted(messages(code)) == [
+        Message("no port", "see the cable"),
+        Message("… has no link", "see the cable"),
+        Message("…: reboot", "reboot"),
+    ]
+
+
+@pytest.mark.parametrize("charm", ["nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric"])
+def test_a_page_has_each_option_each_action_and_messages(charm: str) -> None:
+    import yaml
+
+    declared = yaml.safe_load((ROOT / f"charms/{charm}/charmcraft.yaml").read_text())
+    text = page(ROOT / "charms" / charm)
+    for name in declared["config"]["options"]:
+        assert f"### `{name}`\n" in text
+    for name in declared["actions"]:
+        assert f"### `{name}` (action)\n" in text
+    assert text.count("\n| ``") > 20
+
+
+@pytest.mark.parametrize(
+    ("literal", "name"), [("reboot-policy=manual", "reboot-policy"), ("approve-reboot", "approve-reboot")]
+)
+def test_names_of_options_and_actions_are_known_with_and_without_a_value(literal: str, name: str) -> None:
+    found = names.WORD.fullmatch(literal)
+    assert found
+    assert found[1] == name
+    assert name in names.known()
+
+
+def test_a_misspelled_option_is_not_known() -> None:
+    assert "reboot-polcy" not in names.known()
