@@ -234,7 +234,11 @@ def _carries(system: System, pf: Pf) -> bool:
 def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Trouble]:
     if late := [(port, pf) for port, pf in work if nic.is_late(pf, record.read_boot(system))]:
         return to_legacy(system, late)
-    pairs = [(port, pf) for port, pf in work if pf.port.num_vfs and pf.eswitch_mode == "switchdev"]
+    pairs = [
+        (port, pf)
+        for port, pf in work
+        if pf.eswitch_mode == "switchdev" and (pf.port.num_vfs or not port.num_vfs)
+    ]
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
     troubles: list[Trouble] = []

@@ -70,7 +70,7 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
         why = f"{port.num_vfs} are wanted, and their number changes through 0 only"
         what = f"destroy the {pf.port.num_vfs} VFs of {bdf}"
         add("destroy", what, why, DestroyVfs(bdf), Disruption.VF_DESTROYING)
-    if recreate:
+    if recreate and port.num_vfs:
         why = f"it has {pf.port.num_vfs}"
         add("vfs", f"create {port.num_vfs} VFs on {bdf}", why, CreateVfs(bdf, port.num_vfs))
     if pf.port.device in INLINE_TRANSPORT:
