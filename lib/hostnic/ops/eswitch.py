@@ -93,23 +93,8 @@ class SetEswitchMode:
     def run(self, system: System) -> None:
         """Set it if it differs, read it back, wait for its netdevs, and put back what it has reset."""
         put_back: list[Callable[[], None]] = []
-
-        def change() -> str | None:
-            if system.devlink.eswitch_mode(self.bdf) != self.mode:
-                put_back[:] = put_back or self._settings(system)
-                system.devlink.set_eswitch_mode(self.bdf, self.mode)
-            return system.devlink.eswitch_mode(self.bdf)
-
-        count = 0
         try:
-            try:
-                now = when_free(system, change)
-            except OSError as error:
-                count = self._refused_for_vfs(system, error)
-                if not count:
-                    raise
-                DestroyVfs(self.bdf).run(system)
-                now = when_free(system, change)
+            now, created = self._set(system, put_back)
         except TimeoutError as error:
             raise StepError(
                 f"the kernel has not finished a change of mode of {self.bdf} within {MODE_CHANGE_TIME:g} s",
@@ -119,9 +104,9 @@ class SetEswitchMode:
             raise _explain(system, self.bdf, self.mode, error) from error
         if now != self.mode:
             raise StepError(f"the eswitch of {self.bdf} reads {now} after {self.mode} was set")
-        if count:
+        if created:
             SetAutoprobe(self.bdf, False).run(system)
-            CreateVfs(self.bdf, count).run(system)
+            CreateVfs(self.bdf, created).run(system)
         if self.mode == "switchdev" and not until(system, lambda: self._complete(system), self.deadline):
             raise StepError(
                 f"{self.bdf} is in switchdev mode, but its uplink has no switch id or a VF has no "
@@ -130,6 +115,24 @@ class SetEswitchMode:
             )
         for put in put_back:
             put()
+
+    def _set(self, system: System, put_back: list[Callable[[], None]]) -> tuple[str | None, int]:
+        """The mode that is read back, and how many VFs were destroyed for it and are to be created again."""
+
+        def change() -> str | None:
+            if system.devlink.eswitch_mode(self.bdf) != self.mode:
+                put_back[:] = put_back or self._settings(system)
+                system.devlink.set_eswitch_mode(self.bdf, self.mode)
+            return system.devlink.eswitch_mode(self.bdf)
+
+        try:
+            return when_free(system, change), 0
+        except OSError as error:
+            count = self._refused_for_vfs(system, error)
+            if not count:
+                raise
+        DestroyVfs(self.bdf).run(system)
+        return when_free(system, change), count
 
     def _refused_for_vfs(self, system: System, error: OSError) -> int:
         """How many VFs may be the reason of the firmware's refusal; 0 if one is bound, as that is it then."""

@@ -14,7 +14,7 @@ BUSY = "E-Switch is busy"
 """mlx5's words for rules that use an eswitch (EBUSY), for an operation in progress (EBUSY, from 6.8 on) and
 for a held lock (EINVAL): mlx5_esw_try_lock in eswitch.c."""
 RATE_NODES = "Rate node(s) exist"
-"""devlink's words, with EBUSY, for objects that stay until somebody removes them (devlink_rate_nodes_check)."""
+"""devlink's words, with EBUSY, for what stays until somebody removes it (devlink_rate_nodes_check)."""
 BUSY_TIME = 60.0
 """Seconds for which an operation asks again. Open vSwitch removes a rule that is idle for 30 s (ovn-chassis
 sets max-idle so), and a change of mode takes seconds."""
