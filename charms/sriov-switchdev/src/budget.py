@@ -8,6 +8,7 @@ upper bounds: without a fault a boot takes seconds per port.
 from desired import Desired
 from hostnic.ops.refusal import BUSY_TIME
 from hostnic.system import MODE_CHANGE_TIME
+from steps import LAG
 
 TURN = 60.0
 """Until another program of these charms has ended its changes of the host."""
@@ -30,14 +31,8 @@ DESTROY = 60.0
 MEMBER = 50.0
 """Until a port carries traffic in its bond again: a slow LACP partner sends every 30 s."""
 
-REJOIN = 10.0
-"""Until networkd has put a new netdev into its bond; after that the charm does it."""
-
 BOND = 90.0
 """Until networkd has made the bond."""
-
-LAG = 30.0
-"""Until VF-LAG is active once both ports are in the bond; others see it within 10 s."""
 
 BIND = 2.0
 """For each VF to be bound: mlx5_core needs less than a second for one."""

@@ -139,6 +139,25 @@ class LiveRecord(NamedTuple):
     undone: str = ""
 
 
+class PortState(NamedTuple):
+    """One port as it was before the change.
+
+    Attributes:
+        queues: of its uplink; 0 where that is not known.
+        mac: its permanent MAC address; None where that is not known.
+
+    """
+
+    bdf: str
+    netdev: str
+    mode: str
+    num_vfs: int
+    autoprobe: bool
+    bond: str | None
+    queues: int = 0
+    mac: str | None = None
+
+
 class Observed(NamedTuple):
     """The host, what the charm has installed on it, and what happened since this boot.
 

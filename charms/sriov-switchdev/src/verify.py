@@ -14,7 +14,7 @@ from hostnic.devices.lag import NO_LAG_OBJECT, WITH_DEBUGFS, no_lag_remedy, rele
 from hostnic.devices.model import Pf
 from hostnic.system import System
 from observed import Observed, Trouble
-from steps import Work
+from steps import PortAndPf
 
 GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
 
@@ -113,7 +113,7 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
         yield Finding(Severity.WARNING, port.bdf, what, remedy)
 
 
-def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding]:
+def _lag(pairs: list[PortAndPf], severity: Severity, remedy: str) -> Iterator[Finding]:
     if nic.lag_missing(pairs):
         port, pf = pairs[0]
         instead = f"; the NIC bonds its ports as {pf.lag.type} instead" if pf.lag.active else ""
