@@ -37,19 +37,39 @@ def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
                 yield application.place("options", name), what, f"Remove {name}"
 
 
-@rule("vf-owner", "One charm creates the VFs: ovn-chassis names ports only where sriov-switchdev is not.")
+@rule("vf-owner", "One charm creates a port's VFs: ovn-chassis names no port that sriov-switchdev may have.")
 def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
     ours = bundle.of("sriov-switchdev")
     for application in bundle.of("ovn-chassis"):
         value = application.option("sriov-numvfs")
         place = application.place("options", "sriov-numvfs")
-        if ours and value != SENTINEL:
+        collide = f"{ours[0].name} and it would both write" if ours else ""
+        listed = re.fullmatch(r"[\w.-]+:\d+( +[\w.-]+:\d+)*", str(value))
+        if ours and not listed:
             said = "unset, which means all VFs of every port" if value is None else json.dumps(value)
-            what = f"{application.name}: sriov-numvfs is {said}; {ours[0].name} and it would both write"
+            what = f"{application.name}: sriov-numvfs is {said}; {collide}"
             yield place, what, f'Write sriov-numvfs: "{SENTINEL}"'
-        elif not ours and not re.fullmatch(r"[\w.-]+:\d+( +[\w.-]+:\d+)*", str(value)):
+        elif ours and (
+            both := [port for port, _ in pairs(value) if any(_may_have(each, port) for each in ours)]
+        ):
+            what = f"{application.name}: sriov-numvfs is {json.dumps(value)}; {collide}"
+            left = " ".join(f"{port}:{count}" for port, count in pairs(value) if port not in both) or SENTINEL
+            yield place, what, f'Write sriov-numvfs: "{left}"'
+        elif not ours and not listed:
             what = f"{application.name}: sriov-numvfs {value!r} is not a list of PORT:COUNT"
             yield place, what, 'Write as in "enp63s0f0:8 enp63s0f1:8"'
+
+
+def _may_have(ours: Application, port: str) -> bool:
+    """Whether a port may be one of sriov-switchdev's.
+
+    It is if ``devices`` names it. With ``auto``, bonds or PCI addresses, a bundle cannot tell: it may be if
+    it is named as one of several ports of a card. The unit itself finds the others on its host.
+    """
+    names = {name for name, _ in pairs(ours.option("devices"))}
+    if not names or any(name == "auto" or name[:1].isdigit() or "bond" in name for name in names):
+        return bool(re.search(r"f[0-9]+(np[0-9]+)?$", port))
+    return port in names
 
 
 @rule("vf-count", "The firmware offers as many VFs as the driver is to create.")

@@ -108,3 +108,14 @@ def test_a_file_that_is_no_bundle_is_said_in_one_sentence(tmp_path, capsys, text
 def test_a_file_that_is_not_there(capsys):
     assert checker.main(["none.yaml"]) == 2
     assert capsys.readouterr().err == "none.yaml cannot be read: No such file or directory.\n"
+
+
+@pytest.mark.parametrize("listed", ["eno1:4", "eno1:4 eno2:4"])
+@pytest.mark.parametrize("devices", ["auto", "enp63s0f0 enp63s0f1"])
+def test_ovn_chassis_may_have_vfs_of_other_nics(broken, listed, devices):
+    overlay = (
+        f'applications: {{sriov-switchdev: {{options: {{devices: "{devices}"}}}}, '
+        f'ovn-chassis: {{options: {{sriov-numvfs: "{listed}"}}}}}}'
+    )
+    found = checker.check(broken({"overlay": overlay}))
+    assert not [finding for finding in found if finding.rule == "vf-owner"]

@@ -35,6 +35,7 @@ FILES = (
     "lib/converge/**/*.py",
     "lib/charmkit/**/*.py",
     "lib/hostnic/machine.py",
+    "charms/*/src/chain.py",
     "charms/*/src/plan.py",
     "charms/*/src/steps.py",
     "charms/*/src/preflight.py",

@@ -18,11 +18,13 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 
 import budget
+import chain
 import record
 import steps as nic
+from chain import Facts, When
 from desired import Desired, Port
 from files import BIND
-from hostnic import exclusive
+from hostnic import cpus, exclusive
 from hostnic.boot import units
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf, users_in_words
@@ -32,8 +34,8 @@ from hostnic.ops.members import is_distributing
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from observed import Trouble
-from phase import load, other_cards, pairs_of, queues_of, run, still_changing, to_legacy
-from steps import Work
+from phase import bind_vfs, load, other_cards, pairs_of, run_part, still_changing, to_legacy
+from steps import PortAndPf
 
 Phase = Callable[[System], tuple[Trouble, ...]]
 
@@ -199,56 +201,48 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
 
 
 def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
-    """One port after the other. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
+    """One NIC's VFs and modes. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
     pairs = pairs_of(host, ports)
-    work = [(port, pf) for port, pf in pairs if nic.needs_work(port, pf)]
+    work = [port.bdf for port, pf in pairs if nic.needs_work(port, pf)]
     if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
-        return [Trouble(work[0][0].bdf, what, "free them, then reboot")]
-    count, why = queues_of(system, wanted), "switchdev mode leaves it one queue"
+        return [Trouble(work[0], what, "free them, then reboot")]
+
+    def carries(pf: Pf) -> bool:
+        return bool(pf.bond and pf.netdev and is_distributing(system, pf.bond, pf.netdev))
+
+    facts = Facts(cpus.online(system), carries=carries)
     troubles: list[Trouble] = []
-    failed = run(system, nic.unbind(work))
-    for port, pf in pairs:
-        changes = (port, pf) in work
-        if failed or (pf.bond and not changes):
-            continue
-        steps = nic.create(port, pf, wanted.steering_mode, host_network=False) if changes else []
-        back = [nic.await_member(port, pf, pf.bond, nic.SETTLE)] if pf.bond and _carries(system, pf) else []
-        failed = run(system, steps)
-        if not failed:
-            # The NIC forwards without these queues: it is kept if they are refused.
-            troubles += run(system, [nic.queues(port, pf, count, why)])
-            failed = run(system, back)
-    if not failed:
-        return troubles
-    running = still_changing(system, ports)
-    undone = running or to_legacy(system, pairs_of(discover.observe(system), ports))
-    return [*failed, *troubles, *undone]
-
-
-def _carries(system: System, pf: Pf) -> bool:
-    """Whether the port carries traffic in its bond, so that the other one may have to wait for it."""
-    return bool(pf.bond and pf.netdev and is_distributing(system, pf.bond, pf.netdev))
-
-
-def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Trouble]:
-    if late := [(port, pf) for port, pf in work if nic.is_late(pf, record.read_boot(system))]:
-        return to_legacy(system, late)
-    pairs = [(port, pf) for port, pf in work if pf.port.num_vfs and pf.eswitch_mode == "switchdev"]
-    if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
-        return []
-    troubles: list[Trouble] = []
-    if nic.awaits_lag(pairs, wanted.lag_required):
-        troubles += _await_lag(system, pairs)
-    if troubles and wanted.lag_required:
-        return troubles
-    for step in nic.bind(pairs, after_change=True):  # one by one: a failure must not keep other VFs unbound
-        troubles += run(system, [step])
+    for part in chain.forward(pairs, wanted, When.BOOT, facts):
+        if part.binds:
+            break  # in the binding unit
+        failed, noted = run_part(system, part, nic.of_queues)
+        troubles += noted
+        if failed:
+            undone = still_changing(system, ports) or to_legacy(
+                system, pairs_of(discover.observe(system), ports)
+            )
+            return [*failed, *troubles, *undone]
     return troubles
 
 
-def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
-    """Wait for the kernel's bond, then for VF-LAG."""
+def _bind_nic(system: System, wanted: Desired, work: Sequence[PortAndPf]) -> list[Trouble]:
+    if late := [(port, pf) for port, pf in work if nic.is_late(pf, record.read_boot(system))]:
+        return to_legacy(system, late)
+    pairs = [
+        (port, pf)
+        for port, pf in work
+        if pf.eswitch_mode == "switchdev" and (pf.port.num_vfs or not port.num_vfs)
+    ]
+    if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
+        return []
+    if nic.awaits_lag(pairs, wanted.lag_required):
+        _await_bond(system, pairs)
+    return bind_vfs(system, wanted, chain.vfs(pairs, pairs, wanted, When.BOOT))
+
+
+def _await_bond(system: System, pairs: Sequence[PortAndPf]) -> None:
+    """Wait for the kernel's bond, in which VF-LAG forms."""
 
     def together() -> bool:
         masters = {link.name: link.master for link in system.links.all()}
@@ -256,4 +250,3 @@ def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
 
     if any(pf.bond != port.bond for port, pf in pairs):
         until(system, together, budget.BOND)
-    return run(system, [nic.await_lag(pairs, budget.LAG)])

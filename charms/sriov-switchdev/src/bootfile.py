@@ -13,7 +13,7 @@ _PORT = Record(
     {
         "bdf": shapes.ADDRESS,
         "netdev": _NAME,
-        "num_vfs": Whole(1, 0xFFFF, "a number of VFs"),
+        "num_vfs": Whole(0, 0xFFFF, "a number of VFs"),
         "bond": OrNull(_NAME),
         "lag": Flag(),
         "mac": OrNull(shapes.PERMANENT_MAC),

@@ -6,7 +6,9 @@ upper bounds: without a fault a boot takes seconds per port.
 """
 
 from desired import Desired
+from hostnic.ops.refusal import BUSY_TIME
 from hostnic.system import MODE_CHANGE_TIME
+from steps import LAG
 
 TURN = 60.0
 """Until another program of these charms has ended its changes of the host."""
@@ -29,25 +31,26 @@ DESTROY = 60.0
 MEMBER = 50.0
 """Until a port carries traffic in its bond again: a slow LACP partner sends every 30 s."""
 
-REJOIN = 10.0
-"""Until networkd has put a new netdev into its bond; after that the charm does it."""
-
 BOND = 90.0
 """Until networkd has made the bond."""
-
-LAG = 30.0
-"""Until VF-LAG is active once both ports are in the bond; others see it within 10 s."""
 
 BIND = 2.0
 """For each VF to be bound: mlx5_core needs less than a second for one."""
 
-UNDO = MODE_CHANGE_TIME + MODE_CHANGE_TIME + DESTROY
-"""Per port, back to legacy mode without VFs: a change that still runs is waited for first."""
+TO_LEGACY = BUSY_TIME + MODE_CHANGE_TIME + DESTROY
+"""Per port, to legacy mode without VFs: while the eswitch is busy it is asked again."""
 
-CHANGE = VFS + MODE_CHANGE_TIME + REPRESENTORS + MEMBER
+UNDO = MODE_CHANGE_TIME + TO_LEGACY
+"""The same at boot: a change that still runs is waited for first."""
+
+CHANGE = VFS + BUSY_TIME + MODE_CHANGE_TIME + REPRESENTORS + MEMBER
 """Per port, from none to VFs in switchdev mode."""
 
-LIVE = max(1800, int(2 * (MODE_CHANGE_TIME + DESTROY + CHANGE) + LAG))
+OTHER_ORDER = DESTROY + VFS
+"""Per port, if its firmware refuses switchdev mode while it has VFs, which it does at once: they are created
+again after the change."""
+
+LIVE = max(1800, int(2 * (TO_LEGACY + CHANGE + OTHER_ORDER) + LAG))
 """For both ports of a NIC, from switchdev mode through legacy mode to switchdev mode again, and VF-LAG."""
 
 
@@ -57,7 +60,7 @@ REVERT_TURN = 4.0 * LIVE
 
 def early_start(wanted: Desired) -> int:
     """Of the early unit: all ports change, fail, and are brought back."""
-    return int(TURN + DEVICES + len(wanted.ports) * (CHANGE + UNDO))
+    return int(TURN + DEVICES + len(wanted.ports) * (CHANGE + OTHER_ORDER + UNDO))
 
 
 def early_stop(wanted: Desired) -> int:

@@ -5,12 +5,20 @@ from actions import devices, host
 from config import Options
 from converge.render import findings_as_table, plan_as_table
 from hostnic.capture.file import Inputs, Shown
+from hostnic.capture.reduce import lines
 from hostnic.system import System
 from netplanfiles import reduced
 from survey import survey
 
-RULES = ((r"read /(etc|run|lib)/netplan/[^/]+\.yaml", reduced),)
-"""What a capture keeps of files that this charm alone reads."""
+_KEYS = "MACAddress|PermanentMACAddress|OriginalName|Path|Driver|SR-IOVVirtualFunctions|VirtualFunction"
+_LINK = rf"^\s*(\[(Match|Link|SR-IOV)\]|({_KEYS})\s*=)"
+RULES = (
+    (r"read /(etc|run|lib)/netplan/[^/]+\.yaml", reduced),
+    (r"read /.*/systemd/network/[^/]+\.link(\.d/[^/]+)?", lines(_LINK)),
+    (r"read /(etc|run)/udev/rules\.d/(?!70-ovn-offload-)[^/]+", lines("sriov_numvfs")),
+    (r"read /etc/(rc\.local|sysfs\.conf|(cron|sysfs|tmpfiles)\.d/[^/]+)", lines("sriov_numvfs")),
+)
+"""What a capture keeps of files that this charm alone reads; of other scripts and units, nothing."""
 
 
 def show(system: System, inputs: Inputs) -> Shown:

@@ -17,7 +17,8 @@ class Port(NamedTuple):
     Attributes:
         bdf: PCI address with domain.
         netdev: the name that its uplink keeps.
-        num_vfs: VFs, all bound once the port is converged.
+        num_vfs: VFs, all bound once the port is converged; a port without VFs is in switchdev mode all the
+            same, which VF-LAG needs of both (mlx5 lag/lag.c).
         bond: the kernel bond that it belongs in, or None.
         lag: VF-LAG is to be active when both ports of the NIC are in that bond.
         mac: its permanent MAC address, by which boot tells it from another card at this PCI address; None if

@@ -12,7 +12,18 @@ from hostnic.boot import Installed, installed, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import HostStep, System
 
-_STATE = ("bootfile", "budget", "desired", "lost", "observed", "phase", "previous", "record", "steps")
+_STATE = (
+    "bootfile",
+    "budget",
+    "chain",
+    "desired",
+    "lost",
+    "observed",
+    "phase",
+    "previous",
+    "record",
+    "steps",
+)
 COPY = BootCopy("sriov-switchdev", ("boot", "files", "live", "restore", *_STATE))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 

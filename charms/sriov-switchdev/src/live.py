@@ -8,28 +8,26 @@ or if the hook dies half way, the hook or the timer restores the previous state.
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
 import budget
+import chain
 import files
 import previous
 import record
 from converge import Disruption, Step, StepError
 from desired import Desired
 from hostnic.devices import discover
-from hostnic.devices.model import Host, Pf
+from hostnic.devices.model import Pf
 from hostnic.devices.port import is_other_card, uplink_of
 from hostnic.network import reachability
-from hostnic.ops.bonding import JoinBond, LeaveBond
-from hostnic.ops.eswitch import SetEswitchMode, SetQueues
+from hostnic.ops.bonding import JoinBond
 from hostnic.ops.files import RemoveFile
 from hostnic.ops.members import MEMBER_DEADLINE
-from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
 from hostnic.system import Channels, HostStep, System
-from observed import Observed
-from previous import PortState
+from observed import Observed, PortState
 from steps import is_binding, other_card, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
@@ -218,7 +216,8 @@ def revert(system: System, why: str) -> list[str]:
         if refusal := _refusal(system, port):
             refused.append(refusal)
             continue
-        for op in _way_back(port, discover.observe(system)):
+        pf = discover.observe(system).pf(port.bdf)
+        for op in chain.back(port.bdf, port, pf) if pf else ():
             try:
                 op.run(system)
             except (StepError, OSError) as error:
@@ -241,44 +240,6 @@ def _refusal(system: System, port: PortState) -> str:
     if uplink is None or not is_other_card(port.mac, uplink.permanent_mac):
         return ""
     return f"{port.bdf}: {'; '.join(other_card(port.mac, uplink.permanent_mac))}"
-
-
-def _way_back(
-    port: PortState, host: Host
-) -> Iterator[
-    LeaveBond
-    | UnbindVfs
-    | SetEswitchMode
-    | SetQueues
-    | DestroyVfs
-    | SetAutoprobe
-    | CreateVfs
-    | JoinBond
-    | BindVfs
-]:
-    pf = host.pf(port.bdf)
-    if pf is None:
-        return
-    netdev = pf.netdev or port.netdev
-    if pf.eswitch_mode != port.mode or pf.port.num_vfs != port.num_vfs:
-        yield LeaveBond(netdev)
-        yield UnbindVfs(port.bdf)
-        yield SetEswitchMode(port.bdf, "legacy")
-        if pf.port.num_vfs != port.num_vfs:
-            yield DestroyVfs(port.bdf)
-            if port.num_vfs:
-                yield SetAutoprobe(port.bdf, False)
-                yield CreateVfs(port.bdf, port.num_vfs)
-        if port.mode != "legacy":
-            yield SetEswitchMode(port.bdf, port.mode)
-            if port.queues:
-                yield SetQueues(netdev, port.queues)
-    if port.bond:
-        yield JoinBond(netdev, port.bond)
-    if port.num_vfs:
-        yield SetAutoprobe(port.bdf, True)  # the kernel binds no VF while it is off
-        yield BindVfs(port.bdf)
-    yield SetAutoprobe(port.bdf, port.autoprobe)
 
 
 def _stop_timer(system: System) -> None:

@@ -18,7 +18,7 @@ from files import RESTORE
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
 from observed import Observed
-from steps import Work
+from steps import PortAndPf
 
 ATTEMPTS = 3
 """Failures of the unit in a row after which only a reboot is tried."""
@@ -26,7 +26,7 @@ ATTEMPTS = 3
 REBOOT = "approve-reboot"
 
 
-def ports(pairs: Sequence[Work], converged: Collection[str]) -> list[Work]:
+def ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[PortAndPf]:
     """Those of the ports that were in switchdev mode in this boot, and are in legacy mode now."""
     return [
         (port, pf)
@@ -45,7 +45,7 @@ def why_left(port: Port, pf: Pf, host: Host) -> tuple[str, str]:
     bond = host.bond(pf.bond) if pf.bond else None
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and pf.carrier and not any((other := host.pf(name)) and other.carrier for name in others):
-        return nic.alone(pf), f"fix {' or '.join(others) or 'the other port'}, or {REBOOT}"
+        return nic.only_carrier(pf), f"fix {' or '.join(others) or 'the other port'}, or {REBOOT}"
     return "", ""
 
 

@@ -7,43 +7,134 @@ The files are read with PyYAML, which ops has loaded already, in whatever style 
 so that a hook on a host in order starts none, and each finding names its file. Boot never reads them.
 """
 
+import contextlib
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
 
 import yaml
 from converge import Finding, Severity
+from hostnic.devices.model import Pf
 from hostnic.system import System
-from observed import Writer
+from observed import Setting, Writer
 
 OVN_CHASSIS_FILE = "/etc/netplan/150-charm-ovn.yaml"
 KEYS = ("virtual-function-count", "embedded-switch-mode", "delay-virtual-functions-rebind", "link")
 """Keys of an ethernet device. ``link`` makes it a VF of the device that it names, and netplan creates as many
 VFs as there are such devices (netplan_cli/cli/sriov.py)."""
 
+MATCHED = ("name", "macaddress", "driver", "path")
+"""Conditions of a device's ``match``."""
+
 ETHERNETS = "ethernets"
 ETC, RUN, LIB = "/etc/netplan", "/run/netplan", "/lib/netplan"
 _MERGE = "<<"
 
 
-def second_writers(system: System) -> tuple[tuple[Writer, ...], tuple[Finding, ...]]:
-    """The files that set VFs or eswitch modes, and a finding for each that could but cannot be read."""
-    writers: list[Writer] = []
+def second_writers(
+    system: System, pfs: Collection[Pf] = ()
+) -> tuple[tuple[Writer, ...], tuple[Finding, ...]]:
+    """The files that set VFs or eswitch modes, and a finding for each that could but cannot be read.
+
+    netplan merges its files: one may have a device's ``match``, and another one its VFs. So once a file sets
+    something, all are read for the devices that they define.
+    """
     findings: list[Finding] = []
+    texts: dict[str, str] = {}
+    documents: dict[str, yaml.Node | None] = {}
     for path in _paths(system, findings):
         try:
-            text = system.files.read(path)
-            document = _first_document(text) if _may_set(path, text) else None
+            texts[path] = system.files.read(path)
+            if _may_set(path, texts[path]):
+                documents[path] = _first_document(texts[path])
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
-            findings.append(_unreadable(path, error))
-            continue
-        devices = [devices for network in _of(document, "network") for devices in _of(network, ETHERNETS)]
-        settings = [settings for each in devices for _, settings in _entries(each)]
-        found = {key for each in settings for key, _ in _entries(each)}
-        if found.intersection(KEYS) or (path == OVN_CHASSIS_FILE and devices):
-            writers.append(Writer(path, tuple(key for key in KEYS if key in found)))
+            findings.append(unreadable(path, error))
+    setting = {path: found for path, node in documents.items() if (found := list(_settings(path, node)))}
+    if not setting:
+        return (), tuple(findings)
+    defined: dict[str, list[yaml.Node]] = {}
+    for path, text in texts.items():
+        with contextlib.suppress(ValueError):  # what it sets is a finding already
+            for name, node in _devices(documents[path] if path in documents else _first_document(text)):
+                defined.setdefault(name, []).append(node)
+    writers = [
+        Writer(
+            path,
+            tuple(
+                Setting(name, keys, _ports(pfs, {link, name}, defined) if name else None, count)
+                for name, keys, link, count in found
+            ),
+            "ovn-chassis" if path == OVN_CHASSIS_FILE else "netplan",
+        )
+        for path, found in setting.items()
+    ]
     return tuple(writers), tuple(findings)
+
+
+def _devices(document: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
+    for network in _of(document, "network"):
+        for devices in _of(network, ETHERNETS):
+            yield from _entries(devices)
+
+
+def _settings(path: str, document: yaml.Node | None) -> Iterator[tuple[str, tuple[str, ...], str, str]]:
+    """Of each device that sets something: its name, the keys, the PF that it is a VF of, its number of VFs.
+
+    ovn-chassis' file sets something as long as it has the section.
+    """
+    devices = list(_devices(document))
+    for name, node in devices:
+        values = dict(_entries(node))
+        keys = tuple(key for key in KEYS if key in values)
+        if keys or path == OVN_CHASSIS_FILE:
+            yield name, keys, _text(values.get("link")), _text(values.get("virtual-function-count"))
+    if (
+        path == OVN_CHASSIS_FILE
+        and not devices
+        and any(_of(net, ETHERNETS) for net in _of(document, "network"))
+    ):
+        yield "", (), "", ""
+
+
+def _ports(pfs: Collection[Pf], names: set[str], defined: Mapping[str, list[yaml.Node]]) -> frozenset[str]:
+    """The PFs that a device of netplan stands for: by ``match`` and ``set-name``, or by its own name."""
+    found: set[str] = set()
+    for name in names:
+        nodes = defined.get(name, [])
+        matches = [dict(_entries(match)) for node in nodes for match in _of(node, "match")]
+        called = {_text(value) for node in nodes for value in _of(node, "set-name")}
+        for pf in pfs:
+            same = any(_matches(pf, match) for match in matches) if matches else pf.netdev == name
+            if same or (matches and pf.netdev in called):
+                found.add(pf.bdf)
+    return frozenset(found)
+
+
+def _matches(pf: Pf, match: Mapping[str, yaml.Node]) -> bool:
+    """Whether a port meets each condition; one that is not known counts as met."""
+    actual = {
+        "name": pf.netdev,
+        "macaddress": pf.mac,
+        "driver": pf.port.driver,
+        "path": f"pci-{pf.bdf}",
+    }
+    return all(
+        any(fnmatchcase((actual[key] or "").lower(), pattern.lower()) for pattern in _texts(node))
+        for key, node in match.items()
+        if key in actual
+    )
+
+
+def _text(node: yaml.Node | None) -> str:
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+
+
+def _texts(node: yaml.Node) -> list[str]:
+    return [_text(each) for each in (node.value if isinstance(node, yaml.SequenceNode) else [node])]
 
 
 def reduced(text: str) -> str:
@@ -55,11 +146,18 @@ def reduced(text: str) -> str:
         if line:
             return "\n" * (int(line[0]) - 1) + "\t\\"  # a tab begins no token
         return "[" * 10_000 + "\\" if "deep" in str(error) else "\1\\"
-    devices = [devices for network in _of(document, "network") for devices in _of(network, ETHERNETS)]
-    settings = [settings for each in devices for _, settings in _entries(each)]
-    keys = [key for key in KEYS if key in {name for each in settings for name, _ in _entries(each)}]
-    inner = ", ".join(f"{key}: 0" for key in keys)
-    return f"network: {{{ETHERNETS}: {{port: {{{inner}}}}}}}\n" if devices else "{}\n"
+    if not any(_of(network, ETHERNETS) for network in _of(document, "network")):
+        return "{}\n"
+    kept = {name: _reduced(node) for name, node in _devices(document)}
+    return json.dumps({"network": {ETHERNETS: kept}}) + "\n"
+
+
+def _reduced(node: yaml.Node) -> dict[str, Any]:
+    """Of one device what says that it has VFs or a mode, and which port it is."""
+    kept: dict[str, Any] = {key: _text(value) for key, value in _entries(node) if key in (*KEYS, "set-name")}
+    for match in _of(node, "match"):
+        kept["match"] = {key: _texts(value) for key, value in _entries(match) if key in MATCHED}
+    return kept
 
 
 def _paths(system: System, findings: list[Finding]) -> Iterator[str]:
@@ -76,7 +174,7 @@ def _paths(system: System, findings: list[Finding]) -> Iterator[str]:
             names[directory] = []
         except OSError as error:
             names[directory] = []
-            findings.append(_unreadable(directory, error))
+            findings.append(unreadable(directory, error))
     for directory, found in names.items():
         for name in found:
             hidden = directory == LIB and name in names[ETC]
@@ -113,13 +211,31 @@ def _first_document(text: str) -> yaml.Node | None:
         raise ValueError("nested too deeply") from None
 
 
-def _unreadable(path: str, error: OSError | ValueError) -> Finding:
+def interfaces(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Of a file of sriov-netplan-shim: each interface with VFs, and the values of its ``match``.
+
+    Raises:
+        ValueError: as :func:`_first_document`.
+
+    """
+    for listed in _of(_first_document(text), "interfaces"):
+        for name, node in _entries(listed):
+            if _of(node, "num_vfs"):
+                match = [value for each in _of(node, "match") for _, value in _entries(each)]
+                yield name, [word for value in match for word in _texts(value)]
+
+
+NETPLAN_FIX = "fix it (netplan get shows netplan's own error); do not run netplan apply"
+
+
+def unreadable(path: str, error: OSError | ValueError, remedy: str = NETPLAN_FIX) -> Finding:
+    """The finding of a file that could set VFs."""
     why = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return Finding(
         Severity.BLOCKED,
         path,
         f"cannot be read ({why}), and may set VFs or eswitch modes too",
-        "fix it (netplan get shows netplan's own error); do not run netplan apply",
+        remedy,
     )
 
 

@@ -8,6 +8,7 @@ import desired
 import files
 import netplanfiles
 import record
+import writers
 from converge import Finding, Severity
 from desired import Desired
 from hostnic import cpus
@@ -34,7 +35,8 @@ def observe(system: System) -> Observed:
     findings = list(host.findings)
     kept = installed.look(system, files.COPY, files.PATHS, files.UNITS)
     previous = _previous(kept.files[desired.PATH], findings)
-    vf_writers, unreadable = netplanfiles.second_writers(system)
+    in_netplan, unreadable = netplanfiles.second_writers(system, host.pfs)
+    elsewhere, unclear = writers.others(system, host.pfs)
     return Observed(
         host=host,
         now=system.now(),
@@ -45,11 +47,11 @@ def observe(system: System) -> Observed:
         armed=record.armed(system),
         converged=record.read_converged(system),
         declared_bonds=_declared_bonds(system, host, previous),
-        vf_writers=vf_writers,
+        vf_writers=(*in_netplan, *elsewhere),
         host_network=_host_network(system, host),
         channels=_channels(system, host, findings),
         cpus=cpus.online(system),
-        findings=(*findings, *unreadable),
+        findings=(*findings, *unreadable, *unclear),
     )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known of this host, as plain values; observe.py and record.py read them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
 from converge import Finding, Severity
@@ -34,17 +34,40 @@ class NextBoot(NamedTuple):
         return self.vfs is not None and self.vfs != self.current
 
 
+class Setting(NamedTuple):
+    """One thing in a file that sets what the charm sets.
+
+    Attributes:
+        name: what stands in the file for the port, or the unit that the file belongs to.
+        keys: what to take away.
+        ports: PCI addresses of this host's ports that it concerns; None if it may be any.
+        vfs: their number as the file has it, or nothing.
+
+    """
+
+    name: str
+    keys: tuple[str, ...] = ()
+    ports: frozenset[str] | None = None
+    vfs: str = ""
+
+    def concerns(self, ports: Collection[str]) -> bool:
+        """Whether it concerns one of the ports with these PCI addresses."""
+        return self.ports is None or not self.ports.isdisjoint(ports)
+
+
 class Writer(NamedTuple):
-    """A netplan file that sets what the charm sets.
+    """A file that sets what the charm sets, of ports that the charm has or of others.
 
     Attributes:
         path: the file.
-        keys: those of :data:`netplanfiles.KEYS` that it has, in that order; ovn-chassis' file may have none.
+        settings: what it sets.
+        tool: what reads the file, in words.
 
     """
 
     path: str
-    keys: tuple[str, ...] = ()
+    settings: tuple[Setting, ...]
+    tool: str = "netplan"
 
 
 class Trouble(NamedTuple):
@@ -116,6 +139,25 @@ class LiveRecord(NamedTuple):
     undone: str = ""
 
 
+class PortState(NamedTuple):
+    """One port as it was before the change.
+
+    Attributes:
+        queues: of its uplink; 0 where that is not known.
+        mac: its permanent MAC address; None where that is not known.
+
+    """
+
+    bdf: str
+    netdev: str
+    mode: str
+    num_vfs: int
+    autoprobe: bool
+    bond: str | None
+    queues: int = 0
+    mac: str | None = None
+
+
 class Observed(NamedTuple):
     """The host, what the charm has installed on it, and what happened since this boot.
 
@@ -129,7 +171,7 @@ class Observed(NamedTuple):
         armed: a live change waits for its confirmation.
         converged: slots of the NICs whose VFs and eswitch modes were as declared in this boot.
         declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
-        vf_writers: netplan files that set VFs or eswitch modes.
+        vf_writers: files that set VFs or eswitch modes at boot, also those of other NICs.
         host_network: netdevs of PFs outside a bond that carry the host's own network.
         next_boot: by BDF, for ports that offer too few VFs now.
         preallocated: slots of the NICs whose VF-LAG forms while VFs are bound; asked only if

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the phases of the units share: the desired state, running steps, and the way back to legacy mode."""
+"""What the phases of the units share: the desired state, running steps, and what a failure leaves."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import bootfile
+import chain
 import desired
 import steps as nic
 from converge import Plan, StepError
 from converge.execute import execute
 from desired import Desired, Port
-from hostnic import cpus
 from hostnic.devices.model import Host
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System
 from observed import Trouble
-from steps import Work
+from steps import PortAndPf
 
 
 def load(system: System) -> tuple[Desired, list[Trouble]]:
@@ -27,7 +27,7 @@ def load(system: System) -> tuple[Desired, list[Trouble]]:
         return Desired(), [trouble]
 
 
-def pairs_of(host: Host, ports: Iterable[Port]) -> list[Work]:
+def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
     """The ports that this host has, with the driver whose eswitch they need; never another card."""
     return [
         (port, pf)
@@ -48,9 +48,38 @@ def run(system: System, steps: Sequence[HostStep], who: str = "the boot step") -
     return [Trouble(failed.subject, f"{who} {failed.what}", failed.remedy)] if failed else []
 
 
-def queues_of(system: System, wanted: Desired) -> int:
-    """How many queues an uplink gets."""
-    return wanted.uplink_queues or cpus.online(system)
+def run_part(
+    system: System, part: chain.Part, spare: Callable[[HostStep], bool], who: str = "the boot step"
+) -> tuple[list[Trouble], list[Trouble]]:
+    """Run a part of a chain up to the first step that fails and is not ``spare``.
+
+    Returns:
+        The trouble that ended it, if one did, and those with spare steps.
+
+    """
+    noted: list[Trouble] = []
+    for step in part.steps:
+        failed = run(system, [step], who)
+        if failed and not spare(step):
+            return failed, noted
+        noted += failed
+    return [], noted
+
+
+def bind_vfs(
+    system: System, wanted: Desired, steps: Sequence[HostStep], who: str = "the boot step"
+) -> list[Trouble]:
+    """Wait for VF-LAG, and bind VFs one port after the other: a failure must not keep others unbound.
+
+    VFs stay unbound where a VF-LAG that is required does not form.
+    """
+    troubles: list[Trouble] = []
+    for step in steps:
+        failed = run(system, [step], who)
+        troubles += failed
+        if failed and wanted.lag_required and not nic.is_binding(step):
+            break
+    return troubles
 
 
 def still_changing(system: System, ports: Iterable[Port]) -> list[Trouble]:
@@ -69,21 +98,14 @@ def still_changing(system: System, ports: Iterable[Port]) -> list[Trouble]:
     return []
 
 
-def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
-    """Bring ports to legacy mode with zero VFs, each as far as possible; return what did not work.
-
-    Autoprobe stays off: VFs that appear after all remain unbound.
-    """
-    from hostnic.ops.eswitch import SetEswitchMode
-    from hostnic.ops.vf import DestroyVfs, UnbindVfs
-
+def to_legacy(system: System, pairs: Sequence[PortAndPf]) -> list[Trouble]:
+    """Bring ports to legacy mode with zero VFs, each as far as possible; return what did not work."""
     troubles: list[Trouble] = []
     for port, _ in pairs:
-        bdf = port.bdf
-        for op in (UnbindVfs(bdf), SetEswitchMode(bdf, "legacy"), DestroyVfs(bdf)):
+        for op in chain.back(port.bdf):
             try:
                 op.run(system)
             except (StepError, OSError) as error:
                 what, remedy = f"fallback to legacy mode with zero VFs: {error}", getattr(error, "remedy", "")
-                troubles.append(Trouble(bdf, what, remedy))
+                troubles.append(Trouble(port.bdf, what, remedy))
     return troubles

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """From desired and observed state to the steps that change NICs now, and those that are held. Pure.
 
-What a NIC needs is one chain of steps (see steps.py). The whole chain runs or is held, since a NIC half way
-to switchdev forwards nothing. In a running system one port leaves the bond at a time, so that the other one
-carries the node's network. survey.py adds what the next boot needs, and the timer around a live change.
+What a NIC needs is one chain of steps (see chain.py). The whole chain runs or is held, since a NIC half way
+to switchdev forwards nothing; what is held is what the next boot does. survey.py adds the boot units' files,
+and the timer around a live change.
 """
 
 from collections.abc import Collection, Sequence
 
-import steps as nic
+import chain
+import steps
+from chain import Facts, When
 from converge import Disruption, Finding, Held, Plan
 from desired import Desired, Port
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
 from observed import Observed
-from steps import Work, needs_work
+from steps import PortAndPf, needs_work
 
 LIVE_ATTEMPTS = 3
 """Failed live changes towards one desired state after which only a reboot is tried."""
-
-LIVE_LAG_DEADLINE = 30.0
-"""Seconds for VF-LAG to become active once both ports carry traffic; others see it within 10 s."""
 
 REBOOT = "approve-reboot"
 
@@ -51,32 +50,24 @@ def plan(
         return everything
     run, held = list[HostStep](), list[Held[System]]()
     for slot, ports in wanted.nics().items():
-        pairs = nic.pairs_of(observed.host, ports)
+        pairs = steps.pairs_of(observed.host, ports)
         if slot in restored:
-            run += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
+            run += [
+                step for port, pf in pairs if steps.is_detached(port, pf) for step in steps.join(port, pf)
+            ]
             continue
-        chain, flaps = _chain(pairs, wanted, observed), _queues(pairs, wanted, observed)
-        reason, release = _why_held(pairs, chain, wanted, observed, allow_live)
-        later = reason or _why_queues_wait(pairs, flaps, observed, allow_live)
-        held_flaps = [Held(step, later, release or NEXT_BOOT) for step in flaps] if later else []
-        if not reason:
-            run += chain if later else [*chain, *flaps]
-            held += held_flaps
+        now, flaps = _now(pairs, wanted, observed), _queues(pairs, wanted, observed)
+        reason, release = _why_held(pairs, now, wanted, observed, allow_live)
+        if reason:
+            run += _back(pairs, wanted, observed)
+            if now:
+                held += [Held(step, reason, release) for step in _at_boot(pairs, wanted, observed)]
             continue
-        # Even if everything else waits, a port that is out of its bond returns to it.
-        back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
-        if (
-            not back
-            and nic.only_lag_missing(pairs)
-            and not wanted.lag_required
-            and _given_up(wanted, observed)
-        ):
-            back = nic.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
-        back += [nic.destroy_late(port, pf) for port, pf in pairs if nic.is_late(pf, observed.boot)]
-        returning = {step.key for step in back}
-        run += back
-        held += [Held(step, reason, release) for step in chain if step.key not in returning]
-        held += held_flaps
+        run += now
+        if later := _why_queues_wait(pairs, flaps, observed, allow_live):
+            held += [Held(step, later, NEXT_BOOT) for step in flaps]
+        else:
+            run += flaps
     return Plan(tuple(run), tuple(held), everything.findings)
 
 
@@ -88,72 +79,37 @@ def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
     return after.vfs if after.changes else None
 
 
-def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
-    """The steps for one NIC, in order."""
-    if nic.only_lag_missing(pairs):
-        return _form_lag_again(pairs, pairs[0][0].nic in observed.preallocated)
-    work = [(port, pf) for port, pf in pairs if needs_work(port, pf)]
-    if work:
-        return _rework(pairs, work, wanted, observed)
-    steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
-    steps += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
-    if wanted.lag_required and nic.lag_impossible(pairs):
-        return steps
-    return [*steps, *nic.bind(pairs, after_change=False)]
+def _now(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
+    """What changes one NIC while the node runs."""
+    slot = pairs[0][0].nic if pairs else ""
+    facts = Facts(observed.cpus, slot in observed.preallocated, observed.host_network)
+    return [step for part in chain.forward(pairs, wanted, When.LIVE, facts) for step in part.steps]
 
 
-def _rework(
-    pairs: Sequence[Work], work: Sequence[Work], wanted: Desired, observed: Observed
-) -> list[HostStep]:
-    """VFs or eswitch mode of some ports change. The ports of a bond go through it together.
-
-    If the firmware keeps resources for a LAG (``preallocated``), VFs of other ports keep their drivers.
-    """
-    bonded = any(port.bond for port, _ in pairs)
-    touched = pairs if bonded else work
-    unbound = work if pairs[0][0].nic in observed.preallocated else touched
-    kept = [each for each in touched if each not in unbound]
-    steps = nic.unbind(unbound)
-    for port, pf in touched:
-        if (port, pf) in work:
-            steps += nic.leave(port, pf)
-            steps += nic.create(port, pf, wanted.steering_mode, _host_uses(port, pf, observed))
-            count = wanted.uplink_queues or observed.cpus
-            steps.append(nic.queues(port, pf, count, "the mode change leaves it one queue"))
-        else:
-            steps += nic.offload(port, pf)
-        if (port, pf) in work or (port, pf) in _detached_ports(pairs):
-            steps += nic.join(port, pf)
-    if len(pairs) == 2 and nic.awaits_lag(pairs, wanted.lag_required):
-        steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(unbound, after_change=True), *nic.bind(kept, after_change=False)]
+def _at_boot(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
+    """What the next boot does to one NIC."""
+    fresh = [(port, chain.after_boot(pf)) for port, pf in pairs]
+    parts = chain.forward(fresh, wanted, When.BOOT, Facts(observed.cpus))
+    return [step for part in parts for step in part.steps]
 
 
-def _queues(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
+def _back(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
+    """What is done at once even if everything else waits for the next boot."""
+    back = [step for port, pf in pairs if steps.is_detached(port, pf) for step in steps.join(port, pf)]
+    if not back and steps.only_lag_missing(pairs) and not wanted.lag_required and _given_up(wanted, observed):
+        back = steps.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
+    return [*back, *(steps.destroy_late(port, pf) for port, pf in pairs if steps.is_late(pf, observed.boot))]
+
+
+def _queues(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
     """The steps for ports that only lack queues: another charm or an older version switched them."""
-    steps: list[HostStep] = []
+    found: list[HostStep] = []
     for port, pf in pairs:
         channels = observed.channels.get(port.bdf)
-        count = nic.queues_to_set(wanted, channels, observed.cpus)
+        count = steps.queues_to_set(wanted, channels, observed.cpus)
         if channels and count and not needs_work(port, pf):
-            steps += nic.queues_in_bond(port, pf, count, channels.combined)
-    return steps
-
-
-def _form_lag_again(pairs: Sequence[Work], preallocated: bool) -> list[HostStep]:
-    """Only VF-LAG is missing: when a port joins while all VFs are unbound, mlx5 tries again to form it.
-
-    If the firmware keeps resources for a LAG (``preallocated``), VFs keep their drivers. If a port has no
-    carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
-    """
-    steps = [] if preallocated else nic.unbind(pairs)
-    detached, dark = _detached_ports(pairs), [(port, pf) for port, pf in pairs if not pf.carrier]
-    for port, pf in detached or dark[:1] or pairs[-1:]:
-        back = nic.join(port, pf)
-        steps += [*nic.leave(port, pf), *(back if detached or pf.carrier else back[:1])]
-    steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
-    steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(pairs, after_change=not preallocated)]
+            found += steps.queues_in_bond(port, pf, count, channels.combined)
+    return found
 
 
 def _given_up(wanted: Desired, observed: Observed) -> bool:
@@ -161,37 +117,27 @@ def _given_up(wanted: Desired, observed: Observed) -> bool:
     return observed.live.target == wanted.digest and observed.live.failures >= LIVE_ATTEMPTS
 
 
-def _detached_ports(pairs: Sequence[Work]) -> list[Work]:
-    """Ports that are out of the bond that they belong in."""
-    return [(port, pf) for port, pf in pairs if port.bond and pf.bond != port.bond]
-
-
-def _host_uses(port: Port, pf: Pf, observed: Observed) -> bool:
-    """Whether a mode change of a port outside any bond hits the node's own network."""
-    return port.bond is None and pf.netdev in observed.host_network
-
-
 def _why_held(
-    pairs: Sequence[Work], chain: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
+    pairs: Sequence[PortAndPf], now: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
 ) -> tuple[str, str]:
     """Why a NIC's steps wait, and what lets them run; empty when they may run now."""
     for port, pf in pairs:
         after = short_until_reboot(port, pf, observed)
         if after is not None:
             return f"the firmware offers {pf.port.total_vfs} VFs now and {after} after the next boot", REBOOT
-    cost = _cost(chain)
+    cost = _cost(now)
     if cost <= Disruption.LINK_FLAP:
         return "", ""
-    ends = {step.key.partition("/")[0] for step in chain if step.disruption >= Disruption.VF_DESTROYING}
+    ends = {step.key.partition("/")[0] for step in now if step.disruption >= Disruption.VF_DESTROYING}
     busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs if pf.bdf in ends for vf in pf.vfs)
     if busy:
         return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
     if not allow_live:
         return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"
-    if alone := _without_neighbour(pairs, chain, observed.host):
+    if alone := _without_neighbour(pairs, now, observed.host):
         pf, others = alone
         fix = f"fix {' or '.join(others) or 'its other port'}"
-        return nic.alone(pf), f"{fix}, or {REBOOT}"
+        return steps.only_carrier(pf), f"{fix}, or {REBOOT}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", REBOOT
     if _given_up(wanted, observed):
@@ -200,37 +146,37 @@ def _why_held(
 
 
 def _why_queues_wait(
-    pairs: Sequence[Work], flaps: Sequence[HostStep], observed: Observed, allow_live: bool
+    pairs: Sequence[PortAndPf], flaps: Sequence[HostStep], observed: Observed, allow_live: bool
 ) -> str:
     """Why a running port does not get its queues now; empty when it does."""
     if flaps and not allow_live:
         return f"{_cost(flaps).label} while the node runs"
     if alone := _without_neighbour(pairs, flaps, observed.host):
-        return nic.alone(alone[0])
+        return steps.only_carrier(alone[0])
     return ""
 
 
 def _without_neighbour(
-    pairs: Sequence[Work], chain: Sequence[HostStep], host: Host
+    pairs: Sequence[PortAndPf], now: Sequence[HostStep], host: Host
 ) -> tuple[Pf, list[str]] | None:
     """A port that would leave its bond or lose its link while no other port carries traffic, and those.
 
     The step itself asks the bonding driver, which also knows of LACP and of members that are no PF.
     """
-    keys = {step.key for step in chain}
+    keys = {step.key for step in now}
     for number, (_, pf) in enumerate(pairs):
         bond = host.bond(pf.bond) if pf.bond else None
         if bond is None or not pf.carrier or keys.isdisjoint({f"{pf.bdf}/leave", f"{pf.bdf}/queues"}):
             continue
         others = [name for name in bond.members if name != pf.netdev]
-        back = any(port.bond == bond.name for port, _ in _detached_ports(pairs[:number]))
+        back = any(port.bond == bond.name and steps.is_detached(port, pf) for port, pf in pairs[:number])
         if not back and all((other := host.pf(name)) and not other.carrier for name in others):
             return pf, others
     return None
 
 
-def _cost(steps: Sequence[HostStep]) -> Disruption:
-    return max((step.disruption for step in steps), default=Disruption.NONE)
+def _cost(found: Sequence[HostStep]) -> Disruption:
+    return max((step.disruption for step in found), default=Disruption.NONE)
 
 
 def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
@@ -240,7 +186,7 @@ def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
     """
     reasons: list[str] = []
     for slot, ports in wanted.nics().items():
-        keys = [item.step.key for item in planned.held if not nic.of_queues(item.step)]
+        keys = [item.step.key for item in planned.held if not steps.of_queues(item.step)]
         if not any(key.startswith(slot) for key in keys):
             continue
         # What this boot had already is another aim than the one that it was rebooted for.

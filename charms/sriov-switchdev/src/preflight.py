@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a host cannot be converged, or only in part: found before anything is written. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 
 import lost
@@ -10,7 +10,6 @@ from desired import Desired, Port
 from hostnic.devices.inventory import BLUEFIELD
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
-from netplanfiles import OVN_CHASSIS_FILE
 from observed import NextBoot, Observed, Writer
 from steps import needs_work, other_card
 
@@ -20,7 +19,8 @@ DPU_HAS_IT = f"in DPU mode the DPU has it: {NOT_THIS_ONE}; in NIC mode use kerne
 
 def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     """Everything that stands in the way of ``wanted``, each with its remedy."""
-    findings = [_second_writer(writer) for writer in observed.vf_writers]
+    managed = {port.bdf for port in wanted.ports}
+    findings = [finding for writer in observed.vf_writers for finding in _second_writer(writer, managed)]
     for port in wanted.ports:
         if pf := observed.host.pf(port.bdf):
             other = port.is_other(pf.mac)
@@ -28,13 +28,32 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def _second_writer(writer: Writer) -> Finding:
-    what = "netplan sets VFs or eswitch modes too"
-    remedy = f"remove {' and '.join(writer.keys)} from the ethernets of this file; do not run netplan apply"
-    if writer.path == OVN_CHASSIS_FILE:
+def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding]:
+    """What of a file concerns ports of this charm. VFs of other NICs are not this charm's business."""
+    ours = [setting for setting in writer.settings if setting.concerns(managed)]
+    if not ours:
+        return
+    others = [setting for setting in writer.settings if setting not in ours]
+    keys = " and ".join(dict.fromkeys(key for setting in ours for key in setting.keys))
+    names = " and ".join(dict.fromkeys(setting.name for setting in ours))
+    what = f"{writer.tool} sets VFs or eswitch modes too"
+    remedy = f"remove {keys} from this file; existing VFs stay"
+    if writer.tool == "netplan":
+        remedy = f"remove {keys} from the ethernets of this file ({names}); do not run netplan apply"
+    elif writer.tool == "ovn-chassis":
         what = "ovn-chassis sets VFs too"
-        remedy = "juju config ovn-chassis sriov-numvfs=none:0, so that one charm sets them; existing VFs stay"
-    return Finding(Severity.BLOCKED, writer.path, what, remedy)
+        left = " ".join(f"{setting.name}:{setting.vfs}" for setting in others if setting.vfs)
+        left = f'"{left}"' if left else "none:0"
+        remedy = f"juju config ovn-chassis sriov-numvfs={left}, "
+        remedy += "so that one charm sets them; existing VFs stay"
+    elif writer.tool == "sriov-netplan-shim":
+        disable = (
+            f"systemctl disable {keys}, without --now" if not others else f"remove {names} from this file"
+        )
+        remedy = f"{disable}; existing VFs stay, so do not start it again"
+    elif writer.tool == "a unit":
+        remedy = f"systemctl disable {names}, without --now, or {remedy}"
+    yield Finding(Severity.BLOCKED, writer.path, what, remedy)
 
 
 def _other(port: Port, pf: Pf) -> Finding:

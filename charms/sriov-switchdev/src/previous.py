@@ -8,25 +8,7 @@ import record
 from converge.shape import AnyText, Flag, Listing, OrNull, Record, Text, Whole, Word
 from hostnic import shapes
 from hostnic.system import System
-
-
-class PortState(NamedTuple):
-    """One port as it was before the change.
-
-    Attributes:
-        queues: of its uplink; 0 where that is not known, as in older files.
-        mac: its permanent MAC address; None where that is not known, as in files of 1.2 and before.
-
-    """
-
-    bdf: str
-    netdev: str
-    mode: str
-    num_vfs: int
-    autoprobe: bool
-    bond: str | None
-    queues: int = 0
-    mac: str | None = None
+from observed import PortState
 
 
 class Previous(NamedTuple):

@@ -15,20 +15,26 @@ import contextlib
 from collections.abc import Sequence
 
 import budget
+import chain
 import lost
 import phase
 import record
 import steps as nic
+from chain import Facts, When
 from desired import Desired, Port
 from files import DISPATCH
+from hostnic import cpus
 from hostnic.devices import discover, users
-from hostnic.devices.model import Host
+from hostnic.devices.model import Host, Pf
 from hostnic.ops import until
 from hostnic.ops.members import distributes_alone
 from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System
 from observed import Trouble
-from steps import Work
+from steps import PortAndPf
+
+WHO = "ovn-offload-sriov-restore"
+"""As its failures name the unit."""
 
 ROUNDS = 2
 """systemd starts no unit that runs already: a port that is lost meanwhile has its turn in the second."""
@@ -97,16 +103,12 @@ def _wake(system: System) -> None:
         system.run(["systemctl", "start", "--no-block", DISPATCH])
 
 
-def _run(system: System, steps: Sequence[HostStep]) -> list[Trouble]:
-    return phase.run(system, steps, "ovn-offload-sriov-restore")
-
-
 def _look(system: System, ports: Sequence[Port]) -> Host:
     """The host, with its own uses of the ports' VFs."""
     return users.with_netdevs(system, discover.observe(system), [port.bdf for port in ports])
 
 
-def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) -> list[Work]:
+def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) -> list[PortAndPf]:
     ports = wanted.ports if ports is None else ports
     converged = record.read_converged(system)
     return lost.ports(phase.pairs_of(_look(system, ports), ports), converged) if converged else []
@@ -124,37 +126,51 @@ def _await_ports(system: System, wanted: Desired) -> None:
 
 def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[Trouble]:
     """One port after the other: the bond always keeps a port that carries traffic."""
-    host = _look(system, ports)
-    pairs = phase.pairs_of(host, ports)
-    todo = [(port, pf) for port, pf in _lost(system, wanted, ports) if not lost.why_left(port, pf, host)[0]]
-    # VF-LAG forms while all VFs are unbound; those of the port that was not lost may be in use.
-    free = not any(vf.users for _, pf in pairs for vf in pf.vfs)
-    touched = pairs if free and todo and nic.awaits_lag(pairs, wanted.lag_required) else todo
-    troubles = _run(system, nic.unbind(touched))
-    for port, _ in [] if troubles else _lost(system, wanted, ports):
-        troubles += _restore_port(system, wanted, port)
-    return [*troubles, *_finish(system, wanted, ports, [port for port, _ in touched])]
+    pairs = phase.pairs_of(_look(system, ports), ports)
+    todo = [(port, pf) for port in ports if (pf := _restorable(system, port))]
+
+    def turn(port: Port, _: Pf) -> Pf | None:
+        return _restorable(system, port)
+
+    facts = Facts(cpus.online(system), turn=turn)
+    troubles: list[Trouble] = []
+    for part in chain.forward(pairs, wanted, When.RESTORE, facts, todo):
+        if part.binds:
+            break  # of the ports as they are then
+        failed, noted = phase.run_part(system, part, _is_spare, WHO)
+        troubles += [*failed, *noted]
+        if failed and part.port is None:
+            break
+        if failed and part.port:
+            troubles += _give_up(system, part.port)
+    freed = chain.to_free(pairs, todo, wanted, When.RESTORE)
+    return [*troubles, *_finish(system, wanted, ports, [port for port, _ in freed])]
 
 
-def _restore_port(system: System, wanted: Desired, port: Port) -> list[Trouble]:
-    """Look again right before: an instance may have taken a VF, or the other port lost its link."""
+def _is_spare(step: HostStep) -> bool:
+    """A port keeps VFs and mode without its queues, and if it does not come back into its bond."""
+    return nic.of_queues(step) or nic.is_joining(step)
+
+
+def _restorable(system: System, port: Port) -> Pf | None:
+    """A lost port that can be restored now, as it is; None if it is to be left alone.
+
+    Asked again right before its turn: an instance may have taken a VF, or the other port lost its link.
+    """
     host = _look(system, [port])
     found = lost.ports(phase.pairs_of(host, [port]), [port.nic])
     if not found:
-        return []
+        return None
     _, pf = found[0]
     bond = host.bond(pf.bond) if pf.bond else None
     reason, remedy = lost.why_left(port, pf, host)
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
-        reason, remedy = nic.alone(pf), f"fix {' or '.join(others)}, or approve-reboot"
+        reason, remedy = nic.only_carrier(pf), f"fix {' or '.join(others)}, or approve-reboot"
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
-        return []
-    if failed := _run(system, nic.create(port, pf, wanted.steering_mode, host_network=False)):
-        return [*failed, *_give_up(system, port)]
-    queues = nic.queues(port, pf, phase.queues_of(system, wanted), "switchdev mode leaves it one queue")
-    return [*_run(system, [queues]), *_back_in_bond(system, port)]
+        return None
+    return pf
 
 
 def _give_up(system: System, port: Port) -> list[Trouble]:
@@ -165,29 +181,12 @@ def _give_up(system: System, port: Port) -> list[Trouble]:
     return phase.to_legacy(system, [pair for pair in pairs if not any(vf.users for vf in pair[1].vfs)])
 
 
-def _back_in_bond(system: System, port: Port) -> list[Trouble]:
-    """Wait for networkd, which puts a new netdev into its bond; if it does not, do it."""
-
-    def there() -> bool:
-        masters = {link.pci: link.master for link in system.links.all() if link.name == port.netdev}
-        return masters.get(port.bdf) == port.bond
-
-    if port.bond:
-        until(system, there, budget.REJOIN)
-    pairs = phase.pairs_of(discover.observe(system), [port])
-    return _run(system, [step for _, pf in pairs for step in nic.join(port, pf)])
-
-
 def _finish(system: System, wanted: Desired, ports: Sequence[Port], touched: Sequence[Port]) -> list[Trouble]:
     """VF-LAG, if both ports are in switchdev mode again, and then the VFs that were unbound for it."""
     pairs = phase.pairs_of(discover.observe(system), ports)
-    troubles: list[Trouble] = []
-    if touched and nic.awaits_lag(pairs, wanted.lag_required):
-        whole = len(pairs) == 2 and all(pf.eswitch_mode == "switchdev" for _, pf in pairs)
-        troubles = _run(system, [nic.await_lag(pairs, budget.LAG)]) if whole else []
-        if wanted.lag_required and (troubles or not whole):
-            return troubles
     back = [(port, pf) for port, pf in pairs if port in touched and pf.eswitch_mode == "switchdev"]
-    for step in nic.bind(back, after_change=True):  # one by one: a failure must not keep other VFs unbound
-        troubles += _run(system, [step])
-    return troubles
+    whole = len(pairs) == 2 and all(pf.eswitch_mode == "switchdev" for _, pf in pairs)
+    if touched and not whole and wanted.lag_required and nic.awaits_lag(pairs, True):
+        return []
+    binding = chain.vfs(pairs if touched and whole else [], back, wanted, When.RESTORE)
+    return phase.bind_vfs(system, wanted, binding, WHO)

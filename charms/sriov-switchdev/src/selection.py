@@ -116,11 +116,26 @@ def _names(port: Port) -> tuple[str, ...]:
 
 
 def _half(options: Options, port: Port, host: Host) -> Finding:
-    """One port of a NIC is selected, while both are in a bond that could be a VF-LAG."""
+    """One port of a NIC is selected, while both are in a bond that could be a VF-LAG.
+
+    Where both are in switchdev mode now, the next boot would leave the other one in legacy mode without VFs.
+    """
     bond = host.bond(port.bond) if port.bond else None
-    other = " ".join(name for name in (bond.members if bond else ()) if name != port.netdev)
-    remedy = f"name {other} in option devices too, or set vf-lag=disabled"
-    return _without_lag(options, port.bdf, "the NIC's other port is not selected", remedy)
+    pf = host.pf(port.bdf)
+    others = [other for name in (bond.members if bond else ()) if (other := host.pf(name)) and other != pf]
+    words = " ".join(
+        f"{other.netdev}:{other.port.num_vfs}"
+        if other.eswitch_mode == "switchdev"
+        else other.netdev or other.bdf
+        for other in others
+    )
+    remedy = f"name {words} in option devices too, or set vf-lag=disabled"
+    why = "the NIC's other port is not selected"
+    at_stake = any(other.eswitch_mode == "switchdev" for other in others)
+    if pf and pf.eswitch_mode == "switchdev" and at_stake and pf.lag.vf_lag is not False:
+        what = f"the next boot would end VF-LAG: {why}"
+        return Finding(Severity.BLOCKED, port.bdf, what, remedy)
+    return _without_lag(options, port.bdf, why, remedy)
 
 
 def _without_lag(options: Options, bdf: str, why: str, remedy: str) -> Finding:

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a NIC and its ports, for hooks and for boot alike. Pure.
+"""The single steps on a NIC and its ports, and whether they are needed; chain.py orders them. Pure.
 
 An operation is imported where its step is built: a hook that changes nothing loads none.
-
-The order is the one that mlx5 needs (see README.md): VFs created unbound, switchdev with every VF
-unbound, both ports in the bond, VF-LAG active, then VFs bound.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,14 +15,20 @@ from observed import BootRecord
 SETTLE = 2.0
 """Seconds from a change of an uplink's queues until the bonding driver has noticed the lost link."""
 
+REJOIN = 10.0
+"""Seconds for networkd to put a new netdev into its bond; after that the charm does it."""
+
+LAG = 30.0
+"""Seconds for VF-LAG to become active once both ports are in the bond; others see it within 10 s."""
+
 INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
 
-Work = tuple[Port, Pf]
+PortAndPf = tuple[Port, Pf]
 """A port as it shall be, and as it is."""
 
 
-def pairs_of(host: Host, ports: Iterable[Port]) -> list[Work]:
+def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
     """The ``ports`` that this host has, each as declared and as observed."""
     return [(port, pf) for port in ports if (pf := host.pf(port.bdf))]
 
@@ -34,51 +37,6 @@ def other_card(known: str | None, mac: str | None) -> tuple[str, str]:
     """What the operator has to know of a card with ``mac`` at the address of a known port, and the remedy."""
     what = f"another card is at this address (MAC {mac}, not {known}), and is left alone"
     return what, "put the declared card there, or run action accept-nic on this unit"
-
-
-def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) -> list[HostStep]:
-    """Bring a port that is in no bond now from any VFs and mode to unbound VFs in switchdev mode.
-
-    Args:
-        port: as it shall be.
-        pf: as it is.
-        steering_mode: ``smfs``, ``dmfs``, or None for the driver's choice.
-        host_network: the port itself carries the node's own network.
-
-    """
-    from hostnic.ops.eswitch import SetEswitchMode, SetInlineMode, SetSteeringMode
-    from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
-
-    bdf, steps = port.bdf, list[HostStep]()
-    flap = Disruption.HOST_NETWORK_CUT if host_network else Disruption.LINK_FLAP
-    recreate = pf.port.num_vfs != port.num_vfs
-
-    def add(key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE) -> None:
-        steps.append(_step(f"{bdf}/{key}", what, why, op, disruption))
-
-    if recreate and pf.eswitch_mode != "legacy":
-        why = "the number of VFs changes in legacy mode only"
-        add("legacy", f"set {bdf} to legacy mode", why, SetEswitchMode(bdf, "legacy"), flap)
-    if steering_mode and pf.steering_mode != steering_mode:
-        why = f"it is {pf.steering_mode or 'not known'}, and changes in legacy mode only"
-        op = SetSteeringMode(bdf, steering_mode)
-        add("steering", f"set steering mode {steering_mode} on {bdf}", why, op)
-    if pf.autoprobe:
-        why = "VFs stay unbound until the NIC is ready for them"
-        add("autoprobe-off", f"turn VF autoprobe of {bdf} off", why, SetAutoprobe(bdf, False))
-    if recreate and pf.port.num_vfs:
-        why = f"{port.num_vfs} are wanted, and their number changes through 0 only"
-        what = f"destroy the {pf.port.num_vfs} VFs of {bdf}"
-        add("destroy", what, why, DestroyVfs(bdf), Disruption.VF_DESTROYING)
-    if recreate:
-        why = f"it has {pf.port.num_vfs}"
-        add("vfs", f"create {port.num_vfs} VFs on {bdf}", why, CreateVfs(bdf, port.num_vfs))
-    if pf.port.device in INLINE_TRANSPORT:
-        why = "this NIC needs it for switchdev mode"
-        add("inline", f"set inline mode transport on {bdf}", why, SetInlineMode(bdf, "transport"), flap)
-    why = "its VFs are new" if pf.eswitch_mode == "switchdev" else f"it is in {pf.eswitch_mode} mode"
-    add("switchdev", f"set {bdf} to switchdev mode", why, SetEswitchMode(bdf, "switchdev"), flap)
-    return [*steps, *offload(port, pf, after_change=True)]
 
 
 def offload(port: Port, pf: Pf, after_change: bool = False) -> list[HostStep]:
@@ -90,7 +48,7 @@ def offload(port: Port, pf: Pf, after_change: bool = False) -> list[HostStep]:
     why = "it is off" if pf.hw_tc_offload is False else "the mode change may reset it"
     netdev = pf.netdev or port.netdev
     op = SetHwTcOffload(netdev, True)
-    return [_step(f"{port.bdf}/offload", f"turn hw-tc-offload of {netdev} on", why, op)]
+    return [made(f"{port.bdf}/offload", f"turn hw-tc-offload of {netdev} on", why, op)]
 
 
 def queues_to_set(wanted: Desired, channels: Channels | None, cpus: int) -> int | None:
@@ -117,7 +75,7 @@ def queues(port: Port, pf: Pf, count: int, why: str) -> HostStep:
 
     netdev = pf.netdev or port.netdev
     what = f"give {netdev} {count} queues"
-    return _step(f"{port.bdf}/queues", what, why, SetQueues(netdev, count), Disruption.LINK_FLAP)
+    return made(f"{port.bdf}/queues", what, why, SetQueues(netdev, count), Disruption.LINK_FLAP)
 
 
 def queues_in_bond(port: Port, pf: Pf, count: int, now: int) -> list[HostStep]:
@@ -126,6 +84,11 @@ def queues_in_bond(port: Port, pf: Pf, count: int, now: int) -> list[HostStep]:
     if pf.bond and pf.carrier:
         steps.append(await_member(port, pf, pf.bond, SETTLE, "queues-member"))
     return steps
+
+
+def is_joining(step: HostStep) -> bool:
+    """Whether :func:`join` made this step: VFs and mode are as declared before it."""
+    return step.key.endswith(("/join", "/member"))
 
 
 def of_queues(step: HostStep) -> bool:
@@ -147,22 +110,22 @@ def destroy_late(port: Port, pf: Pf) -> HostStep:
 
     why = "they appeared in legacy mode, after the boot step had stopped waiting for them"
     what = f"destroy the {pf.port.num_vfs} VFs of {port.bdf}"
-    return _step(f"{port.bdf}/destroy", what, why, DestroyVfs(port.bdf))
+    return made(f"{port.bdf}/destroy", what, why, DestroyVfs(port.bdf))
 
 
-def unbind(pairs: Sequence[Work]) -> list[HostStep]:
+def unbind(pairs: Sequence[PortAndPf]) -> list[HostStep]:
     """Unbind VFs: mlx5 needs that for a mode change, and most firmware when VF-LAG forms or dissolves."""
     from hostnic.ops.vf import UnbindVfs
 
     why = "the mode change and VF-LAG need all VFs of the NIC unbound"
     bdfs = (pf.bdf for _, pf in pairs if any(vf.driver for vf in pf.vfs))
     return [
-        _step(f"{bdf}/unbind", f"unbind the VFs of {bdf}", why, UnbindVfs(bdf), Disruption.VF_DESTROYING)
+        made(f"{bdf}/unbind", f"unbind the VFs of {bdf}", why, UnbindVfs(bdf), Disruption.VF_DESTROYING)
         for bdf in bdfs
     ]
 
 
-def bind(pairs: Sequence[Work], after_change: bool) -> list[HostStep]:
+def bind(pairs: Sequence[PortAndPf], after_change: bool) -> list[HostStep]:
     """Bind the VFs that have no driver.
 
     Autoprobe comes first: while it is off the kernel refuses explicit binding too (pci_device_can_probe in
@@ -183,13 +146,13 @@ def bind(pairs: Sequence[Work], after_change: bool) -> list[HostStep]:
         if after_change or not pf.autoprobe:
             what = f"turn VF autoprobe of {port.bdf} on"
             why = "while it is off no VF can be bound"
-            steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
+            steps.append(made(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
         if unbound or after_change:
             why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
             if port.lag and not after_change and pf.lag.vf_lag is False:
                 why = "VF-LAG did not form, and is not required"
             what = f"bind the VFs of {port.bdf}"
-            steps.append(_step(f"{port.bdf}/bind", what, why, BindVfs(port.bdf)))
+            steps.append(made(f"{port.bdf}/bind", what, why, BindVfs(port.bdf)))
     return steps
 
 
@@ -206,19 +169,26 @@ def leave(port: Port, pf: Pf) -> list[HostStep]:
 
     what, why = f"take {pf.netdev} out of {pf.bond}", "its link goes down, and the other port takes over"
     op = LeaveToOthers(pf.netdev)
-    return [_step(f"{port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
+    return [made(f"{port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
 
 
-def join(port: Port, pf: Pf) -> list[HostStep]:
-    """Put the port into its bond, and wait until it carries traffic there."""
+def join(port: Port, pf: Pf, patience: float = 0.0) -> list[HostStep]:
+    """Put the port into its bond, and wait until it carries traffic there.
+
+    Args:
+        port: as it shall be.
+        pf: as it is.
+        patience: seconds for networkd to put it there.
+
+    """
     if port.bond is None:
         return []
     from hostnic.ops.bonding import JoinBond
 
     netdev = pf.netdev or port.netdev
-    put, join = f"put {netdev} into {port.bond}", JoinBond(netdev, port.bond)
+    put, join = f"put {netdev} into {port.bond}", JoinBond(netdev, port.bond, patience)
     return [
-        _step(f"{port.bdf}/join", put, "it belongs there", join, Disruption.LINK_FLAP),
+        made(f"{port.bdf}/join", put, "it belongs there", join, Disruption.LINK_FLAP),
         await_member(port, pf, port.bond),
     ]
 
@@ -230,20 +200,25 @@ def await_member(port: Port, pf: Pf, bond: str, settle: float = 0.0, key: str = 
     netdev = pf.netdev or port.netdev
     what = f"wait until {netdev} carries traffic in {bond}"
     back = AwaitMember(netdev, bond, settle=settle)
-    return _step(f"{port.bdf}/{key}", what, "the bond's other port relies on it", back)
+    return made(f"{port.bdf}/{key}", what, "the bond's other port relies on it", back)
 
 
-def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
+def await_lag(pairs: Sequence[PortAndPf]) -> HostStep:
     """Wait for the NIC to bond its ports."""
     from hostnic.ops.bonding import AwaitLag
 
     bdfs = tuple(port.bdf for port, _ in pairs)
     what = f"wait for VF-LAG of {' and '.join(bdfs)}"
     why = "VFs are bound only when it is active"
-    return _step(f"{pairs[0][0].nic}/lag", what, why, AwaitLag(bdfs, deadline))
+    return made(f"{pairs[0][0].nic}/lag", what, why, AwaitLag(bdfs, LAG))
 
 
-def alone(pf: Pf) -> str:
+def is_detached(port: Port, pf: Pf) -> bool:
+    """Whether the port is out of the bond that it belongs in."""
+    return bool(port.bond) and pf.bond != port.bond
+
+
+def only_carrier(pf: Pf) -> str:
     """Why the link of a port must stay up, in words."""
     return f"{pf.netdev} is the only port of {pf.bond} that carries traffic"
 
@@ -253,35 +228,34 @@ def needs_work(port: Port, pf: Pf) -> bool:
     return pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
 
 
-def lag_missing(pairs: Sequence[Work]) -> bool:
+def lag_missing(pairs: Sequence[PortAndPf]) -> bool:
     """VF-LAG is declared for both ports of a NIC, and the kernel says that it is not active."""
     return len(pairs) == 2 and any(port.lag and pf.lag.vf_lag is False for port, pf in pairs)
 
 
-def lag_impossible(pairs: Sequence[Work]) -> bool:
+def lag_impossible(pairs: Sequence[PortAndPf]) -> bool:
     """VF-LAG is declared for both ports of a NIC, and the firmware offers none: no step can form it."""
     return lag_missing(pairs) and any(pf.lag.unsupported for _, pf in pairs)
 
 
-def only_lag_missing(pairs: Sequence[Work]) -> bool:
+def only_lag_missing(pairs: Sequence[PortAndPf]) -> bool:
     """VFs and eswitch modes are as declared, and VF-LAG is not though it can form."""
     formed = not lag_missing(pairs) or lag_impossible(pairs)
     return not formed and not any(needs_work(port, pf) for port, pf in pairs)
 
 
-def one_port_changes(pairs: Sequence[Work]) -> bool:
+def one_port_changes(pairs: Sequence[PortAndPf]) -> bool:
     """VFs or eswitch mode of only one port of a bonded NIC must change, and the other one's VFs are bound."""
     others = [pf for port, pf in pairs if not needs_work(port, pf)]
     bonded = any(port.bond for port, _ in pairs)
     return bonded and len(pairs) == 2 and len(others) == 1 and any(vf.driver for vf in others[0].vfs)
 
 
-def awaits_lag(pairs: Sequence[Work], required: bool) -> bool:
+def awaits_lag(pairs: Sequence[PortAndPf], required: bool) -> bool:
     """Whether VFs stay unbound until VF-LAG is active; ``required``: even where it cannot form."""
     return any(port.lag for port, _ in pairs) and (required or not lag_impossible(pairs))
 
 
-def _step(
-    key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE
-) -> HostStep:
+def made(key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE) -> HostStep:
+    """A step of these parts."""
     return Step(key, what, why, disruption, op)

@@ -13,8 +13,8 @@ from desired import Desired, Port
 from hostnic.devices.lag import NO_LAG_OBJECT, WITH_DEBUGFS, no_lag_remedy, release
 from hostnic.devices.model import Pf
 from hostnic.system import System
-from observed import Observed
-from steps import Work
+from observed import Observed, Trouble
+from steps import PortAndPf
 
 GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
 
@@ -27,8 +27,18 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     # What went wrong at boot matters as much as what it left behind.
     worst = max((found.severity for found in differences), default=Severity.INFO)
     severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
-    boot = [trouble.finding(severity) for trouble in observed.boot.troubles] if differences else []
+    troubles = observed.boot.troubles if differences else ()
+    boot = [_released(trouble, plan).finding(severity) for trouble in troubles]
     return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
+
+
+def _released(trouble: Trouble, plan: Plan[System]) -> Trouble:
+    """What went wrong at boot, with what lets the steps of its NIC run again if they are held."""
+    slot = trouble.subject.partition("/")[0].rpartition(".")[0]
+    held = next((item for item in plan.held if slot and item.step.key.startswith(slot)), None)
+    if held is None:
+        return trouble
+    return trouble._replace(remedy="; then ".join(filter(None, (trouble.remedy, held.release))))
 
 
 def waiting_for_boot(observed: Observed) -> Finding | None:
@@ -103,7 +113,7 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
         yield Finding(Severity.WARNING, port.bdf, what, remedy)
 
 
-def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding]:
+def _lag(pairs: list[PortAndPf], severity: Severity, remedy: str) -> Iterator[Finding]:
     if nic.lag_missing(pairs):
         port, pf = pairs[0]
         instead = f"; the NIC bonds its ports as {pf.lag.type} instead" if pf.lag.active else ""

@@ -21,7 +21,7 @@ AUTO = "auto"
 MOST = 0xFFFF
 """NumVFs is a field of 16 bits in the SR-IOV capability; the firmware's own limit is checked later."""
 ALLOWED = "'auto', or names of netdevs, bonds or PCI addresses separated by spaces, "
-WITH_COUNTS = f"each with ':' and 1 to {MOST} VFs if wanted, such as 'enp63s0f0:8 enp63s0f1:8'"
+WITH_COUNTS = f"each with ':' and 0 to {MOST} VFs if wanted, not all 0, such as 'enp63s0f0:8 enp63s0f1:8'"
 WITHOUT_COUNTS = "without a number of VFs, such as 'enp63s0f0 enp63s0f1'"
 ENTRY = re.compile(
     r"(?:(?P<address>(?:[0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])|(?P<name>[A-Za-z0-9_.-]{1,15}))"
@@ -97,6 +97,8 @@ def parse(text: str, option: str = OPTION, *, counts: bool = True) -> tuple[Entr
     if not words:
         raise InvalidValue(option, "", allowed)
     entries = [_entry(word, option, allowed) for word in words]
+    if all(entry.vfs == 0 for entry in entries):
+        raise InvalidValue(option, words[0], allowed)
     counted = next((word for word, entry in zip(words, entries, strict=True) if entry.vfs is not None), None)
     if counted and not counts:
         raise InvalidValue(option, counted, allowed)
@@ -108,7 +110,7 @@ def _entry(word: str, option: str, allowed: str) -> Entry:
     if match is None or word == AUTO or match["name"] in (".", ".."):
         raise InvalidValue(option, word, allowed)
     count = int(match["count"]) if match["count"] else None
-    if count is not None and not 1 <= count <= MOST:
+    if count is not None and count > MOST:
         raise InvalidValue(option, word, allowed)
     address: str | None = match["address"]
     if address is None:

@@ -59,13 +59,27 @@ class LeaveToOthers:
 
 @dataclass(frozen=True)
 class JoinBond:
-    """Make ``netdev`` a member of ``bond``. The bond only accepts it while it is down."""
+    """Make ``netdev`` a member of ``bond``. The bond only accepts it while it is down.
+
+    Attributes:
+        netdev: the port.
+        bond: its bond.
+        patience: seconds for networkd to do it, as it does with a netdev that is new.
+
+    """
 
     netdev: str
     bond: str
+    patience: float = 0.0
 
     def run(self, system: System) -> None:
         """Set it down, give it the master, and see that it came up."""
+
+        def there() -> bool:
+            return any(link.name == self.netdev and link.master == self.bond for link in system.links.all())
+
+        if self.patience:
+            until(system, there, self.patience)
         link = _link(system, self.netdev)
         _link(system, self.bond)
         if link.master == self.bond:

@@ -13,12 +13,14 @@ from converge import StepError
 from hostnic.devices import pci
 from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops import refusal, until
+from hostnic.ops.refusal import BUSY, BUSY_TIME, when_free
+from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
 from hostnic.process import CommandError
 from hostnic.system import MODE_CHANGE_TIME, System
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
-BUSY, NO_OFFLOADS = "E-Switch is busy", "Failed setting eswitch to offloads"
-"""Of mlx5's extended-ack texts (eswitch.c and eswitch_offloads.c)."""
+NO_OFFLOADS = "Failed setting eswitch to offloads"
+"""mlx5's words when the firmware makes no switch for offloads (eswitch_offloads.c)."""
 MOST_NAMED = 4
 """VFs named in one sentence."""
 TUNNELS = ("geneve", "gre", "gretap", "ip6gre", "ip6gretap", "vxlan")
@@ -44,7 +46,7 @@ class SetSteeringMode:
         try:
             if system.devlink.param(self.bdf, "flow_steering_mode") == self.mode:
                 return
-            system.devlink.set_param(self.bdf, "flow_steering_mode", self.mode)
+            when_free(system, lambda: system.devlink.set_param(self.bdf, "flow_steering_mode", self.mode))
             now = system.devlink.param(self.bdf, "flow_steering_mode")
         except OSError as error:
             if error.errno in UNSUPPORTED:
@@ -64,7 +66,7 @@ class SetInlineMode:
     def run(self, system: System) -> None:
         """Write it. The kernel has no cheap read-back before switchdev mode, so that its answer has to do."""
         try:
-            system.devlink.set_inline_mode(self.bdf, self.mode)
+            when_free(system, lambda: system.devlink.set_inline_mode(self.bdf, self.mode))
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
 
@@ -74,6 +76,11 @@ class SetEswitchMode:
     """Change the eswitch of ``bdf`` to ``mode`` (``legacy`` or ``switchdev``).
 
     ``switchdev`` is complete when the uplink carries a switch id and each VF has its representor.
+
+    While the eswitch is busy, it asks again for :data:`hostnic.ops.refusal.BUSY_TIME`.
+
+    Some firmware (26.42.1000 of ConnectX-6 Lx) refuses ``switchdev`` while the port has VFs, even unbound
+    ones. Where it does, they are destroyed, and created again in switchdev mode, unbound; bound VFs stay.
 
     mlx5 gives the uplink the defaults of its new profile (mlx5e_netdev_change_profile in en_main.c). Ring
     sizes and interrupt moderation can be read before, and are put back; :class:`SetQueues` sets the queues.
@@ -87,10 +94,7 @@ class SetEswitchMode:
         """Set it if it differs, read it back, wait for its netdevs, and put back what it has reset."""
         put_back: list[Callable[[], None]] = []
         try:
-            if system.devlink.eswitch_mode(self.bdf) != self.mode:
-                put_back = self._settings(system)
-                system.devlink.set_eswitch_mode(self.bdf, self.mode)
-            now = system.devlink.eswitch_mode(self.bdf)
+            now, created = self._set(system, put_back)
         except TimeoutError as error:
             raise StepError(
                 f"the kernel has not finished a change of mode of {self.bdf} within {MODE_CHANGE_TIME:g} s",
@@ -100,6 +104,9 @@ class SetEswitchMode:
             raise _explain(system, self.bdf, self.mode, error) from error
         if now != self.mode:
             raise StepError(f"the eswitch of {self.bdf} reads {now} after {self.mode} was set")
+        if created:
+            SetAutoprobe(self.bdf, False).run(system)
+            CreateVfs(self.bdf, created).run(system)
         if self.mode == "switchdev" and not until(system, lambda: self._complete(system), self.deadline):
             raise StepError(
                 f"{self.bdf} is in switchdev mode, but its uplink has no switch id or a VF has no "
@@ -108,6 +115,31 @@ class SetEswitchMode:
             )
         for put in put_back:
             put()
+
+    def _set(self, system: System, put_back: list[Callable[[], None]]) -> tuple[str | None, int]:
+        """The mode that is read back, and how many VFs were destroyed for it and are to be created again."""
+
+        def change() -> str | None:
+            if system.devlink.eswitch_mode(self.bdf) != self.mode:
+                put_back[:] = put_back or self._settings(system)
+                system.devlink.set_eswitch_mode(self.bdf, self.mode)
+            return system.devlink.eswitch_mode(self.bdf)
+
+        try:
+            return when_free(system, change), 0
+        except OSError as error:
+            count = self._refused_for_vfs(system, error)
+            if not count:
+                raise
+        DestroyVfs(self.bdf).run(system)
+        return when_free(system, change), count
+
+    def _refused_for_vfs(self, system: System, error: OSError) -> int:
+        """How many VFs may be the reason of the firmware's refusal; 0 if one is bound, as that is it then."""
+        if self.mode != "switchdev" or NO_OFFLOADS not in refusal.words(error):
+            return 0
+        bound = any(pci.driver(system, vf) for vf in pci.vf_addresses(system, self.bdf).values())
+        return 0 if bound else pci.num_vfs(system, self.bdf)
 
     def _settings(self, system: System) -> list[Callable[[], None]]:
         """What puts the settings of the uplink back that can be read now."""
@@ -207,10 +239,11 @@ def _explain(system: System, bdf: str, mode: str, error: OSError) -> StepError:
     eswitch.c, esw_offloads_start in eswitch_offloads.c; Linux 5.15 to 6.12).
     """
     said = refusal.words(error)
-    if BUSY in said and error.errno == errno.EINVAL:
+    if error.errno == errno.EAGAIN or (BUSY in said and error.errno == errno.EINVAL):
         return StepError(
-            f"another operation holds the eswitch of {bdf}, so that mode {mode} is not set now: {said}",
-            "nothing has to be freed: the next hook tries again, when that operation has ended",
+            f"another operation holds the eswitch of {bdf}, and mode {mode} was not set within "
+            f"{BUSY_TIME:g} s: {said}",
+            "nothing has to be freed: see devlink monitor and the kernel log for what changes this NIC",
         )
     if BUSY in said:
         return _of_rules(system, bdf, mode, said)
@@ -233,15 +266,14 @@ def _of_rules(system: System, bdf: str, mode: str, said: str) -> StepError:
     rules = _rules(system, bdf)
     if not rules:
         return StepError(
-            f"the eswitch of {bdf} is in use and does not change to mode {mode}: {said}",
-            "tc shows no offloaded rule, so another operation may still run, and the next hook tries again; "
-            "or approve-reboot: at boot the mode is set before anything offloads rules",
+            f"the eswitch of {bdf} is in use, and mode {mode} was not set within {BUSY_TIME:g} s: {said}",
+            "tc shows no offloaded rule: see devlink monitor and the kernel log for an operation that runs",
         )
     listed = ", ".join(f"{count} of {netdev}" for netdev, count in rules.items())
     return StepError(
         f"offloaded rules keep {bdf} from changing to mode {mode} ({listed}): {said}",
-        "remove them (tc filter del dev NETDEV ingress; Open vSwitch makes its own again), or "
-        "approve-reboot: at boot the mode is set before Open vSwitch runs",
+        "remove them (tc filter del dev NETDEV ingress); Open vSwitch makes its own again, but at boot the "
+        "charm sets the mode before Open vSwitch starts",
     )
 
 
@@ -256,7 +288,7 @@ def _of_firmware(system: System, bdf: str, mode: str, said: str) -> StepError:
         )
     return StepError(
         f"the firmware of {bdf} refused eswitch mode {mode}: {said}",
-        "the kernel log has the syndrome; the next hook tries again",
+        "the kernel log has the syndrome",
     )
 
 

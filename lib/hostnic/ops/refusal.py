@@ -1,11 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's refusals as sentences with a remedy."""
+"""The kernel's refusals: those that pass by themselves, and the others as sentences with a remedy."""
 
 import errno
+from collections.abc import Callable
+from typing import TypeVar
 
 from converge import StepError
 
+from hostnic.system import System
+
 GONE = (errno.ENODEV, errno.ENXIO)
+BUSY = "E-Switch is busy"
+"""mlx5's words for rules that use an eswitch (EBUSY), for an operation in progress (EBUSY, from 6.8 on) and
+for a held lock (EINVAL): mlx5_esw_try_lock in eswitch.c."""
+RATE_NODES = "Rate node(s) exist"
+"""devlink's words, with EBUSY, for what stays until somebody removes it (devlink_rate_nodes_check)."""
+BUSY_TIME = 60.0
+"""Seconds for which an operation asks again. Open vSwitch removes a rule that is idle for 30 s (ovn-chassis
+sets max-idle so), and a change of mode takes seconds."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 4.0
+"""Between two requests. Each one for a mode takes an active LAG down for a moment, even if it is refused."""
+
+Answer = TypeVar("Answer")
+
+
+def when_free(system: System, ask: Callable[[], Answer], most: float = BUSY_TIME) -> Answer:
+    """What ``ask`` returns. It is called again for ``most`` seconds while a device is busy.
+
+    Raises:
+        OSError: the last refusal, or the first that does not pass by itself.
+
+    """
+    end, pause = system.now() + most, FIRST_PAUSE_S
+    while True:
+        try:
+            return ask()
+        except OSError as error:
+            left = end - system.now()
+            if left <= 0 or not passes(error):
+                raise
+        system.sleep(min(pause, left))
+        pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+def passes(error: OSError) -> bool:
+    """Whether the refusal may pass without anybody's doing."""
+    if error.errno == errno.EINVAL:
+        return BUSY in words(error)
+    return error.errno == errno.EAGAIN or (error.errno == errno.EBUSY and RATE_NODES not in words(error))
 
 
 def words(error: OSError) -> str:
@@ -45,10 +87,10 @@ def of_num_vfs(bdf: str, count: int, total: int, error: OSError) -> StepError:
             f"the firmware of {bdf} offers {total} VFs, not {count}",
             "raise NUM_OF_VFS (charm nic-firmware) and reboot",
         )
-    if error.errno == errno.EBUSY:
+    if passes(error):
         return StepError(
-            f"{bdf} already has VFs, and their number only changes through 0",
-            "free the VFs, then let the charm destroy and create them again",
+            f"the driver of {bdf} is busy and makes no VFs: {words(error)}",
+            "see the kernel log for what the NIC is doing",
         )
     if error.errno == errno.ENOENT:
         return StepError(

@@ -48,25 +48,32 @@ class CreateVfs:
 
     def run(self, system: System) -> None:
         """Write ``sriov_numvfs``, then wait for ``virtfn<i>/physfn`` of each VF."""
+        end, total = system.now() + self.deadline, 0
         try:
-            now, total = pci.num_vfs(system, self.bdf), pci.total_vfs(system, self.bdf)
+            total = pci.total_vfs(system, self.bdf)
+            refusal.when_free(system, lambda: self._ask(system))
         except OSError as error:
-            raise refusal.of_device(self.bdf, error) from error
-        if now not in (0, self.count):
-            raise refusal.of_num_vfs(self.bdf, self.count, total, OSError(errno.EBUSY, "VFs exist"))
-        if now == 0:
-            try:
-                system.files.write(pci.attribute(self.bdf, "sriov_numvfs"), str(self.count))
-            except OSError as error:
-                raise refusal.of_num_vfs(self.bdf, self.count, total, error) from error
-        if not until(system, lambda: pci.vfs_present(system, self.bdf) >= self.count, self.deadline):
+            raise refusal.of_num_vfs(self.bdf, self.count, total, error) from error
+        if not until(
+            system, lambda: pci.vfs_present(system, self.bdf) >= self.count, max(0.0, end - system.now())
+        ):
             there = pci.vfs_present(system, self.bdf)
             raise StepError(
                 f"{there} of {self.count} VFs of {self.bdf} appeared within {self.deadline:g} s",
-                "the next hook checks again; the kernel log says what the firmware waits for",
+                "the kernel log says what the firmware waits for",
             )
         if pci.num_vfs(system, self.bdf) != self.count:
             raise StepError(f"sriov_numvfs of {self.bdf} did not become {self.count}")
+
+    def _ask(self, system: System) -> None:
+        now = pci.num_vfs(system, self.bdf)
+        if now not in (0, self.count):
+            raise StepError(
+                f"{self.bdf} already has VFs, and their number only changes through 0",
+                "free the VFs, then let the charm destroy and create them again",
+            )
+        if now == 0:
+            system.files.write(pci.attribute(self.bdf, "sriov_numvfs"), str(self.count))
 
 
 @dataclass(frozen=True)
@@ -78,16 +85,18 @@ class DestroyVfs:
 
     def run(self, system: System) -> None:
         """Write 0 to ``sriov_numvfs`` and wait until no VF is left."""
+        end = system.now() + self.deadline
         try:
             if pci.num_vfs(system, self.bdf) == 0:
                 return
-            system.files.write(pci.attribute(self.bdf, "sriov_numvfs"), "0")
+            path = pci.attribute(self.bdf, "sriov_numvfs")
+            refusal.when_free(system, lambda: system.files.write(path, "0"), self.deadline)
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
         gone = until(
             system,
             lambda: pci.num_vfs(system, self.bdf) == 0 and pci.vfs_present(system, self.bdf) == 0,
-            self.deadline,
+            max(0.0, end - system.now()),
         )
         if not gone:
             raise StepError(
@@ -137,7 +146,8 @@ class BindVf:
         try:
             system.files.write(f"{pci.DRIVERS}/{DRIVER}/bind", self.bdf)
         except OSError as error:
-            if pci.driver(system, self.bdf) != DRIVER:
+            # The kernel probes it again by itself after EAGAIN (bind_store in drivers/base/bus.c).
+            if error.errno != errno.EAGAIN and pci.driver(system, self.bdf) != DRIVER:
                 raise self._refused(error) from error
         if not until(system, lambda: pci.driver(system, self.bdf) == DRIVER, self.deadline):
             raise StepError(

@@ -184,7 +184,7 @@ class DevlinkDoor(Door):
         self.await_change(port, MODE_CHANGE_TIME)
         vflag.dissolve(nic, kernel.saying(nic))
         kernel.reconsider(nic)
-        mlx5.try_lock(port)
+        mlx5.try_lock(port, kernel.clock)
         if mode != port.eswitch_mode:
             mlx5.try_eswitch_mode(port, mode, kernel.clock, kernel.saying(nic))
             port.changing = (kernel.clock + port.mode_time, mode)

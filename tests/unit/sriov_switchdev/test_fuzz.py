@@ -10,9 +10,11 @@ import netplanfiles
 import previous
 import pytest
 import record
+import writers
 from config import Options
 from converge.shape import InvalidValue
 from fuzz import Reader, check
+from hostnic.devices import discover
 from hostnic.system import System
 from hostnic.testing import FakeHost
 from hostnic.tuning import observe as tuning
@@ -49,6 +51,10 @@ ACCEPTED = {
 }  # fmt: skip
 """What the action accept-nic writes."""
 ADDRESSES = [{"ifname": "br-int", "link": "br", "addr_info": [{"local": "172.16.0.51"}]}]
+LINK_FILE = "[Match]\nMACAddress=10:70:fd:3b:00:00\nDriver=!ice\n[Link]\nSR-IOVVirtualFunctions=4\n"
+RULES = 'SUBSYSTEM=="net", KERNEL=="enp*|eth[0-9]", ATTR{device/sriov_numvfs}="8", RUN+="/opt/x"\n'
+SCRIPT = "#!/bin/sh\nfor pf in enp59s0f0np0; do echo 8 > /sys/class/net/$pf/device/sriov_numvfs; done\n"
+SHIM = "interfaces:\n  enp59s0f0np0: {num_vfs: 4, match: {pciaddress: '0000:3b:00.0'}}\n"
 NETPLAN = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0: {virtual-function-count: 8, link: x}\n"
 
 
@@ -61,6 +67,21 @@ def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], obje
         return read(host)
 
     return run
+
+
+def of_writers(path: str) -> Callable[[str], object]:
+    """A reader of a file that may set VFs; sriov-netplan-shim's unit and vfs.service are enabled."""
+
+    def read(system: System) -> object:
+        assert isinstance(system, FakeHost)
+        for name in ("sriov-netplan-shim.service", "vfs.service"):
+            unit = f"/etc/systemd/system/{name}"
+            if unit != path:
+                system.disk.install(unit, b"[Service]\nExecStart=/opt/x\n", 0o644)
+            system.disk.link(f"/etc/systemd/system/multi-user.target.wants/{name}", unit)
+        return writers.others(system, discover.observe(system).pfs)
+
+    return of_file(path, read)
 
 
 def of_addresses(text: str) -> object:
@@ -80,6 +101,11 @@ READERS = [
     Reader("record of live changes", of_file(record.LIVE, record.read_live), [json.dumps(LIVE)]),
     Reader("state before a live change", of_file(record.PREVIOUS, previous.read), [json.dumps(PREVIOUS)]),
     Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplanfiles.second_writers), [NETPLAN]),
+    Reader(".link file", of_writers("/etc/systemd/network/10-x.link"), [LINK_FILE]),
+    Reader("udev rules", of_writers("/etc/udev/rules.d/99-x.rules"), [RULES]),
+    Reader("script", of_writers("/etc/rc.local"), [SCRIPT]),
+    Reader("unit", of_writers("/etc/systemd/system/vfs.service"), [f"[Service]\nExecStart=/opt/x\n{SCRIPT}"]),
+    Reader("sriov-netplan-shim", of_writers(writers.SHIM), [SHIM]),
     Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
 ]

@@ -165,15 +165,12 @@ def test_the_plan_of_a_new_port_has_no_step_for_what_is_so_already(small: Node) 
     plan = json.loads(small.configure(steering_mode="dmfs").action("plan", format="json")["plan"])
     keys = [step["key"].partition("/")[2] for step in plan["held"] if step["key"].startswith(f"{PF0}/")]
     assert keys == [
-        "leave",
         "steering",
         "autoprobe-off",
         "vfs",
         "switchdev",
         "offload",
         "queues",
-        "join",
-        "member",
         "autoprobe-on",
         "bind",
     ]

@@ -114,12 +114,12 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
             "network: {version: 2, ethernets: {enp59s0f0np0: {virtual-function-count: 4}}}\n",
         ),
         "netplan sets VFs or eswitch modes too",
-        "remove virtual-function-count from the ethernets of this file; do not run netplan apply",
+        "remove virtual-function-count from the ethernets of this file (enp59s0f0np0); do not",
     ),
     "netplan sets the mode with quoted keys": (
         file(
             "/etc/netplan/60-site.yaml",
-            'network:\n  ethernets:\n    pf:\n      "embedded-switch-mode": legacy\n',
+            'network:\n  ethernets:\n    enp59s0f0np0:\n      "embedded-switch-mode": legacy\n',
         ),
         "netplan sets VFs or eswitch modes too",
         "remove embedded-switch-mode from",

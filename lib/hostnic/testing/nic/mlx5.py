@@ -71,11 +71,12 @@ def bind(port: FakePort, vf: FakeVf, driver: str) -> None:
 def try_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str], None]) -> None:
     """The firmware's part of ``devlink dev eswitch set … mode``: whether it refuses.
 
-    It makes no slow path table with encapsulation while a VF is in use, whichever driver has it. Legacy mode
-    has no such table.
+    It makes no slow path table with encapsulation while a VF is in use, whichever driver has it; some makes
+    none while there is a VF. Legacy mode has no such table.
     """
     late = len(port.present(now)) < len(port.vfs)
-    if mode == "switchdev" and (port.mode_fails or late or any(vf.driver for vf in port.vfs)):
+    in_the_way = any(vf.driver or port.switchdev_first for vf in port.vfs)
+    if mode == "switchdev" and (port.mode_fails or late or in_the_way):
         for line in NO_SLOW_PATH:
             say(line)
         raise refuse(errno.EINVAL, NO_OFFLOADS)
@@ -91,9 +92,9 @@ def set_eswitch_mode(port: FakePort, mode: str) -> None:
         port.nic_profile()
 
 
-def try_lock(port: FakePort) -> None:
+def try_lock(port: FakePort, now: float) -> None:
     """mlx5_esw_try_lock: EBUSY for rules of this eswitch, EINVAL while its lock is held, in one text."""
-    if port.locked:
+    if now < port.locked_until:
         raise refuse(errno.EINVAL, BUSY)
     if port.rules:
         raise refuse(errno.EBUSY, BUSY)

@@ -91,7 +91,9 @@ class FakePort:
         changing: when a change that outlived its answer ends, and its mode.
         mrrs: read request size, 2 for 512 bytes, 5 for 4096.
         mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
-        locked: a fault: another operation holds the eswitch.
+        switchdev_first: its firmware takes mode switchdev only while there is no VF, as 26.42.1000 of
+            ConnectX-6 Lx (sriov-network-operator 1015).
+        locked_until: a fault: the time until which another operation holds the eswitch.
 
     """
 
@@ -126,7 +128,8 @@ class FakePort:
     mode_time: float = 0.0
     changing: tuple[float, str] | None = None
     gone: bool = False
-    locked: bool = False
+    switchdev_first: bool = False
+    locked_until: float = 0.0
     mrrs: int = 2
 
     def boot(self) -> None:

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who else sets VFs or eswitch modes at boot: only what concerns a port of this charm blocks it."""
+
+import pytest
+from hostnic.testing import FakeHost
+from unit.sriov_switchdev.node import Node, compute_node, nic
+
+PORT, OTHER, BDF, MAC = "enp59s0f0np0", "eno1", "0000:3b:00.0", "10:70:fd:3b:00:00"
+UNITS = "/etc/systemd/system"
+Files = dict[str, str]
+
+
+def netplan(text: str, path: str = "/etc/netplan/60-site.yaml") -> Files:
+    return {path: f"network: {{version: 2, ethernets: {{{text}}}}}\n"}
+
+
+def unit(command: str, name: str = "vfs.service", directory: str = UNITS, enabled: str = "") -> Files:
+    """A unit that runs ``command`` when the host boots."""
+    return {
+        f"{directory}/{name}": f"[Service]\nType=oneshot\nExecStart={command}\n",
+        f"link {UNITS}/multi-user.target.wants/{enabled or name}": f"{directory}/{name}",
+    }
+
+
+def shim(text: str, directory: str = UNITS) -> Files:
+    name = "sriov-netplan-shim.service"
+    return {
+        "/etc/sriov-netplan-shim/interfaces.yaml": f"interfaces:\n{text}\n",
+        **unit("/usr/bin/sriov-netplan-shim configure", name, directory),
+    }
+
+
+def rule(text: str, directory: str = "/etc/udev/rules.d") -> Files:
+    return {f"{directory}/99-vf.rules": f"{text}\n"}
+
+
+def link(match: str, text: str, directory: str = "/etc/systemd/network") -> Files:
+    return {f"{directory}/10-vf.link": f"[Match]\n{match}\n{text}\n"}
+
+
+COUNT = "[Link]\nSR-IOVVirtualFunctions=4"
+ASSIGN = 'ATTR{device/sriov_numvfs}="8"'
+
+
+def echo(where: str) -> str:
+    return f"echo 4 > /sys/class/net/{where}/device/sriov_numvfs"
+
+
+def arrange(host: FakeHost, files: Files) -> None:
+    for path, text in files.items():
+        if path.startswith("link "):
+            host.disk.link(path.removeprefix("link "), text)
+        else:
+            host.disk.install(path, text.encode(), 0o644)
+
+
+RULE = "remove the rule with sriov_numvfs from this file"
+CLOUD_INIT = "/etc/netplan/50-cloud-init.yaml"
+OVN = "/etc/netplan/150-charm-ovn.yaml"
+SHIM_FILE = "/etc/sriov-netplan-shim/interfaces.yaml"
+COUNTED = "virtual-function-count: 4"
+BY_MAC = f"match: {{macaddress: '{MAC.upper()}'}}"
+ELSE_MAC = "match: {macaddress: '02:00:00:00:00:01'}"
+
+OURS: dict[str, tuple[Files, str]] = {
+    "netplan, by MAC address": (netplan(f"pf: {{{BY_MAC}, {COUNTED}}}"), "(pf)"),
+    "netplan, by driver": (netplan(f"pfs: {{match: {{driver: mlx5_core}}, {COUNTED}}}"), "(pfs)"),
+    "netplan, by drivers": (netplan(f"pfs: {{match: {{driver: [ixgbe, 'mlx5*']}}, {COUNTED}}}"), "(pfs)"),
+    "netplan, by a pattern": (
+        netplan("pfs: {match: {name: enp59s0f*}, embedded-switch-mode: legacy}"),
+        "remove embedded-switch-mode from",
+    ),
+    "netplan, by the name that it gives": (
+        netplan(f"pf: {{match: {{name: eth3}}, set-name: {PORT}, {COUNTED}}}"),
+        "(pf)",
+    ),
+    "netplan, matched in another file": (
+        {**netplan(f"pf: {{{COUNTED}}}"), **netplan(f"pf: {{{BY_MAC}}}", CLOUD_INIT)},
+        "(pf)",
+    ),
+    "netplan, VFs of a port that another file matches": (
+        {**netplan("vf0: {link: pf}"), **netplan(f"pf: {{{BY_MAC}, set-name: {PORT}}}", CLOUD_INIT)},
+        "remove link from the ethernets of this file (vf0)",
+    ),
+    "netplan, both": (
+        netplan(f"{OTHER}: {{{COUNTED}}}, {PORT}: {{embedded-switch-mode: switchdev}}"),
+        f"remove embedded-switch-mode from the ethernets of this file ({PORT}); do not",
+    ),
+    "ovn-chassis, both": (
+        netplan(f"{OTHER}: {{{COUNTED}}}, {PORT}: {{virtual-function-count: 8}}", OVN),
+        f'juju config ovn-chassis sriov-numvfs="{OTHER}:4", so that',
+    ),
+    "the shim": (
+        shim(f"  {PORT}: {{num_vfs: 4}}"),
+        "systemctl disable sriov-netplan-shim.service, without --now",
+    ),
+    "the shim, by PCI address": (shim(f"  x: {{num_vfs: 4, match: {{pciaddress: '{BDF}'}}}}"), SHIM_FILE),
+    "the shim of a package": (
+        shim(f"  {PORT}: {{num_vfs: 4}}", "/lib/systemd/system"),
+        "sriov-netplan-shim.service",
+    ),
+    "the shim, both": (
+        shim(f"  {PORT}: {{num_vfs: 4}}\n  {OTHER}: {{num_vfs: 2}}"),
+        f"remove {PORT} from this file",
+    ),
+    "a broken file of the shim": (shim("  {"), "cannot be read (no valid YAML in line 3)"),
+    "a .link file, by MAC address": (
+        link(f"MACAddress={MAC.upper().replace(':', '-')}", COUNT),
+        "remove SR-IOVVirtualFunctions from this file; existing VFs stay",
+    ),
+    "a .link file, by PCI path, with a section": (
+        link(f"Path=pci-{BDF[:-1]}*", "[SR-IOV]\nVirtualFunction=0", "/run/systemd/network"),
+        "remove [SR-IOV] from this file",
+    ),
+    "a .link file of a vendor": (
+        link("Driver=ice mlx5_core", COUNT, "/usr/lib/systemd/network"),
+        "10-vf.link",
+    ),
+    "a .link file's drop-in": (
+        {**link("OriginalName=*", ""), "/etc/systemd/network/10-vf.link.d/a.conf": f"{COUNT}\n"},
+        "10-vf.link",
+    ),
+    "a udev rule that assigns it": (
+        rule(f'ACTION=="add", SUBSYSTEM=="net", KERNEL=="{PORT}", {ASSIGN}'),
+        RULE,
+    ),
+    "a udev rule for PCI, in two lines": (
+        rule(f'SUBSYSTEM=="pci", KERNEL=="{BDF}", \\\n  ATTR{{sriov_numvfs}}="8"'),
+        RULE,
+    ),
+    "a udev rule that runs a shell": (
+        rule(f'KERNELS=="{BDF}", RUN+="/bin/sh -c \'{echo("%k")}\'"', "/run/udev/rules.d"),
+        RULE,
+    ),
+    "a udev rule for the vendor": (rule(f'SUBSYSTEM=="net", ATTRS{{vendor}}=="0x15b3", {ASSIGN}'), RULE),
+    "a udev rule that sets the mode": (
+        rule(f'SUBSYSTEM=="pci", RUN+="/usr/sbin/devlink dev eswitch set pci/{BDF} mode legacy"'),
+        "99-vf.rules",
+    ),
+    "a unit": (unit(f"/bin/sh -c '{echo(PORT)}'"), "systemctl disable vfs.service, without --now, or"),
+    "a unit's script": (
+        {**unit(f"/usr/local/sbin/vfs {PORT}"), "/usr/local/sbin/vfs": f"#!/bin/sh\n{echo('$1')}\n"},
+        "/usr/local/sbin/vfs",
+    ),
+    "an instance of a unit": (
+        unit(f"/bin/sh -c '{echo('%i')}'", "vfs@.service", enabled=f"vfs@{PORT}.service"),
+        f"systemctl disable vfs@{PORT}.service",
+    ),
+    "a unit that takes all of them": (
+        unit("/bin/sh -c 'for f in /sys/class/net/*/device/sriov_numvfs; do echo 4 > $f; done'"),
+        "vfs.service",
+    ),
+    "rc.local": (
+        {"/etc/rc.local": f"#!/bin/sh\necho 4 > /sys/bus/pci/devices/{BDF}/sriov_numvfs\n"},
+        "remove the lines with sriov_numvfs from this file",
+    ),
+    "cron": ({"/etc/cron.d/vfs": f"@reboot root {echo(PORT)}\n"}, "/etc/cron.d/vfs"),
+    "sysfsutils": (
+        {"/etc/sysfs.d/vf.conf": f"bus/pci/devices/{BDF}/sriov_numvfs = 4\n"},
+        "/etc/sysfs.d/vf.conf",
+    ),
+    "tmpfiles": (
+        {"/etc/tmpfiles.d/vf.conf": f"w /sys/class/net/{PORT}/device/sriov_numvfs - - - - 4\n"},
+        "/etc/tmpfiles.d/vf.conf",
+    ),
+    "MLNX_OFED": ({"/etc/mlnx-en.d/vfs": f"{echo(PORT)}\n"}, "/etc/mlnx-en.d/vfs"),
+}
+
+NOT_OURS: dict[str, Files] = {
+    "netplan": netplan(f"{OTHER}: {{{COUNTED}}}"),
+    "netplan, by MAC address": netplan(f"pf: {{{ELSE_MAC}, {COUNTED}}}"),
+    "netplan, by driver": netplan(f"pfs: {{match: {{driver: ixgbe}}, {COUNTED}}}"),
+    "netplan, by name and driver": netplan(f"pfs: {{match: {{name: en*, driver: ixgbe}}, {COUNTED}}}"),
+    "netplan, matched in another file": {
+        **netplan(f"pf: {{{COUNTED}}}"),
+        **netplan(f"pf: {{{ELSE_MAC}}}", CLOUD_INIT),
+    },
+    "netplan, VFs": netplan(f"{OTHER}: {{}}, vf0: {{link: {OTHER}}}"),
+    "ovn-chassis": netplan(f"{OTHER}: {{{COUNTED}}}", OVN),
+    "the shim": shim(f"  {OTHER}: {{num_vfs: 4}}"),
+    "the shim, not enabled": {SHIM_FILE: f"interfaces: {{{PORT}: {{num_vfs: 4}}}}\n"},
+    "a .link file": link(f"OriginalName={OTHER}", COUNT),
+    "a .link file, by driver": link("Driver=!mlx5_core", COUNT),
+    "a .link file that only names": link(f"MACAddress={MAC}", f"[Link]\nName={PORT}"),
+    "a udev rule": rule(f'KERNEL=="{OTHER}", {ASSIGN}'),
+    "a udev rule for a vendor": rule(f'ATTRS{{vendor}}=="0x8086", {ASSIGN}'),
+    "a udev rule that compares": rule(f'KERNEL=="{PORT}", ATTR{{device/sriov_numvfs}}=="0", NAME="{PORT}"'),
+    "a udev rule in a comment": rule(f'# KERNEL=="{PORT}", {ASSIGN}'),
+    "a unit": unit(f"/bin/sh -c '{echo(OTHER)}'"),
+    "a unit that is not enabled": {
+        f"{UNITS}/vfs.service": f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n"
+    },
+    "a script for another port": {
+        **unit(f"/usr/local/sbin/vfs {OTHER}"),
+        "/usr/local/sbin/vfs": f"{echo('$1')}\n",
+    },
+    "sysfsutils": {"/etc/sysfs.conf": "bus/pci/devices/0000:18:00.0/sriov_numvfs = 4\n"},
+    "a longer name": {"/etc/rc.local": f"{echo(PORT + '0')}\n"},
+}
+
+
+@pytest.mark.parametrize("case", OURS)
+def test_a_writer_of_a_managed_port_is_named_as_a_file_with_what_to_remove(
+    monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    files, says = OURS[case]
+    host = compute_node()
+    arrange(host, files)
+    node = Node(host, monkeypatch)
+    assert node.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"
+    assert says in node.findings()
+    assert nic(node.writes) == []
+    assert node.reboots_asked == 0
+
+
+@pytest.mark.parametrize("case", NOT_OURS)
+def test_a_writer_of_another_nic_is_none_of_our_business(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    host = compute_node()
+    arrange(host, NOT_OURS[case])
+    node = Node(host, monkeypatch)
+    assert node.converge(reboot_settle=0).name == "active"
+    host.spawned.clear()
+    node.emit("update_status")
+    assert host.spawned == []
