@@ -47,37 +47,31 @@ def arbitrate(
     if not waiting:
         holding_up = {name for unit in queue for name in _in_the_way(unit, units, cluster)}
         return cluster._replace(held_up_by=tuple(sorted(holding_up))[:NAMED])
-    order = sorted(waiting, key=lambda unit: (unit == leader, units[unit].since, unit))
-    if not units[order[0]].shares:
-        cluster = peers.probe(leader, units, cluster, now)
     cluster = peers.ask_silent(leader, units, cluster, now, silent)
     unknown = peers.unknown(leader, units, cluster)
     missing = peers.missing(leader, units, cluster, silent)
-    unanswered = peers.unanswered(units, cluster)
     before = cluster.grant
     unsettled = _unsettled(units, cluster)
     with_containers = {unit for unit, state in units.items() if not state.shares and unit != leader}
-    for unit in order:
-        away = {*missing, *unsettled}
-        if not units[unit].shares and with_containers - {unit}:
-            if not peers.is_fresh(cluster, now):
-                continue  # when it is the first, those that have containers too are asked
-            away |= unanswered.keys()
-            if unanswered.keys() - {unit} and now - cluster.asked_at < peers.REPORTS_IN:
-                break  # its turn stays its turn
-        away -= {unit, *_despite(unit, units, cluster)}
+    for unit in sorted(waiting, key=lambda unit: (unit == leader, units[unit].since, unit)):
+        excused = {unit, *_despite(unit, units, cluster)}
+        away = {*missing, *unsettled} - excused
         # Only of a host that reported in this boot of the leader it is known what it holds and where it is.
-        if (
-            unit not in missing
-            and not away & unknown.keys()
-            and joins(unit, {*cluster.held, *away}, units, slots)
-        ):
-            number = cluster.grant + 1
-            held = {**cluster.held, unit: Slot(number, now)}
-            cluster = cluster._replace(grant=number, held=held)
+        if unit in missing or away & unknown.keys() or not joins(unit, {*cluster.held, *away}, units, slots):
+            continue
+        if not units[unit].shares and with_containers - {unit}:
+            # The other hosts with containers say first that they are up; until then its turn stays its turn.
+            cluster = peers.probe(leader, units, cluster, now)
+            if peers.unanswered(units, cluster).keys() - excused:
+                if now - cluster.asked_at < peers.REPORTS_IN:
+                    break
+                continue
+        number = cluster.grant + 1
+        held = {**cluster.held, unit: Slot(number, now)}
+        cluster = cluster._replace(grant=number, held=held)
     if cluster.grant > before:
         return cluster
-    named = {**unanswered, **unsettled, **missing}
+    named = {**peers.unanswered(units, cluster), **unsettled, **missing}
     return cluster._replace(missing=peers.named(named, cluster, now))
 
 

@@ -60,25 +60,16 @@ def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int,
 
 
 def probe(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    """Before a host with containers goes down: ask the others that have some for one more hook.
-
-    Units that have to report anyway, since the leader's boot, are waited for: they would answer twice.
-    """
+    """Before a host with containers goes down: ask the others that have some for one more hook."""
     others = {unit for unit, state in units.items() if not state.shares and unit != leader}
     probed = tuple(sorted(others - cluster.held.keys()))
-    asked = is_fresh(cluster, now) and {*probed} <= {*cluster.probed}
-    report = _unreported(leader, units) and 0 <= now - cluster.asked_at < REPORTS_IN
-    if not probed or asked or report:
+    if not probed or (is_fresh(cluster, now) and {*probed} <= {*cluster.probed}):
         return cluster
     number = cluster.grant + 1
     mark = f"{_boot_id(leader, units)}{SINCE}{now}.{number}"
+    lazily = not _unreported(leader, units)
     return cluster._replace(
-        asked=mark,
-        asked_at=now,
-        lazily=not _unreported(leader, units),
-        again=(),
-        probed=probed,
-        asked_for=number,
+        asked=mark, asked_at=now, lazily=lazily, again=(), probed=probed, asked_for=number
     )
 
 
