@@ -167,6 +167,15 @@ def test_switches_that_do_not_answer_are_named(shell: Shell) -> None:
     assert "Leaf0-2" in out
 
 
+def test_verify_of_one_switch_names_no_other(shell: Shell) -> None:
+    assert shell("apply")[0] == 0
+    shell.rack.wires.cut.add(("Leaf0-2", "swp9"))
+    (warning,) = json.loads(shell("verify", "--switch", "Leaf0-2", "--format", "json")[1])
+    assert warning["subject"] == "Leaf0-2 swp9"
+    status, out, _ = shell("verify", "--switch", "Leaf0-1", "--format", "json")
+    assert (status, json.loads(out)) == (0, [])
+
+
 def test_credentials_that_others_can_read_are_refused(shell: Shell) -> None:
     shell.credentials.chmod(0o644)
     status, _, err = shell("plan")

@@ -191,6 +191,20 @@ def test_nor_do_they_where_bypass_does_not_bring_their_bond_up(new: Rack) -> Non
     assert "Leaf0-1 bond1: is down although its members are up: no LACP partner" in found(new.site)
 
 
+def test_nor_do_they_where_a_release_does_not_show_the_bypass(new: Rack) -> None:
+    """Their bonds are up, and no leaf hears of their segments."""
+    for port in ("swp9", "swp10"):
+        waits_in_pxe(new, port)
+    for member in new.wires.members.values():
+        shown = member._segments
+        member._segments = lambda shown=shown: {
+            esi: merge(each, {"flags": {"bypass": None}}) for esi, each in shown().items()
+        }
+    applied(new.site)
+    assert found(new.site, Severity.WAITING) == set()
+    assert "Leaf0-1 bond1: Leaf0-2 is missing as a peer of its Ethernet segment" in found(new.site)
+
+
 def with_one_more(content: dict[str, Any]) -> None:
     hosts(content)
     content["racks"][0]["hosts"] = {"ports": "swp9-11", "names": ["node1", "node2", "node3"]}
