@@ -93,7 +93,7 @@ def test_the_fabric_charm_audits_and_renders_without_a_switch(deployment: Deploy
     assert text.startswith("true"), text
     succeeded, text = deployment.act(leader, "render", {"switch": "Leaf0-1", "dialect": "5.14"})
     assert succeeded, text
-    assert "nv set system hostname Leaf0-1" in text
+    assert "nv set interface lo ip address 10.10.10.1/32" in text
     assert deployment.act(leader, "show-fabric")[0]
 
 

@@ -9,9 +9,9 @@ from audit import audit
 from charmkit.fabric import Host
 from charmkit.output import Output
 from charmkit.reconcile import ActionError, InputError
-from config import Applying, Options, Rendering, Returning, Secret, Showing, Switches
+from config import Applying, Options, Rendering, Restoring, Returning, Secret, Showing
 from converge import Finding, Severity, worst_first
-from converge.render import findings_as_json, findings_as_table
+from converge.render import findings_as_json, findings_as_table, plan_as_table
 from intent.model import Dialect, Fabric, Switch
 from intent.names import by_command_line, not_by_the_charm, unknown_switch
 from observe import observe
@@ -48,15 +48,24 @@ class Actions:
             look()
         return _results(report, () if given.names else by_command_line(self._fabric))
 
-    def rollback(self, given: Switches, progress: Progress, look: Callable[[], None]) -> Results:
-        """Restore what switches ran before their last change; ``look`` as in :meth:`apply`."""
+    def rollback(self, given: Restoring, progress: Progress, look: Callable[[], None]) -> Results:
+        """Restore what switches ran before their last change; ``look`` as in :meth:`apply`.
+
+        Without a digest, the plan with its digest, and nothing is sent.
+        """
         if self._options.apply_policy == "auto":
             raise ActionError(
                 "option apply-policy is auto, so the next hook would apply the intent again; set it to manual"
             )
         with self._site(given.names) as site:
+            if not given.plan:
+                _, found = site.restoration(given.names)
+                if found.stopped:
+                    return _results(Report({}, found.stopped))
+                result = f"nothing was sent to any switch: run rollback with plan={found.digest} to do this"
+                return {"applied": "false", "result": result, "plan": plan_as_table(found.plan)}
             order = self._options.apply_order
-            report = site.rollback(given.names, order, policy(self._options), progress)
+            report = site.rollback(given.names, order, policy(self._options), progress, given.plan)
             look()
             return _results(report)
 

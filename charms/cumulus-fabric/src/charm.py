@@ -23,9 +23,9 @@ from config import (
     Options,
     Planning,
     Rendering,
+    Restoring,
     Returning,
     Showing,
-    Switches,
     pins,
 )
 from converge import Finding, Plan, Severity
@@ -245,7 +245,7 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _on_rollback(self, event: ops.ActionEvent) -> None:
         look = self._look_again
-        self._change(event, lambda act: act.rollback(load_params(event, Switches), event.log, look))
+        self._change(event, lambda act: act.rollback(load_params(event, Restoring), event.log, look))
 
     def _on_drain(self, event: ops.ActionEvent) -> None:
         def drain(act: Actions) -> Results:

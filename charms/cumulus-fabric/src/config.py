@@ -77,7 +77,7 @@ def pins(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Switches:
-    """Parameters of ``rollback``."""
+    """Which switches an action is about."""
 
     switch: str = option("")
 
@@ -92,6 +92,18 @@ class Switches:
 
 
 @dataclass(frozen=True)
+class Restoring(Switches):
+    """Parameters of ``rollback``."""
+
+    plan: str = option("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.plan and not _DIGEST.fullmatch(self.plan):
+            raise InvalidValue("plan", self.plan, "the digest that plan ends with, such as p0123456789abcdef")
+
+
+@dataclass(frozen=True)
 class Planning(Output):
     """Parameters of ``plan``."""
 
@@ -99,16 +111,10 @@ class Planning(Output):
 
 
 @dataclass(frozen=True)
-class Applying(Switches):
+class Applying(Restoring):
     """Parameters of ``apply``."""
 
-    plan: str = option("")
     remove: str = option("")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.plan and not _DIGEST.fullmatch(self.plan):
-            raise InvalidValue("plan", self.plan, "the digest that plan ends with, such as p0123456789abcdef")
 
 
 @dataclass(frozen=True)

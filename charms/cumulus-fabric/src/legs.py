@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether everybody behind a switch has another way, before it is drained, and is back afterwards. Pure.
 
-Three witnesses are heard: the other leaf (its bond is up, so the host answers LACP there), LLDP (both ends of
-a bond show the same host), and what hosts report through relation ``fabric``.
+Four witnesses are heard: the other leaf (its bond is up), the leaves that have it as a peer of the segment
+(so the host answers LACP there: with LACP bypass the bond is up without, and the segment is not advertised),
+LLDP (both ends of a bond show the same host), and what hosts report through relation ``fabric``.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from observe import SwitchState
 from tree import Tree, get_tree
 from tree.drain import drained, shut
 from tree.expected import progress
-from verify import CABLE_REMEDY, is_up, neighbours, same_host
+from verify import CABLE_REMEDY, bonded, host_names, is_up, same_host
 
 REMEDY = "bring its other leg up first"
 
@@ -69,8 +70,13 @@ def _hosts(
             continue  # nobody is there
         others = _others(fabric, leaf, bond, seen)
         host = bond.host or _named(here.state, members) or bond.name
-        if not any(_carries(other, far) for other, far in others):
+        carrying = [each for each in others if _carries(*each)]
+        if not carrying:
             yield bond.name, f"{host} has no other leg: no other leaf with its segment has the bond up"
+        elif not any(_is_peer(fabric, other.name, bond, seen) for other, _ in carrying):
+            other, far = carrying[0]
+            why = "is no peer of its segment" if bonded(other.state, far) else "no LACP partner there"
+            yield bond.name, f"{host} has no other leg: {other.name} has the bond up, but {why}"
         elif wrong := _elsewhere(here.state, members, others):
             yield bond.name, f"{host} has its other leg on another host's port: LLDP shows {wrong} there"
         elif reported := _reported(leaf, bond, reports):
@@ -109,22 +115,29 @@ def _carries(other: SwitchState, bond: Bond) -> bool:
     return not drained(other.applied) and is_up(other.state, bond.name) and _has_evpn(other.state)
 
 
+def _is_peer(fabric: Fabric, name: str, bond: Bond, seen: Mapping[str, SwitchState]) -> bool:
+    """Whether any leaf has this one as a peer of a bond's segment; also one with a host of that segment."""
+    leaf = fabric.switch(name)
+    tables = [get_tree(each.state, "esi", bond.segment.esi) for each in seen.values() if each.name != name]
+    return leaf is not None and any(leaf.loopback in get_tree(table, "remote-vtep") for table in tables)
+
+
 def _has_evpn(state: Tree) -> bool:
     """Whether a leaf has a session that carries EVPN."""
     return any(progress(state, port) == 2 for port in get_tree(state, "neighbor"))
 
 
 def _named(state: Tree, members: Sequence[str]) -> str:
-    return next((name for member in members for name, _, _ in neighbours(state, member)), "")
+    return next(iter(host_names(state, members)), "")
 
 
 def _elsewhere(state: Tree, members: Sequence[str], others: Sequence[tuple[SwitchState, Bond]]) -> str:
     """The host that LLDP shows at the other leg, if it is not the one here."""
-    mine = _named(state, members)
+    mine = host_names(state, members)
     for other, bond in others:
-        theirs = _named(other.state, bond.members)
-        if mine and theirs and not same_host(mine, theirs):
-            return theirs
+        theirs = host_names(other.state, bond.members)
+        if mine and theirs and not any(same_host(one, two) for one in mine for two in theirs):
+            return theirs[0]
     return ""
 
 

@@ -15,7 +15,15 @@ from tree import Tree
 OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""
 
-INTERFACES = ("type", "link/mtu", "link/state", "link/oper-status", "lldp/neighbor", "bond/member")
+INTERFACES = (
+    "type",
+    "link/mtu",
+    "link/state",
+    "link/oper-status",
+    "link/mac",
+    "lldp/neighbor",
+    "bond/member",
+)
 """The parts of each interface that are read: unfiltered reads have crashed nvued on large switches."""
 
 

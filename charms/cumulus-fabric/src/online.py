@@ -18,9 +18,9 @@ from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
+from restore import Restoration, not_planned, stays, taken_back
 from settling import Check, Health, reachable
 from tree import Tree, drain, render
-from tree.diff import patch_between
 from tree.foreign import Objects, objects
 from verify import verify
 
@@ -192,36 +192,61 @@ class Site:
         survey = self.survey(state=True)
         return survey if survey.digest == digest else None
 
+    def restoration(self, names: Collection[str] = ()) -> tuple[Survey, Restoration]:
+        """What a rollback of these switches, or of all, would do; writes nothing.
+
+        Without names it is blocked where some switches would leave the fabric while others stay; with names
+        the operator is only told.
+        """
+        survey = self.survey(names, state=True)
+        if survey.observed.findings:
+            return survey, Restoration(findings=survey.observed.findings)
+        now = {name: seen.applied for name, seen in survey.observed.switches.items()}
+        read, unclear = self.fleet.each(now, lambda switch: earlier(switch, now[switch.name]))
+        before = {name: tree for name, tree in read.items() if tree is not None}
+        stayed = tuple(name for name in now if name not in before)
+        if unclear:
+            return survey, Restoration(findings=Observed({}, unclear).findings)
+        if not before:
+            none = "keeps no earlier configuration to go back to"
+            return survey, Restoration(
+                findings=tuple(Finding(Severity.BLOCKED, name, none, ROLLBACK_REMEDY) for name in now)
+            )
+        found = [
+            each._replace(severity=Severity.WARNING) if names else each
+            for each in partial_rollback(now, before, whole=now.keys() >= {*self.names})
+        ]
+        made = self.ownership.made
+        back: dict[str, Change] = {}
+        for switch in self.fabric.switches:
+            if (name := switch.name) in before:
+                wanted = survey.intents.get(name, {})
+                back[name], told = taken_back(switch, now[name], before[name], wanted, made.get(name))
+                found += told
+        return survey, Restoration(back, stayed, (*found, *map(stays, stayed)))
+
     def rollback(
         self,
         names: Collection[str] = (),
         order: str = "all",
         policy: ApplyPolicy | None = None,
         announce: Callable[[str], None] = lambda _: None,
+        approved: str = "",
     ) -> Report:
         """Restore what these switches, or all, ran before their last change.
 
         A switch without an earlier configuration keeps the current one. Nothing is sent if it is unclear
-        which configuration to restore.
+        which configuration to restore, or if the plan does not have the digest that was ``approved``.
         """
         began = self.fleet.clock.monotonic()
-        survey = self.survey(names, state=True)
-        if survey.observed.findings:
-            return Report({}, survey.observed.findings)
-        now = {name: seen.applied for name, seen in survey.observed.switches.items()}
-        read, unclear = self.fleet.each(now, lambda switch: earlier(switch, now[switch.name]))
-        before = {name: tree for name, tree in read.items() if tree is not None}
-        if stopped := Observed({}, unclear).findings or tuple(() if names else partial_rollback(now, before)):
-            return Report({}, stopped)
-        if not before:
-            none = "keeps no earlier configuration to go back to"
-            return Report({}, tuple(Finding(Severity.BLOCKED, name, none, ROLLBACK_REMEDY) for name in now))
-        back = {
-            name: Change(name, now[name], patch_between(now[name], tree)) for name, tree in before.items()
-        }
-        stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
+        survey, found = self.restoration(names)
+        if found.stopped:
+            return Report({}, found.stopped)
+        if approved and found.digest != approved:
+            return Report({}, (not_planned(approved),))
+        stayed = dict.fromkeys(found.stayed, Result.UNCHANGED)
         policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
-        report = self.run(survey, back, "", order, policy, announce, reachable_only=True)
+        report = self.run(survey, found.changes, "", order, policy, announce, reachable_only=True)
         return replace(report, results={**stayed, **report.results}, rollback=True)
 
     def run(

@@ -55,6 +55,9 @@ MAX_SHOWN = 4
 DIGEST_DIGITS = 16
 """Hexadecimal digits of a plan's digest."""
 
+HOST_NAME = ("system", "hostname")
+"""It touches no link and no session: only LLDP and the prompt show it."""
+
 CUTS_NETWORK = (
     "router/bgp/autonomous-system",
     "router/bgp/router-id",
@@ -248,6 +251,8 @@ def _disruption(patch: Tree, before: Tree) -> Disruption:
     """None for new objects; more if the running configuration of an object changes."""
     cost = Disruption.NONE
     for path, value in leaves(patch):
+        if path == HOST_NAME:
+            continue
         if value is not None and get_path(before, path) is None and not get_path(before, path[:2]):
             continue
         if value is None or get_path(before, path) is not None:

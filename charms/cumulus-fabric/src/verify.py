@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares what the switches see with the intent. Pure.
 
-A host sends its name by LLDP, usually with a MAC as port id. A host without LLDP is unknown, not wrong.
+A host sends its name by LLDP, usually with a MAC as port id. A host without LLDP is unknown, not wrong. So is
+a name that the intent does not have: a switch is called cumulus until it gets a name, an installer has a name
+of its own, and an LLDP agent in a NIC's firmware sends its MAC or the name of the chip.
+
+A server that waits in PXE or in an installer has no LACP: its bond is up by LACP bypass, and its segment is
+not advertised. That is worse than before only where the host has had an LACP partner.
 
 A finding has the same subject and words as long as nothing changes, so that an apply can tell which are new.
 """
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
@@ -18,8 +26,13 @@ from tree.expected import Expected, progress
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
 CABLING_REMEDY = "move the cable or correct the intent"
+NAMES_REMEDY = "set host-names: true in the intent, or name the switch, so that LLDP tells it from others"
+SYSTEM_REMEDY = "look again when the host's own system runs"
+BOND_REMEDY = "check that the host bonds both ports with 802.3ad"
 APPLY_REMEDY = "run the action apply"
 
+
+_MAC = re.compile(r"(?i)[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}")
 
 MAX_SHOWN = 2
 """Settings that a finding names; the action plan shows all."""
@@ -41,11 +54,13 @@ def verify(
     found = [*observed.findings]
     states = {name: seen.state for name, seen in observed.switches.items()}
     silent = {name for name, seen in observed.switches.items() if withdrawn(seen.applied)}
+    chassis = switches_by_chassis(states)
+    used = {name: get_tree(seen.applied, "interface").keys() for name, seen in observed.switches.items()}
     for name in wanted:
         switch, seen = fabric.switch(name), observed.switches.get(name)
         if switch is not None and seen is not None:
             settings = drift(seen, wanted[name])
-            looked = Checker(fabric, switch, states, expected, silent).findings()
+            looked = Checker(fabric, switch, states, expected, silent, chassis, used).findings()
             # The consequences of missing settings are not listed one by one.
             found += [*settings, *(each for each in looked if not settings or each.remedy != APPLY_REMEDY)]
     return found
@@ -72,8 +87,11 @@ class Checker:
         states: Mapping[str, Tree],
         expected: Expected | None = None,
         silent: Collection[str] = (),
+        chassis: Mapping[str, str] | None = None,
+        used: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.fabric, self.switch, self.expected, self.silent = fabric, switch, expected, silent
+        self.chassis, self.used = chassis or {}, used or {}
         self.states, self.state = states, states[switch.name]
 
     def findings(self) -> Iterator[Finding]:
@@ -93,6 +111,10 @@ class Checker:
     def _up(self, name: str) -> bool:
         return is_up(self.state, name)
 
+    def _unused(self, switch: str, port: str) -> bool:
+        """Whether a port is not configured yet: from the factory, data ports are down."""
+        return switch in self.used and port not in self.used[switch]
+
     def _say(self, severity: Severity, subject: str, what: str, remedy: str = "") -> Finding:
         return Finding(severity, f"{self.switch.name} {subject}", what, remedy)
 
@@ -109,21 +131,39 @@ class Checker:
 
     def _link(self, link: Link) -> Iterator[Finding]:
         if not self._up(link.port):
-            yield self._say(Severity.BLOCKED, link.port, f"the link to {link.peer} is down", CABLE_REMEDY)
+            if self._waits_for(link):
+                return
+            ends = ((self.switch.name, link.port), (link.peer, link.peer_port))
+            remedy = APPLY_REMEDY if any(self._unused(*end) for end in ends) else CABLE_REMEDY
+            yield self._say(Severity.BLOCKED, link.port, f"the link to {link.peer} is down", remedy)
             return
         yield from self._mtu(link.port, self.fabric.mtu.fabric)
         yield from self._wired(link)
         if self.expected is None or self.expected.session(self.switch, link, self.state):
             yield from self._session(link)
 
+    def _waits_for(self, link: Link) -> bool:
+        """Whether a link was down before the run, and a switch at one of its ends lacks its settings."""
+        if self.expected is None or not {self.switch.name, link.peer} & self.expected.unfinished:
+            return False
+        return not is_up(self.expected.before.get(self.switch.name, {}), link.port)
+
     def _wired(self, link: Link) -> Iterator[Finding]:
-        neighbours = self._neighbours(link.port)
-        if not neighbours:
+        """A switch is told by its chassis, or else by its name; one that is not known by its port alone."""
+        seen = neighbours(self.state, link.port, self.chassis)
+        ends = [each for each in seen if each.port == link.peer_port]
+        if not seen:
             what = f"{link.peer} is not visible by LLDP yet"
             yield self._say(Severity.INFO, link.port, what)
-        elif not any(same_host(name, link.peer) and port == link.peer_port for name, port, _ in neighbours):
-            name, port, _ = neighbours[0]
-            what = f"is wired to {name} {port}, the intent says {link.peer} {link.peer_port}"
+        elif any(same_host(each.name, link.peer) for each in ends):
+            return
+        elif unknown := [each.name for each in ends if not self.fabric.has(each.name)]:
+            what = f"LLDP shows {unknown[0]} here, which is not in the intent and may be {link.peer}"
+            # One that does not answer has a finding of its own.
+            severity = Severity.WARNING if link.peer in self.states else Severity.INFO
+            yield self._say(severity, link.port, what, NAMES_REMEDY)
+        else:
+            what = f"is wired to {seen[0].name} {seen[0].port}, the intent says {link.peer} {link.peer_port}"
             yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
     def _session(self, link: Link) -> Iterator[Finding]:
@@ -139,9 +179,6 @@ class Checker:
                 Severity.BLOCKED, link.port, what, f"check that l2vpn-evpn is enabled here and on {link.peer}"
             )
 
-    def _neighbours(self, port: str) -> list[tuple[str, str, str]]:
-        return neighbours(self.state, port)
-
     # -- to hosts
 
     def _bond(self, bond: Bond) -> Iterator[Finding]:
@@ -153,21 +190,40 @@ class Checker:
             yield self._differs(bond.name, f"lacks its member {', '.join(missing)}")
         for member in bond.members:
             yield from self._host_port(member, bond, vlans=False)
-        if any(self._up(member) for member in bond.members) and not self._up(bond.name):
-            what = "is down although its members are up: no LACP partner"
-            yield self._say(
-                Severity.BLOCKED, bond.name, what, "check that the host bonds both ports with 802.3ad"
-            )
+        yield from self._partner(bond)
         yield from self._mtu(bond.name, bond.mtu or self.fabric.mtu.fabric)
         yield from self._vlans(bond.name, bond)
         yield from self._segment(bond)
 
+    def _partner(self, bond: Bond) -> Iterator[Finding]:
+        """A bond whose members have a link and no LACP partner, whether LACP bypass has it up or not."""
+        if not any(self._up(member) for member in bond.members) or bonded(self.state, bond):
+            return
+        what = "is down although its members are up: no LACP partner"
+        if self._up(bond.name):
+            what = "has no LACP partner, and is up by LACP bypass"
+        if self.expected is None:
+            there = [
+                leaf.name for leaf, other in self.fabric.segments[bond.segment.esi] if self._at(leaf, other)
+            ]
+            broken, where = bool(there), f"; on {there[0]} its host answers LACP" if there else ""
+        else:
+            broken, where = bonded(self.expected.before.get(self.switch.name, {}), bond), ""
+        if broken:
+            yield self._say(Severity.BLOCKED, bond.name, what + where, BOND_REMEDY)
+        else:
+            remedy = f"{BOND_REMEDY} once its system is installed"
+            yield self._say(Severity.WARNING, bond.name, what, remedy)
+
+    def _at(self, leaf: Switch, bond: Bond) -> bool:
+        return leaf.name != self.switch.name and bonded(self.states.get(leaf.name, {}), bond)
+
     def _host_port(self, name: str, port: SwitchPort, vlans: bool = True) -> Iterator[Finding]:
         if not self._up(name):
             host = f" to {port.host}" if port.host else ""
-            yield self._say(
-                Severity.WARNING, name, f"the link{host} is down", "check that the host is on and cabled"
-            )
+            remedy = "check that the host is on and cabled"
+            remedy = APPLY_REMEDY if self._unused(self.switch.name, name) else remedy
+            yield self._say(Severity.WARNING, name, f"the link{host} is down", remedy)
         elif port.host:
             yield from self._expected_host(name, port.host)
         if vlans:
@@ -175,12 +231,17 @@ class Checker:
             yield from self._vlans(name, port)
 
     def _expected_host(self, name: str, host: str) -> Iterator[Finding]:
-        neighbours = self._neighbours(name)
-        if not neighbours:
-            yield self._say(Severity.INFO, name, f"LLDP does not show {host} yet, so its cabling is unknown")
-        elif not any(same_host(seen, host) for seen, _, _ in neighbours):
-            what = f"is wired to {neighbours[0][0]}, the intent says {host}"
+        seen = [each.name for each in neighbours(self.state, name, self.chassis)]
+        if any(same_host(each, host) for each in seen):
+            return
+        if wrong := [each for each in seen if self.fabric.has(each)]:
+            what = f"is wired to {wrong[0]}, the intent says {host}"
             yield self._say(Severity.BLOCKED, name, what, CABLING_REMEDY)
+        elif seen:
+            what = f"LLDP shows {seen[0]}, which is not in the intent, where {host} should be"
+            yield self._say(Severity.WARNING, name, what, SYSTEM_REMEDY)
+        else:
+            yield self._say(Severity.INFO, name, f"LLDP does not show {host} yet, so its cabling is unknown")
 
     def _vlans(self, name: str, port: SwitchPort) -> Iterator[Finding]:
         shown = get_tree(self.state, "port", name, "vlan")
@@ -212,21 +273,32 @@ class Checker:
             what = f"its Ethernet segment {bond.segment.esi} is on {seen['local-interface']}"
             yield self._differs(bond.name, what)
         peers = get_tree(seen, "remote-vtep")
-        for leaf, name in self._other_ends(bond):
-            if leaf.loopback not in peers and self._up(bond.name) and is_up(self.states[leaf.name], name):
+        for leaf, other in self._other_ends(bond) if bonded(self.state, bond) else ():
+            if leaf.loopback not in peers and bonded(self.states[leaf.name], other):
                 what = f"{leaf.name} is missing as a peer of its Ethernet segment"
-                yield self._say(
-                    Severity.BLOCKED, bond.name, what, f"check EVPN on {leaf.name} and the spines"
-                )
+                severity = Severity.BLOCKED if self._bonds(bond, leaf) else Severity.WARNING
+                yield self._say(severity, bond.name, what, f"check EVPN on {leaf.name} and the spines")
 
-    def _other_ends(self, bond: Bond) -> Iterator[tuple[Switch, str]]:
-        """The leaves that have the same segment, and what the bond is called there."""
+    def _bonds(self, bond: Bond, leaf: Switch) -> bool:
+        """Whether any switch has this leaf or the other one as a peer of the segment, or had before the run.
+
+        Where none has, the host speaks no LACP yet, even if a release does not show its bypass.
+        """
+        before: Mapping[str, Tree] = self.expected.before if self.expected else {}
+        tables = (
+            get_tree(each, "esi", bond.segment.esi, "remote-vtep")
+            for each in (*self.states.values(), *before.values())
+        )
+        return any({leaf.loopback, self.switch.loopback} & table.keys() for table in tables)
+
+    def _other_ends(self, bond: Bond) -> Iterator[tuple[Switch, Bond]]:
+        """The leaves that have the same segment, and their bonds."""
         esi = bond.segment.esi
         for leaf, other in self.fabric.segments[esi]:
             if leaf.name == self.switch.name or leaf.name not in self.states or leaf.name in self.silent:
                 continue
             if self.expected is None or self.expected.peer(self.switch, leaf, esi, self.states):
-                yield leaf, other.name
+                yield leaf, other
 
     # -- of the whole switch
 
@@ -261,14 +333,51 @@ class Checker:
             yield self._differs("RoCE", f"is {mode}, the intent says {self.switch.roce}")
 
 
-def neighbours(state: Tree, port: str) -> list[tuple[str, str, str]]:
-    """LLDP neighbours at a port: system name, port id, and what sort of id that is."""
-    found: list[tuple[str, str, str]] = []
+class Neighbour(NamedTuple):
+    """What is at the other end of a port, by its LLDP: the name of the system, and its port's id."""
+
+    name: str
+    port: str
+
+
+def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None) -> list[Neighbour]:
+    """The LLDP neighbours at a port; a switch with a known ``chassis`` id has its name in the intent."""
+    found: list[Neighbour] = []
     for key, content in get_tree(state, "interface", port, "lldp", "neighbor").items():
-        chassis, far = get_tree(content, "chassis"), get_tree(content, "port")
-        name = str(chassis.get("system-name") or key)
-        found.append((name, str(far.get("name", "")), str(far.get("type", ""))))
+        box, far = get_tree(content, "chassis"), get_tree(content, "port")
+        known = (chassis or {}).get(str(box.get("chassis-id", "")).lower())
+        found.append(Neighbour(known or str(box.get("system-name") or key), str(far.get("name", ""))))
     return found
+
+
+def switches_by_chassis(states: Mapping[str, Tree]) -> dict[str, str]:
+    """The switches by their LLDP chassis id, for which lldpd takes the MAC of the management port."""
+    macs = {name: get_path(state, ("interface", "eth0", "link", "mac")) for name, state in states.items()}
+    told = {name: mac.lower() for name, mac in macs.items() if isinstance(mac, str)}
+    times = Counter(told.values())
+    return {mac: name for name, mac in told.items() if times[mac] == 1}
+
+
+def host_names(state: Tree, ports: Collection[str]) -> list[str]:
+    """The systems that LLDP shows at these ports; a MAC is the name of a NIC's firmware, not of a host."""
+    names = [each.name for port in ports for each in neighbours(state, port)]
+    return [name for name in names if not _MAC.fullmatch(name)]
+
+
+def bonded(state: Tree, bond: Bond) -> bool:
+    """Whether a bond is up with an LACP partner.
+
+    With ``lacp-bypass`` it is up without one, too; then FRR has its Ethernet segment in bypass. That may have
+    been another segment before a run.
+    """
+    if not is_up(state, bond.name):
+        return False
+    segments = get_tree(state, "esi")
+    mine = get_tree(segments, bond.segment.esi)
+    if mine.get("local-interface") != bond.name:
+        others = [get_tree(each) for each in segments.values()]
+        mine = next((each for each in others if each.get("local-interface") == bond.name), mine)
+    return get_path(mine, ("flags", "bypass")) in (None, "off")
 
 
 def is_up(state: Tree, name: str) -> bool:

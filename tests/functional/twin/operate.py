@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs where the twin runs: cumulus-fabric's own verbs on its switches.
 
-The intent is that of the file ``INTENT`` if there is one, otherwise the reference design's.
+The intent is that of the file ``INTENT`` if there is one, otherwise the reference design's; either way the
+switches get their names.
 
 ``apply``, ``verify``, ``drain SWITCH`` and ``undrain SWITCH`` print what the charm's verbs say; ``read`` each
 switch's operational tree. ``patch SWITCH [CONFIRM]`` lays the tree on standard input over what one switch
@@ -37,7 +38,7 @@ def site(timeout: float = 60) -> Site:
     ca = Path(rack["certificate"]).read_text()
     access = Access(Credentials("cumulus", "CumulusLinux!"), ca=ca, timeout=timeout)
     intent = INTENT if INTENT.exists() else RDG
-    fabric = expand.expand(schema.parse(intent.read_text()))
+    fabric = expand.expand(schema.parse(f"{intent.read_text()}\nhost-names: true\n"))
     addresses = {name: url.split("/")[2].split(":")[0] for name, url in rack["switches"].items()}
     return Site(fabric, Fleet({name: Nvue(name, address, access) for name, address in addresses.items()}))
 

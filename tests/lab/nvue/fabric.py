@@ -8,6 +8,7 @@ between them is up; two leaves are peers of a segment when both have it and hear
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.nvue.factory import HOSTNAME
 from lab.nvue.rules import Issue, Rules
 from lab.nvue.trees import Tree
 
@@ -23,9 +24,10 @@ class HostPort:
         host: its name, as its LLDP says it.
         mac: of the port.
         speaks: whether it runs LLDP; a silent host port tells nothing.
-        bonds: whether it speaks LACP on it; a bond of the switch stays down without.
+        bonds: whether it speaks LACP on it; a server that waits in PXE or in an installer does not.
         named: whether its LLDP port-id is the interface's name instead of its MAC.
         netdev: that name.
+        firmware: the system name that an LLDP agent in its NIC's firmware sends; empty without one.
 
     """
 
@@ -35,6 +37,7 @@ class HostPort:
     bonds: bool = True
     named: bool = False
     netdev: str = "enp59s0f0np0"
+    firmware: str = ""
 
 
 @dataclass
@@ -64,12 +67,12 @@ class Fabric:
         return self.members[name]
 
     def up(self, port: Port) -> bool:
-        """Whether the link at ``port`` is up: cabled, not cut at either end, and shut down at none."""
+        """Whether the link at ``port`` is up: cabled, not cut, and configured and not shut at both ends."""
         far = self.cables.get(port)
         if port in self.cut or far in self.cut:
             return False
         ends = [(self.members[name], own) for name, own in filter(None, (port, far)) if name in self.members]
-        if any(member.shut(own) for member, own in ends):
+        if any(member.shut(own) or not member.uses(own) for member, own in ends):
             return False
         return far in self.cables if far else port in self.hosts
 
@@ -127,6 +130,22 @@ class Member:
     def _bgp(self) -> Tree:
         return self.tree.get("vrf", {}).get("default", {}).get("router", {}).get("bgp", {})
 
+    @property
+    def hostname(self) -> str:
+        """What its LLDP calls it: from the factory, every switch is called cumulus."""
+        return self.tree.get("system", {}).get("hostname", HOSTNAME)
+
+    @property
+    def mac(self) -> str:
+        """The address of its management port, which is also its LLDP chassis id."""
+        number = list(self.fabric.members).index(self.name) + 1
+        return f"44:38:39:00:{number >> 8:02x}:{number & 255:02x}"
+
+    def uses(self, port: str) -> bool:
+        """Whether a port is configured; from the factory, data ports are down."""
+        interfaces = self.tree.get("interface", {})
+        return port in interfaces or any(port in self._members(bond) for bond in interfaces)
+
     def shut(self, interface: str) -> bool:
         """Whether a port is shut down by configuration."""
         return "down" in self._configured(interface).get("link", {}).get("state", {})
@@ -158,6 +177,7 @@ class Member:
             "lo": _interface("loopback", 65536, True),
             "eth0": _interface("eth", 1500, True),
         }
+        shown["eth0"]["link"]["mac"] = self.mac
         master = {member: bond for bond in self.tree.get("interface", {}) for member in self._members(bond)}
         for port in self._ports():
             owner = self._configured(master.get(port, port))
@@ -176,12 +196,13 @@ class Member:
     def _lldp(self, port: str) -> Tree:
         far = self.fabric.cables.get((self.name, port))
         if far:
-            return {far[0]: _neighbor(far[0], "44:38:39:00:00:01", far[1], "ifname")}
+            peer = self.fabric.members[far[0]]
+            return {peer.hostname: _neighbor(peer.hostname, peer.mac, far[1], "ifname")}
         host = self.fabric.hosts[self.name, port]
-        if not host.speaks:
-            return {}
         seen = (host.netdev, "ifname") if host.named else (host.mac, "mac")
-        return {host.host: _neighbor(host.host, host.mac, *seen)}
+        agents = {host.firmware: (host.mac, "mac")} if host.firmware else {}
+        agents |= {host.host: seen} if host.speaks else {}
+        return {name: _neighbor(name, host.mac, *told) for name, told in agents.items()}
 
     def _bridges(self) -> Tree:
         ports: Tree = {}
@@ -241,10 +262,23 @@ class Member:
                 return False
         return True
 
-    def bond_up(self, bond: str) -> bool:
-        """Whether any member of a bond has its link, and a host at its end that bonds."""
+    def bonded(self, bond: str) -> bool:
+        """Whether any member of a bond has its link, and a host at its end that speaks LACP."""
         ports = [(self.name, member) for member in self._members(bond)]
         return any(self.fabric.up(port) and self.fabric.bonds(port) for port in ports)
+
+    def bypassed(self, bond: str) -> bool:
+        """Whether a bond without an LACP partner is up all the same, on one of its members.
+
+        Its Ethernet segment is not advertised meanwhile (ZEBRA_EVPNES_BYPASS in FRR's zebra_evpn_mh.h).
+        """
+        allowed = self._configured(bond).get("bond", {}).get("lacp-bypass") in ("on", "enabled")
+        linked = any(self.fabric.up((self.name, member)) for member in self._members(bond))
+        return allowed and linked and not self.bonded(bond)
+
+    def bond_up(self, bond: str) -> bool:
+        """Whether a bond is up: with an LACP partner, or by LACP bypass without."""
+        return self.bonded(bond) or self.bypassed(bond)
 
     def _segments(self) -> Tree:
         shown: Tree = {}
@@ -256,9 +290,10 @@ class Member:
                 vtep
                 for other in heard
                 if (vtep := other.vtep())
-                and any(esi == theirs and other.bond_up(name) for name, theirs in other.segments().items())
+                and any(esi == theirs and other.bonded(name) for name, theirs in other.segments().items())
             ]
             flags = {"local": "on", **({"oper-up": "on", "ready-for-bgp": "on"} if up else {})}
+            flags |= {"bypass": "on"} if self.bypassed(bond) else {}
             shown[esi] = {
                 "local-interface": bond,
                 "flags": flags | ({"remote": "on"} if peers else {}),
@@ -270,7 +305,7 @@ class Member:
         for other in heard if self.vtep() else ():
             for bond, esi in other.segments().items():
                 there = shown.setdefault(esi, {"flags": {"remote": "on"}, "remote-vtep": {}})
-                if "local" not in there["flags"] and (vtep := other.vtep()) and other.bond_up(bond):
+                if "local" not in there["flags"] and (vtep := other.vtep()) and other.bonded(bond):
                     there["remote-vtep"][vtep] = {}
         return shown
 

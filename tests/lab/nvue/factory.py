@@ -3,9 +3,12 @@
 
 from lab.nvue.trees import Tree, merge
 
+HOSTNAME = "cumulus"
+"""The name of every switch until it gets one of its own."""
+
 
 def factory(hostname: str, new: bool) -> Tree:
-    """The configuration of a switch as it comes: management by DHCP, a host name."""
+    """The configuration of a switch as it comes, but for its name: management by DHCP."""
     dhcp = {"ipv4": {"dhcp-client": {"state": "enabled"}}} if new else {"ip": {"address": {"dhcp": {}}}}
     vrf = {"vrf": "mgmt"} if new else {"ip": {"vrf": "mgmt"}}
     zone = {"timezone": "Etc/UTC"}

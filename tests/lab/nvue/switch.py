@@ -12,7 +12,7 @@ from typing import Any
 
 from lab.nvue.backend import Backend, Box
 from lab.nvue.clock import Clock, RealTime
-from lab.nvue.factory import factory, told
+from lab.nvue.factory import HOSTNAME, factory, told
 from lab.nvue.revision import BUSY, DONE, RefusedError, Revision
 from lab.nvue.rules import Issue, Rules
 from lab.nvue.trees import Tree, diff, merge, nested
@@ -32,7 +32,7 @@ class Switch:
         declines: whether its release has ``confirm_no``.
 
     Args:
-        hostname: its name, also for its LLDP neighbours.
+        hostname: its name at the start, where no ``tree`` says another; every switch comes as cumulus.
         release: of Cumulus Linux; from 5.15 on the tree has its new spelling.
         backend: what applies the tree.
         tree: the configuration applied at the start; the factory's when None.
@@ -48,7 +48,7 @@ class Switch:
 
     def __init__(
         self,
-        hostname: str = "cumulus",
+        hostname: str = HOSTNAME,
         release: str = "5.9.2",
         backend: Backend | None = None,
         tree: Tree | None = None,
@@ -58,7 +58,7 @@ class Switch:
         waits: str = "confirm",
         takes: float | None = None,
     ) -> None:
-        self.hostname, self.release = hostname, release
+        self.release = release
         self.version = tuple(int(part) for part in release.split(".")[:2])
         self.rules = Rules(self.version)
         self.backend: Backend = backend or Box()
@@ -162,7 +162,8 @@ class Switch:
 
     def operational(self) -> Tree:
         """What ``rev=operational`` shows, the release included."""
-        system: Tree = {"hostname": self.hostname, "uptime": 4711, "timezone": "Etc/UTC"}
+        name = self.applied.get("system", {}).get("hostname", HOSTNAME)
+        system: Tree = {"hostname": name, "uptime": 4711, "timezone": "Etc/UTC"}
         return self.backend.operational() | {"system": system | told(self.release, self.version)}
 
     # -- applying

@@ -165,5 +165,7 @@ def _site(app: Application, certificate: str) -> list[dict[str, Any]]:
         addresses = {name: lease.partition("/")[0] for name, lease in layout.wiring().switches.items()}
         lines = [f"  {name}: {{management: {address}}}\n" for name, address in addresses.items()]
         intent += "\nswitches:\n" + "".join(lines)
+    if "\nhost-names:" not in intent:
+        intent += "\nhost-names: true\n"  # the switches come as cumulus, and hosts tell their leaves by name
     app.options.update({"intent": intent, "ca-certificate": certificate, "credentials": CREDENTIALS["id"]})
     return [CREDENTIALS]

@@ -38,7 +38,7 @@ def serve(wiring: Wiring, release: str, directory: Path, stack: ExitStack) -> di
     addresses = {name: lease.partition("/")[0] for name, lease in wiring.switches.items()}
     certificate = Certificate.make(directory, names=tuple(f"IP:{a}" for a in addresses.values()))
     for name, twin in twins.items():
-        switch = Switch(name, release=release, backend=twin)
+        switch = Switch(release=release, backend=twin)
         if issue := twin.apply(switch.applied):
             raise RuntimeError(f"{name}: {issue}")
         stack.enter_context(_server(name, switch, certificate))

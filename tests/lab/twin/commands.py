@@ -36,9 +36,14 @@ def listed(namespace: str, tool: str, *args: str) -> list[dict[str, Any]]:
     return [item for item in found if item]  # ip leaves an empty object for each link that it filters out
 
 
-def daemon(name: str, argv: list[str]) -> subprocess.Popen[bytes]:
-    """A daemon in the namespace ``name``, which is its host name, too; quiet, and our child."""
-    renamed = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', name]
+def rename(process: subprocess.Popen[bytes], hostname: str) -> None:
+    """Give a daemon another host name."""
+    run(["nsenter", "--target", str(process.pid), "--uts", "hostname", hostname])
+
+
+def daemon(name: str, argv: list[str], hostname: str = "") -> subprocess.Popen[bytes]:
+    """A daemon in the namespace ``name``; quiet, and our child. Its host name is the same, if not given."""
+    renamed = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', hostname or name]
     return subprocess.Popen(
         ["ip", "netns", "exec", name, *renamed, *argv],
         stdin=subprocess.DEVNULL,

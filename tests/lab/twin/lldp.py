@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lab.twin.commands import CommandError, daemon, run
+from lab.nvue.factory import HOSTNAME
+from lab.twin.commands import CommandError, daemon, rename, run
 
 SETTINGS = """\
 configure lldp portidsubtype ifname
@@ -24,7 +25,7 @@ CHROOT = Path("/run/lldpd")
 
 
 class Lldp:
-    """lldpd, told to call the ports by their names."""
+    """lldpd, told to call the ports by their names; the switch is called cumulus until it is renamed."""
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
@@ -37,11 +38,16 @@ class Lldp:
         settings = Path(f"/run/lldpd-{self.namespace}.conf")
         settings.write_text(SETTINGS)
         argv = ["lldpd", "-d", "-u", str(self._socket), "-I", "swp*", "-O", str(settings)]
-        self._process = daemon(self.namespace, argv)
+        self._process = daemon(self.namespace, argv, HOSTNAME)
         while not self._socket.exists():
             if self._process.poll() is not None:
                 raise CommandError(f"{self.namespace}: lldpd has ended")
             time.sleep(0.1)
+
+    def rename(self, hostname: str) -> None:
+        """Send another system name, from the next frame on."""
+        if self._process:
+            rename(self._process, hostname)
 
     def stop(self) -> None:
         """End the daemon."""

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.nvue.factory import HOSTNAME
+
 BRIDGE = "br_default"
 FABRIC_MTU = 9216
 """Cumulus' default for switch ports, bonds and the bridge."""
@@ -123,6 +125,7 @@ class Bgp:
 class Switch:
     """What one switch shall be."""
 
+    hostname: str = HOSTNAME
     interfaces: dict[str, Interface] = field(default_factory=dict)
     vnis: dict[int, int] = field(default_factory=dict)  # VLAN: VNI
     vtep: str | None = None
@@ -161,6 +164,7 @@ def parse(tree: Tree) -> Switch:
     evpn = _is_on(_at(tree, "evpn"))
     multihoming = evpn and _is_on(_at(tree, "evpn/multihoming"))
     return Switch(
+        hostname=_at(tree, "system").get("hostname", HOSTNAME),
         interfaces={name: _interface(name, node or {}, multihoming) for name, node in nodes.items()},
         vnis={
             _vlan(vlan, f"bridge.domain.{BRIDGE}.vlan"): int(vni)

@@ -88,6 +88,7 @@ class TwinSwitch:
         return self._runs.roce
 
     def _become(self, wanted: Wanted) -> None:
+        self.lldp.rename(wanted.hostname)
         self.links.apply(wanted)
         self.frr.apply(wanted)
         self.asic.follow(wanted)

@@ -29,7 +29,7 @@ ONLINE = {
     "plan": "what would change on each switch; writes nothing",
     "apply": "bring the switches to the intent, with confirmed commits",
     "verify": "compare the switches, and what they see, with the intent; writes nothing",
-    "rollback": "restore what the switches ran before their last change",
+    "rollback": "show what the switches ran before their last change; with --plan, restore it",
     "drain": "take a leaf or spine out of use, unless a host would lose its last leg",
     "undrain": "return a drained switch",
     "decommission": "remove all that the intent has from a drained switch",

@@ -16,6 +16,7 @@ from converge.shape import InvalidValue
 from intent.model import Fabric, Switch
 from intent.names import unknown_switch, without_address
 from maintenance import Maintenance
+from output.report import Report
 from rest import MAX_PARALLEL
 from rest.connection import Access, Credentials
 from standalone import scripts
@@ -37,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
     )
-    if verb in ("plan", "verify", "apply"):
+    if verb in ("plan", "verify", "apply", "rollback"):
         parser.add_argument("--record", default="", metavar="FILE", help="the record of what applies made")
     if verb in ("plan", "apply"):
         parser.add_argument("--remove", default="", metavar="NAMES", help="foreign objects to remove")
@@ -51,9 +52,10 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="until all is up (90)")
     if verb == "drain":
         parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose their network")
+    if verb in ("apply", "rollback"):
+        parser.add_argument("--plan", default="", metavar="DIGEST", help=f"{verb} only by this plan")
     if verb == "apply":
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
-        parser.add_argument("--plan", default="", metavar="DIGEST", help="apply only this plan")
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="for Onyx and Comware switches")
 
 
@@ -97,7 +99,7 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
         if options.verb == "plan":
             return _plan(options, site, names)
         if options.verb == "verify":
-            return _verify(options, site)
+            return _verify(options, site, names)
         return _change(options, site, names, credentials)
 
 
@@ -107,9 +109,10 @@ def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]
     return not plan.blocked
 
 
-def _verify(options: argparse.Namespace, site: online.Site) -> bool:
+def _verify(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
     # Findings about the intent itself belong to audit.
-    found = [finding for finding in site.verify() if finding not in site.audit]
+    every = [finding for finding in site.verify() if finding not in site.audit]
+    found = [finding for finding in every if finding.subject.partition(" ")[0] in {*names, "remove"}]
     as_json = options.format == "json"
     print(json.dumps(findings_as_json(found), indent=2) if as_json else findings_as_table(found))
     return all(finding.severity < Severity.WARNING for finding in found)
@@ -124,17 +127,10 @@ def _change(
     policy = online.ApplyPolicy(options.confirm, options.settle, deadline=options.settle + 30.0)
     only = _nvue(site, names)
     well = True
+    if options.verb == "rollback" and not options.plan:
+        return _would_restore(site, only if options.switch else ())
     if only:
-        if options.verb in MAINTENANCE:
-            hosts = getattr(options, "cut_off", "").replace(",", " ").split()
-            report = getattr(Maintenance(site, only[0], policy, _announce, (), hosts), options.verb)()
-        elif options.verb == "apply":
-            report = site.apply(only, options.canary, options.order, policy, _announce, options.plan)
-            if options.record and not report.failed:
-                made = {**site.ownership.made, **site.survey(only).made}
-                inputs.write_record(options.record, made)
-        else:
-            report = site.rollback(only, options.order, policy, _announce)
+        report = _run(options, site, only, policy)
         for name, result in report.results.items():
             print(f"{name}: {result.value}")
         if report.reasons:
@@ -147,6 +143,30 @@ def _change(
     if well and options.verb == "apply" and scripts.switches(site.fabric, names):
         well = _push_standalone(options, site, names, credentials)
     return well
+
+
+def _run(
+    options: argparse.Namespace, site: online.Site, names: Sequence[str], policy: online.ApplyPolicy
+) -> Report:
+    """Run a verb that changes switches on those of them that have NVUE."""
+    if options.verb in MAINTENANCE:
+        hosts = getattr(options, "cut_off", "").replace(",", " ").split()
+        return getattr(Maintenance(site, names[0], policy, _announce, (), hosts), options.verb)()
+    if options.verb == "rollback":
+        # Naming every switch is not the same as naming none, which leaves the choice to what they keep.
+        given = names if options.switch else ()
+        return site.rollback(given, options.order, policy, _announce, options.plan)
+    report = site.apply(names, options.canary, options.order, policy, _announce, options.plan)
+    if options.record and not report.failed:
+        inputs.write_record(options.record, {**site.ownership.made, **site.survey(names).made})
+    return report
+
+
+def _would_restore(site: online.Site, names: Collection[str]) -> bool:
+    """Show what a rollback would do; False, since it is not done."""
+    print(plan_as_table(site.restoration(names)[1].plan))
+    print("nothing was sent to any switch")
+    return False
 
 
 def _push_standalone(

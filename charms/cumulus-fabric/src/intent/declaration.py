@@ -240,7 +240,7 @@ class Standalone:
 
 @dataclass(frozen=True)
 class Intent:
-    """The whole document."""
+    """The whole document. ``host_names``: the switches get their names in the intent as host names."""
 
     networks: Mapping[str, DeclaredNetwork]
     version: int = 1
@@ -248,6 +248,7 @@ class Intent:
     mtu: Mtu = field(default_factory=Mtu)
     roce: Roce = field(default_factory=Roce)
     dialect: str = "auto"
+    host_names: bool = False
     provider_vlans: ProviderVlans | None = None
     spines: Spines | None = None
     leaves: Leaves | None = None

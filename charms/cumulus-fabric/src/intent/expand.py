@@ -190,6 +190,7 @@ def _overridden(intent: Intent, switch: Switch) -> Switch:
     return replace(
         switch,
         dialect=None if dialect == "auto" else Dialect(dialect),
+        named=intent.host_names,
         management=own.management or switch.management,
         asn=own.asn or switch.asn,
         loopback=own.loopback or switch.loopback,

@@ -154,7 +154,8 @@ class Switch:
     """One switch.
 
     Attributes:
-        name: host name, also the LLDP system name that its neighbours see.
+        name: in the intent; also its host name, which LLDP tells its neighbours, if ``named``.
+        named: whether the intent sets its host name.
         role: spine, leaf or standalone.
         rack: number of the leaf's rack, from 0; None elsewhere.
         platform: cumulus, onyx or comware.
@@ -181,6 +182,7 @@ class Switch:
     path: str
     rack: int | None = None
     platform: str = "cumulus"
+    named: bool = False
     dialect: Dialect | None = None
     management: str = ""
     asn: int = 0
@@ -241,6 +243,15 @@ class Fabric:
     def switch(self, name: str) -> Switch | None:
         """The switch of this name."""
         return self._by_name.get(name)
+
+    @cached_property
+    def _systems(self) -> frozenset[str]:
+        ports = [port for each in self.switches for port in (*each.bonds, *each.single_homed)]
+        return frozenset(name.lower() for name in (*self._by_name, *(port.host for port in ports)) if name)
+
+    def has(self, system: str) -> bool:
+        """Whether a system name, with its domain or without, is that of a switch or host of the intent."""
+        return system.partition(".")[0].lower() in self._systems
 
     @cached_property
     def segments(self) -> dict[str, list[tuple[Switch, Bond]]]:

@@ -266,6 +266,7 @@ INTENT = Record(
         "mtu": Record(Mtu, {"host": MTU, "fabric": MTU, "tenant": MTU}),
         "roce": ROCE,
         "dialect": Word(DIALECTS),
+        "host-names": Flag(),
         "provider-vlans": PROVIDER_VLANS,
         "spines": SPINES,
         "leaves": LEAVES,

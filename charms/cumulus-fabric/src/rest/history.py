@@ -41,11 +41,16 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
     return ran[before]
 
 
-def partial_rollback(now: Mapping[str, Tree], before: Mapping[str, Tree]) -> Iterator[Finding]:
-    """Switches that would leave the fabric while others stay: their last changes are from different runs."""
+def partial_rollback(
+    now: Mapping[str, Tree], before: Mapping[str, Tree], whole: bool = True
+) -> Iterator[Finding]:
+    """Switches that would leave the fabric while others stay: their last changes are from different runs.
+
+    ``whole``: ``now`` has all switches; without, those that it lacks stay.
+    """
     members = {name for name, tree in now.items() if _speaks_bgp(tree)}
     leaving = {name for name in members & before.keys() if not _speaks_bgp(before[name])}
-    if leaving != members:
+    if leaving != members or not whole:
         for name in sorted(leaving):
             what = "would leave the fabric, because its last change added it, while others would stay"
             yield Finding(Severity.BLOCKED, name, what, ROLLBACK_REMEDY)

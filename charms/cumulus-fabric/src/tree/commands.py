@@ -36,6 +36,7 @@ bridge domain * vlan # vni *
 nve vxlan enable =switch
 nve vxlan source address =word
 nve vxlan arp-nd-suppress =switch
+system hostname =word
 system global anycast-mac =word
 evpn enable =switch
 evpn multihoming enable =switch

@@ -37,6 +37,8 @@ def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
         made["evpn"] = {**say.on, "multihoming": say.on}
         if switch.anycast_mac:
             made["system"] = {"global": {"anycast-mac": switch.anycast_mac}}
+    if switch.named:
+        made["system"] = {"hostname": switch.name, **made.get("system", {})}
     if switch.roce != "off":
         made["qos"] = {"roce": {**say.on, "mode": switch.roce}}
     return made

@@ -60,7 +60,7 @@ def fabric() -> Fabric:
         fabric.cable((f"leaf0-{number}", "swp31"), ("spine0", f"swp{number}"))
         fabric.host((f"leaf0-{number}", "swp9"), HostPort("node1", f"b8:3f:d2:00:00:0{number}"))
         fabric.member(f"leaf0-{number}").apply(leaf(number))
-    fabric.member("spine0").apply(spine())
+    fabric.member("spine0").apply(spine() | {"system": {"hostname": "spine0"}})
     return fabric
 
 

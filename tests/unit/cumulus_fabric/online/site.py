@@ -113,7 +113,7 @@ def rack(
         fabric: what the switches are wired as.
         certificate: with one, they listen at ports of this machine; without, there are no sockets.
         release: of Cumulus Linux.
-        applied: they run the intent already, instead of what they come with.
+        applied: they run the intent already, with their names, instead of what they come with.
         at: by switch, the address and port where it listens; any free port without.
         limit: switches that are talked to at once.
         waits: the state in which a switch waits for its confirmation; see nvue.Switch.
@@ -154,4 +154,4 @@ def _box(fabric: Fabric, switch: model.Switch, wires: Wires, release: str, appli
         start = factory(switch.name, dialect is Dialect.FROM_5_15)
         tree = merge(start, render.tree(fabric, switch, dialect))
         member.apply(tree)
-    return {"hostname": switch.name, "release": release, "backend": member, "tree": tree}
+    return {"release": release, "backend": member, "tree": tree}

@@ -60,7 +60,7 @@ def test_apply_verify_rollback(fresh: Unit) -> None:
     assert results["switches"].splitlines() == ["Leaf0-1: applied", "Leaf0-2: applied", "Spine0: applied"]
     assert fresh.context.action_logs == ["applying on Spine0", "applying on Leaf0-1, Leaf0-2"]
     assert fresh.action("verify")["verified"] == "true"
-    assert fresh.action("rollback")["switches"].splitlines()[0] == "Leaf0-1: applied"
+    assert fresh.roll_back()["switches"].splitlines()[0] == "Leaf0-1: applied"
     assert fresh.rack.applied == before
 
 
@@ -68,8 +68,28 @@ def test_rollback_goes_back_one_change(running: Unit) -> None:
     before = running.rack.applied
     running.configure(intent=intent(with_storage)).action("apply")
     assert running.rack.applied != before
-    running.action("rollback")
+    running.roll_back()
     assert running.rack.applied == before
+
+
+def test_rollback_shows_its_plan_and_asks_for_the_digest(running: Unit) -> None:
+    running.configure(intent=intent(with_storage)).action("apply", switch="Leaf0-2")
+    before = running.rack.applied
+    shown = running.action("rollback", switch="Leaf0-2")
+    assert (shown["applied"], running.writes, running.rack.applied) == ("false", [], before)
+    assert "Leaf0-2: VLANs: unset bridge domain br_default vlan 50" in shown["plan"]
+    assert "Leaf0-2: would leave the fabric" not in shown["plan"]
+    said = running.failure("rollback", switch="Leaf0-2", plan="p0123456789abcdef")
+    assert "is not the plan with the digest p0123456789abcdef" in said
+    assert running.writes == []
+    assert running.roll_back(switch="Leaf0-2")["applied"] == "true"
+
+
+def test_a_digest_of_an_apply_is_none_of_a_rollback(running: Unit) -> None:
+    running.configure(intent=intent(with_storage)).action("apply")
+    running.configure(intent=intent())
+    digest = json.loads(running.action("plan", format="json")["plan"])["findings"][-1]["what"]
+    assert "is not the plan with the digest" in running.failure("rollback", plan=digest)
 
 
 def test_one_switch_alone(running: Unit) -> None:

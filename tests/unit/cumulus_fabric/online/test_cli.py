@@ -3,7 +3,10 @@
 
 import io
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lab.nvue import Certificate, Issue
@@ -27,10 +30,51 @@ def test_plan_apply_verify_and_back_again(shell: Shell) -> None:
     assert (status, json.loads(out)) == (0, [])
 
     status, out, _ = shell("rollback", "--switch", "Leaf0-1")
+    assert (status, out.splitlines()[-1]) == (1, "nothing was sent to any switch")
+    assert "would leave the fabric, because its last change added it, while others would stay" in out
+    status, out, _ = shell("rollback", "--switch", "Leaf0-1", "--plan", digest_in(out))
     assert status == 0, out
     assert shell.rack.applied["Leaf0-1"] == factory["Leaf0-1"]
     assert "router" in shell.rack.applied["Leaf0-2"]
     assert shell("verify")[0] == 1
+
+
+def digest_in(out: str) -> str:
+    (found,) = re.findall(r"with plan=(p[0-9a-f]{16})", out)
+    return found
+
+
+def described(text: str) -> Callable[[dict[str, Any]], None]:
+    """The fabric with a port of this description."""
+
+    def change(content: dict[str, Any]) -> None:
+        here(content)
+        juju = {"leaf": 1, "port": "swp23", "networks": ["oam"], "description": text}
+        content["racks"][0]["single-homed"] = {"juju": juju}
+
+    return change
+
+
+def test_a_rollback_of_all_is_not_one_of_every_name(shell: Shell) -> None:
+    """The last change of the other switches was the one that brought them into the fabric."""
+    for text in ("juju", "the controller"):
+        (shell.directory / "intent.yaml").write_text(intent(described(text)))
+        assert shell("apply")[0] == 0
+    ran = shell.rack.applied
+    status, out, _ = shell("rollback")
+    assert (status, out.splitlines()[-1]) == (1, "nothing was sent to any switch")
+    left = "would leave the fabric, because its last change added it, while others would stay"
+    assert all(re.search(f"blocked +{name} +{left}", out) for name in ("Spine0", "Leaf0-2"))
+    assert shell("rollback", "--plan", "p0123456789abcdef")[0] == 1
+    assert shell.rack.applied == ran
+
+    out = shell("rollback", "--switch", "Leaf0-1")[1]
+    assert "set interface swp23 description juju" in out
+    assert shell("rollback", "--switch", "Leaf0-1", "--plan", digest_in(out))[0] == 0
+    assert shell.rack.applied["Leaf0-1"]["interface"]["swp23"]["description"] == "juju"
+    assert {name: tree for name, tree in shell.rack.applied.items() if name != "Leaf0-1"} == {
+        name: tree for name, tree in ran.items() if name != "Leaf0-1"
+    }
 
 
 def test_only_an_approved_plan_is_applied(shell: Shell) -> None:
@@ -75,6 +119,15 @@ def test_switches_that_do_not_answer_are_named(shell: Shell) -> None:
     status, out, _ = shell("plan")
     assert status == 1
     assert "Leaf0-2" in out
+
+
+def test_verify_of_one_switch_names_no_other(shell: Shell) -> None:
+    assert shell("apply")[0] == 0
+    shell.rack.wires.cut.add(("Leaf0-2", "swp9"))
+    (warning,) = json.loads(shell("verify", "--switch", "Leaf0-2", "--format", "json")[1])
+    assert warning["subject"] == "Leaf0-2 swp9"
+    status, out, _ = shell("verify", "--switch", "Leaf0-1", "--format", "json")
+    assert (status, json.loads(out)) == (0, [])
 
 
 def test_credentials_that_others_can_read_are_refused(shell: Shell) -> None:

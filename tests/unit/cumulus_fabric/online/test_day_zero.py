@@ -8,7 +8,7 @@ from typing import Any
 import online
 import pytest
 from apply import ApplyPolicy
-from lab.nvue.factory import factory
+from lab.nvue.factory import HOSTNAME, factory
 from online import Site
 from rest import Fleet
 from rest.connection import Access, Credentials
@@ -24,7 +24,7 @@ def blank(made: Rack, *names: str) -> None:
     """Let these switches run only what they came with."""
     for name in names:
         box = made.servers[name].switch
-        tree = factory(name, new=False)
+        tree = factory(HOSTNAME, new=False)
         box.revisions[box.applied_id].tree = tree
         made.wires.members[name].apply(tree)
 

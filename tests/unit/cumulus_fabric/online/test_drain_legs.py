@@ -38,6 +38,17 @@ def no_lacp(made: Rack) -> None:
     made.wires.hosts["Leaf0-1", "swp9"].bonds = False
 
 
+def segment_unheard(made: Rack) -> None:
+    """As if a release did not show the bypass: the leaf has the bond up, and does not advertise it."""
+    member = made.wires.members["Leaf0-1"]
+    member.bonded, member.bypassed = (lambda bond: bond != "bond1"), (lambda bond: bond == "bond1")
+    segments = member._segments
+    member._segments = lambda: {
+        esi: {**each, "flags": {flag: on for flag, on in each["flags"].items() if flag != "bypass"}}
+        for esi, each in segments().items()
+    }
+
+
 def another_host(made: Rack) -> None:
     made.wires.hosts["Leaf0-1", "swp9"].host = "node7"
 
@@ -52,7 +63,14 @@ def other_leaf_without_spines(made: Rack) -> None:
 
 MISSING = {
     "its link is down": (other_leg_down, f"host-bond1 {NO_LEG}"),
-    "it does not speak LACP there": (no_lacp, f"host-bond1 {NO_LEG}"),
+    "it does not speak LACP there": (
+        no_lacp,
+        "host-bond1 has no other leg: Leaf0-1 has the bond up, but no LACP partner there",
+    ),
+    "nobody hears of the segment there": (
+        segment_unheard,
+        "host-bond1 has no other leg: Leaf0-1 has the bond up, but is no peer of its segment",
+    ),
     "another host is there": (
         another_host,
         "host-bond1 has its other leg on another host's port: LLDP shows node7 there",
@@ -69,6 +87,31 @@ def test_a_host_whose_other_leg_does_not_carry_stops_it(six: Rack, break_it: Any
     refused = work(six, "Leaf0-2").drain()
     assert sentences(refused)[0].startswith(f"Leaf0-2 bond1: {said}; bring its other leg up first")
     assert six.writes() == []
+
+
+def test_a_server_that_waits_in_pxe_is_cut_off_only_by_name(six: Rack) -> None:
+    """It has a link to both leaves, LACP with none, and boots through one of them."""
+    for leaf in ("Leaf0-1", "Leaf0-2"):
+        six.wires.hosts[leaf, "swp9"].bonds = False
+    refused = work(six, "Leaf0-2").drain()
+    assert sentences(refused) == [
+        "Leaf0-2 bond1: host-bond1 has no other leg: Leaf0-1 has the bond up, but no LACP partner there; "
+        "bring its other leg up first, or run drain with cut-off=bond1 if it may lose its network"
+    ]
+    assert six.writes() == []
+    assert work(six, "Leaf0-2", cut_off=["bond1"]).drain().applied
+
+
+def test_a_leaf_that_has_lost_its_spines_is_drained(six: Rack) -> None:
+    """It hears of no peer itself; the leaves of other racks do."""
+    six.wires.cut |= {("Leaf0-2", "swp31"), ("Leaf0-2", "swp32")}
+    assert work(six, "Leaf0-2").drain().applied
+
+
+def test_an_lldp_agent_in_a_nics_firmware_is_not_another_host(six: Rack) -> None:
+    for number, leaf in enumerate(("Leaf0-1", "Leaf0-2")):
+        six.wires.hosts[leaf, "swp9"].firmware = f"b8:3f:d2:00:00:0{number}"
+    assert work(six, "Leaf0-2").drain().applied
 
 
 def test_a_port_without_a_host_does_not_stop_it(six: Rack) -> None:

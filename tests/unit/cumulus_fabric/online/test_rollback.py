@@ -6,11 +6,16 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from lab.nvue import Issue
+from audit.foreign import Ownership
+from lab.nvue import Issue, merge
+from maintenance import Maintenance
 from online import Site
 from output.report import Result
 from rest.history import partial_rollback
+from tree.drain import drained
+from tree.foreign import Object, objects
 from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.drained import POLICY
 from unit.cumulus_fabric.online.site import TAKES, Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
 
@@ -132,6 +137,126 @@ def test_a_rollback_without_earlier_revisions_is_not_a_success(three: Rack) -> N
     for name in NAMES:
         keeps(three, name, 0)
     assert refused(three) == [f"{name} keeps no earlier configuration to go back to" for name in NAMES]
+
+
+def by_hand(three: Rack, name: str, tree: dict[str, Any]) -> None:
+    """Somebody applies this on a switch, beside what it runs."""
+    box = three.servers[name].switch
+    revision = next(iter(box.create()))
+    box.patch(revision, (), tree)
+    box.request(revision, {"state": "apply", "auto-prompt": {"ays": "ays_yes"}})
+    three.clock.sleep(3 + 2 * TAKES)
+    assert box.applied_id == revision
+
+
+def session(port: str) -> dict[str, Any]:
+    neighbor = {port: {"type": "unnumbered", "remote-as": "external"}}
+    return {"vrf": {"default": {"router": {"bgp": {"neighbor": neighbor}}}}}
+
+
+VLAN = {"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"77": {}}}}}}}}
+OTHERS = {
+    "a VLAN": (VLAN, "vlan77"),
+    "a bond": ({"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp15": {}}}}}}, "bond7"),
+    "a port that is not the fabric's": (
+        {"interface": {"swp20": {"type": "swp", "description": "theirs"}}},
+        "interface swp20 description",
+    ),
+    "the management port": ({"interface": {"eth0": {"link": {"mtu": 1400}}}}, "interface eth0 link"),
+    "the time zone": ({"system": {"timezone": "Europe/Berlin"}}, "system timezone"),
+    "a session of another group": (
+        {"interface": {"swp20": {"type": "swp"}}, **session("swp20")},
+        "vrf default router bgp neighbor swp20",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tree", "named"), OTHERS.values(), ids=OTHERS)
+def test_what_somebody_else_has_changed_since_stays(three: Rack, tree: dict[str, Any], named: str) -> None:
+    bring(three, SMALL, CHANGED)
+    by_hand(three, "Leaf0-1", tree)
+    ran = deepcopy(three.applied)
+    made = {name: objects(tree) for name, tree in ran.items()}
+    made["Leaf0-1"] -= {Object("vlan", "77"), Object("bond", "bond7")}
+    site = Site(CHANGED, three.site.fleet, ownership=Ownership(made))
+    for names in ((), ("Leaf0-1",)):
+        report = site.rollback(names)
+        said = {each.subject: each.what for each in report.reasons}
+        start = "its last change was somebody else's, which rollback does not take back: "
+        assert said["Leaf0-1"].startswith(start)
+        assert named in said["Leaf0-1"]
+        assert three.applied == ran
+
+
+@pytest.mark.parametrize(("tree", "named"), OTHERS.values(), ids=OTHERS)
+def test_what_somebody_else_has_changed_together_with_ours_stays_beside_what_comes_back(
+    three: Rack, tree: dict[str, Any], named: str
+) -> None:
+    _, first, _ = bring(three, SMALL, CHANGED)
+    made = {name: objects(runs) for name, runs in three.applied.items()}
+    box = three.servers["Leaf0-1"].switch
+    box.revisions[box.applied_id].tree = merge(box.applied, tree)
+    site = Site(CHANGED, three.site.fleet, ownership=Ownership(made))
+    _, found = site.restoration()
+    (told,) = [each.what for each in found.findings if each.subject == "Leaf0-1"]
+    assert named in told
+    assert told.endswith("not this charm's, and stays as it is")
+    assert site.rollback(approved=found.digest).applied
+    assert three.applied == first | {"Leaf0-1": merge(first["Leaf0-1"], tree)}
+
+
+def test_without_a_record_what_may_be_somebody_elses_is_named(three: Rack) -> None:
+    bring(three, SMALL, CHANGED)
+    by_hand(three, "Leaf0-1", VLAN)
+    _, found = Site(CHANGED, three.site.fleet).restoration(["Leaf0-1"])
+    assert [f"{each.severity.name} {each.what}" for each in found.findings] == [
+        "WARNING vlan77: not in the intent, and would be removed; no record shows who made it"
+    ]
+
+
+def test_a_drain_and_a_return_are_not_rolled_back(three: Rack) -> None:
+    """They have checks and an order of their own."""
+    bring(three, SMALL, CHANGED)
+    site = Site(CHANGED, three.site.fleet)
+    work = Maintenance(site, "Leaf0-2", POLICY)
+    for verb in (work.drain, work.undrain):
+        assert verb().applied
+        ran = deepcopy(three.applied)
+        for names in ((), ("Leaf0-2",)):
+            assert not site.rollback(names).applied
+            assert three.applied == ran
+
+
+def test_a_drain_is_taken_back_by_undrain(three: Rack) -> None:
+    bring(three, SMALL)
+    assert Maintenance(three.site, "Leaf0-2", POLICY).drain().applied
+    (said,) = [each.sentence() for each in three.site.rollback(["Leaf0-2"]).reasons]
+    assert said == (
+        "Leaf0-2: its last change was part of a drain or of a return, which rollback does not take back; "
+        "run undrain, or name the other switches that are to be rolled back"
+    )
+
+
+def test_a_change_of_a_drained_leaf_is_rolled_back_and_the_leaf_stays_drained(three: Rack) -> None:
+    bring(three, SMALL)
+    assert Maintenance(three.site, "Leaf0-2", POLICY).drain().applied
+    (_, ran) = bring(three, CHANGED)
+    _, found = three.site.restoration(["Leaf0-2"])
+    assert "is drained, and stays drained" in [each.what for each in found.findings]
+    report = Site(CHANGED, three.site.fleet).rollback(["Leaf0-2"])
+    assert report.applied, report.reasons
+    assert three.applied["Leaf0-2"] != ran["Leaf0-2"]
+    assert drained(three.applied["Leaf0-2"])
+
+
+def test_a_plan_that_is_no_longer_what_would_be_done_is_refused(three: Rack) -> None:
+    bring(three, SMALL, CHANGED)
+    site = Site(CHANGED, three.site.fleet)
+    _, shown = site.restoration()
+    bring(three, SMALL)
+    ran = deepcopy(three.applied)
+    assert [each.subject for each in site.rollback(approved=shown.digest).reasons][-1:] != []
+    assert three.applied == ran
 
 
 def test_an_old_revision_that_was_applied_again_goes_back_to_what_was_before_it(three: Rack) -> None:

@@ -149,7 +149,7 @@ BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
     ),
     "a host that does not bond": (
         lambda rdg: setattr(rdg.wires.hosts["Leaf0-1", "swp9"], "bonds", False),
-        ["Leaf0-1 bond1: is down although its members are up: no LACP partner"],
+        ["Leaf0-1 bond1: has no LACP partner, and is up by LACP bypass; on Leaf0-2 its host answers LACP"],
     ),
     "another host": (
         lambda rdg: setattr(rdg.wires.hosts["Leaf0-1", "swp9"], "host", "node2.example.com"),

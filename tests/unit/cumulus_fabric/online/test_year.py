@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from lab.nvue import Certificate, Fault
-from lab.nvue.factory import factory
+from lab.nvue.factory import HOSTNAME, factory
 from ops import testing
 from unit.cumulus_fabric.fabrics import CHARM, data, fabric
 from unit.cumulus_fabric.online.site import rack
@@ -23,6 +23,7 @@ def two_racks(content: dict[str, Any]) -> None:
     content["spines"] |= {"count": 2, "downlinks": "swp13-16"}
     content["leaves"]["uplinks"] = "swp31-32"
     content["leaves"].pop("anycast-mac", None)
+    content["host-names"] = True
     content["roce"] = {"mode": "off"}  # remarks of the audit would stand in each output
     content["racks"].append({"hosts": {"ports": "swp9", "names": ["node3"]}})
 
@@ -49,7 +50,7 @@ def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def replaced(unit: Unit, name: str) -> None:
     """A new switch in its place, with the factory's configuration."""
     box = unit.rack.servers[name].switch
-    box.revisions[box.applied_id].tree = factory(name, new=False)
+    box.revisions[box.applied_id].tree = factory(HOSTNAME, new=False)
     box.backend.apply(box.applied)
 
 

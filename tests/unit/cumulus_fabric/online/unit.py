@@ -2,6 +2,7 @@
 """The charm in front of simulated switches: ``unit`` runs its hooks and actions as Juju would."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -110,6 +111,12 @@ class Unit:
         self.context = self._context(any(isinstance(value, float) for value in parameters.values()))
         self.state = self.context.run(self.context.on.action(name, params=parameters), self.state)
         return self.context.action_results or {}
+
+    def roll_back(self, **parameters: Any) -> dict[str, Any]:
+        """Run rollback for its plan, and again with the digest of that plan."""
+        shown = self.action("rollback", **parameters)
+        (digest,) = re.findall(r"with plan=(p[0-9a-f]{16}) to do this", shown["result"])
+        return self.action("rollback", plan=digest, **parameters)
 
     def _context(self, number: bool = False) -> testing.Context[charm.CumulusFabricCharm]:
         """Of several types that a parameter may have, ops-scenario knows only one: text, or a number."""

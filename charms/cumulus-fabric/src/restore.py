@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rollback would do on each switch, and what speaks against it. Pure.
+
+A switch goes back to the whole configuration that it ran before its last change. A change by somebody else
+may be part of that difference; what this charm did not make stays as it is now. A rollback neither drains a
+switch nor returns it: those have checks and an order of their own.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from converge import Finding, Plan, Severity
+from intent.model import Switch
+from plan import Candidate, Change, digest
+from rest.history import ROLLBACK_REMEDY
+from tree import Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
+from tree.diff import IDENTITY, IN_VRF, patch_between
+from tree.foreign import Objects, foreign, kept, listed, objects
+from tree.render import BRIDGE, GROUP
+
+MAX_SHOWN = 2
+"""Settings of somebody else that a finding names."""
+
+BGP, NEIGHBOR = "/".join(IN_VRF), (*IN_VRF, "neighbor")
+OURS = (
+    f"bridge/domain/{BRIDGE}/vlan",
+    *(f"nve/vxlan/{each}" for each in ("enable", "state", "source", "arp-nd-suppress")),
+    *(f"evpn/{each}" for each in ("enable", "state", "vni/*/route-target")),
+    *(f"evpn/multihoming/{each}" for each in ("enable", "state", "segment")),
+    *(f"router/bgp/{each}" for each in ("enable", "state", *IDENTITY)),
+    *(f"{BGP}/{each}" for each in ("enable", "state", "address-family", f"peer-group/{GROUP}", *IDENTITY)),
+    "qos/roce",
+    "system/global/anycast-mac",
+    "system/hostname",
+    "/".join(drain.GRACEFUL),
+    f"router/policy/route-map/{drain.ROUTE_MAP}",
+)
+OURS_ON_PORTS = (
+    f"interface/*/bridge/domain/{BRIDGE}",
+    "interface/*/evpn/multihoming",
+    *(f"interface/*/link/{each}" for each in ("mtu", "state", "breakout")),
+    *(f"interface/*/bond/{each}" for each in ("member", "mode", "lacp-bypass")),
+    "interface/lo/ip/address",
+    "interface/lo/ipv4/address",
+    "interface/*/type",
+    "interface/*/description",
+)
+"""Settings that an apply or a drain of this charm sets and unsets: anywhere, and on interfaces of its own."""
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """The plan of a rollback.
+
+    Attributes:
+        changes: by switch, back to what it ran before its last change.
+        stayed: switches that keep no earlier configuration.
+        findings: what the operator has to know; nothing is sent if one of them blocks.
+
+    """
+
+    changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
+    stayed: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def stopped(self) -> tuple[Finding, ...]:
+        """What blocks it."""
+        return tuple(each for each in self.findings if each.severity is Severity.BLOCKED)
+
+    @property
+    def digest(self) -> str:
+        """Of the plan; never that of an apply's."""
+        return digest(self.changes, {"rollback": self.stayed})
+
+    @property
+    def plan(self) -> Plan[Candidate]:
+        """The steps, and the digest to approve them by."""
+        if self.stopped:
+            return Plan((), (), self.findings)
+        steps = [step for _, change in sorted(self.changes.items()) for step in change.steps]
+        remedy = f"to do exactly this, run rollback with plan={self.digest}"
+        shown = (*self.findings, Finding(Severity.INFO, "digest", self.digest, remedy))
+        return Plan(tuple(replace(step, why="the last change of this switch") for step in steps), (), shown)
+
+
+def not_planned(given: str) -> Finding:
+    """The finding for a rollback that is not the approved one."""
+    what = f"what would be restored now is not the plan with the digest {given}"
+    return Finding(
+        Severity.BLOCKED, "plan", what, "run rollback without plan, and with the digest that it then shows"
+    )
+
+
+def stays(name: str) -> Finding:
+    """The finding for a switch that is left alone."""
+    what = "keeps no earlier configuration to go back to, and stays as it is"
+    return Finding(Severity.INFO, name, what)
+
+
+def taken_back(
+    switch: Switch, now: Tree, before: Tree, wanted: Tree, made: Objects | None
+) -> tuple[Change, list[Finding]]:
+    """The change that takes back the last one of a switch, and what the operator has to know of it.
+
+    Args:
+        switch: the switch.
+        now: what it runs.
+        before: what it ran before its last change.
+        wanted: the intent's tree for it.
+        made: what this charm has made on it; None without a record. Then it is not known whose an object is
+            that the intent does not have: an earlier intent may have had it.
+
+    """
+    whole = Change(switch.name, now, patch_between(now, before))
+    if _drain(switch, now) != _drain(switch, before):
+        what = "its last change was part of a drain or of a return, which rollback does not take back"
+        verb = "undrain" if drain.drained(now) else "drain"
+        remedy = f"run {verb}, or name the other switches that are to be rolled back"
+        return whole, [Finding(Severity.BLOCKED, switch.name, what, remedy)]
+    found: list[Finding] = []
+    known = frozenset(objects(now) | objects(before)) if made is None else made
+    lost = foreign(now, wanted, made or ()) - objects(before)
+    others = [path for path in _touched(whole) if not _is_ours(path, wanted, known)]
+    change, told = whole, [" ".join(path) for path in others]
+    if lost and made is None:
+        what = f"{listed(lost)}: not in the intent, and would be removed; no record shows who made it"
+        found.append(Finding(Severity.WARNING, switch.name, what, "make sure that nobody needs it"))
+    elif lost or others:
+        told = [*([listed(lost)] if lost else []), *told]
+        change = Change(switch.name, now, patch_between(now, _beside(now, before, others, lost)))
+    if told:
+        named = ", ".join(told[:MAX_SHOWN]) + (" and more" if len(told) > MAX_SHOWN else "")
+        what = f"{named}: not this charm's, and stays as it is"
+        found.append(Finding(Severity.INFO, switch.name, what))
+        if not change.patch:
+            what = f"its last change was somebody else's, which rollback does not take back: {named}"
+            return change, [Finding(Severity.BLOCKED, switch.name, what, ROLLBACK_REMEDY)]
+    if drain.drained(now):
+        what = "is drained, and stays drained"
+        found.append(Finding(Severity.WARNING, switch.name, what, "run undrain to return it"))
+    return change, found
+
+
+def _beside(now: Tree, before: Tree, others: Sequence[Path], lost: Objects) -> Tree:
+    """``before``, with what somebody else has set and unset since as it is ``now``."""
+    target = merged(before, kept(now, lost, ()))
+    for path in others:
+        value = get_path(now, path)
+        target = drain.without(target, nested(path, None))
+        if value is not None:
+            target = merged(target, nested(path, value))
+    return target
+
+
+def _drain(switch: Switch, tree: Tree) -> tuple[bool, bool, frozenset[str]]:
+    """How far a switch is drained."""
+    graceful = get_path(tree, drain.GRACEFUL) in drain.ON
+    return (
+        graceful,
+        drain.withdrawn(tree),
+        frozenset(p for p in drain.host_ports(switch) if drain.shut(tree, p)),
+    )
+
+
+def _touched(change: Change) -> Iterator[Path]:
+    """The settings that a change sets or unsets, one by one."""
+    for path, value in leaves(change.patch):
+        have = get_tree(change.before, *path)
+        if value is None and have:
+            yield from (each for each, _ in leaves(have, path))
+        else:
+            yield path
+
+
+def _is_ours(path: Path, wanted: Tree, made: Collection[Sequence[str]]) -> bool:
+    """Whether a setting is one that this charm sets, at a place that is its own."""
+    names = {name for _, name in made}
+    *where, name = path[: len(NEIGHBOR) + 1]
+    if (*where,) == NEIGHBOR:
+        return name in {*get_tree(wanted, *NEIGHBOR), *names}
+    if any(covers(pattern, path) for pattern in OURS):
+        return True
+    declared = path[:1] == ("interface",) and path[1] in {*get_tree(wanted, "interface"), *names}
+    return declared and any(covers(pattern, path) for pattern in OURS_ON_PORTS)
