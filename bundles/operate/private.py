@@ -148,7 +148,7 @@ def replace(target: Path, text: str) -> None:
     with _ending():
         name = ""
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(mode=0o700, exist_ok=True)
             descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
             fill(descriptor, text)
             Path(name).replace(target)

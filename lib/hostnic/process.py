@@ -1,38 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Child processes: how they are run, and how their failures read."""
 
-import errno
 import os
 from collections.abc import Sequence
 
-
-class CommandError(OSError):
-    """A command that could not be started, ran too long, or ended with a non-zero code.
-
-    Attributes:
-        argv: the command.
-        returncode: its exit code; None when it could not be started or was stopped at its deadline.
-        stdout, stderr: what it printed. Some tools (mstconfig) report errors on standard output.
-
-    """
-
-    def __init__(
-        self,
-        argv: Sequence[str],
-        reason: str,
-        returncode: int | None = None,
-        stdout: str = "",
-        stderr: str = "",
-    ) -> None:
-        super().__init__(errno.EIO, reason)
-        self.argv = tuple(argv)
-        self.reason = reason
-        self.returncode = returncode
-        self.stdout = stdout
-        self.stderr = stderr
-
-    def __str__(self) -> str:
-        return self.reason
+from hostnic.system import CommandError
 
 
 def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:

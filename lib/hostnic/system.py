@@ -8,6 +8,7 @@ All methods raise ``OSError`` where the kernel does; its ``strerror`` carries th
 when there is one. Each says which command does the same from a shell.
 """
 
+import errno
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -17,6 +18,36 @@ from hostnic import calls
 
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
+
+
+class CommandError(OSError):
+    """A command that could not be started, ran too long, or ended with a non-zero code.
+
+    Attributes:
+        argv: the command.
+        returncode: its exit code; None when it could not be started or was stopped at its deadline.
+        stdout, stderr: what it printed. Some tools (mstconfig) report errors on standard output.
+
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        reason: str,
+        returncode: int | None = None,
+        stdout: str = "",
+        stderr: str = "",
+    ) -> None:
+        super().__init__(errno.EIO, reason)
+        self.argv = tuple(argv)
+        self.reason = reason
+        self.returncode = returncode
+        self.stdout = stdout
+        self.stderr = stderr
+
+    def __str__(self) -> str:
+        return self.reason
+
 
 MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 

@@ -27,8 +27,8 @@ from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
 from hostnic.network import flows, lldp, ovs, routes
-from hostnic.process import CommandError, failure
-from hostnic.system import DeviceInfo, FileStat, System
+from hostnic.process import failure
+from hostnic.system import CommandError, DeviceInfo, FileStat, System
 from hostnic.testing import FakeHost
 from maas import client as maas
 from maas import commission, sitefile, verify

@@ -7,8 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from hostnic.process import CommandError
-from hostnic.system import Link
+from hostnic.system import CommandError, Link
 from hostnic.testing import FakeHost
 
 HOST, DOMAIN = "rack7-canary", "rack7-canary.customer.example"

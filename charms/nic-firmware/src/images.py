@@ -16,8 +16,7 @@ from digests import Digests
 from hostnic.download import FREE, PROGRAM
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Image
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 DIRECTORY = "/var/lib/ovn-offload/firmware"
 PART = ".part"

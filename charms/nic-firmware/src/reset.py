@@ -13,8 +13,7 @@ from hostnic.devices import users
 from hostnic.devices.inventory import find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import msterrors
-from hostnic.process import CommandError
-from hostnic.system import HostStep, System, read_boot_id
+from hostnic.system import CommandError, HostStep, System, read_boot_id
 from observed import Observed
 
 TIMEOUT_S = 300.0

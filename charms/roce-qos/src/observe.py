@@ -15,8 +15,7 @@ from hostnic.netlink.dcb import Dcb, driver
 from hostnic.network import ovs
 from hostnic.ops import lldp, members
 from hostnic.ops.marking import number
-from hostnic.process import CommandError
-from hostnic.system import Link, System
+from hostnic.system import CommandError, Link, System
 from observed import RAW, UNREADABLE, Observed, QosPort, cc_param_path, ecn_attributes
 
 LLDPAD_PROCESS = "/run/lldpad.pid"

@@ -9,7 +9,8 @@ A charm with the peer relation ``reboot`` imports this module first.
 
 import os
 
-from hostnic.process import CommandError, run
+from hostnic.process import run
+from hostnic.system import CommandError
 
 OF_A_PEER = tuple(f"hooks/reboot-relation-{kind}" for kind in ("joined", "changed", "departed"))
 """As Juju has them in ``JUJU_DISPATCH_PATH``."""

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 from charmkit.reboot.membership import SERVICES, Service, ask, listed, raft_joined, told_by, unanswered
 

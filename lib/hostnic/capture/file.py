@@ -14,8 +14,7 @@ from hostnic.capture import reduce
 from hostnic.capture.anonymous import Anonymous, macs
 from hostnic.capture.recording import LEFT_OUT, Answers, Recording, Replay, checked, decode, failure
 from hostnic.devices import users
-from hostnic.process import CommandError
-from hostnic.system import Link, System
+from hostnic.system import CommandError, Link, System
 
 MARK = "ovn-offload-capture"
 VERSION = 1

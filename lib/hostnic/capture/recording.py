@@ -12,8 +12,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from hostnic import system as values
 from hostnic.calls import CALLS
 from hostnic.netlink import dcb
-from hostnic.process import CommandError
-from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links, System
+from hostnic.system import CommandError, DataCentreBridging, Devlink, Ethtool, Files, Links, System
 
 Door = TypeVar("Door")
 Answers = dict[str, Any]

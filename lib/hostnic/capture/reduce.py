@@ -13,7 +13,7 @@ from hostnic.devices import users
 from hostnic.firmware import mstconfig
 from hostnic.network import ovs
 from hostnic.ops.lldp import DROP_IN
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 
 OTHER = "(other content)\n"
 """In place of a file of the charm that somebody has changed."""

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import uplink_of
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
 ENTRY = r"\n(?=mlx5_core )"

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.firmware import msterrors
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 ACS = 0x5D
 """Source validation, request and completion redirect, upstream forwarding, direct translated P2P."""

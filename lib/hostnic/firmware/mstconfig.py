@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hostnic.firmware import msterrors
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 HEADER = "Configurations:"
 COLUMNS = ("Default", "Current", "Next Boot", "New")

@@ -6,8 +6,7 @@ The tools report on standard output, in lines that begin with ``-E-`` (mstflint 
 
 import re
 
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 LOCKDOWN = "/sys/kernel/security/lockdown"
 LACKS = re.compile(r"The Device doesn't support (\S+) parameter|Unknown Parameter: (\S+)")

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 LIMIT = re.compile(r"\bflows\s*:.*\(limit (\d{1,18})\)")
 DUMP = ("ovs-appctl", "dpctl/dump-flows", "-m")

@@ -9,8 +9,7 @@ that drops ICMP, for example) is left out.
 from collections.abc import Iterable
 
 from hostnic.network import routes
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 
 def gateways(system: System) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from hostnic import exclusive
 from hostnic.boot import bootcopy, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.ops.files import InstallFile
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 _TURN = 60.0
 """Seconds until this program may change the host again after a unit that did."""

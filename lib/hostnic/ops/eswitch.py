@@ -15,8 +15,7 @@ from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops import refusal, until
 from hostnic.ops.refusal import BUSY, BUSY_TIME, when_free
 from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
-from hostnic.process import CommandError
-from hostnic.system import MODE_CHANGE_TIME, System
+from hostnic.system import MODE_CHANGE_TIME, CommandError, System
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 NO_OFFLOADS = "Failed setting eswitch to offloads"

@@ -7,8 +7,7 @@ from converge import StepError
 
 from hostnic.firmware import msterrors
 from hostnic.firmware.gpudirect import ATC_REGISTER, Difference, of_bridge, of_nic
-from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import CommandError, System
 
 
 @dataclass(frozen=True)

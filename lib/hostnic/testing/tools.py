@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hostnic.process import CommandError, failure
+from hostnic.process import failure
+from hostnic.system import CommandError
 from hostnic.testing.files import FakeDisk
 from hostnic.testing.nic import flash, mst, pcispace
 

@@ -15,9 +15,8 @@ from apply import apply
 from config import Options
 from hostnic.calls import Call
 from hostnic.machine import Machine
-from hostnic.process import CommandError
 from hostnic.recorder import Recorder
-from hostnic.system import HostStep
+from hostnic.system import CommandError, HostStep
 from observe import observe
 from selection import resolve
 from survey import plan_host

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from charmkit.containers import LXC, autostarting, busy
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import example, given
 from hypothesis import strategies as st

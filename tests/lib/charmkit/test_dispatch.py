@@ -9,7 +9,7 @@ import pytest
 from charmkit.dispatch.dispatcher import Dispatcher
 from converge import Severity
 from hostnic.boot import units
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 
 NAME = "ovn-offload-sriov-switchdev-dispatch"

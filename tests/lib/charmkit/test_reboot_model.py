@@ -206,7 +206,9 @@ class Application(RuleBasedStateMachine):
         assert not self.nodes[holder].down, "the lock goes to a host that is down"
         assert not unheard - excused, f"{holder} may reboot while {unheard} may be down"
         away = {*cluster.held, *(down - excused)} - {holder}
-        if away:
+        # A host that booted by itself meanwhile does not use the lock for what was approved in its last boot.
+        uses = decode_unit(self.nodes[holder].unit_data).boot_id == self.boot_id(holder)
+        if away and uses:
             most = allowed(self.nodes[leader].parallel, len(seen))
             assert len(away) + 1 <= most, "more than the slots"
             alone = any(self.nodes[name].said for name in (holder, *away))

@@ -8,7 +8,7 @@ import pytest
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
 from charmkit.reboot.status import STUCK
 from charmkit.reboot.unit import NEVER_CAME
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from ops import testing
 
 WHY = "8 VFs at the next boot"

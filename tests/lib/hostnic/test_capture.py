@@ -17,7 +17,7 @@ from hostnic.devices import users
 from hostnic.firmware import mstconfig
 from hostnic.firmware.gpudirect import ConfigSpace
 from hostnic.network import routes
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st

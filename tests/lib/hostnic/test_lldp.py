@@ -9,7 +9,7 @@ from converge import StepError
 from hostnic.network import lldp
 from hostnic.network.lldp import Neighbour
 from hostnic.ops.lldp import FRAMES, LINKS, SetLldp, drop_in, speaks
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st

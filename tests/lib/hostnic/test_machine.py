@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 from hostnic.machine import Machine
-from hostnic.process import CommandError
 from hostnic.recorder import Recorder
-from hostnic.system import FileStat, System
+from hostnic.system import CommandError, FileStat, System
 from hostnic.testing import FakeHost
 
 LIB = Path(__file__).parents[3] / "lib"

@@ -4,7 +4,8 @@
 import pytest
 from hostnic.firmware import mstconfig
 from hostnic.firmware.msterrors import MstError
-from hostnic.process import CommandError, failure
+from hostnic.process import failure
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st

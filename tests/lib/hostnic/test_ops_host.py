@@ -9,7 +9,7 @@ from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
 from hostnic.ops.boot import DisableUnit, EnableUnit
 from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
 from hostnic.ops.vf import BindVf, CreateVfs
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import free, switchdev
 

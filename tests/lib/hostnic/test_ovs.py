@@ -3,7 +3,7 @@
 
 import pytest
 from hostnic.network import flows, ovs
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st

@@ -6,7 +6,7 @@ from converge import StepError
 from hostnic.devices import vlan
 from hostnic.devices.vlan import Vlan
 from hostnic.ops.marking import SetEgressMap
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 from hostnic.testing.tools import add_vlan
 from hypothesis import given

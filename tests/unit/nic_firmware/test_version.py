@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workload version is the firmware that the NICs run."""
 
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing.nic.model import card
 from unit.nic_firmware.node import Node
 

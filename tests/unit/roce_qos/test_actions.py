@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from lab.openstack import actions
 from unit.roce_qos.node import P0, P1, PF0, Node, compute_node
 

@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import card
 from lab.openstack import actions
 from unit.sriov_switchdev.node import Node, compute_node

@@ -13,7 +13,7 @@ import live
 import pytest
 import record
 from converge.execute import execute
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import free
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic

@@ -5,8 +5,7 @@ import errno
 from collections.abc import Callable
 
 import pytest
-from hostnic.process import CommandError
-from hostnic.system import Link
+from hostnic.system import CommandError, Link
 from hostnic.testing import FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node, nic
 

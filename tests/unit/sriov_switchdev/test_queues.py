@@ -13,7 +13,7 @@ from converge import StepError
 from hostnic import cpus
 from hostnic.netlink.dcb import Rings
 from hostnic.ops.eswitch import SetEswitchMode, SetQueues
-from hostnic.process import CommandError
+from hostnic.system import CommandError
 from hostnic.testing import FakeHost, card
 from hostnic.testing.nic.model import NIC_COALESCING
 from hostnic.testing.states import free, with_vfs
