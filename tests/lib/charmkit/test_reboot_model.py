@@ -65,7 +65,7 @@ class Node:
     again: bool = False  # the operator said to ask once more
     approved_here: frozenset[str] = frozenset()  # reasons that the operator approved in this boot
     # Hosts named as missing without which the operator approved: their boots, and whether they had settled.
-    despite: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    despite: dict[str, tuple[str, bool]] = field(default_factory=dict)
     booted_at_hook: int = 0  # how many hooks of the whole application had run then
     last_hook: int = 0
     asked: list[tuple[int, frozenset[str]]] = field(default_factory=list)
@@ -222,13 +222,13 @@ class Application(RuleBasedStateMachine):
         return {name for name, state in said.items() if not state.settled} - waits
 
     def excused(self, holder: str) -> set[str]:
-        """Those without which the operator let it go, as long as they are away as they were then."""
+        """Those without which the operator let it go, until a hook of theirs tells that they came back."""
         return {
             name
             for name, (boot, settled) in self.nodes[holder].despite.items()
             if name in self.nodes
-            and self.nodes[name].boot == boot
-            and (settled or not decode_unit(self.nodes[name].unit_data).settled)
+            and (said := decode_unit(self.nodes[name].unit_data)).boot_id == boot
+            and (settled or not said.settled)
         }
 
     def one_zone(self, names: set[str]) -> bool:
@@ -426,7 +426,7 @@ class Application(RuleBasedStateMachine):
         for name, state in units.items():
             self.approved(self.nodes[name], state)
             named = {*self.cluster().missing, *self.cluster().held_up_by} & units.keys()
-            self.nodes[name].despite = {each: (self.nodes[each].boot, units[each].settled) for each in named}
+            self.nodes[name].despite = {each: (units[each].boot_id, units[each].settled) for each in named}
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].again = True
         units[self.leader] = own

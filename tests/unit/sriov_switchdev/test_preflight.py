@@ -261,14 +261,14 @@ def test_auto_without_a_bond_says_what_the_host_has(monkeypatch: pytest.MonkeyPa
     status = node.emit("config_changed")
     assert status.name == "blocked"
     assert "no port of an mlx5 NIC is in a kernel bond" in status.message
-    assert node.writes == []
+    assert nic(node.writes) == []
 
 
 def test_devices_that_no_host_of_this_kind_has(node: Node) -> None:
     status = node.configure(devices="enp63s0f0:8 enp63s0f1:8").emit()
     assert status.name == "blocked"
     assert "enp63s0f0 enp63s0f1" in status.message
-    assert node.writes == []
+    assert nic(node.writes) == []
 
 
 def test_names_of_other_hosts_are_ignored(node: Node) -> None:
