@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 from hostnic.firmware import msterrors
 from hostnic.process import CommandError
+from hostnic.shapes import PARAMETER
 from hostnic.system import System
 
 HEADER = "Configurations:"
 COLUMNS = ("Default", "Current", "Next Boot", "New")
-ROW = re.compile(r"\*?\s*(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
+ROW = re.compile(rf"\*?\s*(?:RO\s+)?(?P<name>{PARAMETER}(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
 """Rows of mstflint 4.21, 4.26 (which may flag a row RO) and 4.31; widths of columns differ."""
 NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]{1,16}|\d{1,20})\)?")
-SAVED = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>\S+)")
+SAVED = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>\S+)")
 NO_CURRENT = "does not support reading default and current configurations"
 POWER_CYCLE = "power cycle machine"
 """What ``set`` prints, with exit code 0, when the firmware says that a warm reboot is not enough."""

@@ -110,7 +110,7 @@ LAYOUTS = {
     "4.26": ("{mark:5}{flag:7}{name:44}{default:20}{current:21}{after}", "Default", "Current", "Next Boot"),
     "4.31": ("{mark:8}{name:44}{default:21}{current:21}{after:20}", "Default", "Current", "Next Boot"),
 }
-NAMES = st.from_regex(r"[A-Z][A-Z0-9_]{2,38}", fullmatch=True)
+NAMES = st.from_regex(r"[A-Z][A-Za-z0-9_]{2,38}", fullmatch=True)
 VALUES = st.one_of(
     st.integers(0, 1 << 32).map(str),
     st.booleans().map(lambda on: f"{on}({int(on)})"),

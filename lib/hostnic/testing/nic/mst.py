@@ -44,6 +44,7 @@ def factory(ports: int) -> dict[str, FakeParameter]:
         "ADVANCED_PCI_SETTINGS": FakeParameter(0, BOOL),
         "MAX_ACC_OUT_READ": FakeParameter(0, gate="ADVANCED_PCI_SETTINGS"),
         "ATS_ENABLED": FakeParameter(0, BOOL),
+        "EXP_ROM_UEFI_x86_ENABLE": FakeParameter(0, BOOL),
         "LAG_RESOURCE_ALLOCATION": FakeParameter(
             0, ("DEVICE_DEFAULT", "PRE_ALLOCATION", "PRE_ALLOCATION_QA")
         ),
