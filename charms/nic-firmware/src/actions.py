@@ -115,12 +115,14 @@ class Actions:
                     "set single parameters with set-parameters"
                 )
         self._refuse_losses(nics)
+        cold = False
         for nic in nics:
             try:
-                mstconfig.reset(self._system, nic.ports[0].bdf)
+                cold = mstconfig.reset(self._system, nic.ports[0].bdf) or cold
             except MstError as error:
                 raise ActionError(_sentence(error)) from error
-        return {"reset": slots, "then": "the next hook sets what is declared; a restart applies it"}
+        how = POWER_CYCLE if cold else "a restart applies it"
+        return {"reset": slots, "then": f"the next hook sets what is declared; {how}"}
 
     def backup(self, given: Devices) -> Results:
         """By port, what is set for the next boot, as lines that ``restore`` takes."""

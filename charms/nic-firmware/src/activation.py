@@ -15,7 +15,8 @@ from record import FIRMWARE, Record, Waiting
 
 POWER_CYCLE = (
     "a reboot is not enough: power-cycle the machine "
-    "(maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID)"
+    "(maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID); "
+    "with newer firmware a reboot may be enough"
 )
 
 

@@ -240,6 +240,24 @@ def test_the_message_about_a_power_cycle_is_recognized() -> None:
 
 
 @pytest.mark.parametrize(
+    ("printed", "cold"),
+    [
+        ("mstconfig, mstflint 4.21.0, Git SHA Hash: N/A\n", True),
+        ("mstconfig, mstflint 4.32.0-1, Git SHA Hash: 8f3a\n", True),
+        ("mstconfig, mstflint 4.33.0-1, Git SHA Hash: N/A\n", False),
+        ("mstconfig, mstflint 5.0.0, Git SHA Hash: N/A\n", False),
+        ("mstconfig 4.21\n", False),
+        (failure(["mstconfig"], 3, "-E- Unknown argument\n", ""), False),
+    ],
+)
+def test_from_4_33_on_it_is_no_fact_about_the_firmware(printed: str | CommandError, cold: bool) -> None:
+    host = FakeHost()
+    host.cards[0].stuck = True
+    host.answers[("mstconfig", "--version")] = printed
+    assert mstconfig.set_next_boot(host, BDF, {"NUM_VF_MSIX": "63"}) is cold
+
+
+@pytest.mark.parametrize(
     ("settings", "says"),
     [
         ({"NUM_OF_VFS": "1000"}, "Parameter NUM_OF_VFS' value is larger than maximum allowed 127"),

@@ -64,6 +64,8 @@ def mstconfig(host: "FakeKernel", argv: list[str]) -> str:
         CommandError: as the tool refuses, on standard output.
 
     """
+    if "--version" in argv:
+        return f"mstconfig, mstflint {host.mstconfig_version}.0, Git SHA Hash: N/A\n"
     bdf = argv[argv.index("-d") + 1]
     port = next((port for port in host.network.ports() if port.bdf.endswith(bdf)), None)
     if port is None or port.gone or host.locked_down:
@@ -168,7 +170,8 @@ class _Tool:
         for name, value in wanted.items():
             self.store(name, value)
         tail = "-I- Please reboot machine to load new configurations.\n"
-        if self.nic.stuck:
+        two_triggers = int(self.host.mstconfig_version.partition(".")[2]) >= 33
+        if self.nic.stuck or (two_triggers and self.nic.one_trigger):
             tail = "-W- Please power cycle machine to load new configurations.\n"
         return f"{self.header()}Apply new Configuration? (y/n) [n] : y\nApplying... Done!\n{tail}"
 
