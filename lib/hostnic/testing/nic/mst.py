@@ -169,11 +169,14 @@ class _Tool:
         self.check_budget(there, wanted)
         for name, value in wanted.items():
             self.store(name, value)
-        tail = "-I- Please reboot machine to load new configurations.\n"
+        return f"{self.header()}Apply new Configuration? (y/n) [n] : y\nApplying... Done!\n{self.advice()}"
+
+    def advice(self) -> str:
+        """How what was set becomes current, as far as the tool can tell."""
         two_triggers = int(self.host.mstconfig_version.partition(".")[2]) >= 33
         if self.nic.stuck or (two_triggers and self.nic.one_trigger):
-            tail = "-W- Please power cycle machine to load new configurations.\n"
-        return f"{self.header()}Apply new Configuration? (y/n) [n] : y\nApplying... Done!\n{tail}"
+            return "-W- Please power cycle machine to load new configurations.\n"
+        return "-I- Please reboot machine to load new configurations.\n"
 
     def value(self, name: str, found: FakeParameter, text: str) -> int:
         named = {word.lower(): number for number, word in enumerate(found.words) if word}
@@ -212,4 +215,4 @@ class _Tool:
         self.store("NUM_OF_VFS", 8)
         self.store("SRIOV_EN", 0)
         self.store("PF_NUM_OF_VF_VALID", 0)
-        return f"{self.header()}Reset configuration for device? (y/n) [n] : y\nApplying... Done!\n"
+        return f"{self.header()}Reset configuration for device? (y/n) [n] : y\nApplying... Done!\n{self.advice()}"
