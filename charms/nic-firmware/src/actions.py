@@ -25,7 +25,7 @@ from hostnic.system import System
 from observe import NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed
 from plan import Policy, plan
-from preflight import losses
+from preflight import losses, preflight
 from verify import verify
 
 Results = dict[str, str]
@@ -212,7 +212,8 @@ class Actions:
 def _worst(wanted: Desired, observed: Observed, findings: tuple[Finding, ...]) -> str:
     """The first blocking finding, as a sentence; empty when there is none."""
     planned = plan(wanted, observed, Policy(), findings)
-    everything = (*findings, *verify(wanted, observed, planned, Policy()))
+    troubled = (finding for each in preflight(wanted, observed).values() for finding in each)
+    everything = (*findings, *troubled, *verify(wanted, observed, planned, Policy()))
     return next((f.sentence() for f in everything if f.severity is Severity.BLOCKED), "")
 
 

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 import ethernet
+from activation import after_lost_reset
 from converge import Finding, Severity
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic, Port
@@ -76,7 +77,8 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
             )
             yield Finding(Severity.WARNING, port.bdf, what, answer.remedy)
         else:
-            yield Finding(Severity.BLOCKED, port.bdf, answer.reason, answer.remedy)
+            remedy = after_lost_reset(port.bdf, observed) or answer.remedy
+            yield Finding(Severity.BLOCKED, port.bdf, answer.reason, remedy)
         return
     found = dict(states(port.bdf, wanted, observed))
     yield from _absent(port.bdf, found)
