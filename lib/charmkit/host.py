@@ -14,6 +14,7 @@ import ops
 from converge import Finding, Plan, Severity
 from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
+from converge.render import with_differences
 from hostnic import exclusive, handover
 from hostnic.system import HostStep, System, read_boot_id
 
@@ -97,7 +98,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         super().__init__(
             charm,
             converge=self._converge_unless_refused,
-            preview=lambda _: survey().plan,
+            preview=lambda _: self._preview_host(),
             verify=lambda: (*self.dispatcher.failed(), *survey().findings),
             version=self._read_version,
             stop=self._stop_host,
@@ -117,6 +118,10 @@ class HostReconciler(Reconciler, Generic[Look]):
         self._capture = capture
         self._last: Look | None = None
         self.framework.observe(charm.on["capture"].action, self._on_capture)
+
+    def _preview_host(self) -> Plan[System]:
+        survey = self._survey()
+        return with_differences(survey.plan, survey.findings)
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
         try:

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from converge.finding import Finding, one_line, worst_first
+from converge.finding import Finding, Severity, one_line, unfinished, worst_first
 from converge.plan import Plan, Step
 
 System = TypeVar("System")
@@ -18,13 +18,26 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def with_differences(plan: Plan[System], verified: Sequence[Finding]) -> Plan[System]:
+    """The plan to be shown, which agrees with what ``verify`` finds.
+
+    Its findings have the severity that they have there. What only the operator can mend is added and, where
+    the plan does nothing, everything else that keeps the machine from being as declared.
+    """
+    known = {(each.subject, each.what): each for each in verified}
+    own = [known.get((each.subject, each.what), each) for each in plan.findings]
+    least = Severity.PLANNED if plan.empty else Severity.BLOCKED
+    more = [each for each in verified if each.severity >= least]
+    return Plan(plan.steps, plan.held, tuple(dict.fromkeys((*own, *more))))
+
+
 def plan_as_table(plan: Plan[System]) -> str:
     """The plan as the ``plan`` action prints it; held steps and findings follow the steps."""
     parts: list[str] = []
     if plan.steps:
         rows = [(str(n), s.what, s.why, s.disruption.label) for n, s in enumerate(plan.steps, 1)]
         parts.append(table(("#", "step", "because", "disruption"), rows))
-    elif not plan.held and not plan.blocked:
+    elif not plan.held and not unfinished(plan.findings):
         parts.append("Nothing to do: the machine is as declared.")
     if plan.held:
         rows = [(h.step.what, h.step.disruption.label, h.reason, h.release) for h in plan.held]

@@ -82,7 +82,7 @@ _REBOOT = Record(
     lenient=True,
 )
 _VFS = Whole(0, 0xFFFF, "a number of VFs")
-_PARAMETER = Text(r"[A-Z][A-Z0-9_]*(\[[0-9]+(\.\.[0-9]+)?\])?", "a parameter as mstconfig spells it")
+_PARAMETER = Text(rf"{shapes.PARAMETER}(\[[0-9]+(\.\.[0-9]+)?\])?", "a parameter as mstconfig spells it")
 _VALUE = Either[Any]({str: LINE, int: Whole(None, None), bool: Flag()})
 _VALUES = Named(_PARAMETER, _VALUE, "parameters")
 

@@ -22,6 +22,7 @@ PARAMS = [
     ("NUM_VF_MSIX", "pci", "UNSIGNED", None, "0x0.10", "", 0),
     ("ADVANCED_PCI_SETTINGS", "pci_host", "BOOL", None, "0x0.1", "", 0),
     ("ATS_ENABLED", "pci_host", "BOOL", None, "0x0.1", "", 0),
+    ("EXP_ROM_UEFI_x86_ENABLE", "pci", "BOOL", None, "0x0.1", "", 0),
     (
         "MAX_ACC_OUT_READ",
         "pci",

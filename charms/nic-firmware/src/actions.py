@@ -25,7 +25,7 @@ from hostnic.system import System
 from observe import NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed
 from plan import Policy, plan
-from preflight import losses
+from preflight import losses, preflight
 from verify import verify
 
 Results = dict[str, str]
@@ -115,12 +115,14 @@ class Actions:
                     "set single parameters with set-parameters"
                 )
         self._refuse_losses(nics)
+        cold = False
         for nic in nics:
             try:
-                mstconfig.reset(self._system, nic.ports[0].bdf)
+                cold = mstconfig.reset(self._system, nic.ports[0].bdf) or cold
             except MstError as error:
                 raise ActionError(_sentence(error)) from error
-        return {"reset": slots, "then": "the next hook sets what is declared; a restart applies it"}
+        how = POWER_CYCLE if cold else "a restart applies it"
+        return {"reset": slots, "then": f"the next hook sets what is declared; {how}"}
 
     def backup(self, given: Devices) -> Results:
         """By port, what is set for the next boot, as lines that ``restore`` takes."""
@@ -210,7 +212,8 @@ class Actions:
 def _worst(wanted: Desired, observed: Observed, findings: tuple[Finding, ...]) -> str:
     """The first blocking finding, as a sentence; empty when there is none."""
     planned = plan(wanted, observed, Policy(), findings)
-    everything = (*findings, *verify(wanted, observed, planned, Policy()))
+    troubled = (finding for each in preflight(wanted, observed).values() for finding in each)
+    everything = (*findings, *troubled, *verify(wanted, observed, planned, Policy()))
     return next((f.sentence() for f in everything if f.severity is Severity.BLOCKED), "")
 
 

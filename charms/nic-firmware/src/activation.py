@@ -15,8 +15,15 @@ from record import FIRMWARE, Record, Waiting
 
 POWER_CYCLE = (
     "a reboot is not enough: power-cycle the machine "
-    "(maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID)"
+    "(maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID); "
+    "with newer firmware a reboot may be enough"
 )
+REVIVAL = "a reboot of the host brings it back"
+NOT_REVIVED = (
+    "its reset failed in an earlier boot, and a reboot did not bring it back: see the kernel log, and "
+    "power-cycle the machine; if the NIC was taken out, name the others in option devices"
+)
+UNUSABLE = "unusable since its reset failed"
 
 
 def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...]:
@@ -64,6 +71,33 @@ def ineffective_version(nic: Nic, observed: Observed) -> str:
     return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
 
 
+def lost_by_reset(observed: Observed) -> dict[str, str]:
+    """By port, how it is unusable since a reset of its NIC that did not succeed. Others are left out."""
+    there = {port.bdf: port for nic in observed.nics for port in nic.ports}
+    found: dict[str, str] = {}
+    for bdf, boot_id in observed.record.resets.items():
+        port = there.get(bdf)
+        if port is None:
+            found[bdf] = "the port is gone from the PCI bus"
+        elif observed.answers.get(bdf, Answer()).reason:
+            found[bdf] = "the port does not answer"
+        elif port.driver is None and boot_id == observed.boot_id:
+            found[bdf] = "the port has no driver"
+    return found
+
+
+def after_lost_reset(bdf: str, observed: Observed) -> str:
+    """What helps a port that :func:`lost_by_reset` names; empty for any other."""
+    if bdf not in lost_by_reset(observed):
+        return ""
+    return REVIVAL if observed.record.resets[bdf] == observed.boot_id else NOT_REVIVED
+
+
+def activation_key(slot: str) -> str:
+    """The key of the step that restarts a NIC's firmware."""
+    return f"{slot}/activate"
+
+
 def held_reboot(
     nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, release: str
 ) -> Held[System] | None:
@@ -85,7 +119,7 @@ def held_reboot(
     listed = ", ".join(names)
     what, why = f"activate {listed} on {nic.short}", "set for the next boot"
     op = changes.Reboot(nic.slot, listed)
-    step: HostStep = Step(f"{nic.slot}/activate", what, why, Disruption.REBOOT, op)
+    step: HostStep = Step(activation_key(nic.slot), what, why, Disruption.REBOOT, op)
     return Held(step, "it restarts the host", release)
 
 
@@ -94,15 +128,25 @@ def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -
 
     An image that is not in flash yet is no reason: its burn may be refused.
     """
-    held = {item.step.op.nic for item in planned.held if isinstance(item.step.op, changes.Reboot)}
-    chosen = [nic for nic in chosen_nics(wanted, observed) if nic.slot in held]
-    said = ((nic, _phrase(nic, wanted, observed)) for nic in chosen)
-    return tuple(f"{nic.short}: {phrase}" for nic, phrase in said if phrase)
+    chosen = {nic.slot: nic for nic in chosen_nics(wanted, observed)}
+    found: list[str] = []
+    for item in planned.held:
+        reboot = item.step.op
+        if isinstance(reboot, changes.Reboot):
+            lost = reboot.activates == UNUSABLE
+            phrase = UNUSABLE if lost else _phrase(chosen[reboot.nic], wanted, observed)
+            found += [f"{reboot.nic.removeprefix('0000:')}: {phrase}"] if phrase else []
+    return tuple(found)
 
 
 def unset(planned: Plan[System]) -> bool:
-    """Whether the reboot must wait for steps of the plan: not for a burn, which may be refused."""
-    return any(not isinstance(step.op, changes.Burn) for step in planned.steps)
+    """Whether the reboot must wait for steps of the plan.
+
+    Not for a burn, which may be refused, and not for a reset, in place of which it is as good.
+    """
+    return any(
+        not isinstance(step.op, changes.Burn) and step.disruption is Disruption.NONE for step in planned.steps
+    )
 
 
 def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:
@@ -124,7 +168,9 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
         if isinstance(flash, Flash) and flash.version != flash.running:
             ports.setdefault(bdf, {})[FIRMWARE] = _since(bdf, FIRMWARE, flash.version, observed)
     waits = {bdf: names for bdf, names in ports.items() if names}
-    resets = {slot: boot for slot, boot in observed.record.resets.items() if boot == observed.boot_id}
+    lost = lost_by_reset(observed)
+    known = observed.record.resets
+    resets = {bdf: boot for bdf, boot in known.items() if boot == observed.boot_id or bdf in lost}
     return observed.record._replace(waiting=waits, resets=resets)
 
 
@@ -148,6 +194,8 @@ def _unchecked(
 ) -> Iterator[tuple[str, Mapping[str, Waiting]]]:
     """By port, the record's entries that cannot be checked now."""
     unreadable = {finding.subject for finding in observed.findings}
+    there = {port.bdf for nic in observed.nics for port in nic.ports}
+    unreadable |= observed.record.resets.keys() - there  # else a NIC that comes back is reset again
     for bdf, known in observed.record.waiting.items():
         names = set[str]()
         if bdf in unreadable or observed.answers.get(bdf, Answer()).reason:

@@ -7,7 +7,7 @@ from typing import Any
 from actions import Actions
 from charmkit.output import Output
 from config import PROFILES, Options
-from converge.render import findings_as_table, plan_as_table
+from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic import handover
 from hostnic.capture.file import Inputs, Shown
 from hostnic.firmware.mstdatabase import Database, Entry
@@ -37,7 +37,7 @@ def show(system: System, inputs: Inputs) -> Shown:
         found.plan,
         {
             "list-devices": Actions(system, database, options).list_devices(Output())["devices"],
-            "plan": plan_as_table(found.plan),
+            "plan": plan_as_table(with_differences(found.plan, found.findings)),
             "verify": findings_as_table(found.findings),
         },
     )

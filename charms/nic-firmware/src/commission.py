@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from config import Options
 from converge import Finding, Severity
 from converge.execute import execute
-from converge.render import findings_as_table, plan_as_table
+from converge.render import findings_as_table, plan_as_table, with_differences
 from converge.shape import InvalidValue
 from hostnic.devices.pci import MAX_VFS
 from hostnic.firmware import mstdatabase
@@ -116,7 +116,7 @@ def commission(
     wanted = wanted._replace(gpudirect=False)
     observed = ask(system, observed, wanted)
     planned = plan(wanted, observed, Policy(), findings)
-    print(plan_as_table(planned))
+    print(plan_as_table(with_differences(planned, verify(wanted, observed, planned, Policy()))))
     failures: list[Finding] = [f for f in planned.findings if f.severity is Severity.BLOCKED]
     if not dry_run and not failures:
         outcome = execute(planned, system, lambda step: print(f"{step.what}: {step.why}", flush=True))

@@ -11,6 +11,7 @@ from charmkit.reboot import slots
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
+from hostnic.shapes import PARAMETER
 
 PROFILES = {
     "ovn-offload": {
@@ -32,7 +33,7 @@ PROFILES = {
 OPTIONAL = ("LAG_RESOURCE_ALLOCATION",)
 """Those of the profiles that older NICs lack, which are right without it."""
 
-_SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>[A-Za-z0-9_.+-]{1,64})")
+_SETTING = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>[A-Za-z0-9_.+-]{{1,64}})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _URL = re.compile(r"https?://[!-.0-~]+/[!-~]*")
 _SETTINGS = "NAME=value words, such as 'CQE_COMPRESSION=AGGRESSIVE CNP_DSCP_P1=48', each name once"

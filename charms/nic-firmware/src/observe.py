@@ -41,12 +41,16 @@ def observe(system: System) -> Observed:
 
 
 def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
-    """Add the firmware's values of the wanted parameters of each port.
+    """Add the firmware's values of the wanted parameters of each port, and of those that hide them.
 
     Also add how the host's own network uses each port that a wanted value would take Ethernet from. NICs are
     queried in parallel; the ports of one NIC share its mailbox and are queried one after the other.
     """
-    names = {bdf: tuple(settings) for bdf, settings in wanted.ports.items() if settings}
+    names = {
+        bdf: tuple(dict.fromkeys((*settings, *(each.gate for each in settings.values() if each.gate))))
+        for bdf, settings in wanted.ports.items()
+        if settings
+    }
     answers = ask_ports(system, observed.nics, names)
     at_stake = [port for nic in observed.nics for port in ethernet.at_stake(nic, wanted)]
     return observed._replace(answers=answers, host_uses=users.of_ports(system, at_stake))

@@ -4,10 +4,12 @@
 from collections.abc import Iterator
 
 import ethernet
+from activation import after_lost_reset
 from converge import Finding, Severity
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic, Port
-from observed import Observed
+from hostnic.firmware import mstconfig
+from observed import Answer, Observed
 
 
 def preflight(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
@@ -76,10 +78,11 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
             )
             yield Finding(Severity.WARNING, port.bdf, what, answer.remedy)
         else:
-            yield Finding(Severity.BLOCKED, port.bdf, answer.reason, answer.remedy)
+            remedy = after_lost_reset(port.bdf, observed) or answer.remedy
+            yield Finding(Severity.BLOCKED, port.bdf, answer.reason, remedy)
         return
     found = dict(states(port.bdf, wanted, observed))
-    yield from _absent(port.bdf, found)
+    yield from _absent(port.bdf, found, answer)
     changed = [str(setting) for setting, state in found.items() if state is State.SET]
     if answer.dpu and changed:
         what = f"the BlueField is in DPU mode, where its own system owns the firmware: {', '.join(changed)}"
@@ -87,13 +90,16 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
         yield Finding(Severity.BLOCKED, port.bdf, f"{what} is not set", remedy)
 
 
-def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
+def _absent(bdf: str, found: dict[Setting, State], answer: Answer) -> Iterator[Finding]:
     for setting, state in found.items():
         if state is not State.ABSENT or setting.optional or ethernet.needless(setting):
             continue
         severity = Severity.BLOCKED if setting.required else Severity.WARNING
         what = f"the firmware does not offer {setting.name} ({setting.source})"
         remedy = "remove it, or update the firmware; action query shows what the firmware offers"
-        if setting.gate:
+        gate = answer.parameters.get(setting.gate)
+        if (
+            gate and mstconfig.number(gate.next_boot) == 0
+        ):  # else it is open, or the firmware has no such gate
             remedy = f"also set {setting.gate}=1, which makes the firmware offer it, or remove it"
         yield Finding(severity, bdf, what, remedy)

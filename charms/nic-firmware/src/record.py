@@ -48,12 +48,13 @@ class Attempts(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Parameters by BDF and name; burns, resets and attempts by NIC.
+    """Parameters by BDF and name; resets by BDF; burns and attempts by NIC.
 
     Attributes:
         waiting: BDF to parameter name to what waits.
         burns: NIC to the version whose burn was begun and is not known to have ended.
-        resets: NIC to the boot in which a reset of its firmware failed; there is no second one in that boot.
+        resets: port to the boot in which a reset of its NIC's firmware was begun that is not known to have
+            succeeded; there is no second one in that boot. Older ones are kept while the port is unusable.
         attempts: NIC to an image's sha256 to its burns. They are kept while a NIC is gone: a failed burn may
             be what took it off the bus.
 

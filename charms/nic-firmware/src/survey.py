@@ -70,7 +70,7 @@ class Survey(NamedTuple):
     def findings(self) -> tuple[Finding, ...]:
         """What differs, with the plan's own findings."""
         found = verify(self.wanted, self.observed, self.plan, self.policy)
-        return (*found, *registers(self.gpudirect))
+        return (*found, *registers(self.gpudirect, self.plan))
 
 
 def survey(
@@ -87,6 +87,8 @@ def survey(
 
     """
     observed = observe(system)
+    if options.selected:
+        observed = reset.without_removed(observed)
     others, malformed = handover.read_others(system, NAME)
     wanted, findings = resolve(options, observed.nics, others, database)
     observed = ask(system, observed, wanted)
@@ -108,4 +110,5 @@ def survey(
         ports = [port for nic in observed.nics for port in nic.ports]
         observed = observed._replace(host_uses=users.of_ports(system, ports))
         planned = reset.instead_of_reboots(planned, wanted, observed)
+    planned = reset.revive(planned, observed, release)
     return Survey(wanted, observed, others, gpudirect, planned, policy)

@@ -5,16 +5,27 @@ from collections.abc import Iterator
 
 import burning
 import gpu
-from activation import POWER_CYCLE, ineffective, ineffective_version
+from activation import (
+    POWER_CYCLE,
+    REVIVAL,
+    activation_key,
+    after_lost_reset,
+    ineffective,
+    ineffective_version,
+    lost_by_reset,
+)
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, State, chosen_nics, states
+from hostnic.devices import selector
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
-from observed import Observed
+from observed import Answer, Observed
 from plan import Policy
 from preflight import preflight, taking
 from record import FIRMWARE
+
+UNBLOCKED = "this is done once nothing blocks it"
 
 
 def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:
@@ -24,15 +35,45 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
         troubled += burning.obstacles(chosen_nics(wanted, observed), observed)
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
+    found = (*others, *troubled, *_lost(observed))
     return (
-        *others,
-        *troubled,
-        *_differences(wanted, observed, policy),
-        *_burns(observed, policy),
+        *(_revived(finding, wanted, observed, policy) for finding in found),
+        *_differences(wanted, observed, planned, policy),
+        *_burns(observed, planned, policy),
     )
 
 
-def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
+def _lost(observed: Observed) -> Iterator[Finding]:
+    """Ports that are unusable since a reset; preflight reports those that do not answer."""
+    for bdf, how in lost_by_reset(observed).items():
+        if not observed.answers.get(bdf, Answer()).reason:
+            what = f"{how} since a reset of its firmware failed"
+            yield Finding(Severity.BLOCKED, bdf, what, after_lost_reset(bdf, observed))
+
+
+def _revived(finding: Finding, wanted: Desired, observed: Observed, policy: Policy) -> Finding:
+    """What the reboot after a failed reset mends is planned, also that no NIC is left to be chosen."""
+    lost = [bdf for bdf in lost_by_reset(observed) if after_lost_reset(bdf, observed) == REVIVAL]
+    if finding.remedy != REVIVAL and not (lost and not wanted.ports and finding.subject == selector.OPTION):
+        return finding
+    planned = min(finding.severity, Severity.PLANNED)
+    return finding._replace(severity=planned, remedy=f"{REVIVAL}; released by {policy.release}")
+
+
+def _next_hook(planned: Plan[System], key: str) -> str:
+    """When something is done that the plan has a step for unless it is blocked."""
+    return NEXT_HOOK if any(step.key.startswith(key) for step in planned.steps) else UNBLOCKED
+
+
+def _restart(planned: Plan[System], slot: str, policy: Policy) -> str:
+    """When the firmware of a NIC is restarted."""
+    held = any(item.step.key == activation_key(slot) for item in planned.held)
+    return f"released by {policy.release}" if held else _next_hook(planned, activation_key(slot))
+
+
+def _differences(
+    wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy
+) -> Iterator[Finding]:
     # preflight reports these: neither a hook nor a reboot may apply them
     nics = chosen_nics(wanted, observed)
     taken = {setting for nic in nics for setting, *_ in taking(nic, wanted, observed)}
@@ -46,19 +87,20 @@ def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterato
             if state is State.SET:
                 shown = parameter.next_boot if parameter else "hidden"
                 what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"
-                yield Finding(Severity.WAITING, bdf, what, NEXT_HOOK)
+                yield Finding(Severity.WAITING, bdf, what, _next_hook(planned, f"{bdf}/"))
             elif state is State.ACTIVATE and parameter:
                 why = ineffective(bdf, setting, observed)
                 words = f"{setting.name} (now {parameter.current}, then {parameter.next_boot})"
                 unapplied.setdefault(why, []).append(words) if why else waiting.append(words)
         if waiting:
             what = f"set for the next boot, not active yet: {', '.join(waiting)}"
-            yield Finding(Severity.PLANNED, bdf, what, f"released by {policy.release}")
+            slot = bdf.rpartition(".")[0]
+            yield Finding(Severity.PLANNED, bdf, what, _restart(planned, slot, policy))
         for why, words in unapplied.items():
             yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
 
 
-def registers(host: gpu.Host) -> Iterator[Finding]:
+def registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
     """Registers that are not as GPUDirect needs them."""
     for wrong in host.wrong:
         what = f"{wrong.register} is {wrong.value:#x}, GPUDirect needs {wrong.wanted:#x}"
@@ -66,10 +108,10 @@ def registers(host: gpu.Host) -> Iterator[Finding]:
             remedy = f"set at the next boot, as instances run: {', '.join(host.instances[:3])}"
             yield Finding(Severity.WARNING, wrong.bdf, what, remedy)
         else:
-            yield Finding(Severity.WAITING, wrong.bdf, what, NEXT_HOOK)
+            yield Finding(Severity.WAITING, wrong.bdf, what, _next_hook(planned, f"{wrong.bdf}/"))
 
 
-def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
+def _burns(observed: Observed, planned: Plan[System], policy: Policy) -> Iterator[Finding]:
     for slot, version in observed.record.burns.items():
         tried = observed.record.attempts.get(slot, {}).values()
         failed = next((f" ({each.reason})" for each in tried if each.version == version and each.reason), "")
@@ -90,4 +132,4 @@ def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
                 Severity.BLOCKED, nic.slot, f"a restart of the host did not help: {what}", POWER_CYCLE
             )
         else:
-            yield Finding(Severity.PLANNED, nic.slot, what, f"released by {policy.release}")
+            yield Finding(Severity.PLANNED, nic.slot, what, _restart(planned, nic.slot, policy))

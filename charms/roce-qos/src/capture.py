@@ -3,7 +3,7 @@
 
 from actions import qos
 from config import Options
-from converge.render import findings_as_table, plan_as_table
+from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic.capture.file import Inputs, Shown
 from hostnic.system import System
 from survey import survey
@@ -16,7 +16,7 @@ def show(system: System, inputs: Inputs) -> Shown:
         found.plan,
         {
             "show-qos": qos(found.wanted, found.observed).text(),
-            "plan": plan_as_table(found.plan),
+            "plan": plan_as_table(with_differences(found.plan, found.findings)),
             "verify": findings_as_table(found.findings),
         },
     )

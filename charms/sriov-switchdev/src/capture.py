@@ -3,7 +3,7 @@
 
 from actions import devices, host
 from config import Options
-from converge.render import findings_as_table, plan_as_table
+from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic.capture.file import Inputs, Shown
 from hostnic.capture.reduce import lines
 from hostnic.system import System
@@ -29,7 +29,7 @@ def show(system: System, inputs: Inputs) -> Shown:
         {
             "list-devices": devices(system, found.wanted, found.observed)["devices"].text(),
             "check-host": host(system, found.wanted, found.observed)["host"].text(),
-            "plan": plan_as_table(found.plan),
+            "plan": plan_as_table(with_differences(found.plan, found.findings)),
             "verify": findings_as_table(found.findings),
         },
     )

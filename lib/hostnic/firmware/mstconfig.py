@@ -10,17 +10,25 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hostnic.firmware import msterrors
+from hostnic.shapes import PARAMETER
 from hostnic.system import CommandError, System
 
 HEADER = "Configurations:"
 COLUMNS = ("Default", "Current", "Next Boot", "New")
-ROW = re.compile(r"\*?\s*(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
+ROW = re.compile(rf"\*?\s*(?:RO\s+)?(?P<name>{PARAMETER}(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
 """Rows of mstflint 4.21, 4.26 (which may flag a row RO) and 4.31; widths of columns differ."""
 NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]{1,16}|\d{1,20})\)?")
-SAVED = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>\S+)")
+SAVED = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>\S+)")
 NO_CURRENT = "does not support reading default and current configurations"
 POWER_CYCLE = "power cycle machine"
-"""What ``set`` prints, with exit code 0, when the firmware says that a warm reboot is not enough."""
+"""What ``set`` prints, with exit code 0, when the firmware refuses to prepare for a warm reboot."""
+TWO_TRIGGERS = (4, 33)
+"""From this release on mstconfig asks the firmware for two kinds of restart at once: the warm reboot, and one
+that some firmware lacks. Such firmware refuses both, though a reboot applies what is set
+(loadConfigurationGetStr in mstflint's mlxcfg_generic_commander.cpp).
+"""
+VERSION = re.compile(r"mstflint ([0-9]{1,4})\.([0-9]{1,4})")
+"""In what ``mstconfig --version`` prints: ``mstconfig, mstflint 4.26.0, …``."""
 NUM_OF_VFS, PER_PF, PF_NUM_OF_VF = "NUM_OF_VFS", "PF_NUM_OF_VF_VALID", "PF_NUM_OF_VF"
 """VFs of every PF of a NIC; the switch to a number for each PF, which voids it; the number of one PF."""
 LAG_RESOURCES = "LAG_RESOURCE_ALLOCATION"
@@ -115,7 +123,7 @@ def set_next_boot(system: System, bdf: str, settings: Mapping[str, str]) -> bool
 
     """
     words = [f"{name}={value}" for name, value in settings.items()]
-    return POWER_CYCLE in _change(system, ["mstconfig", "-d", bdf, "-y", "set", *words])
+    return _needs_power_cycle(system, _change(system, ["mstconfig", "-d", bdf, "-y", "set", *words]))
 
 
 def reset(system: System, bdf: str) -> bool:
@@ -125,7 +133,18 @@ def reset(system: System, bdf: str) -> bool:
         MstError: refused; in one sentence.
 
     """
-    return POWER_CYCLE in _change(system, ["mstconfig", "-d", bdf, "-y", "reset"])
+    return _needs_power_cycle(system, _change(system, ["mstconfig", "-d", bdf, "-y", "reset"]))
+
+
+def _needs_power_cycle(system: System, said: str) -> bool:
+    """Whether the firmware itself says so: a reboot is tried first if it may only lack the second trigger."""
+    if POWER_CYCLE not in said:
+        return False
+    try:
+        found = VERSION.search(system.query(["mstconfig", "--version"], timeout=TIMEOUT_S))
+    except CommandError:
+        return False
+    return found is not None and (int(found[1]), int(found[2])) < TWO_TRIGGERS
 
 
 def _change(system: System, argv: list[str]) -> str:

@@ -119,7 +119,11 @@ class Database(NamedTuple):
         known: list[str] = []
         for entry in self.entries.values():
             known += [f"{entry.name}_P1", f"{entry.name}_P2"] if entry.per_port else [entry.name]
-        return tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.6))
+        by_capitals = {
+            each.upper(): each for each in known
+        }  # mstconfig itself tells small letters from capitals
+        near = difflib.get_close_matches(name.upper(), by_capitals, n=3, cutoff=0.6)
+        return tuple(by_capitals[each] for each in near)
 
 
 def plain(text: str) -> int | None:

@@ -43,7 +43,11 @@ def query(card, *names, device=PF):
     status, text = mstconfig(card, "-e", "query", *names, device=device)
     assert status == 0, text
     rows = (line.replace("*", " ").split() for line in text.partition("Configurations:")[2].splitlines())
-    return {row[0]: tuple(row[-3:]) for row in rows if len(row) >= 4 and re.fullmatch("[A-Z0-9_]+", row[0])}
+    return {
+        row[0]: tuple(row[-3:])
+        for row in rows
+        if len(row) >= 4 and re.fullmatch("[A-Z][A-Za-z0-9_]+", row[0])
+    }
 
 
 def next_boot(card, *names, device=PF):

@@ -4,7 +4,13 @@
 import json
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step, worst_first
-from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge.render import (
+    findings_as_json,
+    findings_as_table,
+    plan_as_json,
+    plan_as_table,
+    with_differences,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -49,6 +55,24 @@ def test_a_blocked_plan_does_not_claim_that_all_is_well():
         "severity  subject  finding            remedy",
         "blocked   bond0    has three members  remove enp4s0",
     ]
+
+
+def test_a_plan_without_steps_does_not_claim_more_than_its_findings():
+    waits = Finding(Severity.WAITING, "boot", "the boot units are still at work")
+
+    assert "Nothing to do" not in plan_as_table(Plan(findings=(waits,)))
+    assert plan_as_table(Plan(findings=(FLAP,))).startswith("Nothing to do: the machine is as declared.")
+
+
+def test_a_plan_is_shown_with_what_verify_says_of_it():
+    lowered = THREE._replace(severity=Severity.WARNING, remedy="")
+    waits = Finding(Severity.WAITING, VFS.key, "0 of 8 VFs")
+
+    assert with_differences(Plan((VFS,), (), (lowered, FLAP)), (FLAP, THREE, waits)) == Plan(
+        (VFS,), (), (THREE, FLAP)
+    )
+    assert with_differences(Plan(), (FLAP, THREE, waits)) == Plan((), (), (THREE, waits))
+    assert with_differences(Plan(), (FLAP,)) == Plan()
 
 
 def test_the_worst_finding_comes_first_and_equals_keep_their_order():

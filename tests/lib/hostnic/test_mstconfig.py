@@ -111,7 +111,7 @@ LAYOUTS = {
     "4.26": ("{mark:5}{flag:7}{name:44}{default:20}{current:21}{after}", "Default", "Current", "Next Boot"),
     "4.31": ("{mark:8}{name:44}{default:21}{current:21}{after:20}", "Default", "Current", "Next Boot"),
 }
-NAMES = st.from_regex(r"[A-Z][A-Z0-9_]{2,38}", fullmatch=True)
+NAMES = st.from_regex(r"[A-Z][A-Za-z0-9_]{2,38}", fullmatch=True)
 VALUES = st.one_of(
     st.integers(0, 1 << 32).map(str),
     st.booleans().map(lambda on: f"{on}({int(on)})"),
@@ -238,6 +238,24 @@ def test_the_message_about_a_power_cycle_is_recognized() -> None:
     host = FakeHost()
     host.cards[0].stuck = True
     assert mstconfig.set_next_boot(host, BDF, {"NUM_VF_MSIX": "63"}) is True
+
+
+@pytest.mark.parametrize(
+    ("printed", "cold"),
+    [
+        ("mstconfig, mstflint 4.21.0, Git SHA Hash: N/A\n", True),
+        ("mstconfig, mstflint 4.32.0-1, Git SHA Hash: 8f3a\n", True),
+        ("mstconfig, mstflint 4.33.0-1, Git SHA Hash: N/A\n", False),
+        ("mstconfig, mstflint 5.0.0, Git SHA Hash: N/A\n", False),
+        ("mstconfig 4.21\n", False),
+        (failure(["mstconfig"], 3, "-E- Unknown argument\n", ""), False),
+    ],
+)
+def test_from_4_33_on_it_is_no_fact_about_the_firmware(printed: str | CommandError, cold: bool) -> None:
+    host = FakeHost()
+    host.cards[0].stuck = True
+    host.answers[("mstconfig", "--version")] = printed
+    assert mstconfig.set_next_boot(host, BDF, {"NUM_VF_MSIX": "63"}) is cold
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,13 @@ def test_a_parameter_that_another_one_hides_names_its_gate(database: Database) -
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("NUM_OF_VF", "NUM_OF_VFS"), ("CNP_DSCP", "CNP_DSCP_P1"), ("SRIOVEN", "SRIOV_EN")]
+    ("name", "near"),
+    [
+        ("NUM_OF_VF", "NUM_OF_VFS"),
+        ("CNP_DSCP", "CNP_DSCP_P1"),
+        ("SRIOVEN", "SRIOV_EN"),
+        ("Sriov_En", "SRIOV_EN"),
+    ],
 )
 def test_near_names(database: Database, name: str, near: str) -> None:
     assert near in database.near(name)

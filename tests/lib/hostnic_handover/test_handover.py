@@ -282,7 +282,7 @@ handovers = st.builds(
     parameters=st.dictionaries(
         bdfs,
         st.dictionaries(
-            st.from_regex(r"[A-Z][A-Z0-9_]{0,9}", fullmatch=True),
+            st.from_regex(r"[A-Z][A-Za-z0-9_]{0,9}", fullmatch=True),
             lines | st.integers() | st.booleans(),
             max_size=3,
         ),

@@ -156,6 +156,39 @@ def test_a_backup_of_another_nic_is_refused_as_a_whole(node: Node) -> None:
     assert node.next_boot("NUM_VF_MSIX") == 11
 
 
+X86 = "EXP_ROM_UEFI_x86_ENABLE"
+
+
+def test_a_name_with_small_letters_is_read_set_backed_up_and_restored(node: Node) -> None:
+    node.configure(profile="").emit()
+    node.action("set-parameters", parameters=f"{X86}=true")
+    rows = json.loads(node.action("query", format="json", devices=PF0)["parameters"])
+    assert [row["next boot"] for row in rows if row["parameter"] == X86] == ["True(1)", "True(1)"]
+    saved = node.action("backup")["backup-0000-3b-00-0"]
+    assert f"{X86}=1\n" in saved
+    node.action("reset-parameters", devices=PF0, confirm=True)
+    assert node.next_boot(X86) == 0
+    node.action("restore", device=PF0, backup=saved)
+    assert node.next_boot(X86) == 1
+
+
+def test_a_name_with_small_letters_is_declared(node: Node) -> None:
+    assert node.converge(parameters=f"{X86}=1").name == "active"
+    assert node.host.cards[0].settings[X86].current == 1
+
+
+def test_another_charm_requests_a_name_with_small_letters(node: Node) -> None:
+    node.hand_over("roce-qos", parameters={PF0: {X86: True}})
+    node.deploy()
+    assert node.next_boot(X86) == 1
+
+
+@pytest.mark.parametrize("name", ["EXP_ROM_UEFI_X86_ENABLE", "Exp_Rom_Uefi_x86_Enable"])
+def test_a_name_in_other_letters_gets_the_right_spelling(node: Node, name: str) -> None:
+    assert node.deploy(parameters=f"{name}=1").name == "blocked"
+    assert f"mstflint's database has no {name}; near: {X86}" in node.findings()
+
+
 def test_approve_reboot_where_none_is_needed(node: Node) -> None:
     node.converge()
     assert "no reboot is needed" in node.failure("approve-reboot")

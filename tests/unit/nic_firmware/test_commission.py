@@ -164,6 +164,17 @@ def test_the_script_needs_nothing_but_python(tmp_path: Path) -> None:
     assert done.stderr == "num-vfs: 'many' is not allowed; expected a whole number from 1 to 1000\n"
 
 
+def test_a_nic_that_is_left_alone_is_not_called_as_declared(
+    host: FakeHost, database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.cards[0].lacks.add("ATS_ENABLED")
+    name = "EXP_ROM_UEFI_x86_ENABLE"
+    assert run(host, database, Options(parameters=f"ATS_ENABLED=1 {name}=1"))[0] == "failed"
+    assert "the machine is as declared" not in capsys.readouterr().out
+    assert run(host, database, Options(parameters=f"{name}=1"))[0] == "passed"
+    assert host.cards[0].settings[name].next_boot == 1
+
+
 def test_a_machine_with_the_right_values_passes_without_a_write(database: Database) -> None:
     host = machine()
     rdg(host)

@@ -197,6 +197,7 @@ class FakeCard:
         atc: the register of its ATC that GPUDirect needs on AMD hosts.
         flash: version in flash when it is another than the one that runs; empty otherwise.
         stuck: a warm reboot does not apply what is set for the next boot.
+        one_trigger: the firmware refuses the two triggers of mstconfig 4.33; a warm reboot works.
 
     """
 
@@ -221,6 +222,7 @@ class FakeCard:
     atc: int = 0
     flash: str = ""
     stuck: bool = False
+    one_trigger: bool = False
 
     def __post_init__(self) -> None:
         self.settings = self.settings or factory(len(self.ports))

@@ -44,6 +44,7 @@ def factory(ports: int) -> dict[str, FakeParameter]:
         "ADVANCED_PCI_SETTINGS": FakeParameter(0, BOOL),
         "MAX_ACC_OUT_READ": FakeParameter(0, gate="ADVANCED_PCI_SETTINGS"),
         "ATS_ENABLED": FakeParameter(0, BOOL),
+        "EXP_ROM_UEFI_x86_ENABLE": FakeParameter(0, BOOL),
         "LAG_RESOURCE_ALLOCATION": FakeParameter(
             0, ("DEVICE_DEFAULT", "PRE_ALLOCATION", "PRE_ALLOCATION_QA")
         ),
@@ -63,6 +64,8 @@ def mstconfig(host: "FakeKernel", argv: list[str]) -> str:
         CommandError: as the tool refuses, on standard output.
 
     """
+    if "--version" in argv:
+        return f"mstconfig, mstflint {host.mstconfig_version}.0, Git SHA Hash: N/A\n"
     bdf = argv[argv.index("-d") + 1]
     port = next((port for port in host.network.ports() if port.bdf.endswith(bdf)), None)
     if port is None or port.gone or host.locked_down:
@@ -166,10 +169,14 @@ class _Tool:
         self.check_budget(there, wanted)
         for name, value in wanted.items():
             self.store(name, value)
-        tail = "-I- Please reboot machine to load new configurations.\n"
-        if self.nic.stuck:
-            tail = "-W- Please power cycle machine to load new configurations.\n"
-        return f"{self.header()}Apply new Configuration? (y/n) [n] : y\nApplying... Done!\n{tail}"
+        return f"{self.header()}Apply new Configuration? (y/n) [n] : y\nApplying... Done!\n{self.advice()}"
+
+    def advice(self) -> str:
+        """How what was set becomes current, as far as the tool can tell."""
+        two_triggers = int(self.host.mstconfig_version.partition(".")[2]) >= 33
+        if self.nic.stuck or (two_triggers and self.nic.one_trigger):
+            return "-W- Please power cycle machine to load new configurations.\n"
+        return "-I- Please reboot machine to load new configurations.\n"
 
     def value(self, name: str, found: FakeParameter, text: str) -> int:
         named = {word.lower(): number for number, word in enumerate(found.words) if word}
@@ -208,4 +215,5 @@ class _Tool:
         self.store("NUM_OF_VFS", 8)
         self.store("SRIOV_EN", 0)
         self.store("PF_NUM_OF_VF_VALID", 0)
-        return f"{self.header()}Reset configuration for device? (y/n) [n] : y\nApplying... Done!\n"
+        asked = "Reset configuration for device? (y/n) [n] : y\nApplying... Done!\n"
+        return f"{self.header()}{asked}{self.advice()}"
