@@ -173,7 +173,7 @@ class _Tool:
 
     def advice(self) -> str:
         """How what was set becomes current, as far as the tool can tell."""
-        two_triggers = int(self.host.mstconfig_version.partition(".")[2]) >= 33
+        two_triggers = int(self.host.mstconfig_version.split(".")[1]) >= 33
         if self.nic.stuck or (two_triggers and self.nic.one_trigger):
             return "-W- Please power cycle machine to load new configurations.\n"
         return "-I- Please reboot machine to load new configurations.\n"
@@ -215,5 +215,5 @@ class _Tool:
         self.store("NUM_OF_VFS", 8)
         self.store("SRIOV_EN", 0)
         self.store("PF_NUM_OF_VF_VALID", 0)
-        asked = "Reset configuration for device? (y/n) [n] : y\nApplying... Done!\n"
-        return f"{self.header()}{asked}{self.advice()}"
+        asked = "Reset configuration for device? (y/n) [n] : y"
+        return f"{self.header()}{asked}\nApplying... Done!\n{self.advice()}"
