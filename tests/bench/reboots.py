@@ -11,13 +11,13 @@ One node at a time, approved on the leader, with the code of release 1.2 (in the
 this::
 
     nodes                                                8            64            256
-    dispatches a unit for the roll, mean          84  24.4     646 192.0   2,067  768.0
-    of which look at the host, mean             33.9   5.0   147.7   5.0   527.9    5.0
+    dispatches a unit for the roll, mean          84  33.1     646 202.9   2,067  779.0
+    of which look at the host, mean             33.9   5.1   147.7   5.0   527.9    5.0
     of which look at the host, most               37     6     227     6     962      6
-    application databag, bytes at most           898   319   5,655   821  22,287  2,705
-    machine lock, seconds a node, mean           115    19     657    63   2,213    215
-    machine lock, seconds a node, most           121    24   1,032   211   9,182  2,280
-    hours                                        1.4   1.4    11.3  10.9    46.3   43.9
+    application databag, bytes at most           898   374   5,655   876  22,287  2,760
+    machine lock, seconds a node, mean           115    22     657    66   2,213    217
+    machine lock, seconds a node, most           121    27   1,032   219   9,182  2,306
+    hours                                        1.4   1.4    11.3  10.9    46.3   44.0
 
     20 minutes after a power cut of all
     dispatches a unit, most                       23    20     135   132     519    516
@@ -26,17 +26,21 @@ this::
 With reboot-parallel, 256 nodes in four zones, three of them with containers: 11.5 hours for 4, 2.6 hours for
 10%.
 
-A roll of N nodes takes 3 N² + 3 dispatches, which are 3 N + 3/N a unit. Juju wakes all other units for each
-write, N - 1 dispatches, and the roll needs these: the need of each unit but the leader, whose own nobody
-else reads (N - 1 writes); the grant for each unit, the first one together with the approval (N); the release
-of each unit (N); and the mark of the leader that was elected while the first leader's host booted, with the
-free lock (1): 3 N writes, 3 N² - 3 N dispatches. Each unit has three of its own: the change of the option,
-the start of its host, and the look at the end of its settle time. The last three are the action
-approve-reboot, the leader's hook after it, and the election. The last write is the only one of the 3 N that a
-unit could do without: the next roll would then begin with N answers to that mark, N² dispatches more.
+Without containers a roll of N nodes takes 3 N² + 3 dispatches, which are 3 N + 3/N a unit. Juju wakes all
+other units for each write, N - 1 dispatches, and the roll needs these: the need of each unit but the leader,
+whose own nobody else reads (N - 1 writes); the grant for each unit, the first one together with the approval
+(N); the release of each unit (N); and the mark of the leader that was elected while the first leader's host
+booted, with the free lock (1): 3 N writes, 3 N² - 3 N dispatches. Each unit has three of its own: the change
+of the option, the start of its host, and the look at the end of its settle time. The last three are the
+action approve-reboot, the leader's hook after it, and the election. The last write is the only one of the 3 N
+that a unit could do without: the next roll would then begin with N answers to that mark, N² dispatches more.
 
 The first N² - N + 1 of these dispatches follow the change of the option, whether or not the operator approves
 the reboots then. From approve-reboot on there are 2 N² + N + 2, which are 17.2, 129.0 and 513.0 a unit.
+
+Before a node with containers goes down, the leader asks the others with containers for a hook in their
+present boot. With three such nodes, as in the tables, these questions and answers are about eleven writes for
+the whole roll, which are eleven dispatches a unit whatever N is.
 
 Under ``always`` nobody approves, and the leader needs a reboot itself before it has read what the others
 need: it asks all units at once to repeat its mark, and repeats it itself. With these two writes, and without
