@@ -24,6 +24,7 @@ class Port(NamedTuple):
         bridge: the bridge (Linux, or Open vSwitch's ``ovs-system``) that it is a direct port of.
         total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
         num_vfs: VFs that exist now.
+        infiniband: its link is InfiniBand now; a netdev that it has is IPoIB's.
 
     """
 
@@ -35,6 +36,7 @@ class Port(NamedTuple):
     bridge: str | None = None
     total_vfs: int = 0
     num_vfs: int = 0
+    infiniband: bool = False
 
     @property
     def nic(self) -> str:
