@@ -44,6 +44,11 @@ class Port(NamedTuple):
         return self.bdf.rpartition(".")[0]
 
     @property
+    def number(self) -> int:
+        """That of its PCI function, from 1, as the firmware's parameters have it: ``LINK_TYPE_P1``."""
+        return int(self.bdf[-1]) + 1
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What the option ``devices`` may call it."""
         return tuple(name for name in (self.bdf, self.netdev, self.bond) if name)

@@ -198,6 +198,7 @@ class FakeCard:
         lacks: parameters that mstconfig knows and this firmware does not have.
         atc: the register of its ATC that GPUDirect needs on AMD hosts.
         flash: version in flash when it is another than the one that runs; empty otherwise.
+        infiniband_only: its firmware has no LINK_TYPE and is InfiniBand.
         stuck: a warm reboot does not apply what is set for the next boot.
 
     """
@@ -223,6 +224,7 @@ class FakeCard:
     atc: int = 0
     flash: str = ""
     stuck: bool = False
+    infiniband_only: bool = False
 
     def __post_init__(self) -> None:
         self.settings = self.settings or factory(len(self.ports))
@@ -246,7 +248,7 @@ class FakeCard:
     def is_infiniband(self, port: FakePort) -> bool:
         """The firmware runs the port as InfiniBand; a netdev that is named ib… is then IPoIB's, another is not there."""
         kind = self.settings.get(f"LINK_TYPE_P{port.number + 1}")
-        return kind is not None and kind.current == INFINIBAND
+        return kind.current == INFINIBAND if kind else self.infiniband_only
 
     def has_netdev(self, port: FakePort) -> bool:
         """Ethernet, or InfiniBand with ib_ipoib."""

@@ -116,7 +116,9 @@ class FakeRdma:
 
         tree: Tree = {}
         managed = self.managed(network)
-        lids = {port.bdf: port.lid for card in network.cards for port in card.ports if card.is_infiniband(port)}
+        lids = {
+            port.bdf: port.lid for card in network.cards for port in card.ports if card.is_infiniband(port)
+        }
         for name, (bdf, netdev) in self.names(network).items():
             counters: Tree = {counter: f"{value}\n" for counter, value in self.counters.items()}
             gids: Tree = {"0": f"{netdev}\n"} if name in managed else {}
