@@ -46,7 +46,7 @@ METADATA = """\
 # parameters:
 #   devices:
 #     type: string
-#     description: auto, or the only NICs to set, as PCI addresses or netdevs; InfiniBand ports in use only if named
+#     description: auto, or the NICs to set, by PCI address or netdev; InfiniBand in use only if named
 #     default: auto
 #     argument_format: --devices={input}
 #   profile:

@@ -73,7 +73,7 @@ class Desired(NamedTuple):
         gpudirect: the host's PCI bridges must be set for GPUDirect, too.
         ethernet_may_go: even from ports that the host uses (``allow-ethernet-loss``).
         named: InfiniBand ports that the operator named: they become Ethernet even while they are in use.
-        undecided: by BDF, the setting that makes an unused InfiniBand port Ethernet once the operator says so.
+        undecided: by BDF, what makes an unused InfiniBand port Ethernet once the operator says so.
 
     """
 

@@ -74,7 +74,7 @@ def makes_ethernet(nic: Nic, setting: Setting) -> Port | None:
 
 
 def possible(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
-    """Without the NICs that stay InfiniBand whatever is set, unless they are named; and a finding for each port."""
+    """Without the NICs that stay InfiniBand whatever is set, unless named; and a finding for each port."""
     ports = dict(wanted.ports)
     findings: list[Finding] = []
     for nic in observed.nics:

@@ -97,7 +97,7 @@ def _set_steps(nic: Nic, bdf: str, wanted: Desired, observed: Observed) -> Itera
 
 
 def _conversion(bdf: str, port: str, setting: Setting, observed: Observed) -> HostStep:
-    """The step, of its own, that makes an InfiniBand port Ethernet. ``bdf`` is the port that it is set through."""
+    """The step, of its own, that makes an InfiniBand port Ethernet; it is set through the port ``bdf``."""
     what = f"make InfiniBand port {port} Ethernet from the next boot on: set {setting} on {bdf}"
     used = observed.infiniband.get(port, "it has no active link, address or user as InfiniBand")
     return Step(

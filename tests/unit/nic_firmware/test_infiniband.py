@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InfiniBand ports: those in use are left alone unless they are named, unused ones become Ethernet by a step of their own."""
+"""InfiniBand ports: those in use stay unless named, unused ones become Ethernet by their own step."""
 
 import json
 from collections.abc import Callable

@@ -246,7 +246,7 @@ class FakeCard:
         return self.lag == "multiport_eswitch"
 
     def is_infiniband(self, port: FakePort) -> bool:
-        """The firmware runs the port as InfiniBand; a netdev that is named ib… is then IPoIB's, another is not there."""
+        """The firmware runs the port as InfiniBand. A netdev named ib… is IPoIB's; another is not there."""
         kind = self.settings.get(f"LINK_TYPE_P{port.number + 1}")
         return kind.current == INFINIBAND if kind else self.infiniband_only
 
