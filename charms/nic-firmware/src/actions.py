@@ -26,6 +26,7 @@ from observe import NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed
 from plan import Policy, plan
 from preflight import losses, preflight
+from selection import Chosen
 from verify import verify
 
 Results = dict[str, str]
@@ -52,8 +53,8 @@ class Actions:
     def list_devices(self, given: Output) -> Results:
         """Every port: what it is, who uses it, and whether the options select it."""
         observed = observe(self._system)
-        chosen, _ = selection.choose(self._options.selected, observed.nics)
-        slots = {nic.slot for nic in chosen}
+        chosen = selection.choose(self._options.selected, observed.nics, observed.infiniband, convert=True)
+        selected = {port.bdf for nic in chosen.nics for port in nic.ports}
         rows = [
             {
                 "port": port.bdf,
@@ -63,7 +64,7 @@ class Actions:
                 "member of": port.bond or port.bridge or "-",
                 "vfs": str(port.num_vfs),
                 "offered": str(port.total_vfs),
-                "selected": "yes" if nic.slot in slots else "no",
+                "selected": "yes" if port.bdf in selected else "no",
             }
             for nic in observed.nics
             for port in nic.ports
@@ -72,7 +73,7 @@ class Actions:
 
     def query(self, given: Query) -> Results:
         """All parameters that the firmware has: default, current, next boot; differences marked."""
-        nics = self._nics(parse(given.devices))
+        nics = self._all(parse(given.devices))
         answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
         _refuse_unanswered(answers)
         rows = [
@@ -91,20 +92,22 @@ class Actions:
 
     def set_parameters(self, given: SetParameters) -> Results:
         """Set parameters once. Those that an option sets are refused: the next hook would set them back."""
-        nics = self._nics(parse(given.devices))
+        chosen = self._chosen(parse(given.devices))
         others, _ = handover.read_others(self._system, NAME)
-        declared, _ = selection.resolve(self._options, nics, others, self._database)
+        uses = observe(self._system).infiniband
+        declared, _ = selection.resolve(self._options, chosen.nics, others, self._database, uses)
         for settings in declared.ports.values():
             for name in given.settings:
                 if name in settings:
                     raise ActionError(
                         f"{name} is set by {settings[name].source}, and would be set back; change it there"
                     )
-        return self._set(given.settings, nics, "parameters")
+        return self._set(given.settings, chosen, "parameters")
 
     def reset_parameters(self, given: ResetParameters) -> Results:
         """Every parameter of a NIC back to its default; what is declared is set again by the next hook."""
-        nics = self._nics(parse(given.devices))
+        chosen = self._chosen(parse(given.devices))
+        nics = chosen.nics
         slots = ", ".join(nic.short for nic in nics)
         if not given.confirm:
             raise ActionError(f"this resets all parameters of {slots}: run it again with confirm=true")
@@ -114,7 +117,7 @@ class Actions:
                     f"{nic.short} is a BlueField, whose reset may switch it from NIC to DPU mode; "
                     "set single parameters with set-parameters"
                 )
-        self._refuse_losses(nics)
+        self._refuse_losses(chosen)
         cold = False
         for nic in nics:
             try:
@@ -126,7 +129,7 @@ class Actions:
 
     def backup(self, given: Devices) -> Results:
         """By port, what is set for the next boot, as lines that ``restore`` takes."""
-        nics = self._nics(parse(given.devices))
+        nics = self._all(parse(given.devices))
         answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
         _refuse_unanswered(answers)
         return {_key(bdf): f"# {bdf}\n{mstconfig.backup(found.parameters)}" for bdf, found in answers.items()}
@@ -139,13 +142,13 @@ class Actions:
             raise ActionError(f"backup: {error}") from None
         if not saved:
             raise ActionError("backup: it has no NAME=value line")
-        return self._set(saved, self._nics(parse(given.device)), "backup")
+        return self._set(saved, self._chosen(parse(given.device)), "backup")
 
     def burn(self, given: BurnImages, resource: str | None, progress: Callable[[str], None]) -> Results:
         """Burn the image into each of these NICs whose flash has another version; log the progress."""
         if self._options.firmware_policy == "never":
             raise ActionError("option firmware-policy is never: set it to action or auto")
-        nics = self._nics(parse(given.devices))
+        nics = self._chosen(parse(given.devices)).nics
         try:
             found = images.fetch(self._system, self._options, resource)
         except images.UnfinishedError as error:
@@ -168,24 +171,23 @@ class Actions:
             "left-alone": "; ".join(finding.sentence() for finding in findings) or "none",
         }
 
-    def _refuse_losses(self, nics: tuple[Nic, ...]) -> None:
-        """Refuse defaults that would take Ethernet from a port that the host uses.
+    def _refuse_losses(self, chosen: Chosen) -> None:
+        """Refuse defaults that would take its link from a port that is in use.
 
         The LINK_TYPE of many VPI NICs is InfiniBand by default.
         """
-        if self._options.allow_ethernet_loss:
-            return
+        nics = chosen.nics
         answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
         _refuse_unanswered(answers)
         ports = {bdf: _guarded_defaults(answer) for bdf, answer in answers.items()}
-        wanted = Desired(ports)
+        wanted = Desired(ports, ethernet_may_go=self._options.allow_ethernet_loss, named=chosen.named)
         observed = ask(self._system, observe(self._system), wanted)
-        for nic in nics:
+        for nic in observed.nics:
             for finding in losses(nic, wanted, observed):
                 raise ActionError(finding.sentence())
 
-    def _set(self, given: Mapping[str, str], nics: tuple[Nic, ...], source: str) -> Results:
-        wanted, findings = selection.explicit(given, nics, self._database, source)
+    def _set(self, given: Mapping[str, str], chosen: Chosen, source: str) -> Results:
+        wanted, findings = selection.explicit(given, chosen, self._database, source)
         wanted = wanted._replace(ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
         planned = plan(wanted, observed, Policy(), findings)
@@ -201,12 +203,24 @@ class Actions:
             "then": _activation(wanted, ask(self._system, observe(self._system), wanted)),
         }
 
-    def _nics(self, entries: tuple[Entry, ...]) -> tuple[Nic, ...]:
-        chosen, findings = selection.choose(entries, observe(self._system).nics)
-        blocked = [finding for finding in findings if finding.severity is Severity.BLOCKED]
-        if blocked:
-            raise ActionError(blocked[0].sentence())
-        return chosen
+    def _chosen(self, entries: tuple[Entry, ...]) -> Chosen:
+        """The NICs without InfiniBand ports that are not named; refused if none is left."""
+        observed = observe(self._system)
+        return _refuse_nothing(selection.choose(entries, observed.nics, observed.infiniband))
+
+    def _all(self, entries: tuple[Entry, ...]) -> tuple[Nic, ...]:
+        """The NICs with all of their ports, for reading."""
+        return _refuse_nothing(selection.choose(entries, observe(self._system).nics, {}, convert=True)).nics
+
+
+def _refuse_nothing(chosen: Chosen) -> Chosen:
+    blocked = (finding for finding in chosen.findings if finding.severity is Severity.BLOCKED)
+    why = next(blocked, None) or (None if chosen.nics else next(iter(chosen.findings), None))
+    if why or not chosen.nics:
+        raise ActionError(
+            why.sentence() if why else "every NIC is InfiniBand; name one of its ports in devices"
+        )
+    return chosen
 
 
 def _worst(wanted: Desired, observed: Observed, findings: tuple[Finding, ...]) -> str:

@@ -11,7 +11,9 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import ethernet
 from config import Options
 from converge import Finding, Severity
 from converge.execute import execute
@@ -42,6 +44,11 @@ METADATA = """\
 # timeout: 00:20:00
 # packages: {apt: mstflint}
 # parameters:
+#   devices:
+#     type: string
+#     description: auto, or the NICs to set, by PCI address or netdev; InfiniBand in use only if named
+#     default: auto
+#     argument_format: --devices={input}
 #   profile:
 #     type: string
 #     description: Sets of parameters, a comma list of ovn-offload, gpudirect, throughput
@@ -70,6 +77,7 @@ RESULT = "RESULT_PATH"
 def main(arguments: Sequence[str]) -> int:
     """Run; the exit code is 0 for passed or skipped, 1 for failed, 2 for wrong parameters."""
     parser = argparse.ArgumentParser(description="Set firmware parameters of ConnectX NICs for the next boot")
+    parser.add_argument("--devices", default="auto")
     parser.add_argument("--profile", default="ovn-offload")
     parser.add_argument("--num-vfs", default="8")
     parser.add_argument("--parameters", default="")
@@ -78,6 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     try:
         options = Options(
+            devices=given.devices,
             profile=given.profile,
             num_vfs=_number(given.num_vfs),
             parameters=given.parameters,
@@ -111,10 +120,14 @@ def commission(
     if not observed.nics:
         print("This machine has no Mellanox NIC.")
         return "skipped", {"nics": "none"}
-    wanted, findings = resolve(options, observed.nics, (), database)
+    # No reboot interrupts anything here: MAAS powers the machine off before anybody uses it.
+    options = replace(options, reboot_policy="always")
+    wanted, findings = resolve(options, observed.nics, (), database, observed.infiniband)
     # Registers for GPUDirect are lost at each boot: the charm sets them once the machine is deployed.
     wanted = wanted._replace(gpudirect=False)
     observed = ask(system, observed, wanted)
+    wanted, impossible = ethernet.possible(wanted, observed)
+    findings = (*findings, *impossible)
     planned = plan(wanted, observed, Policy(), findings)
     print(plan_as_table(with_differences(planned, verify(wanted, observed, planned, Policy()))))
     failures: list[Finding] = [f for f in planned.findings if f.severity is Severity.BLOCKED]

@@ -72,12 +72,16 @@ class Desired(NamedTuple):
         ports: BDF to parameter name to setting.
         gpudirect: the host's PCI bridges must be set for GPUDirect, too.
         ethernet_may_go: even from ports that the host uses (``allow-ethernet-loss``).
+        named: InfiniBand ports that the operator named: they become Ethernet even while they are in use.
+        undecided: by BDF, what makes an unused InfiniBand port Ethernet once the operator says so.
 
     """
 
     ports: Mapping[str, Mapping[str, Setting]] = {}
     gpudirect: bool = False
     ethernet_may_go: bool = False
+    named: frozenset[str] = frozenset()
+    undecided: Mapping[str, Setting] = {}
 
 
 def chosen_nics(wanted: Desired, observed: Observed) -> Iterator[Nic]:

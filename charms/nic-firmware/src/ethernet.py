@@ -7,8 +7,10 @@ The meanings are from the descriptions in mstflint's ``mlxconfig_host.db``. Para
 
 import re
 
+from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices.port import Nic, Port
+from observed import Answer, Observed
 
 KEEPS = {
     "LINK_TYPE": ("2", "ETH"),  # else IB(1), and on older NICs VPI(3): the switch decides
@@ -60,6 +62,41 @@ def losers(nic: Nic, setting: Setting) -> tuple[Port, ...]:
     number = "2" if setting.name == "HIDE_PORT2_PF" else match["number"] if match else ""
     named = tuple(port for port in nic.ports if number and port.bdf.endswith(f".{int(number) - 1}"))
     return named or nic.ports
+
+
+def makes_ethernet(nic: Nic, setting: Setting) -> Port | None:
+    """The InfiniBand port of a NIC that becomes Ethernet with a setting."""
+    match = OF_PORT.fullmatch(setting.name)
+    if match is None or match["name"] != "LINK_TYPE" or not keeps(nic, setting):
+        return None
+    own = f".{int(match['number']) - 1}"
+    return next((port for port in nic.ports if port.infiniband and port.bdf.endswith(own)), None)
+
+
+def possible(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
+    """Without the NICs that stay InfiniBand whatever is set, unless named; and a finding for each port."""
+    ports = dict(wanted.ports)
+    findings: list[Finding] = []
+    for nic in observed.nics:
+        own = {port.bdf for port in nic.ports} & ports.keys()
+        settings = [(bdf, setting) for bdf in own for setting in ports[bdf].values()]
+        settings += [item for item in wanted.undecided.items() if item[0].startswith(nic.slot)]
+        stays = set[str]()
+        for bdf, setting in settings:
+            answer, port = observed.answers.get(bdf, Answer()), makes_ethernet(nic, setting)
+            if port and not answer.reason and setting.name not in answer.parameters:
+                stays.add(port.bdf)
+                what = f"this port stays InfiniBand: its firmware does not offer {setting.name}"
+                findings.append(Finding(Severity.INFO, port.bdf, what))
+        if own and own <= stays - wanted.named:
+            ports = {bdf: settings for bdf, settings in ports.items() if bdf not in own}
+    return wanted._replace(ports=ports), tuple(findings)
+
+
+def port_of(name: str, nic: Nic) -> str:
+    """The BDF of the port that a parameter is about; empty if it is about the NIC, or about each port."""
+    match = OF_PORT.fullmatch(name)
+    return f"{nic.slot}.{int(match['number']) - 1}" if match else ""
 
 
 def at_stake(nic: Nic, wanted: Desired) -> tuple[Port, ...]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import ethernet
 import record
 from desired import Desired
-from hostnic.devices import users
+from hostnic.devices import infiniband, users
 from hostnic.devices.inventory import BLUEFIELD, find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig, msterrors, mstflint
@@ -30,9 +30,11 @@ def observe(system: System) -> Observed:
     # What cannot be read now may be read again; what is gone is no longer burned.
     there = {nic.slot for nic in nics} | {each.subject.rpartition(".")[0] for each in unreadable}
     burns = {slot: version for slot, version in known.burns.items() if slot in there}
+    ports = [port for nic in nics for port in nic.ports]
     return Observed(
         nics=nics,
-        vf_users=users.of_vfs(system, [port for nic in nics for port in nic.ports]),
+        vf_users=users.of_vfs(system, ports),
+        infiniband=infiniband.uses(system, ports),
         boot_id=read_boot_id(system),
         record=known._replace(burns=burns),
         lockdown=msterrors.locked_down(system),
@@ -51,6 +53,8 @@ def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
         for bdf, settings in wanted.ports.items()
         if settings
     }
+    for bdf, setting in wanted.undecided.items():
+        names[bdf] = (*names.get(bdf, ()), setting.name)
     answers = ask_ports(system, observed.nics, names)
     at_stake = [port for nic in observed.nics for port in ethernet.at_stake(nic, wanted)]
     return observed._replace(answers=answers, host_uses=users.of_ports(system, at_stake))

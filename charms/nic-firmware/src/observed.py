@@ -48,6 +48,7 @@ class Observed(NamedTuple):
         burning: NICs that are being burned since an earlier hook.
         vf_users: by BDF, which of a port's VFs are in use and by whom.
         host_uses: by BDF, how the host's own network uses a port; only of ports for which that matters.
+        infiniband: by BDF, what uses a port as InfiniBand, in words.
         lockdown: the kernel's lockdown mode; empty when there is none.
         findings: what could not be read.
 
@@ -62,5 +63,6 @@ class Observed(NamedTuple):
     burning: frozenset[str] = frozenset()
     vf_users: Mapping[str, str] = {}
     host_uses: Mapping[str, str] = {}
+    infiniband: Mapping[str, str] = {}
     lockdown: str = ""
     findings: tuple[Finding, ...] = ()

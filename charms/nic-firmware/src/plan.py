@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import burning
 import changes
+import ethernet
 from activation import held_reboot
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State, chosen_nics, states
@@ -54,13 +55,14 @@ def plan(
     for nic in chosen_nics(wanted, observed):
         if any(finding.severity is Severity.BLOCKED for finding in troubled.get(nic.slot, ())):
             continue
-        steps = [step for port in nic.ports for step in _set_steps(port.bdf, wanted, observed)]
+        steps = [step for port in nic.ports for step in _set_steps(nic, port.bdf, wanted, observed)]
         burns, said = _burns(nic, observed, policy)
         about += said
         run += steps
         last += burns
         reboot = held_reboot(nic, wanted, observed, burns=bool(burns), release=policy.release)
         held += [reboot] if reboot else []
+    held += _undecided(wanted, observed)
     for item in host_steps:
         if isinstance(item, Held):
             held.append(item)
@@ -72,9 +74,16 @@ def plan(
     return Plan((), (), everything) if result.blocked else result
 
 
-def _set_steps(bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostStep]:
-    """One step for what can be set now, and one for parameters that the firmware hides until then."""
+def _set_steps(nic: Nic, bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostStep]:
+    """One step for what can be set now, and one for parameters that the firmware hides until then.
+
+    Before them, one for each InfiniBand port that becomes Ethernet.
+    """
     different = [setting for setting, state in states(bdf, wanted, observed) if state is State.SET]
+    for setting in different:
+        if port := ethernet.makes_ethernet(nic, setting):
+            yield _conversion(bdf, port.bdf, setting, observed)
+    different = [setting for setting in different if not ethernet.makes_ethernet(nic, setting)]
     answer = observed.answers.get(bdf, Answer())
     later = [s for s in different if s.name not in answer.parameters]
     now = [s for s in different if s not in later]
@@ -85,6 +94,25 @@ def _set_steps(bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostSt
             op = changes.SetNextBoot(bdf, tuple(settings))
             what, why = f"set {words} on {bdf}", f"next boot has {was}"
             yield Step(f"{bdf}/{name}", what, why, Disruption.NONE, op)
+
+
+def _conversion(bdf: str, port: str, setting: Setting, observed: Observed) -> HostStep:
+    """The step, of its own, that makes an InfiniBand port Ethernet; it is set through the port ``bdf``."""
+    what = f"make InfiniBand port {port} Ethernet from the next boot on: set {setting} on {bdf}"
+    used = observed.infiniband.get(port, "it has no active link, address or user as InfiniBand")
+    return Step(
+        f"{port}/ethernet", what, used, Disruption.HOST_NETWORK_CUT, changes.SetNextBoot(bdf, (setting,))
+    )
+
+
+def _undecided(wanted: Desired, observed: Observed) -> Iterator[Held[System]]:
+    for bdf, setting in wanted.undecided.items():
+        parameter = observed.answers.get(bdf, Answer()).parameters.get(setting.name)
+        if parameter and not setting.matches(parameter.next_boot):
+            own = f"juju run UNIT set-parameters devices={bdf} parameters={setting.name}=ETH"
+            release = f"{own}, or by its name in option devices"
+            reason = "reboot-policy is manual, and this port may be meant as InfiniBand"
+            yield Held(_conversion(bdf, bdf, setting, observed), reason, release)
 
 
 def _was(setting: Setting, answer: Answer) -> str:

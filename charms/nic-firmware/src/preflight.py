@@ -25,9 +25,13 @@ def preflight(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, .
 
 
 def losses(nic: Nic, wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
-    """Settings that would take Ethernet from a port that the host uses, unless the operator allows it."""
+    """Settings that would take a link from a port that is in use, unless the operator allows it.
+
+    That is Ethernet from a port that the host uses, or InfiniBand from one that was not named.
+    """
     found = dict.fromkeys(taking(nic, wanted, observed))
-    return tuple(_loss(setting, port, state, observed) for setting, port, state in found)
+    taken = dict.fromkeys(_from_infiniband(nic, wanted, observed))
+    return (*(_loss(setting, port, state, observed) for setting, port, state in found), *taken)
 
 
 def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
@@ -56,6 +60,16 @@ def taking(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[tuple[Sett
                     yield setting, loser, state
 
 
+def _from_infiniband(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    for bdf in (port.bdf for port in nic.ports):
+        for setting, state in states(bdf, wanted, observed):
+            port = ethernet.makes_ethernet(nic, setting)
+            if state is State.SET and port and port.bdf in observed.infiniband.keys() - wanted.named:
+                what = f"{setting} ({setting.source}) would make this InfiniBand port Ethernet"
+                remedy = f"name {port.bdf} itself in devices if it may lose InfiniBand"
+                yield Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.infiniband[port.bdf]}", remedy)
+
+
 def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Finding:
     what = f"{setting} ({setting.source}) would take Ethernet from this port"
     remedy = "this NIC is not changed unless option allow-ethernet-loss is true"
@@ -70,7 +84,7 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
     if answer is None:
         return
     if answer.reason:
-        vfs = wanted.ports[port.bdf].get("NUM_OF_VFS")
+        vfs = wanted.ports.get(port.bdf, {}).get("NUM_OF_VFS")
         enough = vfs is None or vfs.matches(str(port.total_vfs))
         if observed.lockdown and enough:
             what = (

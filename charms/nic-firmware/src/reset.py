@@ -9,7 +9,7 @@ from activation import UNUSABLE, activation_key, lost_by_reset, pending_version,
 from changes import Burn, Reboot, read_parameters
 from converge import Disruption, Held, Plan, Step, StepError
 from desired import Desired, Setting
-from hostnic.devices import users
+from hostnic.devices import infiniband, users
 from hostnic.devices.inventory import find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import msterrors, mstflint
@@ -106,7 +106,8 @@ class ResetFirmware:
         nic = next((nic for nic in nics for port in nic.ports if port.bdf == self.bdf), None)
         if nic is None:
             raise StepError(f"{self.bdf} is gone", "see the kernel log for this NIC")
-        used = in_use(nic, users.of_vfs(system, nic.ports), users.of_ports(system, nic.ports))
+        uses = {**users.of_ports(system, nic.ports), **infiniband.uses(system, nic.ports)}
+        used = in_use(nic, users.of_vfs(system, nic.ports), uses)
         if used:
             raise StepError(f"{used} meanwhile", "reboot instead: activation=reboot")
         self._note(system, nic)

@@ -2,10 +2,12 @@
 """From options, other charms' requests and the host's NICs to the settings of each port. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
+from ethernet import port_of
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import Nic, Port
@@ -19,59 +21,156 @@ GATED = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}
 """Known gates, for use without a database."""
 
 
-def _any_port(_: Port) -> bool:
-    return True
+NOTHING, REMEDY = "this host has no Mellanox NIC", "relate this charm to applications on hosts with one"
 
 
-AUTO = Auto(_any_port, "this host has no Mellanox NIC", "relate this charm to applications on hosts with one")
+class Chosen(NamedTuple):
+    """What a selector selects.
 
+    Attributes:
+        nics: NICs with those of their ports that are configured.
+        findings: names that match none, and InfiniBand ports that are left alone.
+        left: InfiniBand ports that are left alone.
+        named: InfiniBand ports that the selector names.
+        unused: InfiniBand ports without a use that are left alone only because nobody decided about them.
 
-def choose(entries: Sequence[Entry], nics: Sequence[Nic]) -> tuple[tuple[Nic, ...], list[Finding]]:
-    """The NICs that ``entries`` select, all NICs without entries; and findings about names that match none.
-
-    A NIC is chosen as a whole: its ports share most of their parameters.
     """
-    choice = selector.choose(entries, [port for nic in nics for port in nic.ports], AUTO)
-    if choice.refusal:
-        return (), [choice.refusal]
-    slots = {port.nic for port in choice.ports}
-    return tuple(nic for nic in nics if nic.slot in slots), selector.missing(choice.absent)
+
+    nics: tuple[Nic, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    left: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    unused: tuple[Port, ...] = ()
+
+
+def choose(
+    entries: Sequence[Entry], nics: Sequence[Nic], uses: Mapping[str, str], *, convert: bool = False
+) -> Chosen:
+    """The NICs that ``entries`` select, all NICs without entries.
+
+    A NIC is chosen as a whole, since its ports share most of their parameters, but without InfiniBand ports
+    that are in use, unless they are named themselves. A NIC that is in use as InfiniBand and has no Ethernet
+    port is left alone as a whole.
+
+    Args:
+        entries: of the selector; none for ``auto``.
+        nics: of this host.
+        uses: by BDF, what uses a port as InfiniBand.
+        convert: also choose unused InfiniBand ports that are not named.
+
+    """
+    names = {entry.name for entry in entries}
+    ports = [port for nic in nics for port in nic.ports]
+    named = frozenset(port.bdf for port in ports if port.infiniband and not names.isdisjoint(port.names))
+    left: dict[str, str] = {}
+    for nic in nics:
+        own = {port.bdf for port in nic.ports if port.infiniband} - named
+        used = sorted(own & uses.keys())
+        whole = used and all(port.infiniband for port in nic.ports)
+        for bdf in sorted(own if whole or not convert else used):
+            left[bdf] = uses.get(bdf, f"{used[0]} of the same NIC is in use as InfiniBand" if whole else "")
+
+    def is_configured(port: Port) -> bool:
+        return port.bdf not in left
+
+    choice = selector.choose(entries, ports, Auto(is_configured, NOTHING, REMEDY))
+    slots = {port.nic for port in (choice.ports if entries else ports)}
+    concerned = [port for port in ports if port.bdf in left and port.nic in slots]
+    findings = [_left(port, left[port.bdf]) for port in concerned if left[port.bdf]]
+    unused = tuple(port for port in concerned if not left[port.bdf])
+    if choice.refusal and (entries or not left):
+        return Chosen((), (choice.refusal, *findings), frozenset(left), named, unused)
+    chosen = {port.nic for port in choice.ports}
+    reduced = [
+        nic._replace(ports=ports)
+        for nic in nics
+        if (ports := tuple(port for port in nic.ports if port.bdf not in left)) and nic.slot in chosen
+    ]
+    findings += selector.missing(choice.absent)
+    return Chosen(tuple(reduced), tuple(findings), frozenset(left), named, unused)
+
+
+def _left(port: Port, used: str) -> Finding:
+    remedy = f"name {port.bdf} in option devices if it is to be Ethernet"
+    return Finding(Severity.INFO, port.bdf, f"InfiniBand port, left alone: {used}", remedy)
 
 
 def resolve(
-    options: Options, nics: Sequence[Nic], others: Iterable[Handover], database: Database
+    options: Options,
+    nics: Sequence[Nic],
+    others: Iterable[Handover],
+    database: Database,
+    uses: Mapping[str, str],
 ) -> tuple[Desired, tuple[Finding, ...]]:
     """Decide what each port's firmware is set to.
+
+    Unused InfiniBand ports become Ethernet without being named, but with ``reboot-policy=manual`` only once
+    the operator says so.
+
+    Args:
+        options: the charm's.
+        nics: of this host.
+        others: what the machine's other charms hand over.
+        database: mstflint's.
+        uses: by BDF, what uses a port as InfiniBand.
 
     Returns:
         The desired state, and findings: names that do not exist, values that contradict each other, and
         conflicting requests. With a blocking finding the desired state must not be applied.
 
     """
-    chosen, findings = choose(options.selected, nics)
-    findings += _unknown(options.explicit, database)
+    choice = choose(options.selected, nics, uses, convert=options.reboot_policy != "manual")
+    findings = [*choice.findings, *_unknown(options.explicit, database)]
     ports: dict[str, dict[str, Setting]] = {}
     handovers = tuple(others)
-    for nic in chosen:
+    for nic in choice.nics:
         for port, settings in _nic(nic, options, handovers, database, findings):
-            ports[port.bdf] = settings
-    desired = Desired(ports, "gpudirect" in options.profiles, options.allow_ethernet_loss)
+            of_others = {name for name in settings if port_of(name, nic) in choice.left}
+            ports[port.bdf] = {name: s for name, s in settings.items() if name not in of_others}
+            findings += [_dropped(settings[name], port_of(name, nic)) for name in sorted(of_others)]
+    desired = Desired(
+        ports,
+        "gpudirect" in options.profiles,
+        options.allow_ethernet_loss,
+        choice.named,
+        _undecided(choice.unused, options, database),
+    )
     return desired, tuple(dict.fromkeys(findings))
 
 
+def _undecided(unused: Iterable[Port], options: Options, database: Database) -> dict[str, Setting]:
+    """By BDF of an unused InfiniBand port, the setting of a profile that would make it Ethernet."""
+    found: dict[str, Setting] = {}
+    for port in unused:
+        for profile in options.profiles:
+            text = PROFILES[profile].get("LINK_TYPE_Pn")
+            name = f"LINK_TYPE_P{port.number}"
+            setting = _setting(name, text, f"profile {profile}", database, []) if text else None
+            if setting:
+                found[port.bdf] = setting
+    return found
+
+
+def _dropped(setting: Setting, bdf: str) -> Finding:
+    """A value for an InfiniBand port that is left alone."""
+    severity = Severity.WARNING if setting.required else Severity.INFO
+    what = f"{setting} ({setting.source}) is not set, since this InfiniBand port is left alone"
+    return Finding(severity, bdf, what, f"name {bdf} in option devices if it is to be set")
+
+
 def explicit(
-    given: Mapping[str, str], nics: Iterable[Nic], database: Database, source: str
+    given: Mapping[str, str], chosen: Chosen, database: Database, source: str
 ) -> tuple[Desired, tuple[Finding, ...]]:
-    """Only these settings, on all of ``nics``; for actions."""
+    """Only these settings, on all chosen NICs; for actions."""
     findings = _unknown(given, database, source)
     ports: dict[str, dict[str, Setting]] = {}
-    for nic in nics:
+    for nic in chosen.nics:
         ports.update({port.bdf: {} for port in nic.ports})
         for name, text in given.items():
             setting = _setting(name, text, source, database, findings, required=True)
             if setting:
                 _place(nic, setting, database, ports)
-    return Desired(ports), tuple(dict.fromkeys(findings))
+    return Desired(ports, named=chosen.named), tuple(dict.fromkeys(findings))
 
 
 def _nic(
@@ -111,7 +210,7 @@ def _of_profiles(
 ) -> Iterator[Setting]:
     for profile in options.profiles:
         for name, text in PROFILES[profile].items():
-            for each in _per_port(name, len(nic.ports)):
+            for each in _per_port(name, nic):
                 setting = _setting(each, text, f"profile {profile}", database, findings)
                 if setting:
                     yield setting._replace(optional=name in OPTIONAL)
@@ -186,10 +285,10 @@ def _place(nic: Nic, setting: Setting, database: Database, ports: Mapping[str, d
         ports[port.bdf][setting.name] = setting
 
 
-def _per_port(name: str, count: int) -> tuple[str, ...]:
+def _per_port(name: str, nic: Nic) -> tuple[str, ...]:
     if not name.endswith("_Pn"):
         return (name,)
-    return tuple(f"{name[:-1]}{port}" for port in range(1, count + 1))
+    return tuple(f"{name[:-1]}{port.number}" for port in nic.ports)
 
 
 def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION) -> list[Finding]:

@@ -3,6 +3,7 @@
 
 from typing import NamedTuple
 
+import ethernet
 import gpu
 import images
 import reset
@@ -90,10 +91,11 @@ def survey(
     if options.selected:
         observed = reset.without_removed(observed)
     others, malformed = handover.read_others(system, NAME)
-    wanted, findings = resolve(options, observed.nics, others, database)
+    wanted, findings = resolve(options, observed.nics, others, database, observed.infiniband)
     observed = ask(system, observed, wanted)
+    wanted, impossible = ethernet.possible(wanted, observed)
     gpudirect = gpu.observe(system, wanted.ports, wanted.gpudirect)
-    findings = (*malformed, *gpudirect.unreadable, *findings)
+    findings = (*malformed, *gpudirect.unreadable, *findings, *impossible)
     auto = options.firmware_policy == "auto"
     try:
         found = images.at_hand(system, options, resource) if auto else ()
@@ -108,7 +110,8 @@ def survey(
     planned = plan(wanted, observed, policy, findings, host_steps)
     if options.activation == "reset" and any(isinstance(held.step.op, Reboot) for held in planned.held):
         ports = [port for nic in observed.nics for port in nic.ports]
-        observed = observed._replace(host_uses=users.of_ports(system, ports))
+        uses = {**users.of_ports(system, ports), **observed.infiniband}
+        observed = observed._replace(host_uses=uses)
         planned = reset.instead_of_reboots(planned, wanted, observed)
     planned = reset.revive(planned, observed, release)
     return Survey(wanted, observed, others, gpudirect, planned, policy)

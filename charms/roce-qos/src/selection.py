@@ -87,7 +87,7 @@ def _chosen(
     ports = {port.bdf: port for port in observed.ports}
 
     def is_bonded(port: Port) -> bool:
-        return port.bond is not None and ports[port.bdf].dcb is not None
+        return port.bond is not None and not port.infiniband and ports[port.bdf].dcb is not None
 
     nothing = "no port with data centre bridging is in a kernel bond"
     auto = Auto(is_bonded, nothing, "bond the ports in MAAS, or name them in option devices")
@@ -95,6 +95,7 @@ def _chosen(
     if choice.refusal and not before:
         return [], [choice.refusal]
     findings = selector.missing(name for name in choice.absent if name not in before)
+    findings += selector.infiniband(options.selected, [port.port for port in observed.ports])
     chosen = [ports[port.bdf] for port in choice.ports]
     for port in chosen:
         if port.dcb is None:

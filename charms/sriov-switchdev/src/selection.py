@@ -27,7 +27,10 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
     """
     host = as_declared(observed)
     choice = _choose(options, host)
-    findings = [*_missing_bonds(options, observed)]
+    findings = [
+        *_missing_bonds(options, observed),
+        *selector.infiniband(options.selected, [pf.port for pf in host.pfs]),
+    ]
     gone = _gone(options, observed, {port.bdf for port in choice.ports})
     known = {name for port in gone for name in _names(port)}
     if choice.refusal:
@@ -74,7 +77,7 @@ def _choose(options: Options, host: Host) -> Choice:
 
 
 def _is_bonded_mlx5(port: inventory.Port) -> bool:
-    return port.driver == "mlx5_core" and port.bond is not None
+    return port.driver == "mlx5_core" and port.bond is not None and not port.infiniband
 
 
 NOTHING = "no port of an mlx5 NIC is in a kernel bond"

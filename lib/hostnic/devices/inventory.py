@@ -18,6 +18,9 @@ MELLANOX = "15b3:"
 BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
 """BlueField 1 to 4 as the host sees them."""
 NETWORK_CLASS = "0x02"
+INFINIBAND_CLASS = "0x0207"
+ANY_LINK_CLASS = "0x0280"
+"""That of ConnectX-3, whatever its links are."""
 NET = "/sys/class/net"
 
 Netdev = tuple[str | None, str | None, bool]
@@ -116,4 +119,22 @@ def _port(system: System, bdf: str, netdev: str | None, master: str | None, bond
         bridge=None if bonded else master,
         total_vfs=pci.total_vfs(system, bdf),
         num_vfs=pci.num_vfs(system, bdf),
+        infiniband=_is_infiniband(system, bdf),
     )
+
+
+def _is_infiniband(system: System, bdf: str) -> bool:
+    """Whether the function's link is InfiniBand, or one of its links: mlx5 shows it in the PCI class."""
+    kind = system.files.read(pci.attribute(bdf, "class"))
+    if not kind.startswith(ANY_LINK_CLASS):
+        return kind.startswith(INFINIBAND_CLASS)
+    above = pci.attribute(bdf, "infiniband")
+    try:
+        links = [
+            system.files.read(f"{above}/{device}/ports/{number}/link_layer").strip()
+            for device in system.files.listdir(above)
+            for number in system.files.listdir(f"{above}/{device}/ports")
+        ]
+    except OSError:
+        return False  # its RDMA driver is not loaded
+    return "InfiniBand" in links

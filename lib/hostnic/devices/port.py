@@ -24,6 +24,7 @@ class Port(NamedTuple):
         bridge: the bridge (Linux, or Open vSwitch's ``ovs-system``) that it is a direct port of.
         total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
         num_vfs: VFs that exist now.
+        infiniband: its link is InfiniBand now; a netdev that it has is IPoIB's.
 
     """
 
@@ -35,11 +36,17 @@ class Port(NamedTuple):
     bridge: str | None = None
     total_vfs: int = 0
     num_vfs: int = 0
+    infiniband: bool = False
 
     @property
     def nic(self) -> str:
         """Domain, bus and slot, which the ports of one NIC share: ``0000:3b:00``."""
         return self.bdf.rpartition(".")[0]
+
+    @property
+    def number(self) -> int:
+        """That of its PCI function, from 1, as the firmware's parameters have it: ``LINK_TYPE_P1``."""
+        return int(self.bdf[-1]) + 1
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -163,6 +163,13 @@ def refuse(what: str, remedy: str = f"correct {OPTION}") -> Choice:
     return Choice(refusal=Finding(Severity.BLOCKED, OPTION, what, remedy))
 
 
+def infiniband(entries: Sequence[Entry], ports: Iterable[Port]) -> list[Finding]:
+    """One finding about the InfiniBand ports that ``auto`` passes over; none if ports are named."""
+    there = [port.netdev or port.bdf for port in ports if port.infiniband]
+    listed = "" if entries else ", ".join(there)
+    return [Finding(Severity.INFO, OPTION, f"auto leaves InfiniBand ports alone: {listed}")] if listed else []
+
+
 def missing(names: Iterable[str]) -> list[Finding]:
     """One finding about names that match no device on this host although others do; none without names."""
     listed = ", ".join(names)

@@ -171,16 +171,21 @@ class DevlinkDoor(Door):
                 return port
         raise mlx5.refuse(errno.ENODEV)
 
+    def _infiniband(self, port: mlx5.FakePort) -> bool:
+        return self.kernel.card_of(port).is_infiniband(port)
+
     def eswitch_mode(self, bdf: str) -> str | None:
         port = self._port(bdf)
         self.await_change(port, MODE_CHANGE_TIME)
-        return None if port.eswitch_mode == "none" else port.eswitch_mode
+        return None if port.eswitch_mode == "none" or self._infiniband(port) else port.eswitch_mode
 
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         port, kernel = self._port(bdf), self.kernel
         nic = kernel.card_of(port)
         if mode not in ("legacy", "switchdev"):
             raise mlx5.refuse(errno.EINVAL)
+        if self._infiniband(port):  # eswitch_offloads.c: mlx5_devlink_eswitch_check
+            raise mlx5.refuse(errno.EOPNOTSUPP)
         self.await_change(port, MODE_CHANGE_TIME)
         vflag.dissolve(nic, kernel.saying(nic))
         kernel.reconsider(nic)
@@ -192,7 +197,7 @@ class DevlinkDoor(Door):
 
     def encap_mode(self, bdf: str) -> str | None:
         port = self._port(bdf)
-        return None if port.eswitch_mode == "none" else port.encap_mode
+        return None if port.eswitch_mode == "none" or self._infiniband(port) else port.encap_mode
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         port = self._port(bdf)

@@ -104,6 +104,13 @@ class FakeHost(FakeKernel):
         )
         self.disk.install(f"/run/libvirt/qemu/{name}.xml", xml.encode(), 0o600)
 
+    def open_rdma(self, bdf: str, process: int, command: str) -> None:
+        """A process has the RDMA device of the port open."""
+        names = self.rdma.names(self.network)
+        index = next(index for index, (of, _) in enumerate(names.values()) if of == bdf)
+        self.disk.install(f"/proc/{process}/comm", f"{command}\n".encode(), 0o444)
+        self.disk.link(f"/proc/{process}/fd/7", f"/dev/infiniband/uverbs{index}")
+
     def stop_instance(self, bdf: str, name: str = "instance-0000002a") -> None:
         """Take it back."""
         self.vf(bdf).driver = "mlx5_core"

@@ -67,8 +67,9 @@ class FakeNetwork:
         return (port for card in self.cards for port in card.ports)
 
     def uplink(self, netdev: str) -> FakePort | None:
-        """The PF whose netdev this is."""
-        return next((port for port in self.ports() if port.netdev == netdev), None)
+        """The PF whose Ethernet netdev this is."""
+        ports = ((card, port) for card in self.cards for port in card.ports if port.netdev == netdev)
+        return next((port for card, port in ports if not card.is_infiniband(port)), None)
 
     def bond_of(self, netdev: str) -> FakeBond | None:
         """The bond that ``netdev`` is a member of."""
@@ -165,7 +166,9 @@ class FakeNetwork:
             self.has_carrier(port.netdev, now) if up else None,
             None, bond.name if bond else None, card.switch_id, f"p{port.number}", port.bdf,
         )  # fmt: skip
-        found = [uplink]
+        if card.is_infiniband(port):
+            uplink = uplink._replace(switch_id=None, port_name=None)
+        found = [uplink] if card.has_netdev(port) else []
         stem = port.netdev.rpartition("np")[0] or port.netdev
         for vf in port.present(now):
             if port.eswitch_mode == "switchdev":

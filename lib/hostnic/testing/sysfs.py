@@ -63,7 +63,9 @@ def _function(card: FakeCard, device: str, driver: str | None, iommu: bool) -> T
 
 def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
     tree = _function(card, card.device, port.driver, iommu)
-    if port.driver == "mlx5_core":
+    if card.is_infiniband(port):
+        tree["class"] = "0x020700\n"
+    if port.driver == "mlx5_core" and card.has_netdev(port):
         tree["net"] = {port.netdev: {}}
     tree["config"] = nic_config(port.mrrs)
     if port.total_vfs:

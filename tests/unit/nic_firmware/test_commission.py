@@ -148,6 +148,7 @@ def test_the_metadata_is_what_maas_reads() -> None:
         "profile": "--profile={input}",
         "num_vfs": "--num-vfs={input}",
         "parameters": "--parameters={input}",
+        "devices": "--devices={input}",
         "allow_ethernet_loss": "--allow-ethernet-loss={input}",
     }
     assert all(profile in block["parameters"]["profile"]["description"] for profile in PROFILES)

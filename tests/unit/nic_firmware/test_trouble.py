@@ -201,13 +201,6 @@ def test_infiniband_on_a_nic_without_link_type_is_refused(node: Node) -> None:
     assert "the firmware does not offer LINK_TYPE_P1" in node.findings()
 
 
-def test_an_infiniband_port_is_set_to_ethernet(node: Node) -> None:
-    port = node.host.cards[0].settings["LINK_TYPE_P2"]
-    port.current = port.next_boot = 1
-    node.emit()
-    assert node.next_boot("LINK_TYPE_P2") == 2
-
-
 def test_a_set_that_fails_is_named_and_finished_by_the_next_hook(node: Node) -> None:
     node.host.fail("run", "-y set", failure(["mstconfig"], 3, "-E- Failed to open the device\n", ""))
     assert node.emit().name == "blocked"

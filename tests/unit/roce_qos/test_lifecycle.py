@@ -13,7 +13,7 @@ import record
 from hostnic.boot import bootcopy
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
-from hostnic.testing import FakeHost
+from hostnic.testing import FakeBond, FakeHost, hca
 from observed import BOOT_TIMEOUT_S
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
 
@@ -300,3 +300,12 @@ def test_what_is_added_before_the_boot_unit_begins_is_left_to_it(converged: Node
     assert converged.host.files.exists(record.SERVED)
     assert converged.emit("start").name == "active"
     assert converged.writes == []
+
+
+def test_auto_passes_over_infiniband_ports_and_the_ethernet_bond_converges(node: Node) -> None:
+    node.host.cards.append(hca(lids=[26, 27]))
+    members = ["ibp92s0f0", "ibp92s0f1"]
+    node.host.network.bonds["bond9"] = FakeBond("bond9", "active-backup", members=members)
+    assert node.emit("config_changed").name == "active"
+    assert not [line for line in node.writes if "ibp92s0" in line or "0000:5c" in line]
+    assert node.findings().count("auto leaves InfiniBand ports alone: ibp92s0f0, ibp92s0f1") == 1

@@ -4,7 +4,7 @@
 import desired
 import files
 import pytest
-from hostnic.testing import FakeHost, card
+from hostnic.testing import FakeBond, FakeHost, card, hca
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 
 
@@ -128,3 +128,18 @@ def test_a_port_that_is_gone_and_no_longer_named_is_forgotten(node: Node) -> Non
     node.host.network.bonds["bond0"].members.remove("enp59s0f1np1")
     assert node.configure(devices="enp59s0f0np0").emit().name == "active"
     assert "enp59s0f1np1" not in node.host.files.read(desired.PATH)
+
+
+# InfiniBand.
+
+
+def test_auto_passes_over_infiniband_ports_and_the_ethernet_bond_converges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = compute_node(cards=[card(), hca(lids=[26, 27])])
+    host.network.bonds["bond9"] = FakeBond("bond9", "active-backup", members=["ibp92s0f0", "ibp92s0f1"])
+    node = Node(host, monkeypatch)
+    assert node.converge(reboot_settle=0).name == "active"
+    assert [port.eswitch_mode for port in host.cards[0].ports] == ["switchdev", "switchdev"]
+    assert [len(port.vfs) for port in host.cards[1].ports] == [0, 0]
+    assert node.findings().count("auto leaves InfiniBand ports alone: ibp92s0f0, ibp92s0f1") == 1

@@ -5,6 +5,7 @@ The refusals are those of the project's virtual card (``tests/lab/card``) with a
 on; ``tests/functional/test_hostnic.py`` runs the same scenario on both and compares.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hostnic.netlink.dcb import Coalescing, Rings
@@ -13,6 +14,8 @@ from hostnic.testing.nic.mst import FakeParameter, factory
 
 CPUS = 8
 MOST_VFS_WITH_LAG = 64
+INFINIBAND = 1
+"""Value of LINK_TYPE."""
 NIC_RINGS = Rings(1024, 1024)
 NIC_COALESCING = Coalescing(8, 128, 8, 128, adaptive_rx=True, adaptive_tx=True)
 UPLINK_COALESCING = NIC_COALESCING._replace(adaptive_rx=False, adaptive_tx=False)
@@ -83,6 +86,7 @@ class FakePort:
         channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
         dcb: its data centre bridging.
         vf_delay: a fault: seconds until new VFs appear.
+        lid: that the subnet manager gave to an InfiniBand port, whose link is down while it is 0.
         rdma: its RDMA device is not switched off (devlink parameter enable_rdma).
         connections: tracked ones that the NIC forwards; None where the driver does not tell (before 5.19).
         none_mode: its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19.
@@ -114,6 +118,7 @@ class FakePort:
     hw_tc_offload: bool = False
     rules: int = 0
     rdma: bool = True
+    lid: int = 0
     connections: int | None = 0
     pause: bool = True
     most_channels: int = 63
@@ -196,6 +201,7 @@ class FakeCard:
         lacks: parameters that mstconfig knows and this firmware does not have.
         atc: the register of its ATC that GPUDirect needs on AMD hosts.
         flash: version in flash when it is another than the one that runs; empty otherwise.
+        infiniband_only: its firmware has no LINK_TYPE and is InfiniBand.
         stuck: a warm reboot does not apply what is set for the next boot.
         one_trigger: the firmware refuses the two triggers of mstconfig 4.33; a warm reboot works.
 
@@ -223,6 +229,7 @@ class FakeCard:
     flash: str = ""
     stuck: bool = False
     one_trigger: bool = False
+    infiniband_only: bool = False
 
     def __post_init__(self) -> None:
         self.settings = self.settings or factory(len(self.ports))
@@ -243,6 +250,15 @@ class FakeCard:
         """One eswitch spans both ports: devlink parameter ``esw_multiport``."""
         return self.lag == "multiport_eswitch"
 
+    def is_infiniband(self, port: FakePort) -> bool:
+        """The firmware runs the port as InfiniBand. A netdev named ib… is IPoIB's; another is not there."""
+        kind = self.settings.get(f"LINK_TYPE_P{port.number + 1}")
+        return kind.current == INFINIBAND if kind else self.infiniband_only
+
+    def has_netdev(self, port: FakePort) -> bool:
+        """Ethernet, or InfiniBand with ib_ipoib."""
+        return port.netdev.startswith("ib") or not self.is_infiniband(port)
+
     def boot(self) -> None:
         """Power-on state of all ports."""
         self.lag, self.lag_hash, self.lag_in_firmware = None, False, False
@@ -251,6 +267,8 @@ class FakeCard:
             self.apply()
         for port in self.ports:
             port.boot()
+            if port.netdev.startswith("ib") and not self.is_infiniband(port):
+                port.netdev = f"en{port.netdev[2:]}np{port.number}"
 
     def apply(self) -> None:
         """The firmware restarts: what was set becomes current."""
@@ -285,4 +303,23 @@ def card(
     ]
     result = FakeCard(slot, made, device, switch_id=f"1070fd0300{number:02x}0000")
     result.boot()
+    return result
+
+
+def hca(bus: str = "5c", ports: int = 2, lids: Sequence[int] = (), device: str = "15b3:1021") -> FakeCard:
+    """A NIC whose ports are InfiniBand as it comes from the factory, with IPoIB: ``ibp92s0f0``.
+
+    Args:
+        bus: hexadecimal.
+        ports: how many.
+        lids: of the ports, whose links are active then.
+        device: PCI vendor and device id.
+
+    """
+    result = card(bus, ports, device=device)
+    for port in result.ports:
+        port.netdev = f"ibp{int(bus, 16)}s0f{port.number}"
+        port.lid = lids[port.number] if port.number < len(lids) else 0
+        kind = result.settings[f"LINK_TYPE_P{port.number + 1}"]
+        kind.default = kind.current = kind.next_boot = INFINIBAND
     return result

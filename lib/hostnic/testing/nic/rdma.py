@@ -12,6 +12,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from hostnic.devices.pci import DEVICES
 from hostnic.devices.rdma import CLASS, CONFIGFS, MODES
 from hostnic.testing.files import missing
 
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["CONFIGFS", "FakeRdma"]
 
 DEBUGFS = "/sys/kernel/debug/mlx5"
+VERBS = "/sys/class/infiniband_verbs"
 
 
-def _by_function(port: "FakePort") -> str:
+def _by_function(port: "FakePort", infiniband: bool) -> str:
     """What rdma-core calls it (kernel-boot/rdma_rename.c): "rdma" for a device of raw Ethernet."""
     bus, slot, function = (int(number, 16) for number in re.split("[:.]", port.bdf)[1:])
-    prefix = "rdma" if port.eswitch_mode == "switchdev" else "roce"
+    prefix = "ib" if infiniband else "rdma" if port.eswitch_mode == "switchdev" else "roce"
     return f"{prefix}p{bus}s{slot}f{function}"
 
 
@@ -72,13 +74,15 @@ class FakeRdma:
     def names(self, network: "FakeNetwork") -> dict[str, tuple[str | None, str]]:
         """Device to its PCI address and the netdev of its GIDs."""
         found: dict[str, tuple[str | None, str]] = {}
-        for card in (card for card in network.cards if card.rdma):
+        for card in network.cards:
             having = card.ports[:1] if card.one_fdb else card.ports
-            for port in (port for port in having if port.rdma):
+            for port in (port for port in having if port.rdma and (card.rdma or card.is_infiniband(port))):
+                if port.gone or port.driver != "mlx5_core":
+                    continue
                 bond = network.bond_of(port.netdev)
                 name = f"mlx5_bond_{len(found)}" if card.one_fdb else f"mlx5_{len(found)}"
                 if self.renamed:
-                    name = _by_function(port)
+                    name = _by_function(port, card.is_infiniband(port))
                 found[name] = (port.bdf, bond.name if bond and card.lag else port.netdev)
         return {**found, **{name: (None, netdev) for name, netdev in self.devices.items()}}
 
@@ -90,10 +94,17 @@ class FakeRdma:
     def mounts(self, network: "FakeNetwork") -> "Mounts":
         """What is to be seen of it."""
         seen: Mounts = {CLASS: lambda: self._class(network)}
+        names = self.names(network)
+        for name, (bdf, _) in names.items():
+            if bdf:
+                seen[f"{DEVICES}/{bdf}/infiniband"] = lambda name=name: {name: {}}
+        verbs: Tree = {f"uverbs{index}": {"ibdev": f"{name}\n"} for index, name in enumerate(names)}
+        if verbs:
+            seen[VERBS] = lambda: verbs
         if self.module:
             seen[CONFIGFS] = lambda: {name: self._directory(name) for name in self.made}
         # drivers/infiniband/hw/mlx5/cong.c makes them with the RDMA device of a port.
-        owners = {bdf for bdf, _ in self.names(network).values()}
+        owners = {bdf for bdf, _ in names.values()}
         for bdf in {bdf for bdf, _ in self.cc} & owners:
             seen[f"{DEBUGFS}/{bdf}/cc_params"] = lambda bdf=bdf: {
                 name: f"{value}\n" for (owner, name), value in self.cc.items() if owner == bdf
@@ -105,10 +116,20 @@ class FakeRdma:
 
         tree: Tree = {}
         managed = self.managed(network)
+        lids = {
+            port.bdf: port.lid for card in network.cards for port in card.ports if card.is_infiniband(port)
+        }
         for name, (bdf, netdev) in self.names(network).items():
             counters: Tree = {counter: f"{value}\n" for counter, value in self.counters.items()}
             gids: Tree = {"0": f"{netdev}\n"} if name in managed else {}
-            port: Tree = {"gid_attrs": {"ndevs": gids}, "hw_counters": counters}
+            up = lids.get(bdf or "", 1)
+            port: Tree = {
+                "gid_attrs": {"ndevs": gids},
+                "hw_counters": counters,
+                "link_layer": "InfiniBand\n" if bdf in lids else "Ethernet\n",
+                "state": "4: ACTIVE\n" if up else "1: DOWN\n",
+                "lid": f"{up if bdf in lids else 0:#x}\n",
+            }
             if self.module and name in managed:
                 port["cm_rx_msgs"] = {"req": "0\n"}
             device: Tree = {"ports": {"1": port}}
