@@ -109,8 +109,8 @@ def _undecided(wanted: Desired, observed: Observed) -> Iterator[Held[System]]:
     for bdf, setting in wanted.undecided.items():
         parameter = observed.answers.get(bdf, Answer()).parameters.get(setting.name)
         if parameter and not setting.matches(parameter.next_boot):
-            own = f"juju run UNIT set-parameters devices={bdf} parameters={setting.name}=ETH"
-            release = f"{own}, or by its name in option devices"
+            own = f"action set-parameters with devices={bdf} parameters={setting.name}=ETH"
+            release = f"{own}, or the port's name in option devices"
             reason = "reboot-policy is manual, and this port may be meant as InfiniBand"
             yield Held(_conversion(bdf, bdf, setting, observed), reason, release)
 

@@ -76,7 +76,7 @@ def choose(
     choice = selector.choose(entries, ports, Auto(is_configured, NOTHING, REMEDY))
     slots = {port.nic for port in (choice.ports if entries else ports)}
     concerned = [port for port in ports if port.bdf in left and port.nic in slots]
-    findings = [_left(port, left[port.bdf]) for port in concerned if left[port.bdf]]
+    findings = [_left(port, left[port.bdf]) for port in concerned]
     unused = tuple(port for port in concerned if not left[port.bdf])
     if choice.refusal and (entries or not left):
         return Chosen((), (choice.refusal, *findings), frozenset(left), named, unused)
@@ -92,7 +92,8 @@ def choose(
 
 def _left(port: Port, used: str) -> Finding:
     remedy = f"name {port.bdf} in option devices if it is to be Ethernet"
-    return Finding(Severity.INFO, port.bdf, f"InfiniBand port, left alone: {used}", remedy)
+    why = used or "unused, and nobody has decided that it is to be Ethernet"
+    return Finding(Severity.INFO, port.bdf, f"InfiniBand port, left alone: {why}", remedy)
 
 
 def resolve(

@@ -65,6 +65,8 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
     tree = _function(card, card.device, port.driver, iommu)
     if card.is_infiniband(port):
         tree["class"] = "0x020700\n"
+    if port.driver == "mlx4_core":
+        tree["class"] = "0x028000\n"
     if port.driver == "mlx5_core" and card.has_netdev(port):
         tree["net"] = {port.netdev: {}}
     tree["config"] = nic_config(port.mrrs)

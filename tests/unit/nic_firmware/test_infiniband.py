@@ -34,7 +34,7 @@ def vpi(infiniband: int = 0, lid: int = 26) -> FakeCard:
     port = nic.ports[infiniband]
     kind = nic.settings[f"LINK_TYPE_P{infiniband + 1}"]
     kind.default = kind.current = kind.next_boot = 1
-    port.netdev, port.lid = f"ibp92s0f{infiniband}", lid
+    port.netdev, port.link, port.lid = f"ibp92s0f{infiniband}", "4: ACTIVE", lid
     return nic
 
 
@@ -43,6 +43,13 @@ def without_netdev(nic: FakeCard) -> FakeCard:
     for port in nic.ports:
         port.netdev = port.netdev.replace("ib", "en")
     return nic
+
+
+def with_vfs_of_hca(host: FakeHost) -> None:
+    """Its firmware offered VFs before, and somebody made two."""
+    port = host.port(HCA0)
+    port.total_vfs = 4
+    host.files.write(f"/sys/bus/pci/devices/{HCA0}/sriov_numvfs", "2")
 
 
 def firmware(host: FakeHost, bdf: str = HCA0) -> dict[str, int]:
@@ -61,6 +68,17 @@ USES: dict[str, tuple[Callable[[], FakeCard], Callable[[FakeHost], object], str]
     ),
     "a bond of IPoIB": (hca, lambda host: host.network.uppers.update(bond9="ibp92s0f0"), "carries bond9"),
     "an active link without netdev": (lambda: without_netdev(hca(lids=[26])), lambda _: None, ACTIVE),
+    "a link that waits for its subnet manager": (
+        hca,
+        lambda host: setattr(host.port(HCA0), "link", "2: INIT"),
+        "the InfiniBand link of mlx5_0 is INIT with no LID yet",
+    ),
+    "a link whose netdev is in a container": (
+        lambda: hca(lids=[26]),
+        lambda host: host.fail("listdir", f"{HCA0}/net", OSError(2, "No such file or directory"), times=None),
+        ACTIVE,
+    ),
+    "VFs": (hca, with_vfs_of_hca, "it has 2 VFs"),
     "a process": (
         hca,
         lambda host: host.open_rdma(HCA0, 4242, "mpirun"),
@@ -151,6 +169,7 @@ def test_an_unused_infiniband_port_waits_for_the_operators_decision(made: Made) 
     held = node.action("plan")["plan"].partition("held step")[2]
     assert f"make InfiniBand port {HCA0} Ethernet from the next boot on: set LINK_TYPE_P1=2 on {HCA0}" in held
     assert "host-network-cut" in held
+    assert "InfiniBand port, left alone: unused" in node.findings()
     node.host.reboot()
     assert firmware(node.host) == before
     node.action("set-parameters", devices=HCA0, parameters="LINK_TYPE_P1=ETH")

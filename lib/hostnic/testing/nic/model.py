@@ -86,7 +86,8 @@ class FakePort:
         channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
         dcb: its data centre bridging.
         vf_delay: a fault: seconds until new VFs appear.
-        lid: that the subnet manager gave to an InfiniBand port, whose link is down while it is 0.
+        link: of an InfiniBand port: ``4: ACTIVE`` with a LID, ``2: INIT`` while no subnet manager gives one.
+        lid: that one.
         rdma: its RDMA device is not switched off (devlink parameter enable_rdma).
         connections: tracked ones that the NIC forwards; None where the driver does not tell (before 5.19).
         none_mode: its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19.
@@ -118,6 +119,7 @@ class FakePort:
     hw_tc_offload: bool = False
     rules: int = 0
     rdma: bool = True
+    link: str = "1: DOWN"
     lid: int = 0
     connections: int | None = 0
     pause: bool = True
@@ -319,7 +321,8 @@ def hca(bus: str = "5c", ports: int = 2, lids: Sequence[int] = (), device: str =
     result = card(bus, ports, device=device)
     for port in result.ports:
         port.netdev = f"ibp{int(bus, 16)}s0f{port.number}"
-        port.lid = lids[port.number] if port.number < len(lids) else 0
+        if port.number < len(lids):
+            port.link, port.lid = "4: ACTIVE", lids[port.number]
         kind = result.settings[f"LINK_TYPE_P{port.number + 1}"]
         kind.default = kind.current = kind.next_boot = INFINIBAND
     return result

@@ -116,19 +116,18 @@ class FakeRdma:
 
         tree: Tree = {}
         managed = self.managed(network)
-        lids = {
-            port.bdf: port.lid for card in network.cards for port in card.ports if card.is_infiniband(port)
-        }
+        every = ((card, port) for card in network.cards for port in card.ports)
+        links = {port.bdf: (port.link, port.lid) for card, port in every if card.is_infiniband(port)}
         for name, (bdf, netdev) in self.names(network).items():
             counters: Tree = {counter: f"{value}\n" for counter, value in self.counters.items()}
             gids: Tree = {"0": f"{netdev}\n"} if name in managed else {}
-            up = lids.get(bdf or "", 1)
+            state, lid = links.get(bdf or "", ("4: ACTIVE", 0))
             port: Tree = {
                 "gid_attrs": {"ndevs": gids},
                 "hw_counters": counters,
-                "link_layer": "InfiniBand\n" if bdf in lids else "Ethernet\n",
-                "state": "4: ACTIVE\n" if up else "1: DOWN\n",
-                "lid": f"{up if bdf in lids else 0:#x}\n",
+                "link_layer": "InfiniBand\n" if bdf in links else "Ethernet\n",
+                "state": f"{state}\n",
+                "lid": f"{lid:#x}\n",
             }
             if self.module and name in managed:
                 port["cm_rx_msgs"] = {"req": "0\n"}
