@@ -138,6 +138,8 @@ def _reduced(question: str, answer: Any, more: Rules, changed: set[str] | None) 
         outputs: list[Any] = [reduce.keep(question, text, more) or "" for text in texts]
         found: Answers = {CommandError.__name__: [reason, code, *outputs]}
         return found
+    if question.startswith("readlink /proc/") and isinstance(answer, str):
+        return answer if answer.startswith("/dev/infiniband/") else reduce.OTHER
     if verb not in ("read", "query") or not isinstance(answer, str):
         return cast("Any", answer)
     if target.startswith(("/etc/systemd/system/", "/etc/udev/")) and (changed is None or target in changed):

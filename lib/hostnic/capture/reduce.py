@@ -100,7 +100,7 @@ def open_vswitch(output: str) -> str:
     return json.dumps({"headings": list(kept), "data": [cells]})
 
 
-_ATTRIBUTES = "class|vendor|device|numa_node|sriov_[a-z_]+|virtfn[0-9]+"
+_ATTRIBUTES = "class|infiniband/.*|vendor|device|numa_node|sriov_[a-z_]+|virtfn[0-9]+"
 
 RULES: tuple[tuple[str, Keep], ...] = (
     (rf"read /sys/bus/pci/devices/[^/]+/({_ATTRIBUTES})", whole),
@@ -109,6 +109,7 @@ RULES: tuple[tuple[str, Keep], ...] = (
         r"read /sys/(bus/vdpa|class/infiniband|kernel/debug/mlx5|kernel/config/rdma_cm|kernel/security)/.*",
         whole,
     ),
+    (r"read /sys/class/infiniband_(verbs|mad)/[^/]+/ibdev", whole),
     (r"read /sys/class/net/[^/]+/(bonding|bonding_slave|ecn)/.*", whole),
     (r"read /sys/devices/system/cpu/(online|isolated|smt/control)", whole),
     (r"read /sys/devices/system/cpu/(cpufreq/policy[0-9]+|cpu[0-9]+/cpuidle/state[0-9]+)/[a-z_]+", whole),

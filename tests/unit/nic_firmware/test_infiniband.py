@@ -4,9 +4,12 @@
 import json
 from collections.abc import Callable
 
+import capture
 import pytest
 from commission import commission
 from config import Options
+from hostnic.capture.file import read
+from hostnic.capture.reduce import OTHER
 from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeCard, FakeHost, card, hca
 from unit.nic_firmware.node import PF0, PF1, Node, machine
@@ -248,6 +251,16 @@ def test_no_reset_interrupts_the_infiniband_port_of_a_vpi_nic(made: Made) -> Non
     node.deploy(activation="reset", reboot_policy="manual")
     assert not [line for line in node.host.spawned if "mstfwreset" in line]
     assert "no reset: the InfiniBand link of" in node.action("plan")["plan"]
+
+
+def test_a_capture_shows_the_users_of_a_port_and_no_other_file_that_is_open(made: Made) -> None:
+    node = made(hca(ports=1))
+    node.host.disk.install("/proc/4711/comm", b"backup\n", 0o444)
+    node.host.disk.link("/proc/4711/fd/3", "/srv/customer/plan.txt")
+    node.host.open_rdma(HCA0, 4242, "mpirun")
+    found = read(node.action("capture")["capture"])
+    assert found.system.files.readlink("/proc/4711/fd/3") == OTHER
+    assert "mlx5_0 is open in" in capture.show(found.system, found.inputs).tables["verify"]
 
 
 # Before deployment.
