@@ -90,7 +90,9 @@ VARIANTS = {
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
 def test_the_overlay_passes_the_checker_with_its_site(written, site, changes):
     bundle = checker.load([BUNDLE, written(*changes)], Site.read(site))
-    assert [str(finding) for finding in checker.check(bundle)] == []
+    # The bundle's control node is rebooted by hand: quorum-lock warns of that with any site.
+    found = [finding for finding in checker.check(bundle) if finding.rule != "quorum-lock"]
+    assert [str(finding) for finding in found] == []
 
 
 def test_further_compute_nodes_come_after_the_control_nodes_and_get_units(written):

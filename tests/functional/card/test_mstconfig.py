@@ -46,7 +46,7 @@ def query(card, *names, device=PF):
     return {
         row[0]: tuple(row[-3:])
         for row in rows
-        if len(row) >= 4 and re.fullmatch("[A-Z][A-Za-z0-9_]+", row[0])
+        if len(row) >= 4 and re.fullmatch("[A-Z][A-Za-z0-9]*_[A-Za-z0-9_]+", row[0])
     }
 
 
