@@ -111,7 +111,10 @@ class Maintenance:
         return self._go(stages, survey, began, self._isolated)
 
     def decommission(self) -> Report:
-        """Remove from a drained switch all that the intent has on it; what others configured stays."""
+        """Remove from a drained switch all that the intent has on it; what others configured stays.
+
+        Refused while something of theirs depends on what would go.
+        """
         began = self.site.fleet.clock.monotonic()
         survey = self.site.survey([self.name], state=True)
         if stopped := self._stopped(survey):
@@ -125,6 +128,8 @@ class Maintenance:
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
+        if depending := tuple(self.site.ownership.beside(self.name, now, wanted).depending(patch)):
+            return Report({}, depending)
         return self._change(survey, now, patch, began, reachable_only=True)
 
     @property

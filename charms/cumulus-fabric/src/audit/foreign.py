@@ -11,7 +11,7 @@ from functools import cached_property
 
 from converge import Finding, Severity
 from intent import ports
-from tree import Tree, merged
+from tree import Tree, get_tree, merged
 from tree.diff import difference
 from tree.foreign import (
     Objects,
@@ -25,7 +25,7 @@ from tree.foreign import (
     settings,
 )
 
-from audit.shared import shared
+from audit.shared import depending, shared
 
 REMOVE = "remove"
 
@@ -114,6 +114,18 @@ class Beside:
         if beside := settings(self.applied, self.wanted, self.tree, patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
             yield Finding(Severity.WARNING, self.name, what, "to remove it, run nv unset on the switch")
+
+    def depending(self, patch: Tree) -> Iterator[Finding]:
+        """What stays although ``patch``, which removes all of the intent, takes away what it depends on."""
+        yield from depending(self.name, self.applied, self.wanted, self.stays, patch)
+        going = objects(self.wanted)
+        behind = left_behind(self.stays, going)
+        own = get_tree(self.wanted, "interface")
+        svis = [f"interface {svi}" for svi in gateways(self.applied, going) if svi not in own]
+        if found := [*behind, *svis]:
+            what = f"{', '.join(found)}: not made by this charm, on bonds or VLANs that would be removed"
+            remedy = "remove it with nv unset and nv config apply on the switch, and run decommission again"
+            yield Finding(Severity.BLOCKED, self.name, what, remedy)
 
 
 def named(text: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from converge import Finding, Severity
-from tree import Path, Tree, covers, get_path, get_tree, leaves
+from tree import Path, Tree, covers, get_path, get_tree, leaves, overlaps
 from tree.diff import IN_VRF
 from tree.foreign import VLANS, Object
 from tree.render import BRIDGE, GROUP
@@ -124,6 +124,28 @@ def shared(
             )
             chosen = row.choice.format(name=name, value=have)
             yield Finding(Severity.BLOCKED, name, what, f"{chosen}, or {by_hand}" if chosen else by_hand)
+
+
+def depending(
+    name: str, applied: Tree, intent: Tree, stays: Collection[Object], patch: Tree
+) -> Iterator[Finding]:
+    """What stays on the switch ``name`` and inherits settings that ``patch`` removes."""
+    running = _Running(applied, intent, stays)
+    going = {f"interface {port}" for port in get_tree(intent, "interface")}
+    lost: dict[str, list[str]] = {}
+    for path in (path for path, value in leaves(patch) if value is None):
+        row = next((row for row in _SHARED if overlaps(row.pattern, path)), None)
+        if row is None:
+            continue
+        setting = path if covers(row.pattern, path) else row.pattern.split("/")
+        for heir in row.heirs(running, path):
+            if heir not in going:
+                lost.setdefault(heir, []).append(" ".join(setting))
+    if lost:
+        inherited = list(dict.fromkeys(setting for settings in lost.values() for setting in settings))
+        what = f"{few(list(lost))}: not made by this charm, and needs what would be removed: {few(inherited)}"
+        remedy = "remove it with nv unset and nv config apply on the switch, and run decommission again"
+        yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
 def others(applied: Tree) -> Iterator[tuple[str, list[str]]]:
