@@ -6,6 +6,7 @@ The meanings are from the descriptions in mstflint's ``mlxconfig_host.db``. Para
 """
 
 import re
+from collections.abc import Iterator
 
 from converge import Finding, Severity
 from desired import Desired, Setting
@@ -91,6 +92,13 @@ def possible(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Findin
         if own and own <= stays - wanted.named:
             ports = {bdf: settings for bdf, settings in ports.items() if bdf not in own}
     return wanted._replace(ports=ports), tuple(findings)
+
+
+def left(wanted: Desired, observed: Observed) -> Iterator[tuple[Port, str]]:
+    """InfiniBand ports in use that nobody named, each with its parameter that may make it Ethernet."""
+    for port in (port for nic in observed.nics for port in nic.ports):
+        if port.bdf in observed.infiniband.keys() - wanted.named:
+            yield port, f"LINK_TYPE_P{port.number}"
 
 
 def port_of(name: str, nic: Nic) -> str:

@@ -45,6 +45,17 @@ def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def armed(wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    """InfiniBand ports in use that are set to become Ethernet at the next boot, as earlier releases did."""
+    for port, name in ethernet.left(wanted, observed):
+        parameter = observed.answers.get(port.bdf, Answer()).parameters.get(name)
+        if parameter and mstconfig.number(parameter.current) == 1 != mstconfig.number(parameter.next_boot):
+            what = f"{name} is {parameter.next_boot} at the next boot, which takes InfiniBand from this port"
+            keep = f"run set-parameters devices={port.bdf} parameters={name}=IB to keep it"
+            remedy = f"{keep}, or name {port.bdf} in option devices; no reboot until then"
+            yield Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.infiniband[port.bdf]}", remedy)
+
+
 def taking(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, Port, State]]:
     """Settings that would take Ethernet from a port that the host uses, each with the port.
 

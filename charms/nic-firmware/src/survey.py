@@ -20,7 +20,7 @@ from hostnic.system import System
 from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import Policy, plan
-from preflight import lost_at_next_boot
+from preflight import armed, lost_at_next_boot
 from selection import resolve
 from verify import registers, verify
 
@@ -59,6 +59,8 @@ class Survey(NamedTuple):
         """Why the reboot must wait; empty when it may take place."""
         if self._losses:
             return f"{self._losses[0]} would take Ethernet from a port that the host uses"
+        if finding := next(armed(self.wanted, self.observed), None):
+            return finding.sentence()
         if unset(self.plan):
             return "firmware parameters are not set yet"
         return "a burn of firmware has not finished" if self.observed.record.burns else ""

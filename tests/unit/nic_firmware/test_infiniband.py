@@ -295,3 +295,20 @@ def test_commissioning_sets_only_the_nics_that_are_named(database: Database) -> 
     host = machine(cards=[card(), card("5e")], bonded=False)
     assert commission(host, database, Options(devices=PF0))[0] == "passed"
     assert firmware(host, "0000:5e:00.0")["NUM_OF_VFS"] == 4
+
+
+def test_a_port_in_use_that_becomes_ethernet_at_the_next_boot_waits_for_the_operator(made: Made) -> None:
+    """As releases before 1.8 left it."""
+    nic = hca(lids=[26, 27])
+    nic.settings["LINK_TYPE_P1"].next_boot = 2
+    node = made(nic)
+    status = node.deploy(reboot_policy="always", reboot_settle=0)
+    assert status.name == "blocked"
+    assert "LINK_TYPE_P1 is ETH(2) at the next boot" in node.findings()
+    assert not node.reboots_asked
+    node.action("set-parameters", devices=HCA0, parameters="LINK_TYPE_P1=IB")
+    node.emit("update_status")
+    assert node.reboots_asked
+    node.boot()
+    assert nic.settings["LINK_TYPE_P1"].current == 1
+    assert "LINK_TYPE" not in node.findings()
