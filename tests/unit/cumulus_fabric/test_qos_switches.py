@@ -229,6 +229,21 @@ def test_a_switch_that_does_not_answer():
         ssh.push_config("onyx", "127.0.0.1", script("sn2410"), gone)
 
 
+@pytest.mark.parametrize(
+    ("limit", "value", "said"),
+    [
+        ("MOST", 200, "sends more than 200 bytes"),
+        ("SESSION_S", 1e-3, "does not finish its answer within 0.001 s"),
+    ],
+)
+def test_a_session_has_a_limit_of_bytes_and_of_time(monkeypatch, limit, value, said):
+    monkeypatch.setattr(ssh, limit, value)
+    made = script("sn2410")
+    with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError, match=said):
+        ssh.push_config("onyx", "127.0.0.1", made, login(switch))
+    assert made.save not in [line for _, line in switch.shell.taken]
+
+
 def test_a_login_does_not_show_its_password():
     secret = ssh.Login(USER, PASSWORD)
     assert PASSWORD not in f"{secret}{secret!r}"

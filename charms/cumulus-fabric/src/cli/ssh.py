@@ -13,6 +13,8 @@ from typing import IO, Any, Protocol
 import netmiko
 import paramiko
 from converge import StepError
+from converge.bounded import MIB, Meter
+from netmiko.session_log import SessionLog
 from standalone import Script, Startup
 
 DRIVERS = {"onyx": "mellanox_mlnxos", "comware": "hp_comware"}
@@ -24,6 +26,10 @@ REFUSED = r"^\s*%.*$"
 QUESTION = r"\[Y/N\]:?\s*$"
 MAX_QUESTIONS = 4
 """Questions that saving may ask: to continue, to overwrite."""
+
+MOST = 16 * MIB
+SESSION_S = 1800.0
+"""Bytes and seconds that one session with a switch may take; a line of a script takes less than a second."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +105,24 @@ def _parameters(platform: str, address: str, login: Login, keys: IO[str]) -> dic
         "system_host_keys": not login.known_hosts,
         "alt_host_keys": bool(login.known_hosts),
         "alt_key_file": keys.name,
+        "session_log": _Metered(Meter(address, SESSION_S, MOST)),
         "allow_agent": False,
         "use_keys": False,
         # Wait for the echo of each command, so that an error is seen before the next one is sent.
         "global_cmd_verify": True,
     }
+
+
+class _Metered(SessionLog):
+    """A log of a session that keeps nothing, but is told of everything that is read, as it is read."""
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self._meter = meter
+
+    def write(self, data: str) -> None:
+        self._meter.count(len(data.encode()))
+        self._meter.left()
 
 
 class _Connection(Protocol):
