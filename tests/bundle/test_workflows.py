@@ -11,13 +11,18 @@ import yaml
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yaml"))
 TOP = {"name", "on", "permissions", "concurrency", "jobs"}
-JOB = {"runs-on", "timeout-minutes", "steps", "strategy", "env", "environment", "if"}
+JOB = {"runs-on", "timeout-minutes", "steps", "strategy", "env", "environment", "if", "permissions"}
+READS = {"contents": "read"}
+PAGES = {**READS, "pages": "write", "id-token": "write"}
+"""Permissions of a job that publishes on GitHub Pages (action.yml of deploy-pages)."""
 STEP = {"name", "uses", "with", "run", "env", "if"}
 USED = {
     "actions/checkout@v4": {"fetch-depth"},
     "actions/cache@v4": {"path", "key"},
     "actions/setup-python@v5": {"python-version"},
     "actions/upload-artifact@v4": {"name", "path", "if-no-files-found"},
+    "actions/upload-pages-artifact@v3": {"path"},
+    "actions/deploy-pages@v4": set(),
 }
 """Actions and those of their inputs that are used (their action.yml)."""
 EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
@@ -34,9 +39,10 @@ def jobs(path):
 def test_keys_are_githubs_and_every_job_ends(path):
     workflow = jobs(path)
     assert workflow.keys() <= TOP
-    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["permissions"] == READS
     for job in workflow["jobs"].values():
         assert job.keys() <= JOB
+        assert job.get("permissions", READS) == (PAGES if path.stem == "docs" else READS)
         assert job["timeout-minutes"] > 0
         for step in job["steps"]:
             assert step.keys() <= STEP
