@@ -87,7 +87,7 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
     maas = _connect(site)
     wanted = commission.plan(site, observe(maas, site))
     if not options.power_on:
-        print(plan_as_table(wanted).replace("the machine is as declared", "MAAS has seen every machine"))
+        print(plan_as_table(wanted).replace("everything is as declared", "MAAS has seen every machine"))
         if wanted.steps:
             print("Nothing was powered on: add --power-on to do that.")
         return 0
@@ -122,7 +122,7 @@ def _juju(options: argparse.Namespace, site: Site) -> int:
         return 0
     status = _run(wanted, client)
     found = [] if status else juju.verify(site, juju.observe(client, names))
-    print(findings_as_table(found).replace("the machine is as declared", "Juju is as the site file says"))
+    print(findings_as_table(found).replace("everything is as declared", "Juju is as the site file says"))
     return 1 if status or found else 0
 
 
@@ -156,7 +156,7 @@ def _refused(wanted: Plan[Maas]) -> int:
 
 def _told(maas: Maas, site: Site) -> int:
     found = verify(maas, site)
-    print(findings_as_table(found).replace("the machine is as declared", "MAAS is as the site file says"))
+    print(findings_as_table(found).replace("everything is as declared", "MAAS is as the site file says"))
     return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
 
 

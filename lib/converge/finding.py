@@ -65,7 +65,7 @@ class Finding(NamedTuple):
 
 
 def unfinished(findings: Iterable[Finding]) -> Finding | None:
-    """The first finding after which a machine is not as declared; None where warnings are the worst."""
+    """The first finding after which something is not as declared; None where warnings are the worst."""
     return next((finding for finding in findings if finding.severity >= Severity.PLANNED), None)
 
 

@@ -38,7 +38,7 @@ def plan_as_table(plan: Plan[System]) -> str:
         rows = [(str(n), s.what, s.why, s.disruption.label) for n, s in enumerate(plan.steps, 1)]
         parts.append(table(("#", "step", "because", "disruption"), rows))
     elif not plan.held and not unfinished(plan.findings):
-        parts.append("Nothing to do: the machine is as declared.")
+        parts.append("Nothing to do: everything is as declared.")
     if plan.held:
         rows = [(h.step.what, h.step.disruption.label, h.reason, h.release) for h in plan.held]
         parts.append(table(("held step", "disruption", "held because", "released by"), rows))
@@ -50,7 +50,7 @@ def plan_as_table(plan: Plan[System]) -> str:
 def findings_as_table(findings: Sequence[Finding]) -> str:
     """Findings, worst first, as the ``verify`` action prints them."""
     if not findings:
-        return "No finding: the machine is as declared."
+        return "No finding: everything is as declared."
     rows = [(f.severity.name.lower(), f.subject, f.what, f.remedy) for f in worst_first(findings)]
     return table(("severity", "subject", "finding", "remedy"), rows)
 

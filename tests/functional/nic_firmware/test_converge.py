@@ -46,5 +46,5 @@ def test_one_reboot_serves_both_charms_and_a_second_run_writes_nothing(pair: Pai
     assert again.status == ("active", "")
     assert again.writes == []
     assert pair.firmware.action("verify").results["verified"] == "true"
-    assert pair.firmware.action("plan").results["plan"] == "Nothing to do: the machine is as declared."
+    assert pair.firmware.action("plan").results["plan"] == "Nothing to do: everything is as declared."
     assert pair.guest.read("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs") == "8\n"

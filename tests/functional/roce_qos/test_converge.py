@@ -63,7 +63,7 @@ def test_a_second_run_writes_nothing_and_flaps_nothing(lossless: Node) -> None:
         result = lossless.hook(event)
         assert result.status[0] == "active"
         assert result.writes == []
-    assert "Nothing to do: the machine is as declared." in lossless.unit.action("plan").results["plan"]
+    assert "Nothing to do: everything is as declared." in lossless.unit.action("plan").results["plan"]
     assert lossless.unit.action("verify").results["verified"] == "true"
     assert (lossless.state(), lossless.flaps()) == (before, flaps)
 

@@ -51,7 +51,7 @@ def test_a_second_run_writes_nothing_and_changes_nothing(converged: Node) -> Non
         assert result.status[0] == "active"
         assert result.writes == []
     assert converged.state() == before
-    assert "Nothing to do: the machine is as declared." in converged.unit.action("plan").results["plan"]
+    assert "Nothing to do: everything is as declared." in converged.unit.action("plan").results["plan"]
     assert converged.unit.action("verify").results["verified"] == "true"
 
 

@@ -46,8 +46,8 @@ def test_a_plan_as_a_table():
 
 
 def test_a_converged_machine():
-    assert plan_as_table(Plan()) == "Nothing to do: the machine is as declared."
-    assert findings_as_table(()) == "No finding: the machine is as declared."
+    assert plan_as_table(Plan()) == "Nothing to do: everything is as declared."
+    assert findings_as_table(()) == "No finding: everything is as declared."
 
 
 def test_a_blocked_plan_does_not_claim_that_all_is_well():
@@ -61,7 +61,7 @@ def test_a_plan_without_steps_does_not_claim_more_than_its_findings():
     waits = Finding(Severity.WAITING, "boot", "the boot units are still at work")
 
     assert "Nothing to do" not in plan_as_table(Plan(findings=(waits,)))
-    assert plan_as_table(Plan(findings=(FLAP,))).startswith("Nothing to do: the machine is as declared.")
+    assert plan_as_table(Plan(findings=(FLAP,))).startswith("Nothing to do: everything is as declared.")
 
 
 def test_a_plan_is_shown_with_what_verify_says_of_it():

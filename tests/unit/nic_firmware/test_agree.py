@@ -12,7 +12,7 @@ from hostnic.process import failure
 from unit.nic_firmware.node import PF0, Node, machine, nics
 from verify import UNBLOCKED
 
-AS_DECLARED = "the machine is as declared"
+AS_DECLARED = "everything is as declared"
 OTHER = "0000:5e:00.0"
 
 

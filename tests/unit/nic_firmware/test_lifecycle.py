@@ -36,7 +36,7 @@ def test_from_factory_settings_to_the_rdgs_with_one_reboot(node: Node) -> None:
     assert node.reboots_asked == 1
     assert node.boot().name == "active"
     assert node.action("verify")["verified"] == "true"
-    assert node.action("plan")["plan"] == "Nothing to do: the machine is as declared."
+    assert node.action("plan")["plan"] == "Nothing to do: everything is as declared."
     node.emit("update_status")
     assert node.reboots_asked == 1
     assert node.writes == []

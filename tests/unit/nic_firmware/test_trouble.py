@@ -190,7 +190,7 @@ def test_a_nic_without_link_type_is_ethernet_only_and_gives_no_finding(node: Nod
     node.converge(parameters=parameters)
     assert node.action("verify") == {
         "verified": "true",
-        "findings": "No finding: the machine is as declared.",
+        "findings": "No finding: everything is as declared.",
     }
 
 
@@ -396,7 +396,7 @@ def test_numbers_per_pf_stay_if_the_operator_asks_for_enough_of_them(node: Node)
 def test_firmware_without_numbers_per_pf_is_right_without_them(node: Node) -> None:
     node.host.cards[0].lacks.add("PF_NUM_OF_VF_VALID")
     assert node.converge().name == "active"
-    assert node.findings() == "No finding: the machine is as declared."
+    assert node.findings() == "No finding: everything is as declared."
 
 
 def lost_and_back(host: FakeHost) -> bool | None:
@@ -425,7 +425,7 @@ def test_firmware_without_lag_preallocation_gives_no_finding(node: Node) -> None
     node.host.cards[0].lacks.add("LAG_RESOURCE_ALLOCATION")
     del node.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"]
     assert node.converge().name == "active"
-    assert node.findings() == "No finding: the machine is as declared."
+    assert node.findings() == "No finding: everything is as declared."
 
 
 def test_lag_preallocation_in_the_option_is_missed_on_a_nic_without_it(node: Node) -> None:

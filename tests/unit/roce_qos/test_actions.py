@@ -34,7 +34,7 @@ def test_the_plan_of_a_new_node(node: Node) -> None:
 def test_verify_of_a_lossless_node(converged: Node) -> None:
     assert converged.action("verify") == {
         "verified": "true",
-        "findings": "No finding: the machine is as declared.",
+        "findings": "No finding: everything is as declared.",
     }
 
 

@@ -47,7 +47,7 @@ def test_a_host_that_follows_the_policy(node: Node) -> None:
     assert second.neighbour is None
     assert first.qos == second.qos == QOS
     assert host.vlans == (Vlan(0, "br-nvda", ("192.168.25.0/24",)),)
-    assert node.findings() == "No finding: the machine is as declared."
+    assert node.findings() == "No finding: everything is as declared."
 
 
 def test_the_fabric_costs_an_idle_hook_no_write(node: Node) -> None:
@@ -183,7 +183,7 @@ ALL_THREE = {"cnp_dscp": 40, "cnp_priority": 5, "ecn": "off"}
 
 
 def test_the_defaults_need_nobody_to_take_them(converged: Node) -> None:
-    assert converged.findings() == "No finding: the machine is as declared."
+    assert converged.findings() == "No finding: everything is as declared."
 
 
 def test_what_reaches_no_nic_is_a_warning_with_its_option(converged: Node) -> None:

@@ -83,7 +83,7 @@ def test_verify_says_what_differs_and_what_releases_it(node: Node) -> None:
 def test_verify_of_a_converged_node(converged: Node) -> None:
     assert converged.action("verify") == {
         "verified": "true",
-        "findings": "No finding: the machine is as declared.",
+        "findings": "No finding: everything is as declared.",
     }
 
 

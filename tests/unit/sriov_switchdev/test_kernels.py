@@ -41,7 +41,7 @@ def test_a_node_with_the_ga_kernel_of_jammy_converges_through_a_boot(old: Node) 
     assert state(old.host) == [("switchdev", 2), ("switchdev", 2)]
     assert old.host.cards[0].lag == "switchdev"
     assert bound(old.host)
-    assert old.action("verify")["findings"] == "No finding: the machine is as declared."
+    assert old.action("verify")["findings"] == "No finding: everything is as declared."
     assert {row["vf-lag"] for row in rows(old)} == {"active"}
     old.emit("update_status")
     assert old.writes == []
