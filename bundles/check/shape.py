@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from converge.shape import AnyText, Either, InvalidValue, Keys, Listing, Named, OrNull, Whole
+from converge.shape import AnyText, Integer, InvalidValue, Keys, ListOf, MappingOf, OrNull, Union
 
 from check.source import FileError, Map, Place, Seq
 
@@ -24,11 +24,11 @@ class _Loose:
 
 
 _WORD, _LINE = _Loose("one word", Map, Seq), _Loose("one line", Map, Seq)
-_PLACES = Listing(_WORD, 'places such as ["0", "lxd:2"]')
-_MAPPING = OrNull(Named(_WORD, _Loose("anything"), "names to values"))
-_NAMES = OrNull(Named(_WORD, _WORD, "words"))
-_PAIR = Listing(_WORD, "two endpoints such as [glance:amqp, rabbitmq-server:amqp]")
-_PAIRS = Listing(_PAIR, "pairs such as [glance:amqp, rabbitmq-server:amqp]")
+_PLACES = ListOf(_WORD, 'places such as ["0", "lxd:2"]')
+_MAPPING = OrNull(MappingOf(_WORD, _Loose("anything"), "names to values"))
+_NAMES = OrNull(MappingOf(_WORD, _WORD, "words"))
+_PAIR = ListOf(_WORD, "two endpoints such as [glance:amqp, rabbitmq-server:amqp]")
+_PAIRS = ListOf(_PAIR, "pairs such as [glance:amqp, rabbitmq-server:amqp]")
 TOP: Keys = {
     **dict.fromkeys(("applications", "machines", "saas", "variables"), _MAPPING),
     "relations": OrNull(_PAIRS),
@@ -38,8 +38,8 @@ APPLICATION: Keys = {
     **dict.fromkeys(("options", "offers", "exposed-endpoints"), _MAPPING),
     **dict.fromkeys(("bindings", "annotations", "resources", "storage", "devices"), _NAMES),
     **dict.fromkeys(("charm", "channel", "constraints", "base", "series"), _WORD),
-    "num_units": OrNull(Whole(None, None, "a number")),
-    "to": OrNull(Either({Seq: _PLACES, str: AnyText(), int: Whole(0, None, "a machine")})),
+    "num_units": OrNull(Integer(None, None, "a number")),
+    "to": OrNull(Union({Seq: _PLACES, str: AnyText(), int: Integer(0, None, "a machine")})),
 }
 MACHINE: Keys = {"constraints": _LINE}
 SECTIONS: dict[str, Keys] = {"applications": APPLICATION, "machines": MACHINE, "saas": {}}

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from converge import StepError
-from converge.shape import AnyText, Flag, InvalidValue, Listing, Named, OrNull, Record, Shape, Whole
+from converge.shape import AnyText, Boolean, Integer, InvalidValue, ListOf, MappingOf, OrNull, Record, Shape
 from maas.client import Maas
 
-_TEXT, _NUMBER = AnyText(), Whole(None, None)
+_TEXT, _NUMBER = AnyText(), Integer(None, None)
 
 
 def _seen(**_: object) -> None:
@@ -35,25 +35,25 @@ _INTERFACE = _object(
     name=_TEXT,
     resource_uri=_TEXT,
     type=_TEXT,
-    parents=Listing(_TEXT, "names of interfaces"),
-    links=Listing(_LINK, "links to subnets"),
-    link_connected=Flag(),
+    parents=ListOf(_TEXT, "names of interfaces"),
+    links=ListOf(_LINK, "links to subnets"),
+    link_connected=Boolean(),
     numa_node=OrNull(_NUMBER),
     vlan=OrNull(_object(id=_NUMBER, vid=_NUMBER)),
 )
-_NUMA = _object(index=_NUMBER, cores=Listing(_NUMBER, "numbers of cores"), memory=_NUMBER)
+_NUMA = _object(index=_NUMBER, cores=ListOf(_NUMBER, "numbers of cores"), memory=_NUMBER)
 _MACHINE = _object(
     hostname=_TEXT,
     system_id=_TEXT,
     resource_uri=_TEXT,
     status_name=_TEXT,
     memory=OrNull(_NUMBER),
-    tag_names=Listing(_TEXT, "names of tags"),
-    interface_set=Listing(_INTERFACE, "interfaces"),
-    numanode_set=Listing(_NUMA, "NUMA nodes"),
+    tag_names=ListOf(_TEXT, "names of tags"),
+    interface_set=ListOf(_INTERFACE, "interfaces"),
+    numanode_set=ListOf(_NUMA, "NUMA nodes"),
 )
 _VLAN = _object(id=_NUMBER, vid=_NUMBER, resource_uri=_TEXT)
-_FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=Listing(_VLAN, "VLANs"))
+_FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=ListOf(_VLAN, "VLANs"))
 _SUBNET = _object(cidr=_TEXT, resource_uri=_TEXT, vlan=_object(id=_NUMBER, vid=_NUMBER, fabric_id=_NUMBER))
 _DEVICE = _object(
     vendor_id=_TEXT,
@@ -62,18 +62,18 @@ _DEVICE = _object(
 )
 
 LISTS: dict[str, Shape[Any]] = {
-    "spaces": Listing(_object(name=_TEXT, resource_uri=_TEXT), "spaces"),
-    "subnets": Listing(_SUBNET, "subnets"),
-    "ipranges": Listing(_object(type=_TEXT, start_ip=_TEXT, end_ip=_TEXT), "ranges of addresses"),
-    "tags": Listing(_object(name=_TEXT, resource_uri=_TEXT), "tags"),
-    "machines": Listing(_MACHINE, "machines"),
-    "rackcontrollers": Listing(_object(hostname=_TEXT, system_id=_TEXT), "rack controllers"),
-    "fabrics": Listing(_FABRIC, "fabrics"),
+    "spaces": ListOf(_object(name=_TEXT, resource_uri=_TEXT), "spaces"),
+    "subnets": ListOf(_SUBNET, "subnets"),
+    "ipranges": ListOf(_object(type=_TEXT, start_ip=_TEXT, end_ip=_TEXT), "ranges of addresses"),
+    "tags": ListOf(_object(name=_TEXT, resource_uri=_TEXT), "tags"),
+    "machines": ListOf(_MACHINE, "machines"),
+    "rackcontrollers": ListOf(_object(hostname=_TEXT, system_id=_TEXT), "rack controllers"),
+    "fabrics": ListOf(_FABRIC, "fabrics"),
 }
 """What MAAS lists at ``KIND/``."""
 
-POWER: Shape[Any] = Named(_TEXT, _object(), "machines and power parameters")
-DEVICES: Shape[Any] = Listing(_DEVICE, "devices")
+POWER: Shape[Any] = MappingOf(_TEXT, _object(), "machines and power parameters")
+DEVICES: Shape[Any] = ListOf(_DEVICE, "devices")
 
 
 def listed(maas: Maas, kind: str) -> Any:

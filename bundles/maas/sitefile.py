@@ -10,7 +10,7 @@ from typing import Any
 
 from check.source import FileError, place_of, read_one
 from converge import StepError
-from converge.shape import InvalidValue, Listing, Named, Record, Whole
+from converge.shape import Integer, InvalidValue, ListOf, MappingOf, Record
 from hostnic import cpus
 from maas.consistency import inconsistent
 from operate import private
@@ -201,32 +201,32 @@ _PRODUCT = _Word("a product id such as 101e", lambda text: re.fullmatch(r"[0-9a-
 _NETWORK = Record(
     Network,
     {
-        "vid": Whole(0, 4094, "a VLAN"),
+        "vid": Integer(0, 4094, "a VLAN"),
         "vlan": _TEXT,
-        "mtu": Whole(552, 65535, "an MTU"),
+        "mtu": Integer(552, 65535, "an MTU"),
         "subnet": _TEXT,
         "cidr": _Word("a subnet without host bits, such as 192.168.25.0/24", ip_network),
         "gateway": _ADDRESS,
         "dhcp": _RANGE,
-        "reserved": Listing(_RANGE, "ranges of addresses"),
+        "reserved": ListOf(_RANGE, "ranges of addresses"),
     },
     required=["vid", "vlan", "mtu", "subnet", "cidr"],
 )
 _TAG = Record(
     Tag,
     {
-        "networks": Listing(_TEXT, "networks"),
+        "networks": ListOf(_TEXT, "networks"),
         "comment": _TEXT,
         "kernel": _KERNEL,
-        "hugepages": Whole(0, None),
+        "hugepages": Integer(0, None),
         "dedicated-cpus": _Word("a set of CPUs such as 2-23", cpus.numbers),
         "hwe-kernel": _TEXT,
         "bond": _TEXT,
         "bridge": _TEXT,
-        "physnets": Listing(_TEXT, "physical networks"),
-        "addresses": Listing(_PCI_ADDRESS, "PCI addresses"),
+        "physnets": ListOf(_TEXT, "physical networks"),
+        "addresses": ListOf(_PCI_ADDRESS, "PCI addresses"),
         "vf-product": _PRODUCT,
-        "passthrough": Listing(_PCI_IDS, "PCI devices"),
+        "passthrough": ListOf(_PCI_IDS, "PCI devices"),
     },
     required=["networks"],
 )
@@ -234,7 +234,7 @@ _MACHINE = Record(
     Machine,
     {
         "tag": _TEXT,
-        "ports": Listing(_TEXT, "netdevs"),
+        "ports": ListOf(_TEXT, "netdevs"),
         "power-type": _TEXT,
         "power-address": _TEXT,
         "power-user": _SECRET,
@@ -258,10 +258,10 @@ def _site(**fields: Any) -> Site:
 _PARTS: dict[str, Any] = {
     "maas": _URL,
     "api-key": _SECRET,
-    "dns": Listing(_ADDRESS, "addresses"),
+    "dns": ListOf(_ADDRESS, "addresses"),
     "fabric": _TEXT,
-    "networks": Named(_TEXT, _NETWORK, "networks by space", least=1),
-    "tags": Named(_TEXT, _TAG, "tags", least=1),
-    "machines": Named(_TEXT, _MACHINE, "machines", least=1),
+    "networks": MappingOf(_TEXT, _NETWORK, "networks by space", least=1),
+    "tags": MappingOf(_TEXT, _TAG, "tags", least=1),
+    "machines": MappingOf(_TEXT, _MACHINE, "machines", least=1),
 }
 _SITE = Record(_site, {**_PARTS, "intent": _TEXT}, required=tuple(_PARTS))

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from converge.document import read_json
-from converge.shape import InvalidValue, Listing, Named, OrNull, Record, Text, Whole, at
+from converge.shape import Integer, InvalidValue, ListOf, MappingOf, OrNull, Record, Text, at
 from hostnic import shapes
 
 from charmkit.fabric_qos import QOS
@@ -188,12 +188,12 @@ def _encode(value: "Policy | Host") -> str:
 _NAME = Text(r".{1,255}", "one line of text of 1 to 255 characters")
 _MAC = Text(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", "a MAC address in lower case")
 _SUBNET = Text(r"[^/]+/[^/]+", "a subnet such as 172.16.0.0/24")
-_BYTES = Whole(1280, 65535)
+_BYTES = Integer(1280, 65535)
 
 MTU = Record(Mtu, {"host": _BYTES, "fabric": _BYTES}, required=["host", "fabric"], lenient=True)
 VLAN = Record(
     Vlan,
-    {"id": Whole(0, 4094), "name": _NAME, "subnets": Listing(_SUBNET, "subnets")},
+    {"id": Integer(0, 4094), "name": _NAME, "subnets": ListOf(_SUBNET, "subnets")},
     required=["id", "name"],
     lenient=True,
 )
@@ -209,7 +209,7 @@ PORT = Record(
         "netdev": _NAME,
         "bdf": shapes.ADDRESS,
         "mac": _MAC,
-        "mtu": Whole(0, 65535),
+        "mtu": Integer(0, 65535),
         "bond": OrNull(_NAME),
         "partner_mac": OrNull(_MAC),
         "neighbour": OrNull(NEIGHBOUR),
@@ -223,15 +223,15 @@ _POLICY = Record(
     {
         "qos": OrNull(QOS),
         "mtu": MTU,
-        "segment_macs": Named(_NAME, _MAC, "racks and MAC addresses"),
-        "vlans": Listing(VLAN, "VLANs"),
+        "segment_macs": MappingOf(_NAME, _MAC, "racks and MAC addresses"),
+        "vlans": ListOf(VLAN, "VLANs"),
     },
     required=["qos", "mtu"],
     lenient=True,
 )
 _HOST = Record(
     Host,
-    {"hostname": _NAME, "ports": Listing(PORT, "ports"), "vlans": Listing(VLAN, "VLANs")},
+    {"hostname": _NAME, "ports": ListOf(PORT, "ports"), "vlans": ListOf(VLAN, "VLANs")},
     required=["hostname"],
     lenient=True,
 )

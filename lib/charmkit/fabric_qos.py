@@ -3,7 +3,7 @@
 
 from typing import Any, TypeVar, cast
 
-from converge.shape import Either, InvalidValue, Listing, Named, Record, Whole, Word
+from converge.shape import Integer, InvalidValue, ListOf, MappingOf, OneOf, Record, Union
 
 from charmkit.qos import STRICT, Marking, Qos
 
@@ -43,25 +43,25 @@ class _TrafficClass:
 
     def read(self, where: str, value: object) -> int:
         number = int(str(value)) if value in tuple("01234567") else value
-        return Whole(0, 7, "a traffic class").read(where, number)
+        return Integer(0, 7, "a traffic class").read(where, number)
 
     def schema(self) -> dict[str, Any]:
         return {"enum": list("01234567")}
 
 
-PRIORITY = Whole(0, 7)
+PRIORITY = Integer(0, 7)
 MARKING = _Checked(
-    Marking, {"dscp": Whole(0, 63), "priority": PRIORITY}, required=["dscp", "priority"], lenient=True
+    Marking, {"dscp": Integer(0, 63), "priority": PRIORITY}, required=["dscp", "priority"], lenient=True
 )
-SHARE = Either[Any]({int: Whole(1, 100), str: Word((STRICT,))})
+SHARE = Union[Any]({int: Integer(1, 100), str: OneOf((STRICT,))})
 QOS = _Qos(
     Qos,
     {
-        "trust": Word(("dscp", "pcp")),
-        "pfc": Listing(PRIORITY, "priorities"),
+        "trust": OneOf(("dscp", "pcp")),
+        "pfc": ListOf(PRIORITY, "priorities"),
         "roce": MARKING,
         "cnp": MARKING,
-        "ets": Named(_TrafficClass(), SHARE, "traffic classes and their shares"),
+        "ets": MappingOf(_TrafficClass(), SHARE, "traffic classes and their shares"),
     },
     required=["trust", "pfc", "roce", "cnp", "ets"],
     lenient=True,

@@ -23,7 +23,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from converge.shape import AnyText, Flag, InvalidValue, Whole, Word, limits, within
+from converge.shape import AnyText, Boolean, Integer, InvalidValue, OneOf, limits, within
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -70,13 +70,13 @@ def _read(field: "dataclasses.Field[Any]", where: str, value: object) -> object:
     kind = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
     least, most = field.metadata.get("minimum"), field.metadata.get("maximum")
     if kind == "bool":
-        return Flag().read(where, value)
+        return Boolean().read(where, value)
     if kind == "str":
         choices = field.metadata.get("choices")
-        return Word(choices).read(where, value) if choices else AnyText().read(where, value)
+        return OneOf(choices).read(where, value) if choices else AnyText().read(where, value)
     if kind == "int":
         number = int(value) if isinstance(value, float) and value.is_integer() else value
-        return Whole(least, most).read(where, number)
+        return Integer(least, most).read(where, number)
     if kind == "float":
         number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
         if abs(number) <= sys.float_info.max and within(number, least, most):  # NaN is not

@@ -100,7 +100,7 @@ def _schema_of(kind: str, **keywords: object) -> dict[str, Any]:
     return {"type": kind, **{name: value for name, value in keywords.items() if value is not None}}
 
 
-class Whole:
+class Integer:
     """A whole number between two others, both allowed; None is no limit."""
 
     def __init__(self, least: int | None, most: int | None, what: str = "a whole number") -> None:
@@ -148,7 +148,7 @@ class Text:
 LINE = Text(r".*", "one line of text")
 
 
-class Word:
+class OneOf:
     """One of a few words."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -165,7 +165,7 @@ class Word:
         return {"enum": list(self.words)}
 
 
-class Flag:
+class Boolean:
     """True or false."""
 
     allowed = "true or false"
@@ -192,7 +192,7 @@ class OrNull(Generic[T]):
         return {"anyOf": [self.of.schema(), {"type": "null"}]}
 
 
-class Listing(Generic[T]):
+class ListOf(Generic[T]):
     """A list of one shape, with at least ``least`` entries."""
 
     def __init__(self, of: Shape[T], what: str, least: int = 0) -> None:
@@ -209,7 +209,7 @@ class Listing(Generic[T]):
         return _schema_of("array", items=self.of.schema(), minItems=self.least or None)
 
 
-class Named(Generic[K, T]):
+class MappingOf(Generic[K, T]):
     """A mapping from names to one shape."""
 
     def __init__(self, key: Shape[K], of: Shape[T], what: str, least: int = 0) -> None:
@@ -279,7 +279,7 @@ class Record(Generic[T]):
         return _schema_of("object", properties=properties, additionalProperties=others, required=required)
 
 
-class Either(Generic[T]):
+class Union(Generic[T]):
     """The shape that goes with the value's type: text, list, mapping or number."""
 
     def __init__(self, shapes: Mapping[type, Shape[T]]) -> None:

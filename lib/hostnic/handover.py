@@ -19,7 +19,18 @@ from typing import Any, NamedTuple
 from converge import Finding, Severity
 from converge.document import read_json
 from converge.finding import RETRIED
-from converge.shape import LINE, Either, Flag, InvalidValue, Listing, Named, OrNull, Record, Text, Whole
+from converge.shape import (
+    LINE,
+    Boolean,
+    Integer,
+    InvalidValue,
+    ListOf,
+    MappingOf,
+    OrNull,
+    Record,
+    Text,
+    Union,
+)
 
 from hostnic import shapes
 from hostnic.system import System
@@ -77,14 +88,18 @@ class Handover(NamedTuple):
 
 _REBOOT = Record(
     RebootRequest,
-    {"reasons": Listing(LINE, "at least one sentence", least=1), "since": Whole(0, None), "ready": Flag()},
+    {
+        "reasons": ListOf(LINE, "at least one sentence", least=1),
+        "since": Integer(0, None),
+        "ready": Boolean(),
+    },
     required=["reasons", "since", "ready"],
     lenient=True,
 )
-_VFS = Whole(0, 0xFFFF, "a number of VFs")
+_VFS = Integer(0, 0xFFFF, "a number of VFs")
 _PARAMETER = Text(rf"{shapes.PARAMETER}(\[[0-9]+(\.\.[0-9]+)?\])?", "a parameter as mstconfig spells it")
-_VALUE = Either[Any]({str: LINE, int: Whole(None, None), bool: Flag()})
-_VALUES = Named(_PARAMETER, _VALUE, "parameters")
+_VALUE = Union[Any]({str: LINE, int: Integer(None, None), bool: Boolean()})
+_VALUES = MappingOf(_PARAMETER, _VALUE, "parameters")
 
 
 def _shape(charm: str) -> Record[Handover]:
@@ -95,10 +110,10 @@ def _shape(charm: str) -> Record[Handover]:
             "unit": Text(rf"{_CHARM}/[0-9]+", "a unit such as nic-firmware/0"),
             "reboot_owner": Text(_CHARM, "the name of a charm"),
             "reboot": OrNull(_REBOOT),
-            "vfs": Named(shapes.ADDRESS, _VFS, "PCI addresses and numbers of VFs"),
-            "parameters": Named(shapes.ADDRESS, _VALUES, "PCI addresses and parameters"),
+            "vfs": MappingOf(shapes.ADDRESS, _VFS, "PCI addresses and numbers of VFs"),
+            "parameters": MappingOf(shapes.ADDRESS, _VALUES, "PCI addresses and parameters"),
             "pending": LINE,
-            "reboot_lock": Flag(),
+            "reboot_lock": Boolean(),
         },
         required=["unit", "reboot_owner"],
         lenient=True,

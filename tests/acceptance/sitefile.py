@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 from converge import StepError
-from converge.shape import InvalidValue, Listing, Record, Text, Whole, Word
+from converge.shape import Integer, InvalidValue, ListOf, OneOf, Record, Text
 
 SOFTWARE = ("dpdk", "trex", "cuda")
 """What an image may contain besides the stock one's packages; each needs a recipe (guests.py)."""
@@ -125,14 +125,14 @@ class Site:
 
 _FLAVOR = Record(
     Flavor,
-    {"name": _NAME, "ram": Whole(512, None), "disk": Whole(1, None), "vcpus": Whole(2, 100)},
+    {"name": _NAME, "ram": Integer(512, None), "disk": Integer(1, None), "vcpus": Integer(2, 100)},
 )
 _PUBLIC = Record(
     Public,
     {
         "name": _NAME,
         "physical-network": _NAME,
-        "vlan": Whole(1, 4094, "a VLAN"),
+        "vlan": Integer(1, 4094, "a VLAN"),
         "cidr": _SUBNET,
         "first": _ADDRESS,
         "last": _ADDRESS,
@@ -142,19 +142,19 @@ _PUBLIC = Record(
 _SITE = Record(
     Site,
     {
-        "nodes": Listing(_NAME, "compute hosts"),
+        "nodes": ListOf(_NAME, "compute hosts"),
         "other-rack": _NAME,
-        "disturb": Listing(_NAME, "compute hosts"),
+        "disturb": ListOf(_NAME, "compute hosts"),
         "image": _NAME,
         "image-file": Text(r".+", "a path"),
         "image-user": _NAME,
-        "software": Listing(Word(SOFTWARE), "software"),
+        "software": ListOf(OneOf(SOFTWARE), "software"),
         "public-key": Text(r".+", "a path"),
         "flavor": _FLAVOR,
         "gpu-alias": _NAME,
         "public": _PUBLIC,
         "vlan-physical-network": _NAME,
-        "mtu": Whole(1280, 65535, "an MTU"),
-        "seconds": Whole(1, 3600, "seconds"),
+        "mtu": Integer(1280, 65535, "an MTU"),
+        "seconds": Integer(1, 3600, "seconds"),
     },
 )

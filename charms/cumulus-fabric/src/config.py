@@ -8,7 +8,7 @@ from typing import Protocol
 
 from charmkit.options import check, option
 from charmkit.output import Output
-from converge.shape import InvalidValue, Word
+from converge.shape import InvalidValue, OneOf
 
 DIALECTS = ("auto", "5.14", "5.15")
 FINGERPRINT = "pairs of a switch and the SHA-256 of its certificate, such as Leaf0-1=9F:86:…"
@@ -172,7 +172,7 @@ def _spelled(where: str, value: object, words: Sequence[str]) -> str:
     number = isinstance(value, float)
     if number and str(value) in words:
         return str(value)
-    shape = Word(words)
+    shape = OneOf(words)
     if number and re.fullmatch(r"\d+\.\d", str(value)):
         lost = f"YAML reads {value}0 as {value}, so run juju run with --string-args"
         raise InvalidValue(where, value, f"{shape.allowed}; {lost}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from converge.document import read_json
-from converge.shape import Listing, Record
+from converge.shape import ListOf, Record
 from files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
 from hostnic import shapes
 from hostnic.boot import Installed, installed, units
@@ -86,7 +86,7 @@ def _unchanged(nics: tuple[str, ...]) -> tuple[str, ...]:
     return nics
 
 
-_NICS = Record(_unchanged, {"nics": Listing(shapes.ADDRESS, "NICs")}, required=["nics"], lenient=True)
+_NICS = Record(_unchanged, {"nics": ListOf(shapes.ADDRESS, "NICs")}, required=["nics"], lenient=True)
 
 
 def from_json(text: str) -> tuple[str, ...]:

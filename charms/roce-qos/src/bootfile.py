@@ -10,15 +10,15 @@ from converge.document import read_json
 from converge.shape import (
     LINE,
     AnyText,
-    Flag,
+    Boolean,
+    Integer,
     InvalidValue,
-    Listing,
+    ListOf,
+    OneOf,
     OrNull,
     Record,
     Shape,
     Text,
-    Whole,
-    Word,
     at,
 )
 from desired import Desired
@@ -68,19 +68,19 @@ class _BootFile(Record[Desired]):
 
 _PARAMETER = Text(r"[a-z0-9_]+", "a parameter as debugfs names it")
 _KEYS: dict[str, Shape[Any]] = {
-    "ports": Listing(shapes.ADDRESS, "PCI addresses"),
+    "ports": ListOf(shapes.ADDRESS, "PCI addresses"),
     "qos": QOS,
-    "cable": Whole(0, 999),
-    "tos": Whole(0, 255),
-    "mode": Word(tuple(MODES)),
-    "vlans": Listing(_Pair(Whole(1, 4094, "a VLAN"), Whole(0, 7, "a PCP"), "a VLAN and its PCP"), "VLANs"),
-    "cc_params": Listing(_Pair(_PARAMETER, Whole(0, 0xFFFFFFFF), "a parameter and its value"), "parameters"),
-    "ecn": OrNull(Flag()),
-    "takeover": Flag(),
-    "lldp": Flag(),
+    "cable": Integer(0, 999),
+    "tos": Integer(0, 255),
+    "mode": OneOf(tuple(MODES)),
+    "vlans": ListOf(_Pair(Integer(1, 4094, "a VLAN"), Integer(0, 7, "a PCP"), "a VLAN and its PCP"), "VLANs"),
+    "cc_params": ListOf(_Pair(_PARAMETER, Integer(0, 0xFFFFFFFF), "a parameter and its value"), "parameters"),
+    "ecn": OrNull(Boolean()),
+    "takeover": Boolean(),
+    "lldp": Boolean(),
     "encap_tos": OrNull(LINE),
 }
-_MACS = Listing(_Pair(shapes.ADDRESS, shapes.PERMANENT_MAC, "a PCI address and a MAC address"), "ports")
+_MACS = ListOf(_Pair(shapes.ADDRESS, shapes.PERMANENT_MAC, "a PCI address and a MAC address"), "ports")
 _LATER: dict[str, Shape[Any]] = {"devices": AnyText(), "macs": _MACS}
 _DESIRED = _BootFile(Desired, {**_KEYS, **_LATER}, required=tuple(_KEYS), lenient=True)
 

@@ -2,7 +2,7 @@
 """Reading the desired state that the last hook left in a file for boot and for the next hook."""
 
 from converge.document import read_json
-from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
+from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, OrNull, Record, Text
 from desired import VERSION, Desired, Port
 from hostnic import shapes
 from hostnic.cpus import MAX_QUEUES
@@ -13,9 +13,9 @@ _PORT = Record(
     {
         "bdf": shapes.ADDRESS,
         "netdev": _NAME,
-        "num_vfs": Whole(0, 0xFFFF, "a number of VFs"),
+        "num_vfs": Integer(0, 0xFFFF, "a number of VFs"),
         "bond": OrNull(_NAME),
-        "lag": Flag(),
+        "lag": Boolean(),
         "mac": OrNull(shapes.PERMANENT_MAC),
     },
     required=["bdf", "netdev", "num_vfs"],
@@ -24,10 +24,10 @@ _PORT = Record(
 _DESIRED = Record(
     Desired,
     {
-        "ports": Listing(_PORT, "ports"),
-        "steering_mode": OrNull(Word(("smfs", "dmfs"))),
-        "lag_required": Flag(),
-        "uplink_queues": Whole(0, MAX_QUEUES, "a number of queues"),
+        "ports": ListOf(_PORT, "ports"),
+        "steering_mode": OrNull(OneOf(("smfs", "dmfs"))),
+        "lag_required": Boolean(),
+        "uplink_queues": Integer(0, MAX_QUEUES, "a number of queues"),
     },
     required=["ports"],
     lenient=True,

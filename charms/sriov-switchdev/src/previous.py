@@ -5,7 +5,7 @@ import json
 from typing import NamedTuple
 
 import record
-from converge.shape import AnyText, Flag, Listing, OrNull, Record, Text, Whole, Word
+from converge.shape import AnyText, Boolean, Integer, ListOf, OneOf, OrNull, Record, Text
 from hostnic import shapes
 from hostnic.system import System
 from observed import PortState
@@ -37,11 +37,11 @@ _PORT = Record(
     {
         "bdf": shapes.ADDRESS,
         "netdev": Text(_NAME, "the name of a network device"),
-        "mode": Word(("legacy", "switchdev", "switchdev_inactive")),
-        "num_vfs": Whole(0, 0xFFFF, "a number of VFs"),
-        "autoprobe": Flag(),
+        "mode": OneOf(("legacy", "switchdev", "switchdev_inactive")),
+        "num_vfs": Integer(0, 0xFFFF, "a number of VFs"),
+        "autoprobe": Boolean(),
         "bond": OrNull(Text(_NAME, "the name of a bond")),
-        "queues": Whole(0, 0xFFFF, "a number of queues"),
+        "queues": Integer(0, 0xFFFF, "a number of queues"),
         "mac": OrNull(shapes.PERMANENT_MAC),
     },
     required=["bdf", "netdev", "mode", "num_vfs", "autoprobe", "bond"],
@@ -50,8 +50,8 @@ _PORT = Record(
 _PREVIOUS = Record(
     Previous,
     {
-        "ports": Listing(_PORT, "ports"),
-        "answering": Listing(Text(r"[0-9A-Fa-f.:%\w-]{1,64}", "an IP address"), "addresses"),
+        "ports": ListOf(_PORT, "ports"),
+        "answering": ListOf(Text(r"[0-9A-Fa-f.:%\w-]{1,64}", "an IP address"), "addresses"),
         "target": AnyText(),
     },
     required=["ports", "answering", "target"],

@@ -18,15 +18,15 @@ from converge.document import read_json
 from converge.shape import (
     LINE,
     AnyText,
-    Flag,
+    Boolean,
+    Integer,
     InvalidValue,
-    Listing,
-    Named,
+    ListOf,
+    MappingOf,
+    OneOf,
     OrNull,
     Record,
     Text,
-    Whole,
-    Word,
 )
 
 from charmkit.reboot.state import Approval, Cluster, Slot, UnitState
@@ -37,8 +37,8 @@ MAX_CHARS = 4 * 1024 * 1024
 """Characters of the leader's state. The state of one unit is not as long, and what the leader repeats of it
 has to fit in here."""
 
-_TEXTS = Listing(AnyText(), "texts")
-_COUNT = Whole(0, None)
+_TEXTS = ListOf(AnyText(), "texts")
+_COUNT = Integer(0, None)
 _KEYS = {"still_needed": "futile", "rebooted_for": "spent"}
 """Fields of UnitState with shorter names in the databag."""
 
@@ -54,17 +54,17 @@ _UNIT = Record(
         "boot_id": AnyText(),
         "reasons": _TEXTS,
         "since": _COUNT,
-        "ready": Flag(),
-        "consent": Word(("", "always", "idle")),
+        "ready": Boolean(),
+        "consent": OneOf(("", "always", "idle")),
         "approved": _TEXTS,
         "requested_at": OrNull(_COUNT),
-        "settled": Flag(),
+        "settled": Boolean(),
         "healthy_at": OrNull(_COUNT),
         "up_at": OrNull(_COUNT),
         "started": AnyText(),
-        "queued": Flag(),
+        "queued": Boolean(),
         "futile": _TEXTS,
-        "spent": Named(AnyText(), AnyText(), "reasons and boots"),
+        "spent": MappingOf(AnyText(), AnyText(), "reasons and boots"),
         "released": _COUNT,
         "answered": AnyText(),
         "contested": LINE,
@@ -72,7 +72,7 @@ _UNIT = Record(
         "instances": _COUNT,
         "approved_after": _COUNT,
         "zone": AnyText(),
-        "shares": Flag(),
+        "shares": Boolean(),
         "away": LINE,
     },
     lenient=True,
@@ -82,7 +82,7 @@ _NUMBER = r"(?:0|[1-9][0-9]{0,8})"
 _MARK = rf"{_NUMBER}:[0-9A-Za-z_-]{{1,16}}"
 _GRANT = rf"{_NUMBER}:{_NUMBER}(?::[0-9]{{1,15}})?"
 _UNIT_NAME = Text(rf"{_APPLICATION}/{_NUMBER}", "the name of a unit")
-_UNIT_NAMES = Listing(_UNIT_NAME, "names of units")
+_UNIT_NAMES = ListOf(_UNIT_NAME, "names of units")
 _TIME = Text(r"[0-9]{1,15}", "seconds since the epoch")
 
 
@@ -148,21 +148,21 @@ _CLUSTER = Record(
     {
         "grant": _COUNT,
         "missed_by": Text(rf"(?:{_APPLICATION}/{_NUMBER})?", "the name of a unit, or nothing"),
-        "forced": Named(_UNIT_NAME, _COUNT, "units and numbers of grants"),
+        "forced": MappingOf(_UNIT_NAME, _COUNT, "units and numbers of grants"),
         "held_up_by": _UNIT_NAMES,
         "asked": AnyText(),
         "asked_at": _COUNT,
         "cancels": _COUNT,
-        "stopped": Flag(),
-        "held": Named(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
-        "lazily": Flag(),
+        "stopped": Boolean(),
+        "held": MappingOf(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
+        "lazily": Boolean(),
         "silenced": _UNIT_NAMES,
         "probed": _UNIT_NAMES,
         "asked_for": _COUNT,
         "again": _UNIT_NAMES,
         "application": Text(f"(?:{_APPLICATION})?", "the name of an application"),
-        "approved": Listing(_GROUP, "approvals"),
-        "away": Named(LINE, Text(_NUMBERS, "numbers of units"), "reasons and units"),
+        "approved": ListOf(_GROUP, "approvals"),
+        "away": MappingOf(LINE, Text(_NUMBERS, "numbers of units"), "reasons and units"),
     },
     lenient=True,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from converge import StepError
 from converge.document import read_json
-from converge.shape import LINE, AnyText, Flag, InvalidValue, Listing, Named, Record, Whole
+from converge.shape import LINE, AnyText, Boolean, Integer, InvalidValue, ListOf, MappingOf, Record
 
 from acceptance.measure.evidence import Evidence, Guest, Sample
 from acceptance.measure.parse import Figure
@@ -170,10 +170,10 @@ class _TextOrNull:
         return {"type": ["string", "null"]}
 
 
-_COUNT = Whole(None, None)
-_TEXTS = Named(AnyText(), AnyText(), "texts")
-_NUMBERS = Named(LINE, _Number(), "numbers")
-_ROWS = Listing(_TEXTS, "rows")
+_COUNT = Integer(None, None)
+_TEXTS = MappingOf(AnyText(), AnyText(), "texts")
+_NUMBERS = MappingOf(LINE, _Number(), "numbers")
+_ROWS = ListOf(_TEXTS, "rows")
 
 
 def _sample(**values: Any) -> Sample:
@@ -184,7 +184,7 @@ def _sample(**values: Any) -> Sample:
 _SAMPLE_KEYS = {
     "offload": _ROWS,
     "counters": _ROWS,
-    "ports": Named(LINE, Named(LINE, _COUNT, "counters"), "ports"),
+    "ports": MappingOf(LINE, MappingOf(LINE, _COUNT, "counters"), "ports"),
     "speed": _COUNT,
     "pins": _TEXTS,
 }
@@ -193,17 +193,17 @@ _FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
 _RUNG = Record(
     RungResult,
     {
-        "figures": Named(LINE, Record(Figure, _FIGURE_KEYS, tuple(_FIGURE_KEYS)), "figures"),
+        "figures": MappingOf(LINE, Record(Figure, _FIGURE_KEYS, tuple(_FIGURE_KEYS)), "figures"),
         "commands": _TEXTS,
         "problems": _TEXTS,
         "skipped": _TEXTS,
         "refused": _TextOrNull(),
         "probe": _TextOrNull(),
         "probed": _COUNT,
-        "evidence": Named(
+        "evidence": MappingOf(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),
-        "guests": Named(LINE, Record(Guest, dict.fromkeys(Guest._fields, _COUNT)), "servers"),
+        "guests": MappingOf(LINE, Record(Guest, dict.fromkeys(Guest._fields, _COUNT)), "servers"),
     },
 )
 
@@ -221,9 +221,9 @@ _RESULTS = Record(
         "started": _COUNT,
         "seconds": _COUNT,
         "hosts": _TEXTS,
-        "rungs": Named(LINE, _RUNG, "rungs"),
-        "finished": Flag(),
-        "substituted": Listing(LINE, "sentences"),
+        "rungs": MappingOf(LINE, _RUNG, "rungs"),
+        "finished": Boolean(),
+        "substituted": ListOf(LINE, "sentences"),
         "conditions": _TEXTS,
     },
     ("version", "cloud", "started", "seconds", "rungs", "finished"),

@@ -8,17 +8,17 @@ import pytest
 from converge.shape import (
     LINE,
     AnyText,
-    Either,
-    Flag,
+    Boolean,
+    Integer,
     InvalidValue,
-    Listing,
-    Named,
+    ListOf,
+    MappingOf,
+    OneOf,
     OrNull,
     Record,
     Shape,
     Text,
-    Whole,
-    Word,
+    Union,
     at,
 )
 from hypothesis import given
@@ -34,20 +34,20 @@ class Bond(NamedTuple):
 PORT = Text(r"swp[1-9][0-9]?", "a port such as swp9")
 BOND = Record(
     Bond,
-    {"local-id": Whole(1, 99, "a local-id"), "ports": Listing(PORT, "ports", least=1), "active": Flag()},
+    {"local-id": Integer(1, 99, "a local-id"), "ports": ListOf(PORT, "ports", least=1), "active": Boolean()},
     required=["local-id"],
 )
-BONDS = Named(Text(r"[a-z]+", "a name of small letters"), BOND, "bonds", least=1)
-MODE = Word(("lossless", "lossy", "off"))
-SHORT = Either[object]({str: PORT, list: Listing(PORT, "ports")})
-LATER = Record(Bond, {"local-id": Whole(1, None)}, ["local-id"], lenient=True)
+BONDS = MappingOf(Text(r"[a-z]+", "a name of small letters"), BOND, "bonds", least=1)
+MODE = OneOf(("lossless", "lossy", "off"))
+SHORT = Union[object]({str: PORT, list: ListOf(PORT, "ports")})
+LATER = Record(Bond, {"local-id": Integer(1, None)}, ["local-id"], lenient=True)
 
 READ = [
-    (Whole(0, 7), 7, 7),
+    (Integer(0, 7), 7, 7),
     (PORT, "swp12", "swp12"),
     (MODE, "off", "off"),
-    (Flag(), False, False),
-    (Listing(PORT, "ports"), [], ()),
+    (Boolean(), False, False),
+    (ListOf(PORT, "ports"), [], ()),
     (BOND, {"local-id": 3, "ports": ["swp1", "swp2"], "active": True}, Bond(3, ("swp1", "swp2"), True)),
     (BOND, {"local-id": 3}, Bond(3)),
     (BONDS, {"ext": {"local-id": 1}}, {"ext": Bond(1)}),
@@ -67,17 +67,17 @@ def test_a_value_that_fits_is_returned_typed(shape, value, expected):
 
 
 REFUSED = [
-    (Whole(0, 7), 8, "x: 8 is not allowed; expected a whole number from 0 to 7"),
-    (Whole(0, 7), True, "x: true is not allowed; expected a whole number from 0 to 7"),
-    (Whole(0, 7), 7.0, "x: 7.0 is not allowed; expected a whole number from 0 to 7"),
-    (Whole(1, 1, "the version"), 2, "x: 2 is not allowed; expected the version 1"),
+    (Integer(0, 7), 8, "x: 8 is not allowed; expected a whole number from 0 to 7"),
+    (Integer(0, 7), True, "x: true is not allowed; expected a whole number from 0 to 7"),
+    (Integer(0, 7), 7.0, "x: 7.0 is not allowed; expected a whole number from 0 to 7"),
+    (Integer(1, 1, "the version"), 2, "x: 2 is not allowed; expected the version 1"),
     (PORT, "swp12\n", "x: 'swp12\\n' is not allowed; expected a port such as swp9"),
     (PORT, None, "x: an empty value is not allowed; expected a port such as swp9"),
     (MODE, ["off"], "x: ['off'] is not allowed; expected lossless, lossy or off"),
-    (Flag(), 1, "x: 1 is not allowed; expected true or false"),
-    (Listing(PORT, "ports"), "swp1", "x: 'swp1' is not allowed; expected a list of ports"),
-    (Listing(PORT, "ports", least=1), [], "x: [] is not allowed; expected a list of ports"),
-    (Listing(PORT, "ports"), ["swp1", "-"], "x[1]: '-' is not allowed; expected a port such as swp9"),
+    (Boolean(), 1, "x: 1 is not allowed; expected true or false"),
+    (ListOf(PORT, "ports"), "swp1", "x: 'swp1' is not allowed; expected a list of ports"),
+    (ListOf(PORT, "ports", least=1), [], "x: [] is not allowed; expected a list of ports"),
+    (ListOf(PORT, "ports"), ["swp1", "-"], "x[1]: '-' is not allowed; expected a port such as swp9"),
     (BOND, [], "x: [] is not allowed; expected a mapping with the keys local-id, ports, active"),
     (BOND, {}, "x.local-id: an empty value is not allowed; expected a local-id from 1 to 99"),
     (
@@ -97,7 +97,7 @@ REFUSED = [
     (AnyText(), 1, "x: 1 is not allowed; expected text"),
     (LINE, "a\nb", "x: 'a\\nb' is not allowed; expected one line of text"),
     (LINE, "\ud800", "x: '\\ud800' is not allowed; expected one line of text"),
-    (Word(("", "idle")), "x" * 99, f"x: '{'x' * 37}…' is not allowed; expected nothing or idle"),
+    (OneOf(("", "idle")), "x" * 99, f"x: '{'x' * 37}…' is not allowed; expected nothing or idle"),
     (SHORT, 1, "x: 1 is not allowed; expected a port such as swp9, or a list of ports"),
 ]
 
@@ -133,7 +133,7 @@ def test_a_value_that_cannot_be_shown_is_described():
     for _ in range(100_000):
         nested = [nested]
     with pytest.raises(InvalidValue, match=r"^x: this list is not allowed; expected true or false$"):
-        Flag().read("x", nested)
+        Boolean().read("x", nested)
 
 
 def test_what_was_read_passes_again():
@@ -159,7 +159,7 @@ def ascending(low: int, high: int) -> Range:
 
 
 def test_a_check_across_fields_is_named_from_the_top():
-    ranges = Listing(Record(ascending, {"low": Whole(0, 9), "high": Whole(0, 9)}), "ranges")
+    ranges = ListOf(Record(ascending, {"low": Integer(0, 9), "high": Integer(0, 9)}), "ranges")
     assert ranges.read("x", [{"low": 1, "high": 1}]) == (Range(1, 1),)
     with pytest.raises(InvalidValue, match=r"^x\[0\]\.high: 1 is not allowed; expected 2 or more$"):
         ranges.read("x", [{"low": 2, "high": 1}])
@@ -174,7 +174,7 @@ def test_an_error_seen_from_what_holds_the_value_has_the_whole_path(where: str, 
 
 def test_a_list_where_a_mapping_belongs_is_refused_with_what_the_mapping_is_of():
     with pytest.raises(InvalidValue, match=r"^x: \[\] is not allowed; expected a mapping of VLANs$"):
-        Named(Whole(1, 4094), LINE, "VLANs").read("x", [])
+        MappingOf(Integer(1, 4094), LINE, "VLANs").read("x", [])
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_list_where_a_mapping_belongs_is_refused_with_what_the_mapping_is_of()
     [({"a": 1}, True), ({}, False), ({"a": 7}, False), ({"A": 1}, False), ([], False)],
 )
 def test_the_schema_of_a_mapping_asks_for_names_values_and_how_many(document: object, valid: bool):
-    schema = Named(Text(r"[a-z]", "a letter"), Whole(0, 3), "counts", least=1).schema()
+    schema = MappingOf(Text(r"[a-z]", "a letter"), Integer(0, 3), "counts", least=1).schema()
     assert jsonschema.Draft202012Validator(schema).is_valid(document) is valid
 
 

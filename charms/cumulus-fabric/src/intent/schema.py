@@ -6,7 +6,7 @@
 
 from typing import Any
 
-from converge.shape import Either, Flag, InvalidValue, Listing, Named, Record, Text, Whole, Word
+from converge.shape import Boolean, Integer, InvalidValue, ListOf, MappingOf, OneOf, Record, Text, Union
 
 from intent import document
 from intent.declaration import (
@@ -77,21 +77,21 @@ HOST = Text(_LABEL, "a host name")
 """Where a host name may be missing, ``none`` says so."""
 LINE = Text(r"[!-~](?:[ -~]{0,198}[!-~])?", "one line of printable ASCII, at most 200 characters")
 
-ASN = Whole(1, 4294967294, "an AS number")
-VLAN = Whole(1, 4094, "a VLAN")
-VNI = Whole(1, 16777215, "a VNI")
-MTU = Whole(1280, 9216, "an MTU")
-PRIORITY = Whole(0, 7, "a priority")
-DSCP = Whole(0, 63, "a DSCP")
-PERCENT = Whole(1, 99, "a percentage")
-FRONT_PORTS = Whole(1, 256, "a number of ports")
-PREFERENCE = Whole(1, 65535, "a df-preference")
-MODE = Word(("lossless", "lossy", "off"))
-BREAKOUT = Named(WHOLE_PORTS, Word(("2x", "4x", "8x")), "ports to split")
+ASN = Integer(1, 4294967294, "an AS number")
+VLAN = Integer(1, 4094, "a VLAN")
+VNI = Integer(1, 16777215, "a VNI")
+MTU = Integer(1280, 9216, "an MTU")
+PRIORITY = Integer(0, 7, "a priority")
+DSCP = Integer(0, 63, "a DSCP")
+PERCENT = Integer(1, 99, "a percentage")
+FRONT_PORTS = Integer(1, 256, "a number of ports")
+PREFERENCE = Integer(1, 65535, "a df-preference")
+MODE = OneOf(("lossless", "lossy", "off"))
+BREAKOUT = MappingOf(WHOLE_PORTS, OneOf(("2x", "4x", "8x")), "ports to split")
 UNTAGGED = Text(r"[a-z][a-z0-9-]{0,30}", "the name of a network, or none")
 
 ASNS = Record(Asns, {"first": ASN, "all": ASN})
-NETWORKS = Listing(NAME, "names of networks", least=1)
+NETWORKS = ListOf(NAME, "names of networks", least=1)
 CARRIED: dict[str, Any] = {"networks": NETWORKS, "untagged": UNTAGGED, "mtu": MTU}
 
 NETWORK = Record(
@@ -99,9 +99,9 @@ NETWORK = Record(
     {
         "vlan": VLAN,
         "vni": VNI,
-        "untagged": Flag(),
+        "untagged": Boolean(),
         "space": NAME,
-        "subnets": Listing(SUBNET, "subnets"),
+        "subnets": ListOf(SUBNET, "subnets"),
     },
     required=["vlan"],
 )
@@ -112,7 +112,7 @@ VLANS = Text(rf"{_VLAN_RANGE}(?:,{_VLAN_RANGE})*", "VLANs such as 1001-1100,1200
 class _VlansOnly:
     """``provider-vlans: 1001-1100``, short for ``provider-vlans: {vlans: 1001-1100}``."""
 
-    def __init__(self, shape: Text | Whole) -> None:
+    def __init__(self, shape: Text | Integer) -> None:
         self.shape, self.allowed = shape, shape.allowed
 
     def read(self, where: str, value: object) -> ProviderVlans:
@@ -122,11 +122,11 @@ class _VlansOnly:
         return self.shape.schema()
 
 
-PROVIDER_VLANS = Either[ProviderVlans](
+PROVIDER_VLANS = Union[ProviderVlans](
     {
         str: _VlansOnly(VLANS),
         int: _VlansOnly(VLAN),
-        dict: Record(ProviderVlans, {"vlans": VLANS, "vni-base": Whole(0, 16773121)}, required=["vlans"]),
+        dict: Record(ProviderVlans, {"vlans": VLANS, "vni-base": Integer(0, 16773121)}, required=["vlans"]),
     }
 )
 ROCE = Record(
@@ -139,16 +139,16 @@ ROCE = Record(
         "cnp-dscp": DSCP,
         "bandwidth": PERCENT,
         "ecn": Record(
-            Ecn, {"low": Whole(1, 10_000_000), "high": Whole(1, 10_000_000)}, required=["low", "high"]
+            Ecn, {"low": Integer(1, 10_000_000), "high": Integer(1, 10_000_000)}, required=["low", "high"]
         ),
     },
 )
 SPINES = Record(
     Spines,
     {
-        "count": Whole(1, 64, "a number of spines"),
+        "count": Integer(1, 64, "a number of spines"),
         "name": SPINE_NAME,
-        "names": Listing(SWITCH, "host names", least=1),
+        "names": ListOf(SWITCH, "host names", least=1),
         "asn": ASNS,
         "loopback": ADDRESS,
         "downlinks": PORTS,
@@ -162,7 +162,7 @@ LEAVES = Record(
     Leaves,
     {
         "name": LEAF_NAME,
-        "per-rack": Whole(1, 4, "a number of leaves"),
+        "per-rack": Integer(1, 4, "a number of leaves"),
         "asn": ASNS,
         "loopback": ADDRESS,
         "segment-mac": MAC,
@@ -172,21 +172,21 @@ LEAVES = Record(
         "management": ADDRESS,
         "ports": FRONT_PORTS,
         "breakout": BREAKOUT,
-        "df-preference": Either[Any](
-            {int: PREFERENCE, list: Listing(PREFERENCE, "df-preferences, one for each leaf", least=1)}
+        "df-preference": Union[Any](
+            {int: PREFERENCE, list: ListOf(PREFERENCE, "df-preferences, one for each leaf", least=1)}
         ),
     },
     required=["asn", "loopback", "segment-mac", "uplinks"],
 )
-LOCAL_ID = Whole(1, 16777215, "a local-id")
+LOCAL_ID = Integer(1, 16777215, "a local-id")
 MEMBER = Record(Member, {"port": PORT, "local-id": LOCAL_ID, "host": HOST}, required=["port", "local-id"])
 HOSTS = Record(
     Hosts,
     {
         "ports": PORTS,
-        "members": Named(HOST, MEMBER, "hosts", least=1),
+        "members": MappingOf(HOST, MEMBER, "hosts", least=1),
         "bond": BOND_NAMES,
-        "names": Listing(HOST, "host names"),
+        "names": ListOf(HOST, "host names"),
         **CARRIED,
     },
 )
@@ -207,7 +207,7 @@ class _PortsOnly:
 BONDS = Record(
     DeclaredBond,
     {
-        "ports": Either[Any]({str: PORTS, list: Listing(PORTS, "ports, one entry for each leaf", least=1)}),
+        "ports": Union[Any]({str: PORTS, list: ListOf(PORTS, "ports, one entry for each leaf", least=1)}),
         "local-id": LOCAL_ID,
         "description": LINE,
         "host": HOST,
@@ -217,18 +217,18 @@ BONDS = Record(
 )
 SINGLE_HOMED = Record(
     SingleHomed,
-    {"leaf": Whole(1, 4, "a leaf"), "port": PORT, "description": LINE, **CARRIED},
+    {"leaf": Integer(1, 4, "a leaf"), "port": PORT, "description": LINE, **CARRIED},
     required=["leaf", "port"],
 )
 RACK = Record(
     Rack,
     {
-        "count": Whole(1, 256, "a number of racks"),
-        "leaves": Listing(SWITCH, "host names", least=1),
+        "count": Integer(1, 256, "a number of racks"),
+        "leaves": ListOf(SWITCH, "host names", least=1),
         "segment-mac": MAC,
-        "hosts": Either[Hosts]({str: _PortsOnly(), dict: HOSTS}),
-        "bonds": Named(BOND, BONDS, "bonds"),
-        "single-homed": Named(NAME, SINGLE_HOMED, "single-homed ports"),
+        "hosts": Union[Hosts]({str: _PortsOnly(), dict: HOSTS}),
+        "bonds": MappingOf(BOND, BONDS, "bonds"),
+        "single-homed": MappingOf(NAME, SINGLE_HOMED, "single-homed ports"),
     },
 )
 OVERRIDE = Record(
@@ -242,14 +242,14 @@ OVERRIDE = Record(
         "tracked": PORTS,
         "ports": FRONT_PORTS,
         "breakout": BREAKOUT,
-        "dialect": Word(DIALECTS),
+        "dialect": OneOf(DIALECTS),
         "roce": MODE,
     },
 )
 STANDALONE = Record(
     Standalone,
     {
-        "platform": Word(("onyx", "comware")),
+        "platform": OneOf(("onyx", "comware")),
         "ports": QOS_PORTS,
         "networks": NETWORKS,
         "management": MANAGEMENT,
@@ -260,19 +260,19 @@ STANDALONE = Record(
 INTENT = Record(
     Intent,
     {
-        "version": Whole(1, 1, "the version"),
+        "version": Integer(1, 1, "the version"),
         "name": NAME,
-        "networks": Named(NETWORK_NAME, NETWORK, "networks", least=1),
+        "networks": MappingOf(NETWORK_NAME, NETWORK, "networks", least=1),
         "mtu": Record(Mtu, {"host": MTU, "fabric": MTU, "tenant": MTU}),
         "roce": ROCE,
-        "dialect": Word(DIALECTS),
-        "host-names": Flag(),
+        "dialect": OneOf(DIALECTS),
+        "host-names": Boolean(),
         "provider-vlans": PROVIDER_VLANS,
         "spines": SPINES,
         "leaves": LEAVES,
-        "racks": Listing(RACK, "racks"),
-        "switches": Named(SWITCH, OVERRIDE, "switches"),
-        "standalone": Named(SWITCH, STANDALONE, "switches"),
+        "racks": ListOf(RACK, "racks"),
+        "switches": MappingOf(SWITCH, OVERRIDE, "switches"),
+        "standalone": MappingOf(SWITCH, STANDALONE, "switches"),
     },
     required=["networks"],
 )
