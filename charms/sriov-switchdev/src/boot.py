@@ -20,7 +20,7 @@ from functools import wraps
 import budget
 import chain
 import record
-import steps as nic
+import steps
 from chain import Facts, When
 from desired import Desired, Port
 from files import BIND
@@ -126,7 +126,7 @@ def bind(system: System) -> tuple[Trouble, ...]:
     wanted, troubles = load(system)
     for slot, ports in wanted.nics().items():
         work = pairs_of(discover.observe(system), ports)
-        if work and not any(nic.needs_work(port, pf) for port, pf in work):
+        if work and not any(steps.needs_work(port, pf) for port, pf in work):
             record.note_converged(system, [slot])
         troubles += _bind_nic(system, wanted, work)
     record.write_boot(system, "bind", "failed" if troubles else "done", tuple(troubles))
@@ -138,9 +138,9 @@ def fallback(system: System) -> tuple[Trouble, ...]:
     """Bring every NIC that an unfinished early left half way to legacy mode with zero VFs."""
     unfinished = _unfinished(system)
     if "restore" in unfinished:
-        import restore as again
+        from restore import cut_off
 
-        return again.cut_off(system)
+        return cut_off(system)
     if "early" not in unfinished:
         return ()
     wanted, troubles = load(system)
@@ -151,7 +151,7 @@ def fallback(system: System) -> tuple[Trouble, ...]:
             troubles += running
             continue
         pairs = pairs_of(discover.observe(system), ports)
-        if any(nic.needs_work(port, pf) for port, pf in pairs):
+        if any(steps.needs_work(port, pf) for port, pf in pairs):
             troubles += to_legacy(system, pairs)
     record.write_boot(system, "early", "failed", tuple(troubles))
     return tuple(troubles)
@@ -160,9 +160,9 @@ def fallback(system: System) -> tuple[Trouble, ...]:
 @alone("restore", budget.LONG_TURN)
 def restore(system: System) -> tuple[Trouble, ...]:
     """Restore ports whose driver was loaded anew."""
-    import restore as again  # not at boot: the network waits for it
+    from restore import restore_ports  # not at boot: the network waits for it
 
-    return again.restore(system)
+    return restore_ports(system)
 
 
 @alone("revert", budget.REVERT_TURN)
@@ -203,7 +203,7 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
 def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
     """One NIC's VFs and modes. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
     pairs = pairs_of(host, ports)
-    work = [port.bdf for port, pf in pairs if nic.needs_work(port, pf)]
+    work = [port.bdf for port, pf in pairs if steps.needs_work(port, pf)]
     if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
         return [Trouble(work[0], what, "free them, then reboot")]
@@ -216,7 +216,7 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     for part in chain.forward(pairs, wanted, When.BOOT, facts):
         if part.binds:
             break  # in the binding unit
-        failed, noted = run_part(system, part, nic.of_queues)
+        failed, noted = run_part(system, part, steps.of_queues)
         troubles += noted
         if failed:
             undone = still_changing(system, ports) or to_legacy(
@@ -227,7 +227,7 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
 
 
 def _bind_nic(system: System, wanted: Desired, work: Sequence[PortAndPf]) -> list[Trouble]:
-    if late := [(port, pf) for port, pf in work if nic.is_late(pf, record.read_boot(system))]:
+    if late := [(port, pf) for port, pf in work if steps.is_late(pf, record.read_boot(system))]:
         return to_legacy(system, late)
     pairs = [
         (port, pf)
@@ -236,7 +236,7 @@ def _bind_nic(system: System, wanted: Desired, work: Sequence[PortAndPf]) -> lis
     ]
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
-    if nic.awaits_lag(pairs, wanted.lag_required):
+    if steps.awaits_lag(pairs, wanted.lag_required):
         _await_bond(system, pairs)
     return bind_vfs(system, wanted, chain.vfs(pairs, pairs, wanted, When.BOOT))
 

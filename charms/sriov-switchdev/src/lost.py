@@ -11,14 +11,13 @@ that unit, for what it had to leave.
 from collections.abc import Collection, Sequence
 
 import budget
-import steps as nic
 from converge import Disruption, Held, Step
 from desired import Desired, Port
 from files import RESTORE
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
 from observed import Observed
-from steps import PortAndPf
+from steps import PortAndPf, only_carrier, pairs_of
 
 ATTEMPTS = 3
 """Failures of the unit in a row after which only a reboot is tried."""
@@ -45,7 +44,7 @@ def why_left(port: Port, pf: Pf, host: Host) -> tuple[str, str]:
     bond = host.bond(pf.bond) if pf.bond else None
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and pf.carrier and not any((other := host.pf(name)) and other.carrier for name in others):
-        return nic.only_carrier(pf), f"fix {' or '.join(others) or 'the other port'}, or {REBOOT}"
+        return only_carrier(pf), f"fix {' or '.join(others) or 'the other port'}, or {REBOOT}"
     return "", ""
 
 
@@ -54,7 +53,7 @@ def steps(wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Hel
     run, held, slots = list[HostStep](), list[Held[System]](), set[str]()
     unit = observed.boot.phases.get("restore")
     for slot, declared in wanted.nics().items():
-        for port, pf in ports(nic.pairs_of(observed.host, declared), observed.converged):
+        for port, pf in ports(pairs_of(observed.host, declared), observed.converged):
             slots.add(slot)
             step = _start(port, wanted)
             reason, release = why_left(port, pf, observed.host)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 import bootfile
 import chain
 import desired
-import steps as nic
+import steps
 from converge import Plan, StepError
 from converge.execute import execute
 from desired import Desired, Port
 from hostnic.devices.model import Host
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System
 from observed import Trouble
-from steps import PortAndPf
+from steps import PortAndPf, is_binding, other_card
 
 
 def load(system: System) -> tuple[Desired, list[Trouble]]:
@@ -31,15 +31,15 @@ def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
     """The ports that this host has, with the driver whose eswitch they need; never another card."""
     return [
         (port, pf)
-        for port, pf in nic.pairs_of(host, ports)
+        for port, pf in steps.pairs_of(host, ports)
         if pf.port.driver == "mlx5_core" and not port.is_other(pf.mac)
     ]
 
 
 def other_cards(host: Host, ports: Iterable[Port]) -> list[Trouble]:
     """The ports at whose PCI addresses this host has another card now."""
-    others = [(port, pf.mac) for port, pf in nic.pairs_of(host, ports) if port.is_other(pf.mac)]
-    return [Trouble(port.bdf, *nic.other_card(port.mac, mac)) for port, mac in others]
+    others = [(port, pf.mac) for port, pf in steps.pairs_of(host, ports) if port.is_other(pf.mac)]
+    return [Trouble(port.bdf, *other_card(port.mac, mac)) for port, mac in others]
 
 
 def run(system: System, steps: Sequence[HostStep], who: str = "the boot step") -> list[Trouble]:
@@ -77,7 +77,7 @@ def bind_vfs(
     for step in steps:
         failed = run(system, [step], who)
         troubles += failed
-        if failed and wanted.lag_required and not nic.is_binding(step):
+        if failed and wanted.lag_required and not is_binding(step):
             break
     return troubles
 

@@ -19,7 +19,7 @@ import chain
 import lost
 import phase
 import record
-import steps as nic
+import steps
 from chain import Facts, When
 from desired import Desired, Port
 from files import DISPATCH
@@ -40,7 +40,7 @@ ROUNDS = 2
 """systemd starts no unit that runs already: a port that is lost meanwhile has its turn in the second."""
 
 
-def restore(system: System) -> tuple[Trouble, ...]:
+def restore_ports(system: System) -> tuple[Trouble, ...]:
     """Restore every lost port that can be. Writes nothing if none is lost.
 
     Another card at the address of a port is left alone; the charm is told to look at it.
@@ -149,7 +149,7 @@ def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list
 
 def _is_spare(step: HostStep) -> bool:
     """A port keeps VFs and mode without its queues, and if it does not come back into its bond."""
-    return nic.of_queues(step) or nic.is_joining(step)
+    return steps.of_queues(step) or steps.is_joining(step)
 
 
 def _restorable(system: System, port: Port) -> Pf | None:
@@ -166,7 +166,7 @@ def _restorable(system: System, port: Port) -> Pf | None:
     reason, remedy = lost.why_left(port, pf, host)
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
-        reason, remedy = nic.only_carrier(pf), f"fix {' or '.join(others)}, or approve-reboot"
+        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or approve-reboot"
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
         return None
@@ -186,7 +186,7 @@ def _finish(system: System, wanted: Desired, ports: Sequence[Port], touched: Seq
     pairs = phase.pairs_of(discover.observe(system), ports)
     back = [(port, pf) for port, pf in pairs if port in touched and pf.eswitch_mode == "switchdev"]
     whole = len(pairs) == 2 and all(pf.eswitch_mode == "switchdev" for _, pf in pairs)
-    if touched and not whole and wanted.lag_required and nic.awaits_lag(pairs, True):
+    if touched and not whole and wanted.lag_required and steps.awaits_lag(pairs, True):
         return []
     binding = chain.vfs(pairs if touched and whole else [], back, wanted, When.RESTORE)
     return phase.bind_vfs(system, wanted, binding, WHO)

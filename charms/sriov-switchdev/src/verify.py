@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import budget
 import files
 import lost
-import steps as nic
+import steps
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, Port
@@ -60,7 +60,7 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
         yield Finding(Severity.WAITING, step.key, f"needed at boot: {step.what}; {step.why}", NEXT_HOOK)
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if item.step.key.startswith(slot)]
-        held = next((item for item in own if not nic.of_queues(item.step)), None)
+        held = next((item for item in own if not steps.of_queues(item.step)), None)
         severity = Severity.PLANNED if held else Severity.WAITING
         remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
@@ -73,7 +73,7 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
             if pf:
                 yield from _queues(wanted, observed, plan, port, pf)
         there = [(port, pf) for port, pf in pairs if pf]
-        if nic.lag_impossible(there):
+        if steps.lag_impossible(there):
             worst = Severity.BLOCKED if wanted.lag_required else Severity.WARNING
             offered = max(pf.port.total_vfs for _, pf in there)
             yield Finding(worst, slot, f"VF-LAG cannot form: {NO_LAG_OBJECT}", no_lag_remedy(offered))
@@ -105,8 +105,8 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
 def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port, pf: Pf) -> Iterator[Finding]:
     """A warning: the port forwards, but few CPUs receive what the host itself handles."""
     channels = observed.channels.get(port.bdf)
-    count = nic.queues_to_set(wanted, channels, observed.cpus)
-    if channels and count and not nic.needs_work(port, pf):
+    count = steps.queues_to_set(wanted, channels, observed.cpus)
+    if channels and count and not steps.needs_work(port, pf):
         held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
         remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
         what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
@@ -114,7 +114,7 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
 
 
 def _lag(pairs: list[PortAndPf], severity: Severity, remedy: str) -> Iterator[Finding]:
-    if nic.lag_missing(pairs):
+    if steps.lag_missing(pairs):
         port, pf = pairs[0]
         instead = f"; the NIC bonds its ports as {pf.lag.type} instead" if pf.lag.active else ""
         yield Finding(severity, port.nic, f"VF-LAG is not active{instead}", remedy)
