@@ -2,7 +2,7 @@
 """The reader of networks: whatever is read from one has a limit of bytes and of total time.
 
 The time-out of a socket begins anew with each byte, so a peer that sends one every few seconds keeps its
-reader for ever. Here the time of one exchange covers all of it: connecting, TLS, a proxy's tunnel, sending
+reader without end. Here the time of one exchange covers all of it: connecting, TLS, a proxy's tunnel, sending
 the request, and every byte of the answer. Only names are looked up within another limit, the resolver's own
 (resolv.conf(5)).
 
