@@ -329,3 +329,11 @@ HostStep = Step[System]
 def read_boot_id(system: System) -> str:
     """What changes at each boot."""
     return system.files.read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def list_names(system: System, directory: str) -> list[str]:
+    """The names in a directory, sorted; none where it does not exist or cannot be read."""
+    try:
+        return sorted(system.files.listdir(directory))
+    except OSError:
+        return []

@@ -59,19 +59,16 @@ def losers(nic: Nic, setting: Setting) -> tuple[Port, ...]:
     """
     if keeps(nic, setting):
         return ()
-    match = OF_PORT.fullmatch(setting.name)
-    number = "2" if setting.name == "HIDE_PORT2_PF" else match["number"] if match else ""
-    named = tuple(port for port in nic.ports if number and port.bdf.endswith(f".{int(number) - 1}"))
-    return named or nic.ports
+    bdf = f"{nic.slot}.1" if setting.name == "HIDE_PORT2_PF" else port_of(setting.name, nic)
+    return tuple(port for port in nic.ports if port.bdf == bdf) or nic.ports
 
 
 def makes_ethernet(nic: Nic, setting: Setting) -> Port | None:
     """The InfiniBand port of a NIC that becomes Ethernet with a setting."""
-    match = OF_PORT.fullmatch(setting.name)
-    if match is None or match["name"] != "LINK_TYPE" or not keeps(nic, setting):
+    if _name(setting.name) != "LINK_TYPE" or not keeps(nic, setting):
         return None
-    own = f".{int(match['number']) - 1}"
-    return next((port for port in nic.ports if port.infiniband and port.bdf.endswith(own)), None)
+    bdf = port_of(setting.name, nic)
+    return next((port for port in nic.ports if port.infiniband and port.bdf == bdf), None)
 
 
 def possible(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:

@@ -14,7 +14,7 @@ import netplanfiles
 from converge import Finding
 from hostnic.boot import units
 from hostnic.devices.model import Pf
-from hostnic.system import System
+from hostnic.system import System, list_names
 from observed import Setting, Writer
 
 SHIM = "/etc/sriov-netplan-shim/interfaces.yaml"
@@ -83,9 +83,9 @@ def _enabled(system: System) -> set[str]:
     """Units that something wants or requires at boot; for a timer or path unit, its service."""
     found: set[str] = set()
     for directory in (units.DIRECTORY, *PACKAGED_UNITS[:1]):
-        for entry in _list(system, directory):
+        for entry in list_names(system, directory):
             if entry.endswith((".wants", ".requires")):
-                names = _list(system, f"{directory}/{entry}")
+                names = list_names(system, f"{directory}/{entry}")
                 found.update(n for n in names if directory == units.DIRECTORY or SPEAKING.search(n))
     return {re.sub(r"\.(timer|path)$", ".service", name) for name in found if "." in name}
 
@@ -120,23 +120,17 @@ def _shim(system: System, unit: str, pfs: Collection[Pf], findings: list[Finding
 def _links(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
     """systemd.link(5): the option, or a section for a VF, from which udev takes how many there are."""
     for directory in LINKS:
-        for name in _list(system, directory):
+        for name in list_names(system, directory):
             if not name.endswith(".link"):
                 continue
             path = f"{directory}/{name}"
             drop_ins = [_read(system, each) for each in _in(system, f"{path}.d") if each.endswith(".conf")]
             sections = _sections("\n".join((_read(system, path), *drop_ins)))
-            keys = tuple(
-                key
-                for key, there in (
-                    (
-                        "SR-IOVVirtualFunctions",
-                        any(k == "SR-IOVVirtualFunctions" and v for _, k, v in sections),
-                    ),
-                    ("[SR-IOV]", any(section == "SR-IOV" for section, _, _ in sections)),
-                )
-                if there
-            )
+            there = {
+                "SR-IOVVirtualFunctions": any(k == "SR-IOVVirtualFunctions" and v for _, k, v in sections),
+                "[SR-IOV]": any(section == "SR-IOV" for section, _, _ in sections),
+            }
+            keys = tuple(key for key, given in there.items() if given)
             match = [(key, value) for section, key, value in sections if section == "Match" and value]
             if keys and match:
                 ports = frozenset(pf.bdf for pf in pfs if all(_meets(pf, *each) for each in match))
@@ -182,7 +176,7 @@ RUNS = re.compile(r'(?:RUN|PROGRAM|IMPORT)(?:\{\w+\})?\s*[+:]?={1,2}\s*"([^"]*)"
 def _rules(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
     """Rules of udev that assign the attribute, or run something that sets it."""
     for directory in (*RULES, *PACKAGED_RULES):
-        for name in _list(system, directory):
+        for name in list_names(system, directory):
             if not name.endswith(".rules") or (directory in PACKAGED_RULES and not SPEAKING.search(name)):
                 continue
             path, settings = f"{directory}/{name}", list[Setting]()
@@ -270,13 +264,6 @@ def _in(system: System, place: str) -> list[str]:
         return [f"{place}/{name}" for name in sorted(system.files.listdir(place))]
     except NotADirectoryError:
         return [place]
-    except OSError:
-        return []
-
-
-def _list(system: System, directory: str) -> list[str]:
-    try:
-        return sorted(system.files.listdir(directory))
     except OSError:
         return []
 

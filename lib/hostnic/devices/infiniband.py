@@ -11,7 +11,7 @@ from functools import lru_cache
 from hostnic.devices import pci, users
 from hostnic.devices.port import Port
 from hostnic.devices.rdma import CLASS
-from hostnic.system import System
+from hostnic.system import System, list_names
 
 OPENED_AS = ("/sys/class/infiniband_verbs", "/sys/class/infiniband_mad")
 """The character devices below /dev/infiniband, each with the name of its RDMA device in ``ibdev``."""
@@ -33,7 +33,7 @@ def _uses(system: System, port: Port, openers: Callable[[], Mapping[str, list[st
         return []
     if port.driver not in OWN_DRIVERS:
         return [f"{port.driver} has it"]
-    devices = _names(system, pci.attribute(port.bdf, "infiniband"))
+    devices = list_names(system, pci.attribute(port.bdf, "infiniband"))
     if not devices:
         return ["perhaps somebody, since its RDMA device is not visible here (is mlx5_ib loaded?)"]
     found = [*_of_netdevs(system, port), *(words for name in devices for words in _links(system, name))]
@@ -46,14 +46,14 @@ def _uses(system: System, port: Port, openers: Callable[[], Mapping[str, list[st
 
 def _of_netdevs(system: System, port: Port) -> Iterator[str]:
     """IPoIB's netdev, and the ones of further partitions, which have the function as their device, too."""
-    names = _names(system, pci.attribute(port.bdf, "net"))
+    names = list_names(system, pci.attribute(port.bdf, "net"))
     for name, used in (users.of_netdevs(system, names) if names else {}).items():
         yield f"{name} carries {' and '.join(used)}"
 
 
 def _links(system: System, device: str) -> Iterator[str]:
     directory = f"{CLASS}/{device}/ports"
-    for number in _names(system, directory):
+    for number in list_names(system, directory):
         try:
             layer, state, lid = (
                 system.files.read(f"{directory}/{number}/{name}").strip()
@@ -73,13 +73,13 @@ def _openers(system: System) -> dict[str, list[str]]:
     """By RDMA device, the processes that have it open: ``qemu-system-x86 (4242)``."""
     devices: dict[str, str] = {}
     for directory in OPENED_AS:
-        for name in _names(system, directory):
+        for name in list_names(system, directory):
             try:
                 devices[f"/dev/infiniband/{name}"] = system.files.read(f"{directory}/{name}/ibdev").strip()
             except OSError:
                 continue  # abi_version, or a device that has just gone
     found: dict[str, list[str]] = {}
-    for process in filter(str.isdigit, _names(system, "/proc") if devices else ()):
+    for process in filter(str.isdigit, list_names(system, "/proc") if devices else ()):
         for device in sorted({devices[path] for path in _open(system, process) if path in devices}):
             found.setdefault(device, []).append(f"{_command(system, process)} ({process})")
     return found
@@ -87,7 +87,7 @@ def _openers(system: System) -> dict[str, list[str]]:
 
 def _open(system: System, process: str) -> Iterator[str]:
     directory = f"/proc/{process}/fd"
-    for descriptor in _names(system, directory):
+    for descriptor in list_names(system, directory):
         try:
             yield system.files.readlink(f"{directory}/{descriptor}")
         except OSError:
@@ -99,10 +99,3 @@ def _command(system: System, process: str) -> str:
         return system.files.read(f"/proc/{process}/comm").strip()
     except OSError:
         return "a process"
-
-
-def _names(system: System, directory: str) -> list[str]:
-    try:
-        return sorted(system.files.listdir(directory))
-    except OSError:
-        return []

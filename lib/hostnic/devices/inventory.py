@@ -11,7 +11,7 @@ from converge import Finding, Severity
 
 from hostnic.devices import pci
 from hostnic.devices.port import UPLINK_NAME, Nic, Port, uplink_of
-from hostnic.system import Link, System
+from hostnic.system import Link, System, list_names
 
 MELLANOX = "15b3:"
 """How the device id of a ConnectX or BlueField begins."""
@@ -78,11 +78,7 @@ def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
 
 def netdev_of(system: System, bdf: str) -> Netdev:
     """A function's first netdev that is not a representor."""
-    try:
-        names = sorted(system.files.listdir(pci.attribute(bdf, "net")))
-    except OSError:
-        names = []  # it has no driver
-    for name in names:
+    for name in list_names(system, pci.attribute(bdf, "net")):  # without a driver it has none
         try:
             port_name = system.files.read(f"{NET}/{name}/phys_port_name").strip()
         except OSError:

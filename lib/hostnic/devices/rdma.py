@@ -9,7 +9,7 @@ Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/co
 import re
 from typing import NamedTuple
 
-from hostnic.system import System
+from hostnic.system import System, list_names
 
 CLASS = "/sys/class/infiniband"
 CONFIGFS = "/sys/kernel/config/rdma_cm"
@@ -52,13 +52,13 @@ class Defaults(NamedTuple):
 def ports(system: System) -> tuple[RdmaPort, ...]:
     """All ports of all RDMA devices, by name."""
     found: list[RdmaPort] = []
-    for device in sorted(_names(system, CLASS)):
+    for device in list_names(system, CLASS):
         try:
             pci = system.files.readlink(f"{CLASS}/{device}/device").rpartition("/")[2]
         except OSError:
             pci = None  # rdma_rxe and siw have no device of their own
         directory = f"{CLASS}/{device}/ports"
-        for number in sorted(int(name) for name in _names(system, directory) if name.isdigit()):
+        for number in sorted(int(name) for name in list_names(system, directory) if name.isdigit()):
             netdevs = _netdevs(system, f"{directory}/{number}/gid_attrs/ndevs")
             found.append(RdmaPort(device, number, pci, netdevs))
     return tuple(found)
@@ -114,7 +114,7 @@ def counters(system: System, port: RdmaPort) -> dict[str, int]:
     """The driver's own counters; what cannot be read is left out."""
     directory = f"{CLASS}/{port.device}/ports/{port.number}/hw_counters"
     found: dict[str, int] = {}
-    for name in sorted(_names(system, directory)):
+    for name in list_names(system, directory):
         try:
             found[name] = int(system.files.read(f"{directory}/{name}").strip())
         except (OSError, ValueError):
@@ -124,19 +124,12 @@ def counters(system: System, port: RdmaPort) -> dict[str, int]:
 
 def _netdevs(system: System, directory: str) -> frozenset[str]:
     found: set[str] = set()
-    for index in _names(system, directory):
+    for index in list_names(system, directory):
         try:
             found.add(system.files.read(f"{directory}/{index}").strip())
         except OSError:
             continue  # an empty GID entry answers EINVAL
     return frozenset(found - {""})
-
-
-def _names(system: System, directory: str) -> list[str]:
-    try:
-        return system.files.listdir(directory)
-    except OSError:
-        return []
 
 
 def statistics(system: System, netdev: str) -> dict[str, int]:
