@@ -2,7 +2,8 @@
 """Links from a page to a file of the repository that is no page, such as a charm's README.
 
 A page writes them as relative paths, as GitHub follows them. On the site they lead to the repository that
-GitHub builds; in a local build they lead to the file in the clone.
+GitHub builds; in a local build they lead to the file in the clone. A link to a charm's charmcraft.yaml leads
+to the page of the reference that is generated from it.
 """
 
 import os
@@ -18,7 +19,7 @@ PAGES = ROOT / "docs"
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 GENERATED = PAGES / "reference/generated"
-"""Pages that are there only after a build, which checks the links to them."""
+"""Pages that are there only after a build: nothing links to them, since GitHub does not have them."""
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +38,13 @@ def source() -> str:
 
 
 def broken(document: Path) -> Iterator[str]:
-    """The relative links of a document, as it writes them, whose file or heading does not exist."""
+    """The relative links of a document, as it writes them, that GitHub cannot follow."""
     for found in LINK.finditer(document.read_text()):
         path = _target(document, found[1])
-        if GENERATED in path.parents:
-            continue
-        if not path.exists() or (found[2] and path.suffix == ".md" and found[2][1:] not in _anchors(path)):
-            yield found[1] + (found[2] or "")
+        if GENERATED in path.parents or not path.exists():
+            yield found[1]
+        elif found[2] and path.suffix == ".md" and found[2][1:] not in _anchors(path):
+            yield found[1] + found[2]
 
 
 def _target(document: Path, link: str) -> Path:
@@ -60,6 +61,8 @@ def _anchors(document: Path) -> set[str]:
 
 def _rewrite(app: Sphinx, page: str, content: list[str]) -> None:
     document = Path(app.env.doc2path(page))
+    if GENERATED in document.parents:
+        return
     for link in broken(document):
         log.warning("there is nothing at %r", link, location=page)
 
@@ -67,6 +70,8 @@ def _rewrite(app: Sphinx, page: str, content: list[str]) -> None:
         path = _target(document, found[1])
         if path.is_relative_to(PAGES):
             return found[0]
+        if path.name == "charmcraft.yaml":
+            return f"]({os.path.relpath(GENERATED / f'{path.parent.name}.md', document.parent)})"
         return f"]({source()}/{path.relative_to(ROOT)}{found[2] or ''})"
 
     content[0] = LINK.sub(outside, content[0])

@@ -21,7 +21,9 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(document: Path) -> No
 
 def test_a_link_to_what_is_not_there_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# One `two`, three\n[a](#one-two-three) [b](#four) [c](other.md) [d](https://x.example)\n")
+    page.write_text(
+        "# One `two`, three\n[a](#one-two-three) [b](#four) [c](other.md) [d](https://x.example)\n"
+    )
     assert list(broken(page)) == ["#four", "other.md"]
 
 
