@@ -58,5 +58,14 @@ def test_names_of_options_and_actions_are_known_with_and_without_a_value(literal
     assert name in names.known()
 
 
-def test_a_misspelled_option_is_not_known() -> None:
-    assert "reboot-polcy" not in names.known()
+def test_a_value_is_known_from_the_description_of_its_option() -> None:
+    assert "when-idle" in names.known()
+
+
+def test_a_misspelled_option_is_found() -> None:
+    assert list(names.unknown("Set `reboot-polcy=manual` and `num-vfs`.")) == ["reboot-polcy"]
+
+
+@pytest.mark.parametrize("readme", sorted(ROOT.glob("charms/*/README.md")), ids=lambda path: path.parent.name)
+def test_a_charms_readme_names_only_what_there_is(readme: Path) -> None:
+    assert list(names.unknown(readme.read_text())) == []
