@@ -26,7 +26,7 @@ COMMANDS = [command for path in DOCUMENTS for command in (*blocks(path), *inline
 SIMPLE = [(command, words) for command in COMMANDS for words in command.simple]
 MOST = 30
 """Commands from the cables to the first login, with which step 9 ends."""
-PATH = ROOT / "bundles/README.md"
+PATH = ROOT / "docs/how-to/deploy.md"
 PARSERS = {
     "maas": maas.parser,
     "vault": vault.parser,
