@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -20,13 +21,16 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 GENERATED = PAGES / "reference/generated"
 """Pages that are there only after a build: nothing links to them, since GitHub does not have them."""
+OUTSIDE = "https://outside.invalid"
+"""Stands for the repository while a page is parsed: Markdown takes no link with the scheme `file`."""
 
 log = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Have the links of each page rewritten before it is parsed."""
+    """Have the links of each page rewritten, before and after it is parsed."""
     app.connect("source-read", _rewrite)
+    app.connect("doctree-read", _resolve)
     return {"parallel_read_safe": True}
 
 
@@ -72,6 +76,12 @@ def _rewrite(app: Sphinx, page: str, content: list[str]) -> None:
             return found[0]
         if path.name == "charmcraft.yaml":
             return f"]({os.path.relpath(GENERATED / f'{path.parent.name}.md', document.parent)})"
-        return f"]({source()}/{path.relative_to(ROOT)}{found[2] or ''})"
+        return f"]({OUTSIDE}/{path.relative_to(ROOT)}{found[2] or ''})"
 
     content[0] = LINK.sub(outside, content[0])
+
+
+def _resolve(_app: Sphinx, tree: nodes.document) -> None:
+    for link in tree.findall(nodes.reference):
+        if (target := link.get("refuri", "")).startswith(OUTSIDE):
+            link["refuri"] = source() + target.removeprefix(OUTSIDE)

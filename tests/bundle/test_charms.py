@@ -85,6 +85,11 @@ def test_every_option_explains_itself(charm):
     assert [name for name, option in options(charm).items() if not option["description"].strip()] == []
 
 
+def test_the_readme_names_every_action(charm):
+    literals = set(re.findall("`([^`\n]+)`", (charm.directory / "README.md").read_text()))
+    assert set(actions(charm)) - literals == set()
+
+
 def test_every_action_is_handled_and_every_handler_has_its_action(charm):
     assert set(actions(charm)) == set(charm.handlers)
     assert set(actions(charm)) >= SHARED_ACTIONS

@@ -5,20 +5,18 @@ import math
 import re
 from pathlib import Path
 
-import boot
-import budget
 import desired
-import files
 import live
 import pytest
 import record
-import steps
+from boot import budget, files, main
 from hostnic.ops.eswitch import SetEswitchMode
 from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.refusal import BUSY_TIME
 from hostnic.ops.vf import CreateVfs, DestroyVfs
 from hostnic.system import MODE_CHANGE_TIME
 from hostnic.testing import FakeHost
+from nic import steps
 from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
 from unit.sriov_switchdev.node import Node, nic
 
@@ -73,12 +71,12 @@ def test_a_change_that_does_not_end_is_left_alone(small: Node) -> None:
     small.host.services = {}
     small.host.reboot()
     small.host.trace.clear()
-    troubles = boot.early(small.host)
+    troubles = main.early(small.host)
     assert nic(small.host.trace)[-1] == f"set_eswitch_mode {PF0} switchdev"
     assert "a change of its mode still runs 300 s later; the NIC is left alone" in troubles[-1].what
     small.host.trace.clear()
     record.write_boot(small.host, "early", "running")
-    boot.fallback(small.host)
+    main.fallback(small.host)
     assert nic(small.host.trace) == []
 
 
@@ -87,7 +85,7 @@ def test_the_fallback_waits_for_a_change_that_a_killed_boot_step_began(small: No
         half_of_early(host, fallback=False)
         host.port(PF1).changing = (host.clock + 200.0, "switchdev")
         begun = host.clock
-        boot.fallback(host)
+        main.fallback(host)
         assert host.clock >= begun + 200.0
 
     small.host.services = {files.EARLY: killed}

@@ -8,7 +8,6 @@ again   runs after a netdev or an RDMA device was added again, which has lost it
 import sys
 from collections.abc import Sequence
 
-import bootfile
 import record
 from converge import Severity
 from converge.execute import execute
@@ -22,6 +21,8 @@ from observe import observe
 from observed import Observed
 from plan import plan
 from preflight import preflight
+
+from boot import bootfile
 
 DEADLINE = 90.0
 """Seconds for the ports to appear and for their bonds to carry traffic."""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from converge.document import read_json
 from converge.shape import ListOf, Record
-from files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
 from hostnic import shapes
 from hostnic.boot import Installed, installed, units
 from hostnic.devices import users
@@ -16,6 +15,8 @@ from hostnic.firmware import gpudirect
 from hostnic.firmware.gpudirect import Difference
 from hostnic.ops.gpudirect import SetRegister
 from hostnic.system import HostStep, System
+
+from boot.files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
 
 VERSION = 1
 

@@ -10,14 +10,15 @@ that unit, for what it had to leave.
 
 from collections.abc import Collection, Sequence
 
-import budget
 from converge import Disruption, Held, Step
 from desired import Desired, Port
-from files import RESTORE
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
+from nic.steps import PortAndPf, only_carrier, pairs_of
 from observed import Observed
-from steps import PortAndPf, only_carrier, pairs_of
+
+from boot import budget
+from boot.files import RESTORE
 
 ATTEMPTS = 3
 """Failures of the unit in a row after which only a reboot is tried."""

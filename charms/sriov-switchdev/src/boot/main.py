@@ -17,13 +17,8 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 
-import budget
-import chain
 import record
-import steps
-from chain import Facts, When
 from desired import Desired, Port
-from files import BIND
 from hostnic import cpus, exclusive
 from hostnic.boot import units
 from hostnic.devices import discover
@@ -33,9 +28,14 @@ from hostnic.ops import until
 from hostnic.ops.members import is_distributing
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
+from nic import chain, steps
+from nic.chain import Facts, When
+from nic.steps import PortAndPf
 from observed import Trouble
-from phase import bind_vfs, load, other_cards, pairs_of, run_part, still_changing, to_legacy
-from steps import PortAndPf
+
+from boot import budget
+from boot.files import BIND
+from boot.phase import bind_vfs, load, other_cards, pairs_of, run_part, still_changing, to_legacy
 
 Phase = Callable[[System], tuple[Trouble, ...]]
 
@@ -138,7 +138,7 @@ def fallback(system: System) -> tuple[Trouble, ...]:
     """Bring every NIC that an unfinished early left half way to legacy mode with zero VFs."""
     unfinished = _unfinished(system)
     if "restore" in unfinished:
-        from restore import cut_off
+        from boot.restore import cut_off
 
         return cut_off(system)
     if "early" not in unfinished:
@@ -160,7 +160,7 @@ def fallback(system: System) -> tuple[Trouble, ...]:
 @alone("restore", budget.LONG_TURN)
 def restore(system: System) -> tuple[Trouble, ...]:
     """Restore ports whose driver was loaded anew."""
-    from restore import restore_ports  # not at boot: the network waits for it
+    from boot.restore import restore_ports  # not at boot: the network waits for it
 
     return restore_ports(system)
 

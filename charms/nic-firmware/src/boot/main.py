@@ -7,8 +7,6 @@ It never fails the boot: what it could not set is in the journal, and the charm'
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-import files
-import gpu
 from converge import StepError
 from converge.shape import InvalidValue
 from hostnic import exclusive
@@ -19,6 +17,8 @@ from hostnic.machine import Machine
 from hostnic.ops.gpudirect import SetRegister
 from hostnic.ops.refusal import unreadable, words
 from hostnic.system import System
+
+from boot import files, gpu
 
 Read = Callable[[System, str], Sequence[Difference]]
 """Reads the registers of one function."""

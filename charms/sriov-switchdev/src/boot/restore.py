@@ -7,22 +7,15 @@ leaves the NICs alone while a live change waits for its confirmation, and a live
 does not run (live.Arm), so that the revert timer is not armed then. What other charms set on the ports comes
 after it (roce-qos' unit is ordered so).
 
-VFs in use stay as they are, and their port in legacy mode, until they are free (lost.py). A port that fails
-is left in legacy mode with zero VFs, as at boot: VFs in legacy mode would match Nova's whitelist.
+VFs in use stay as they are, and their port in legacy mode, until they are free (driver_reload.py). A port
+that fails is left in legacy mode with zero VFs, as at boot: VFs in legacy mode would match Nova's whitelist.
 """
 
 import contextlib
 from collections.abc import Sequence
 
-import budget
-import chain
-import lost
-import phase
 import record
-import steps
-from chain import Facts, When
 from desired import Desired, Port
-from files import DISPATCH
 from hostnic import cpus
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
@@ -30,8 +23,13 @@ from hostnic.ops import until
 from hostnic.ops.members import distributes_alone
 from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System
+from nic import chain, steps
+from nic.chain import Facts, When
+from nic.steps import PortAndPf
 from observed import Trouble
-from steps import PortAndPf
+
+from boot import budget, driver_reload, phase
+from boot.files import DISPATCH
 
 WHO = "ovn-offload-sriov-restore"
 """As its failures name the unit."""
@@ -111,7 +109,7 @@ def _look(system: System, ports: Sequence[Port]) -> Host:
 def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) -> list[PortAndPf]:
     ports = wanted.ports if ports is None else ports
     converged = record.read_converged(system)
-    return lost.ports(phase.pairs_of(_look(system, ports), ports), converged) if converged else []
+    return driver_reload.ports(phase.pairs_of(_look(system, ports), ports), converged) if converged else []
 
 
 def _await_ports(system: System, wanted: Desired) -> None:
@@ -158,12 +156,12 @@ def _restorable(system: System, port: Port) -> Pf | None:
     Asked again right before its turn: an instance may have taken a VF, or the other port lost its link.
     """
     host = _look(system, [port])
-    found = lost.ports(phase.pairs_of(host, [port]), [port.nic])
+    found = driver_reload.ports(phase.pairs_of(host, [port]), [port.nic])
     if not found:
         return None
     _, pf = found[0]
     bond = host.bond(pf.bond) if pf.bond else None
-    reason, remedy = lost.why_left(port, pf, host)
+    reason, remedy = driver_reload.why_left(port, pf, host)
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
         reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or approve-reboot"

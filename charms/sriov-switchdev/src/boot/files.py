@@ -3,7 +3,6 @@
 
 import re
 
-import budget
 import desired
 import record
 from converge import Plan
@@ -12,19 +11,17 @@ from hostnic.boot import Installed, installed, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import HostStep, System
 
-_STATE = (
-    "bootfile",
-    "budget",
-    "chain",
-    "desired",
-    "lost",
-    "observed",
-    "phase",
-    "previous",
-    "record",
-    "steps",
+from boot import budget
+
+_BOOT = (
+    "boot",
+    *(
+        f"boot.{name}"
+        for name in ("bootfile", "budget", "driver_reload", "files", "main", "phase", "restore")
+    ),
 )
-COPY = BootCopy("sriov-switchdev", ("boot", "files", "live", "restore", *_STATE))
+_NIC = ("nic", "nic.chain", "nic.steps")
+COPY = BootCopy("sriov-switchdev", (*_BOOT, *_NIC, "desired", "live", "observed", "record"))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 EARLY = "ovn-offload-sriov-early.service"

@@ -10,12 +10,13 @@ import re
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 
-import netplanfiles
 from converge import Finding
 from hostnic.boot import units
 from hostnic.devices.model import Pf
 from hostnic.system import System, list_names
 from observed import Setting, Writer
+
+from writers import netplan
 
 SHIM = "/etc/sriov-netplan-shim/interfaces.yaml"
 """Of the tool that charms used before netplan had its keys (openstack-charmers/sriov-netplan-shim)."""
@@ -38,7 +39,7 @@ PACKAGED_RULES = ("/usr/lib/udev/rules.d", "/lib/udev/rules.d")
 LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
 SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
 OWN = ("ovn-offload-", "netplan-")
-"""Units of these charms, and those that netplan makes of the files that netplanfiles.py reads."""
+"""Units of these charms, and those that netplan makes of the files that netplan.py reads."""
 STARTED = re.compile(r"^\s*Exec\w+\s*=.*$", re.MULTILINE)
 PROGRAM = re.compile(r"/(?:usr/local|opt|etc|root|home|srv|var)/[^\s\"';&|]+")
 WORD = r"(?<![\w.:-]){}(?![\w.-])"
@@ -107,12 +108,12 @@ def _shim(system: System, unit: str, pfs: Collection[Pf], findings: list[Finding
     try:
         settings = tuple(
             Setting(name, (unit,), _named(f"{name} {' '.join(told)}", pfs))
-            for name, told in netplanfiles.interfaces(system.files.read(SHIM))
+            for name, told in netplan.interfaces(system.files.read(SHIM))
         )
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        findings.append(netplanfiles.unreadable(SHIM, error, f"fix it, or systemctl disable {unit}"))
+        findings.append(netplan.unreadable(SHIM, error, f"fix it, or systemctl disable {unit}"))
         return
     yield Writer(SHIM, settings, "sriov-netplan-shim")
 

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from changes import Burn, ignore, mismatch
 from converge import Disruption, Finding, Severity, Step
 from hostnic.devices.port import Nic
 from hostnic.firmware import mstflint
@@ -11,6 +10,8 @@ from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import HostStep
 from observed import Observed
 from record import Record
+
+from nic.changes import Burn, ignore, mismatch
 
 MAX_ATTEMPTS = 2
 """Failed burns of one image into one NIC after which hooks stop trying: flash wears with each burn."""

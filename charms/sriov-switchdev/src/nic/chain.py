@@ -12,13 +12,14 @@ import enum
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
-import steps
 from converge import Disruption, Op
 from desired import Desired, Port
 from hostnic.devices.model import Pf
 from hostnic.system import HostStep, System
 from observed import PortState
-from steps import PortAndPf, needs_work
+
+from nic import steps
+from nic.steps import PortAndPf, needs_work
 
 
 class When(enum.Enum):

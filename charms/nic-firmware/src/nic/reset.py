@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import record
-from activation import UNUSABLE, activation_key, lost_by_reset, pending_version, waiting
-from changes import Burn, Reboot, read_parameters
 from converge import Disruption, Held, Plan, Step, StepError
 from desired import Desired, Setting
 from hostnic.devices import infiniband, users
@@ -16,6 +14,9 @@ from hostnic.firmware import msterrors, mstflint
 from hostnic.system import CommandError, HostStep, System, read_boot_id
 from observed import Observed
 from record import FIRMWARE, Waiting
+
+from nic.activation import UNUSABLE, activation_key, lost_by_reset, pending_version, waiting
+from nic.changes import Burn, Reboot, read_parameters
 
 TIMEOUT_S = 300.0
 """Of mstfwreset, which waits for the firmware, then for the driver."""

@@ -3,17 +3,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-import bootfile
-import chain
 import desired
-import steps
 from converge import Plan, StepError
 from converge.execute import execute
 from desired import Desired, Port
 from hostnic.devices.model import Host
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System
+from nic import chain, steps
+from nic.steps import PortAndPf, is_binding, other_card
 from observed import Trouble
-from steps import PortAndPf, is_binding, other_card
+
+from boot import bootfile
 
 
 def load(system: System) -> tuple[Desired, list[Trouble]]:

@@ -4,7 +4,6 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 
-import changes
 from converge import Disruption, Held, Plan, Step
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic
@@ -12,6 +11,8 @@ from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
 from observed import Answer, Observed
 from record import FIRMWARE, Record, Waiting
+
+from nic import changes
 
 POWER_CYCLE = (
     "a reboot is not enough: power-cycle the machine "

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the charm installs on a host: boot copy, units, udev rule, desired state."""
 
-import bootfile
 import record
 from converge import Disruption, Plan, Step
 from desired import Desired
@@ -11,10 +10,12 @@ from hostnic.ops.files import RemoveFile
 from hostnic.system import HostStep, System
 from observed import Observed
 
-_OWN = ("boot", "bootfile", "observe", "record")
-_PLAN = ("desired", "observed", "plan", "preflight", "steps")
+from boot import bootfile
+
+_BOOT = ("boot", "boot.bootfile", "boot.main", "observe", "record")
+_PLAN = ("desired", "nic", "nic.steps", "observed", "plan", "preflight")
 _SHARED = ("charmkit", "charmkit.fabric_qos", "charmkit.qos")
-COPY = BootCopy("roce-qos", (*_OWN, *_PLAN, *_SHARED))
+COPY = BootCopy("roce-qos", (*_BOOT, *_PLAN, *_SHARED))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 BOOT = "ovn-offload-roce-qos.service"

@@ -4,7 +4,7 @@
 from hostnic.boot import units
 from hostnic.boot.bootcopy import BootCopy
 
-COPY = BootCopy("nic-firmware", ("boot", "files", "gpu"))
+COPY = BootCopy("nic-firmware", ("boot", "boot.files", "boot.gpu", "boot.main"))
 """The charm's modules that the unit runs: none that needs Juju or options."""
 
 WANTED = "/etc/ovn-offload/nic-firmware.json"
