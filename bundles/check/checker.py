@@ -10,7 +10,7 @@ from maas.sitefile import Site, SiteError
 from check import rules_fabric, rules_juju, rules_offload, rules_port, rules_relation, rules_space
 from check.merge import merge, parts
 from check.model import Bundle
-from check.rule import RULES, Finding
+from check.rule import RULES, Finding, is_silenced
 from check.source import FileError
 
 MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_port, rules_fabric)
@@ -27,6 +27,12 @@ def check(bundle: Bundle) -> list[Finding]:
     """What all rules find, by place."""
     found = {finding for rule in RULES for finding in rule.findings(bundle)}
     return sorted(found, key=lambda finding: (finding.place, finding.rule, finding.what))
+
+
+def _unsilenced(findings: list[Finding]) -> list[Finding]:
+    """Without those that a comment in the file silences."""
+    lines = {file: Path(file).read_text().splitlines() for file in {each.place.file for each in findings}}
+    return [each for each in findings if not is_silenced(each, lines[each.place.file])]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,15 +60,17 @@ def main(arguments: list[str]) -> int:
     except FileError as error:
         print(error, file=sys.stderr)
         return 2
-    found = check(bundle)
+    every = check(bundle)
+    found = _unsilenced(every)
     for finding in found:
         print(finding)
     errors = [finding for finding in found if not finding.warning]
     skipped = [] if site else [rule.name for rule in RULES if rule.site]
     size = f"{len(bundle.applications)} applications, {len(bundle.written)} relations"
     checked = f"{len(RULES) - len(skipped)} rules"
+    silenced = f", {len(every) - len(found)} silenced" if len(every) > len(found) else ""
     print(
-        f"{size}, {checked}: {len(errors)} errors, {len(found) - len(errors)} warnings."
+        f"{size}, {checked}: {len(errors)} errors, {len(found) - len(errors)} warnings{silenced}."
         + (f" Not checked without --site: {', '.join(skipped)}." if skipped else "")
     )
     return 1 if errors else 0

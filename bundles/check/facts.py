@@ -31,6 +31,9 @@ TRACKS = {
 }
 """Channel tracks of the branches that are not named after theirs; the others are `stable_<track>`."""
 
+REWRITTEN = {"vault": "1.15"}
+"""From this track on, Charmhub has another charm under the name: Vault with its own storage, raft."""
+
 SETTINGS = {
     "trust": "Juju keeps that name for a setting of its own (juju trust), and hands the charm nothing of it"
 }
@@ -110,6 +113,15 @@ def from_folder(folder: Path) -> list[Facts]:
         config = files.get("config") or metadata.get("config", {})
         found += [of_charm(charm, track, metadata, config) for track in tracks]
     return found
+
+
+def is_another_charm(charm: str, track: str) -> bool:
+    """Whether the track is of a charm that has nothing but its name in common with the one of the table."""
+
+    def numbers(text: str) -> list[int]:
+        return [int(number) for number in text.split(".") if number.isdecimal()]
+
+    return charm in REWRITTEN and numbers(track) >= numbers(REWRITTEN[charm])
 
 
 @cache

@@ -16,6 +16,9 @@ from check.facts import Endpoint, Facts
 from check.merge import Part
 from check.source import Map, Place, Seq
 
+JUJU_INFO = Endpoint("provides", "juju-info", "container")
+"""The endpoint that every charm provides."""
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -33,20 +36,22 @@ class Application:
         self.body = body
         self.named = place
         self.base = base
-        self.charm = _charm_name(str(body.get("charm", "")))
+        self.charm = charm_name(str(body.get("charm", "")))
         self.channel = str(body.get("channel", ""))
         self.track = self.channel.partition("/")[0]
 
     @property
     def local(self) -> bool:
-        return str(self.body.get("charm", "")).startswith(("/", ".")) or "/" in str(
-            self.body.get("charm", "")
-        )
+        charm = str(self.body.get("charm", ""))
+        return charm.startswith(("/", ".", "local:")) or charm.endswith(".charm")
 
     @cached_property
     def facts(self) -> Facts | None:
+        """The facts of the charm's track, else of the last track that is known; None where nothing is."""
         if self.charm in facts.own():
             return facts.own()[self.charm]
+        if facts.is_another_charm(self.charm, self.track):
+            return None
         tracks = [known for (charm, _), known in facts.upstream().items() if charm == self.charm]
         return next((known for known in tracks if known.track == self.track), tracks[-1] if tracks else None)
 
@@ -122,15 +127,13 @@ class Bundle:
         self.data = data
         self.documents = documents
         self.site = site
-        self.base = str(data.get("default-base", "")).partition("/")[0]
+        self.base = base_of(data, "default-base")
 
     @cached_property
     def applications(self) -> dict[str, Application]:
         bodies = self.data.section("applications")
         return {
-            name: Application(
-                name, body, str(body.get("base", self.base)).partition("/")[0], bodies.places[name]
-            )
+            name: Application(name, body, base_of(body, "base") or self.base, bodies.places[name])
             for name, body in bodies.items()
             if isinstance(body, Map)
         }
@@ -159,17 +162,68 @@ class Bundle:
         """The relations of two endpoints each, between applications of the bundle."""
         found: list[Relation] = []
         for ends, place in self.written:
-            pairs = [end.partition(":")[::2] for end in ends]
-            if len(pairs) == 2 and all(name in self.applications and endpoint for name, endpoint in pairs):
+            if len(ends) != 2 or not all(end.partition(":")[0] in self.applications for end in ends):
+                continue
+            if pairs := self._endpoints(*ends):
                 left, right = (self._end(*pair) for pair in pairs)
                 found.append(Relation((left, right), place))
         return found
 
+    def _endpoints(self, *written: str) -> list[tuple[str, str]]:
+        """The names and endpoints of two ends, as Juju takes them; empty where it refuses to choose.
+
+        It fills in what is not written if one pair of endpoints fits, or else if one fits with `juju-info`,
+        which every charm has.
+        """
+        names = [end.partition(":")[0] for end in written]
+        if all(":" in end for end in written):
+            return [(name, end.partition(":")[2]) for name, end in zip(names, written)]
+        for implicit in (False, True):
+            left, right = (self._candidates(end, implicit) for end in written)
+            fitting = [(one, other) for one in left for other in right if _fit(left[one], right[other])]
+            if fitting:
+                return list(zip(names, fitting[0])) if len(fitting) == 1 else []
+        return []
+
+    def _candidates(self, end: str, implicit: bool) -> dict[str, Endpoint]:
+        """The endpoints that an end may mean."""
+        name, _, endpoint = end.partition(":")
+        known = self.applications[name].facts
+        every = {**({"juju-info": JUJU_INFO} if implicit else {}), **(known.endpoints if known else {})}
+        return {each: found for each, found in every.items() if endpoint in ("", each)}
+
     def _end(self, name: str, endpoint: str) -> End:
         application = self.applications[name]
         known = application.facts
-        implicit = Endpoint("provides", "juju-info", "container") if endpoint == "juju-info" else None
+        implicit = JUJU_INFO if endpoint == "juju-info" else None
         return End(application, endpoint, known.endpoints.get(endpoint, implicit) if known else None)
+
+    def elsewhere(self, application: Application, endpoint: str) -> bool:
+        """Whether an endpoint is related to an application of another model, which `saas:` names."""
+        remote = self.data.section("saas")
+        end = f"{application.name}:{endpoint}"
+        return any(
+            len(ends) == 2 and end in ends and any(each.partition(":")[0] in remote for each in ends)
+            for ends, _ in self.written
+        )
+
+    def offloading(self, charm: str) -> list[Application]:
+        """The applications of a charm that are where sriov-switchdev is; all where the bundle has none.
+
+        A cloud may have ordinary hypervisors, with a nova-compute and an ovn-chassis of their own, beside
+        those that offload.
+        """
+        places = set[str]().union(*(self._places(each) for each in self.of("sriov-switchdev")))
+        return [each for each in self.of(charm) if not places or places & self._places(each)]
+
+    def _places(self, application: Application) -> set[str]:
+        """Where units are: their principal applications, or themselves, and the machines."""
+        known = application.facts
+        names = {application.name}
+        if known and known.subordinate:
+            ends = [name for name, endpoint in known.endpoints.items() if endpoint.scope == "container"]
+            names = {other.name for end in (*ends, "juju-info") for other in self.related(application, end)}
+        return {*names, *(f"machine {unit.machine}" for unit in self.units(application))}
 
     def related(self, application: Application, endpoint: str) -> list[Application]:
         """The applications at the other ends of an endpoint's relations."""
@@ -243,7 +297,28 @@ def json_list(text: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
-def _charm_name(charm: str) -> str:
+def charm_name(charm: str) -> str:
+    """The charm of a file's path or of a URL.
+
+    `juju export-bundle` writes `local:nic-firmware-0` for a charm from a file, and older releases of Juju
+    write `ch:amd64/jammy/vault-91`. Only after those the last number is the revision.
+    """
+    scheme, colon, rest = charm.partition(":")
+    if colon and scheme in ("local", "ch", "cs"):
+        name = rest.rpartition("/")[2]
+        return re.sub(r"-[0-9]+$", "", name) if scheme == "local" or "/" in rest else name
     if "/" in charm or charm.endswith(".charm"):
         return Path(charm).name.removesuffix(".charm").partition("_")[0]
-    return charm.partition(":")[2] or charm
+    return charm
+
+
+def base_of(body: Map, key: str) -> str:
+    """The base of a bundle or an application, such as `ubuntu@22.04`; `series: jammy` is the same."""
+    series = str(body.get("series", ""))
+    return str(body.get(key) or (f"ubuntu@{facts.BASES[series]}" if series in facts.BASES else "")).partition(
+        "/"
+    )[0]
+
+
+def _fit(left: Endpoint, right: Endpoint) -> bool:
+    return left.interface == right.interface and {left.role, right.role} == {"provides", "requires"}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules: data plus one function each, which yields what is wrong, where, and what to write instead."""
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -46,6 +47,19 @@ class Rule:
 
 
 RULES: list[Rule] = []
+
+SILENCED = re.compile(r"#\s*ignore\s+([a-z-]+):\s*(\S.*)")
+"""The comment that silences a rule for its own line, or for the line below, and says why."""
+
+
+def is_silenced(finding: Finding, lines: Sequence[str]) -> bool:
+    """Whether the file with these lines says why the rule does not hold at the finding's place."""
+    at = finding.place.line - 1
+    above = at - 1
+    while above >= 0 and lines[above].lstrip().startswith("#"):
+        above -= 1
+    said = (SILENCED.search(line) for line in lines[above + 1 : at + 1])
+    return any(found and found[1] == finding.rule for found in said)
 
 
 def rule(name: str, about: str, warning: bool = False) -> Callable[[Check], Check]:

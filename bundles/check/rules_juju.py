@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Juju and the charms' metadata ask of a bundle: keys, options, units, channels, overlays."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -75,15 +76,16 @@ def key_known(bundle: Bundle) -> Iterator[Wrong]:
 
 @rule("base", "The bundle names its base, and every charm is published for it.")
 def base(bundle: Bundle) -> Iterator[Wrong]:
-    if not bundle.base:
-        place = bundle.data.places.get("series", bundle.data.place)
-        yield place, "the bundle names no default-base", "Write default-base: ubuntu@22.04/stable"
-        return
+    place = next((bundle.data.places[key] for key in ("default-base", "series") if key in bundle.data), None)
     for application in bundle.applications.values():
         known = application.facts
+        if not application.base:
+            what = f"neither the bundle nor {application.name} names a base"
+            yield bundle.data.place, what, "Write default-base: ubuntu@22.04/stable"
+            return
         if known and known.bases and application.base not in known.bases:
             what = f"{application.charm} {application.channel} is not published for {application.base}"
-            yield bundle.data.places["default-base"], what, f"Write one of {listed(known.bases)}"
+            yield place or application.place("base"), what, f"Write one of {listed(known.bases)}"
 
 
 @rule("charm-known", "Every charm is in the facts table; nothing is checked of others.", warning=True)
@@ -142,6 +144,8 @@ def _fits(kind: str, value: Any) -> bool:
 
 def _as_type(kind: str, value: Any) -> str:
     if kind in ("string", "secret"):
+        if isinstance(value, dict | list):
+            return f"Write '{json.dumps(value)}', in single quotes"
         return f'Write "{str(value).lower() if isinstance(value, bool) else value}", in quotes'
     return {"boolean": "Write true or false", "int": "Write a whole number"}.get(kind, "Write a number")
 

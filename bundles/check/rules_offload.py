@@ -21,7 +21,7 @@ MOST_WITH_LAG = 64
 
 @rule("offload", "Hardware offload is on for both neutron-api and ovn-chassis.")
 def offload(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("neutron-api", "ovn-chassis"):
+    for application in (*bundle.of("neutron-api"), *bundle.offloading("ovn-chassis")):
         if application.option("enable-hardware-offload") is not True:
             what = f"{application.name} does not offload"
             place = application.place("options", "enable-hardware-offload")
@@ -30,7 +30,7 @@ def offload(bundle: Bundle) -> Iterator[Wrong]:
 
 @rule("offload-alone", "SR-IOV agent and DPDK are off: neither works with hardware offload.")
 def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("neutron-api", "ovn-chassis"):
+    for application in (*bundle.of("neutron-api"), *bundle.offloading("ovn-chassis")):
         for name in ("enable-sriov", "enable-dpdk"):
             if application.option(name):
                 what = f"{application.name}: {name} excludes hardware offload"
@@ -40,7 +40,7 @@ def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
 @rule("vf-owner", "One charm creates a port's VFs: ovn-chassis names no port that sriov-switchdev may have.")
 def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
     ours = bundle.of("sriov-switchdev")
-    for application in bundle.of("ovn-chassis"):
+    for application in bundle.offloading("ovn-chassis"):
         value = application.option("sriov-numvfs")
         place = application.place("options", "sriov-numvfs")
         collide = f"{ours[0].name} and it would both write" if ours else ""
@@ -190,7 +190,7 @@ def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     warning=True,
 )
 def host_tuning(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
+    for application in bundle.offloading("nova-compute"):
         found = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
         for name in sorted(found & set(site.tags)):
             tag = site.tags[name]

@@ -16,6 +16,8 @@ from check.rules_space import tags_of
 
 SELECTORS = ("vendor_id", "product_id", "address", "devname")
 WHITELIST = "pci-passthrough-whitelist"
+CHASSIS = ("ovn-chassis", "ovn-dedicated-chassis")
+"""Charms of the nodes that OVN forwards on: hypervisors, and gateways on nodes of their own."""
 HOST_CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos")
 
 
@@ -26,7 +28,7 @@ def _bridges(application: Application) -> dict[str, str]:
 
 @rule("bridge", "Bridges that get an interface are mapped to a physnet.")
 def bridge(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("ovn-chassis"):
+    for application in bundle.of(*CHASSIS):
         mapped = set(_bridges(application).values())
         for name, _ in pairs(application.option("bridge-interface-mappings")):
             if name not in mapped:
@@ -36,7 +38,7 @@ def bridge(bundle: Bundle) -> Iterator[Wrong]:
 
 @rule("physnet", "VLAN and flat networks, and the whitelist, name physnets that a bridge is mapped to.")
 def physnet(bundle: Bundle) -> Iterator[Wrong]:
-    known = {name for application in bundle.of("ovn-chassis") for name in _bridges(application)}
+    known = {name for application in bundle.of(*CHASSIS) for name in _bridges(application)}
     for application in bundle.of("neutron-api"):
         for option in ("vlan-ranges", "flat-network-providers"):
             for name, _ in pairs(application.option(option)):
@@ -69,7 +71,7 @@ def pci_json(bundle: Bundle) -> Iterator[Wrong]:
             value = application.option(option)
             place = application.place("options", option)
             try:
-                if value and not all(isinstance(entry, dict) for entry in json_list(value)):
+                if isinstance(value, str) and not all(isinstance(each, dict) for each in json_list(value)):
                     yield place, f"{application.name}: {option} is not a list of objects", "Write [{…}, {…}]"
             except json.JSONDecodeError as error:
                 what = f"{application.name}: {option} is not JSON: {error.msg} at character {error.pos}"
@@ -87,6 +89,28 @@ def pci_selector(bundle: Bundle) -> Iterator[Wrong]:
             elif not set(SELECTORS) & set(entry):
                 what = f"{application.name}: an entry selects no device, so it selects every device"
                 yield place, what, f"Add one of {listed(SELECTORS)}"
+
+
+@rule("pci-remote", "No whitelist entry leaves VFs of sriov-switchdev to a SmartNIC (remote_managed).")
+def pci_remote(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.offloading("nova-compute") if bundle.of("sriov-switchdev") else ():
+        for entry in _entries(application, WHITELIST):
+            if str(entry.get("remote_managed", "")).lower() in ("true", "1", "yes", "on"):
+                what = f"{application.name}: an entry has remote_managed: a SmartNIC would plug its VFs"
+                yield application.place("options", WHITELIST), what, "Remove remote_managed from it"
+
+
+@rule("scheduler-filter", "Nova's scheduler looks for hosts with free VFs where its filters are written out.")
+def scheduler_filter(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-cloud-controller"):
+        filters = re.split(r"[\s,]+", str(application.option("scheduler-default-filters") or ""))
+        if any(filters) and "PciPassthroughFilter" not in filters:
+            what = (
+                f"{application.name}: scheduler-default-filters has no PciPassthroughFilter: instances with "
+                "VFs are sent to hosts without free ones"
+            )
+            place = application.place("options", "scheduler-default-filters")
+            yield place, what, "Add PciPassthroughFilter, or remove the option"
 
 
 @rule("pci-id", "Vendor and product in the whitelist are hexadecimal numbers of at most four digits.")

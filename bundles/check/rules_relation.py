@@ -14,10 +14,14 @@ REQUIRED = {
     "neutron-api-plugin-ovn": ("neutron-plugin", "ovsdb-cms", "certificates"),
     "mysql-router": ("shared-db", "db-router"),
 }
-DATABASE_USERS = (
-    *("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller", "openstack-dashboard"),
-    "vault",
-)
+DATABASE_USERS = {
+    **dict.fromkeys(("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller"), ()),
+    "vault": ("db", "etcd"),
+}
+"""Charms that need a database, and the endpoints of what each can use instead.
+
+openstack-dashboard keeps sessions in memcached or cookies where it has none.
+"""
 
 
 @rule("relation-application", "Both applications of a relation are in the bundle.")
@@ -33,16 +37,14 @@ def relation_application(bundle: Bundle) -> Iterator[Wrong]:
                 yield place, f"{name} is not an application of this bundle", near(name, bundle.applications)
 
 
-@rule("relation-endpoint", "Each end of a relation names an endpoint that its charm has.")
+@rule("relation-endpoint", "An endpoint that a relation names is one of the charm's.")
 def relation_endpoint(bundle: Bundle) -> Iterator[Wrong]:
     for ends, place in bundle.written:
         for name, _, endpoint in (end.partition(":") for end in ends):
             application = bundle.applications.get(name)
             if application is None:
                 continue
-            if not endpoint:
-                yield place, f"{name} is related without an endpoint", f"Write {name}:ENDPOINT"
-            elif application.facts and endpoint not in (*application.facts.endpoints, "juju-info"):
+            if endpoint and application.facts and endpoint not in (*application.facts.endpoints, "juju-info"):
                 what = f"{application.charm} {application.channel} has no endpoint {endpoint}".replace(
                     "  ", " "
                 )
@@ -114,7 +116,7 @@ def relation_required(bundle: Bundle) -> Iterator[Wrong]:
     for charm, endpoints in REQUIRED.items():
         for application in bundle.of(charm):
             for endpoint in endpoints:
-                if not bundle.related(application, endpoint):
+                if not bundle.related(application, endpoint) and not bundle.elsewhere(application, endpoint):
                     what = f"{application.name} has no relation on {endpoint}"
                     yield application.place(), what, f"Add a relation of {application.name}:{endpoint}"
 
@@ -122,6 +124,11 @@ def relation_required(bundle: Bundle) -> Iterator[Wrong]:
 @rule("database-router", "Every database user has a mysql-router of its own.")
 def database_router(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of(*DATABASE_USERS):
+        instead = DATABASE_USERS[application.charm]
+        if application.facts is None or bundle.elsewhere(application, "shared-db"):
+            continue
+        if any(bundle.related(application, endpoint) for endpoint in instead):
+            continue
         routers = bundle.related(application, "shared-db")
         if len(routers) != 1 or routers[0].charm != "mysql-router":
             what = f"{application.name} reaches no database through a router"

@@ -10,14 +10,11 @@ from check.rule import Wrong, listed, near, rule, site_rule
 
 QUORUM = ("mysql-innodb-cluster", "ovn-central")
 APIS = ("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller", "openstack-dashboard")
-GATEWAY_SPACE = "oam-space"
-"""The space with the default gateway, unless `variables: reach-gateway: spaces=…` names another."""
 
 
 def gateway_space(bundle: Bundle) -> str:
-    """The space through which a container reaches the outside."""
-    variables = bundle.data.section("variables")
-    return str(variables.get("reach-gateway", GATEWAY_SPACE)).rpartition("=")[2]
+    """The space with the default gateway, which the bundle's `variables: reach-gateway: spaces=…` names."""
+    return str(bundle.data.section("variables").get("reach-gateway", "")).rpartition("=")[2]
 
 
 @rule("binding-name", "Bindings name endpoints or extra bindings of the charm.")
@@ -42,8 +39,8 @@ def binding_database(bundle: Bundle) -> Iterator[Wrong]:
                 wanted = router.space("db-router")
                 for application in {router, other}:
                     found = application.space(endpoint)
-                    if found != wanted:
-                        what = f"{application.name}: {endpoint} is in {found or 'no space'}, not in {wanted}"
+                    if found and wanted and found != wanted:
+                        what = f"{application.name}: {endpoint} is in {found}, not in {wanted}"
                         yield application.place("bindings", endpoint), what, f"Bind {endpoint} to {wanted}"
 
 
@@ -72,10 +69,13 @@ def machine_spaces(bundle: Bundle) -> Iterator[Wrong]:
                 yield bundle.machines.places[machine], what, instead
 
 
-@rule("container-gateway", "A container is bound to the space of the default gateway, or constrained to it.")
+@rule(
+    "container-gateway",
+    "A container is bound or constrained to the space of the default gateway, which reach-gateway names.",
+)
 def container_gateway(bundle: Bundle) -> Iterator[Wrong]:
     space = gateway_space(bundle)
-    for application in bundle.applications.values():
+    for application in bundle.applications.values() if space else ():
         inside = any(unit.container for unit in bundle.units(application))
         if not inside or (application.facts and application.facts.subordinate):
             continue
@@ -112,9 +112,9 @@ def virtual_ip(bundle: Bundle) -> Iterator[Wrong]:
             yield application.place("options", "vip"), what, f"Relate {application.name}:ha to a hacluster:ha"
 
 
-@rule("compute-tag", "Machines of one nova-compute application are chosen by one MAAS tag.")
+@rule("compute-tag", "Machines of one offloading nova-compute are chosen by one MAAS tag.", warning=True)
 def compute_tag(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
+    for application in bundle.offloading("nova-compute"):
         tags = {unit.machine: tags_of(bundle, unit.machine) for unit in bundle.units(application)}
         for machine, own in tags.items():
             shared = own.intersection(*tags.values())
@@ -160,7 +160,7 @@ def site_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     "hwe-kernel", "Compute nodes on jammy have the HWE kernel: 5.15 may not show VF-LAG.", warning=True
 )
 def hwe_kernel(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
+    for application in bundle.offloading("nova-compute"):
         for machine in sorted({unit.machine for unit in bundle.units(application)}):
             for tag in tags_of(bundle, machine) & set(site.tags):
                 if application.base == "ubuntu@22.04" and site.tags[tag].hwe_kernel in (

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from check import checker
+from check.model import charm_name
 from check.rule import RULES
 from maas.sitefile import Site
 
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 GOOD = ROOT / "bundles/ovn-offload-jammy-yoga.yaml"
 SITE = ROOT / "bundles/maas/site-example.yaml"
 CASES = yaml.safe_load((Path(__file__).parent / "broken.yaml").read_text())
+SOUND = yaml.safe_load((Path(__file__).parent / "sound.yaml").read_text())
 
 
 @pytest.fixture
@@ -61,6 +63,61 @@ def test_a_broken_bundle_is_found_at_its_line_and_nothing_else_is(case, broken, 
         assert Path(file).read_text().splitlines()[line - 1].strip().removeprefix("- ") == case["at"]
     for finding in found:
         assert re.fullmatch(r"/\S+\.yaml:\d+: (warning: )?[a-z-]+: .+\. [A-Z].+\.", str(finding))
+
+
+@pytest.mark.parametrize("case", SOUND, ids=lambda case: case["case"])
+def test_what_other_sites_have_is_no_error(case, tmp_path):
+    (tmp_path / "charms").symlink_to(ROOT / "charms")
+    (tmp_path / "bundles").mkdir()
+    paths = [tmp_path / "bundles/bundle.yaml", tmp_path / "overlay.yaml"]
+    text = (ROOT / "bundles/ovn-offload-jammy-caracal.yaml").read_text()
+    paths[0].write_text(_replaced(text, case.get("replace", {})))
+    paths[1].write_text(case.get("overlay", ""))
+    found = checker.check(checker.load(paths))
+    assert [str(finding) for finding in found if not finding.warning] == []
+    assert {finding.rule for finding in found} - {"quorum-lock"} == set(case.get("warns", ()))
+
+
+EXPORTED = [
+    pytest.param("./charms/sriov-switchdev", id="folder"),
+    pytest.param("../build/sriov-switchdev_ubuntu@22.04-amd64.charm", id="file"),
+    pytest.param("local:sriov-switchdev-0", id="as Juju exports a charm from a file"),
+    pytest.param("ch:amd64/jammy/sriov-switchdev-12", id="with architecture, series and revision"),
+    pytest.param("sriov-switchdev", id="from Charmhub"),
+]
+
+
+@pytest.mark.parametrize("charm", EXPORTED)
+def test_a_charm_is_known_by_each_of_its_names(charm):
+    assert charm_name(charm) == "sriov-switchdev"
+
+
+def test_a_series_hides_no_error(broken):
+    changes = {"default-base: ubuntu@22.04/stable": "series: jammy", "vf-lag: required": "vf-lag: always"}
+    assert {finding.rule for finding in checker.check(broken({"replace": changes}))} >= {"option-value"}
+
+
+@pytest.mark.parametrize(
+    ("overlay", "silenced"),
+    [
+        ("num-vfs: 80 # ignore vf-lag-count: our firmware forms VF-LAG with 127", True),
+        ("# ignore vf-lag-count: our firmware forms VF-LAG with 127\n        num-vfs: 80", True),
+        ("num-vfs: 80 # ignore vf-lag-count:", False),
+        ("num-vfs: 80 # ignore vf-count: another rule", False),
+    ],
+)
+def test_a_comment_with_a_reason_silences_one_rule_for_one_line(tmp_path, capsys, overlay, silenced):
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"""\
+applications:
+  nic-firmware: {{options: {{num-vfs: 80}}}}
+  sriov-switchdev:
+    options:
+        {overlay}
+""")
+    assert checker.main([str(GOOD), "--overlay", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert ("vf-lag-count:" in said, ", 1 silenced." in said) == (not silenced, silenced)
 
 
 def test_every_rule_has_a_broken_bundle():
