@@ -21,6 +21,8 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 GENERATED = PAGES / "reference/generated"
 """Pages that are there only after a build: nothing links to them, since GitHub does not have them."""
+PICTURES = (".png", ".svg")
+"""Sphinx copies these into the site itself."""
 OUTSIDE = "https://outside.invalid"
 """Stands for the repository while a page is parsed: Markdown takes no link with the scheme `file`."""
 
@@ -72,7 +74,7 @@ def _rewrite(app: Sphinx, page: str, content: list[str]) -> None:
 
     def outside(found: re.Match[str]) -> str:
         path = _target(document, found[1])
-        if path.is_relative_to(PAGES):
+        if path.is_relative_to(PAGES) or path.suffix in PICTURES:
             return found[0]
         if path.name == "charmcraft.yaml":
             return f"]({os.path.relpath(GENERATED / f'{path.parent.name}.md', document.parent)})"

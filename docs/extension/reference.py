@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference's pages: options, actions, messages from the code, and the intent's keys."""
+"""The reference's pages: options, actions, messages from the code, the intent's keys, the bundle's rules."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bundle_rules
 import intent_keys
 import yaml
 from messages import OPEN, messages
@@ -31,6 +32,7 @@ def _write(app: Sphinx) -> None:
         ["# Messages that several charms share", "", *_messages(ROOT / SHARED, None)]
     )
     pages["intent.md"] = intent_keys.page()
+    pages["bundle-rules.md"] = bundle_rules.page()
     for name, text in pages.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:  # an unchanged page is not read again

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the reference takes from charmcraft.yaml and from the code, and which names are refused in a page."""
 
+import re
 from pathlib import Path
 
+import bundle_rules
 import names
 import pytest
 from messages import Message, messages
@@ -121,3 +123,8 @@ def test_a_misspelled_option_is_found() -> None:
 @pytest.mark.parametrize("readme", sorted(ROOT.glob("charms/*/README.md")), ids=lambda path: path.parent.name)
 def test_a_charms_readme_names_only_what_there_is(readme: Path) -> None:
     assert list(names.unknown(readme.read_text())) == []
+
+
+def test_every_rule_for_bundles_has_a_row() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \|", bundle_rules.page(), re.MULTILINE)
+    assert rows == sorted(rule.name for rule in bundle_rules.RULES)
