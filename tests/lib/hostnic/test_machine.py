@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostnic import process
 from hostnic.machine import Machine
 from hostnic.recorder import Recorder
 from hostnic.system import CommandError, FileStat, System
@@ -225,6 +226,21 @@ def test_a_failing_process_is_one_sentence(argv: list[str], says: str) -> None:
         Machine().run(argv, timeout=0.1 if argv[0] == "sleep" else 10.0)
     assert str(error.value) == says
     assert error.value.strerror == says
+
+
+def test_a_process_that_prints_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MOST", 1 << 20)
+    enough = ["head", "-c", str(1 << 20), "/dev/zero"]
+    assert len(Machine().query(enough)) == 1 << 20
+    for argv in (["sh", "-c", "exec yes"], ["sh", "-c", "exec yes >&2"]):
+        with pytest.raises(CommandError, match=r"^sh printed more than 1 MiB$"):
+            Machine().query(argv)
+
+
+def test_a_process_ends_with_its_time_whatever_it_prints_or_closes() -> None:
+    for script in ("exec yes", "exec sleep 9 >&- 2>&-"):
+        with pytest.raises(CommandError, match=r"^sh did not end within 0\.2 s$"):
+            Machine().query(["sh", "-c", script], timeout=0.2)
 
 
 def test_links_of_the_real_kernel() -> None:
