@@ -59,7 +59,7 @@ class Link(NamedTuple):
         kind: ``bond``, ``bridge``, ``vlan``, ``openvswitch`` …; None for a plain device.
         master: name of the bond or bridge (``ovs-system`` for a port of Open vSwitch).
         pci: PCI address of the parent device, from IFLA_PARENT_DEV_NAME, or sysfs below 5.15.
-        bond_mode, xmit_hash_policy, partner_mac: for bonds only.
+        bond_mode, partner_mac: for bonds only.
 
     """
 
@@ -76,7 +76,6 @@ class Link(NamedTuple):
     port_name: str | None
     pci: str | None
     bond_mode: str | None = None
-    xmit_hash_policy: str | None = None
     partner_mac: str | None = None
 
 
@@ -235,12 +234,12 @@ class DataCentreBridging(Protocol):
 
     @calls.reads("dcb")
     def get(self, link: str) -> "Dcb":
-        """``dcb ets show dev LINK``, and the same for pfc, app, maxrate, buffer and dcbx."""
+        """``dcb ets show dev LINK``, and the same for pfc, app and dcbx."""
         ...
 
     @calls.writes("set_dcb", calls.settings)
     def set(self, link: str, wanted: "Dcb") -> None:
-        """``dcb ets set dev LINK …``, and the same for what else ``wanted`` has; dcbx is not among it."""
+        """``dcb ets set dev LINK …``, and the same for pfc and app; each only if ``wanted`` has it."""
 
     @calls.writes("delete_dcb_apps", calls.count)
     def delete_apps(self, link: str, apps: "Sequence[App]") -> None:

@@ -15,7 +15,7 @@ from hostnic.devices.lag import Lag, release
 from hostnic.devices.model import Bond, EswitchMode, Host, Pf, Vf
 from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
-from hostnic.system import Link, System, read_boot_id
+from hostnic.system import Link, System
 
 Value = TypeVar("Value")
 VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
@@ -57,7 +57,6 @@ def observe(system: System) -> Host:
             _bond(link, links) for link in sorted(links, key=lambda link: link.name) if link.kind == "bond"
         ),
         kernel=kernel,
-        boot_id=read_boot_id(system),
         findings=tuple(findings),
     )
 
@@ -78,8 +77,6 @@ def _pf(
         port=port,
         mac=uplink.permanent_mac if uplink else None,
         carrier=uplink.carrier if uplink else None,
-        switch_id=uplink.switch_id if uplink else None,
-        port_name=uplink.port_name if uplink else None,
         numa_node=pci.number(system, bdf, "numa_node", default=-1),
         firmware=info.firmware if info else None,
         psid=info.psid if info else None,
@@ -98,11 +95,11 @@ def _pf(
 
 def _vfs(system: System, bdf: str, links: list[Link], vdpa_by_function: VdpaByFunction) -> list[Vf]:
     found: list[Vf] = []
-    for index, address in pci.vf_addresses(system, bdf).items():
+    for address in pci.vf_addresses(system, bdf).values():
         driver = pci.driver(system, address)
         netdev = next((link for link in links if link.pci == address), None)
         used = users.of_vf(system, address, driver, netdev, vdpa_by_function().get(address, ()))
-        found.append(Vf(index, address, driver, netdev.name if netdev else None, used))
+        found.append(Vf(address, driver, netdev.name if netdev else None, used))
     return found
 
 
@@ -139,8 +136,5 @@ def _bond(link: Link, links: list[Link]) -> Bond:
     return Bond(
         name=link.name,
         mode=link.bond_mode or "unknown",
-        xmit_hash_policy=link.xmit_hash_policy,
         members=tuple(sorted(other.name for other in links if other.master == link.name)),
-        partner_mac=link.partner_mac,
-        bridge=link.master,
     )

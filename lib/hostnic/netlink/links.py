@@ -18,7 +18,6 @@ UNKNOWN = "UNKNOWN"
 BOND_MODES = (
     "balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb",
 )  # fmt: skip
-HASH_POLICIES = ("layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac")
 NO_PARTNER = "00:00:00:00:00:00"
 
 
@@ -32,7 +31,7 @@ def _message() -> Untyped:
             class AdInfo(nl.nla):
                 nla_map = ((5, "PARTNER_MAC", "l2addr"),)
 
-            nla_map = ((1, "MODE", "uint8"), (14, "XMIT_HASH_POLICY", "uint8"), (23, "AD_INFO", "AdInfo"))
+            nla_map = ((1, "MODE", "uint8"), (23, "AD_INFO", "AdInfo"))
 
         nla_map = ((1, "KIND", "asciiz"), (2, "DATA", "Bond"))
 
@@ -142,8 +141,7 @@ def _link(item: Untyped, held: dict[str, Untyped], names: dict[int, str]) -> Lin
         switch_id=switch_id.hex() if switch_id else None,
         port_name=held.get("PHYS_PORT_NAME"),
         pci=_parent(held, name),
-        bond_mode=_name(BOND_MODES, bond.get_attr("MODE")) if bond else None,
-        xmit_hash_policy=_name(HASH_POLICIES, bond.get_attr("XMIT_HASH_POLICY")) if bond else None,
+        bond_mode=_mode(bond.get_attr("MODE")) if bond else None,
         partner_mac=_partner(bond),
     )
 
@@ -157,8 +155,8 @@ def _mac(address: bytes | None) -> str | None:
     return address.hex(":") if address is not None else None
 
 
-def _name(names: tuple[str, ...], number: int | None) -> str | None:
-    return names[number] if number is not None and number < len(names) else None
+def _mode(number: int | None) -> str | None:
+    return BOND_MODES[number] if number is not None and number < len(BOND_MODES) else None
 
 
 def _partner(bond: Untyped) -> str | None:

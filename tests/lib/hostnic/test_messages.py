@@ -103,11 +103,11 @@ BOND = link(
     text(3, "bond0"),
     number(4, 1500, 4),
     number(33, 0, 1),
-    attribute(18, text(1, "bond") + attribute(2, number(1, 4, 1) + number(14, 1, 1) + LACP)),
+    attribute(18, text(1, "bond") + attribute(2, number(1, 4, 1) + LACP)),
 )
 ALONE = attribute(23, attribute(5, bytes(6)))
 PLAIN = link(
-    9, text(3, "bond1"), attribute(18, text(1, "bond") + attribute(2, number(14, 99, 1) + ALONE)), flags=0
+    9, text(3, "bond1"), attribute(18, text(1, "bond") + attribute(2, number(1, 99, 1) + ALONE)), flags=0
 )
 VLAN = link(3, text(3, "v5@x"), attribute(18, text(1, "vlan") + attribute(2, number(1, 4, 2))), text(56, "x"))
 
@@ -120,7 +120,7 @@ def test_every_link_by_index() -> None:
         Link("enp1", 5, mac, mac, 9000, True, True, None, "bond0", "1070fd03003b0000", "p0", BDF),
         Link(
             *("bond0", 7, None, None, 1500, True, False, "bond", None, None, None, None),
-            *("802.3ad", "layer3+4", "3a:32:88:db:ae:7d"),
+            *("802.3ad", "3a:32:88:db:ae:7d"),
         ),
         Link("bond1", 9, None, None, 0, False, None, "bond", None, None, None, None),
     ]
