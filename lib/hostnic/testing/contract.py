@@ -21,9 +21,9 @@ from hostnic.machine import Machine
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
 from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload
 from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
-from hostnic.recorder import Recorder
 from hostnic.system import System
 from hostnic.testing.host import FakeHost
+from hostnic.testing.recorder import Recorder
 
 Fault = Callable[[str, str, str], None]
 """``fault(bdf, name, value)`` arranges a fault of the card: ``mode_fail``, ``vf_delay_ms`` …"""

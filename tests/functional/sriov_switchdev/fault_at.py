@@ -15,8 +15,8 @@ from apply import apply
 from config import Options
 from hostnic.calls import Call
 from hostnic.machine import Machine
-from hostnic.recorder import Recorder
 from hostnic.system import CommandError, HostStep
+from hostnic.testing.recorder import Recorder
 from observe import observe
 from selection import resolve
 from survey import plan_host

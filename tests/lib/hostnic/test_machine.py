@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hostnic import process
 from hostnic.machine import Machine
-from hostnic.recorder import Recorder
 from hostnic.system import CommandError, FileStat, System
 from hostnic.testing import FakeHost
+from hostnic.testing.recorder import Recorder
 
 LIB = Path(__file__).parents[3] / "lib"
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from hostnic.machine import Machine
-from hostnic.recorder import Recorder
+from hostnic.testing.recorder import Recorder
 
 
 @pytest.fixture
