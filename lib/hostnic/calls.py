@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How records and injected faults spell the methods of :mod:`hostnic.system`, and how to hear of calls."""
+"""How records and injected faults spell the methods of :mod:`hostnic.system`, and which of them write."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Dcb
@@ -27,9 +27,6 @@ CALLS: dict[str, Call] = {}
 """The doors' methods by ``Door.method``. ``exists`` and ``unlock`` are not here: they cannot fail."""
 
 F = TypeVar("F", bound=Callable[..., object])
-Door = TypeVar("Door")
-Listener = Callable[[Call, Sequence[str]], object]
-"""Takes a call with its words; raises to refuse it."""
 
 
 def _plain(*arguments: object) -> Sequence[str]:
@@ -52,32 +49,6 @@ def _call(verb: str, writes: bool, words: Callable[..., Sequence[str]]) -> Calla
         return method
 
     return enter
-
-
-def heard(door: Door, kind: type[Door], listen: Listener) -> Door:
-    """``door``, of whose calls ``listen`` hears before they are made."""
-    return cast("Door", _Heard(door, kind, listen))
-
-
-class _Heard:
-    def __init__(self, door: object, kind: type, listen: Listener) -> None:
-        self._door = door
-        self._kind = kind.__name__
-        self._listen = listen
-
-    def __getattr__(self, name: str) -> Callable[..., object]:
-        if name.startswith("_"):  # of Python's protocols, as copying: no method of a door
-            raise AttributeError(name)
-        method = getattr(self._door, name)
-        call = CALLS.get(f"{self._kind}.{name}")
-        if call is None:
-            return method
-
-        def told(*arguments: object, **named: object) -> object:
-            self._listen(call, call.words(*arguments, *named.values()))
-            return method(*arguments, **named)
-
-        return told
 
 
 def path(path: str, *_: object) -> Sequence[str]:

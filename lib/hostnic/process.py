@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes: how they are run, and how their failures read."""
+"""Child processes of a real host."""
 
 import io
 import os
@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, cast
 
-from hostnic.system import CommandError
+from hostnic.system import CommandError, failure
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -16,13 +16,6 @@ MOST = 256 << 20
 """Bytes that a command may print, standard output and standard error together. The longest output is that of
 ``ovs-appctl dpctl/dump-flows -m``: up to 200,000 flows (OVS' default flow-limit) of less than 1 KiB each."""
 _CHUNK = 1 << 16
-
-
-def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:
-    """The error of a command that ended with ``returncode``: its last words make the sentence."""
-    said = (stderr.strip() or stdout.strip()).splitlines()
-    last = said[-1].strip() if said else "no message"
-    return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
 
 
 def run(argv: Sequence[str], timeout: float = 60.0) -> str:

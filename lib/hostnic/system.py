@@ -49,6 +49,13 @@ class CommandError(OSError):
         return self.reason
 
 
+def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:
+    """The error of a command that ended with ``returncode``: its last words make the sentence."""
+    said = (stderr.strip() or stdout.strip()).splitlines()
+    last = said[-1].strip() if said else "no message"
+    return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
+
+
 MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
 
@@ -328,6 +335,22 @@ HostStep = Step[System]
 def read_boot_id(system: System) -> str:
     """What changes at each boot."""
     return system.files.read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def read_text(system: System, path: str) -> str | None:
+    """What a file holds, without white space around it; None where it cannot be read."""
+    try:
+        return system.files.read(path).strip()
+    except OSError:
+        return None
+
+
+def link_target(system: System, path: str) -> str | None:
+    """The last name of what a symbolic link leads to; None where there is no link."""
+    try:
+        return system.files.readlink(path).rpartition("/")[2]
+    except OSError:
+        return None
 
 
 def list_names(system: System, directory: str) -> list[str]:

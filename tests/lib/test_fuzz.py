@@ -27,8 +27,7 @@ from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
 from hostnic.network import flows, lldp, ovs, routes
-from hostnic.process import failure
-from hostnic.system import CommandError, DeviceInfo, FileStat, System
+from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
 from maas import commission, sitefile, verify

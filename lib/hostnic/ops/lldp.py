@@ -10,7 +10,7 @@ from converge import StepError
 
 from hostnic.ops import refusal
 from hostnic.ops.files import holds
-from hostnic.system import Link, System
+from hostnic.system import Link, System, read_text
 
 LINKS = "/run/systemd/netif/links"
 FRAMES = "/run/systemd/netif/lldp"
@@ -27,10 +27,7 @@ LLDPAD = "lldpad.service"
 
 def drop_in(system: System, link: Link) -> str | None:
     """Where the drop-in for ``link`` belongs; None if networkd does not manage the link."""
-    try:
-        lines = system.files.read(f"{LINKS}/{link.ifindex}").splitlines()
-    except OSError:
-        return None
+    lines = (read_text(system, f"{LINKS}/{link.ifindex}") or "").splitlines()
     files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
     name = files[0].rpartition("/")[2] if files else ""
     return f"{DROP_INS}/{name}.d/50-ovn-offload-lldp.conf" if name else None

@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hostnic.calls import Call, heard
+from hostnic.calls import Call
 from hostnic.devices import discover, lag
 from hostnic.devices.lag import release
+from hostnic.listening import heard
 from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
 from hostnic.testing import doors, tools
 from hostnic.testing.filedoor import FileDoor

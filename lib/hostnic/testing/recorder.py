@@ -3,7 +3,8 @@
 
 from collections.abc import Collection, Sequence
 
-from hostnic.calls import Call, heard
+from hostnic.calls import Call
+from hostnic.listening import heard
 from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links, System
 
 

@@ -6,7 +6,7 @@ import errno
 import pytest
 from hostnic.devices import lag
 from hostnic.devices.lag import Lag
-from hostnic.process import failure
+from hostnic.system import failure
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import converged, free
 from hypothesis import given

@@ -4,8 +4,7 @@
 import pytest
 from hostnic.firmware import mstconfig
 from hostnic.firmware.msterrors import MstError
-from hostnic.process import failure
-from hostnic.system import CommandError
+from hostnic.system import CommandError, failure
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,7 +3,7 @@
 
 from hostnic.network import reachability, routes
 from hostnic.ops.bonding import JoinBond, LeaveBond
-from hostnic.process import failure
+from hostnic.system import failure
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st

@@ -11,7 +11,7 @@ from changes import Burn
 from converge import StepError
 from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.mstflint import Image
-from hostnic.process import failure
+from hostnic.system import failure
 from hostnic.testing.nic.flash import image
 from ops import testing
 from record import Attempts, Record, Waiting
