@@ -4,8 +4,7 @@
 import errno
 from functools import lru_cache
 
-from hostnic.netlink.channel import Untyped, codec
-from hostnic.netlink.generic import Family
+from hostnic.netlink.channel import Family, Untyped, codec
 from hostnic.system import MODE_CHANGE_TIME, DeviceInfo
 
 ESWITCH_GET, ESWITCH_SET = 29, 30

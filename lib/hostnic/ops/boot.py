@@ -15,7 +15,7 @@ from hostnic.boot.bootcopy import BootCopy
 from hostnic.ops.files import InstallFile
 from hostnic.system import CommandError, System
 
-_TURN = 60.0
+_LOCK_WAIT = 60.0
 """Seconds until this program may change the host again after a unit that did."""
 
 
@@ -77,8 +77,8 @@ class StartUnit:
             system.run(["systemctl", "start", self.name], timeout=self.deadline)
         except CommandError as error:
             raise StepError(error.reason, f"see journalctl -u {self.name}") from error
-        if not exclusive.take(system, _TURN).held:
-            raise StepError(exclusive.held_by_another(_TURN), exclusive.REMEDY)
+        if not exclusive.take(system, _LOCK_WAIT).held:
+            raise StepError(exclusive.held_by_another(_LOCK_WAIT), exclusive.REMEDY)
 
 
 @dataclass(frozen=True)

@@ -146,13 +146,9 @@ class TakeDcbx:
         """Ask for ``mode`` unless ``bits`` are set already."""
         if _has(read(system, self.netdev), self.bits):
             return
-        try:
+        remedy = "switch off LLDP and DCBX in the NIC's firmware (charm nic-firmware), then reboot"
+        with refusal.explained(f"the firmware keeps DCBX of {self.netdev}", remedy):
             system.dcb.set_dcbx(self.netdev, self.mode)
-        except OSError as error:
-            raise StepError(
-                f"the firmware keeps DCBX of {self.netdev}: {refusal.words(error)}",
-                "switch off LLDP and DCBX in the NIC's firmware (charm nic-firmware), then reboot",
-            ) from error
         now = read(system, self.netdev)
         if not _has(now, self.bits):
             words = dcbx_words(now.dcbx or 0)
@@ -168,13 +164,11 @@ class SetPause:
 
     def run(self, system: System) -> None:
         """Set it if it differs."""
-        try:
+        with refusal.explained(f"pause frames of {self.netdev}"):
             if system.ethtool.pause(self.netdev) in (None, Pause(self.on, self.on)):
                 return
             system.ethtool.set_pause(self.netdev, self.on, self.on)
             now = system.ethtool.pause(self.netdev)
-        except OSError as error:
-            raise StepError(f"pause frames of {self.netdev}: {refusal.words(error)}") from error
         if now != Pause(self.on, self.on):
             raise StepError(f"pause frames of {self.netdev} did not turn {'on' if self.on else 'off'}")
 

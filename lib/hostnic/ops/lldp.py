@@ -6,8 +6,6 @@ Source: systemd.network(5).
 
 from dataclasses import dataclass
 
-from converge import StepError
-
 from hostnic.ops import refusal
 from hostnic.ops.files import holds
 from hostnic.system import Link, System, read_text
@@ -51,7 +49,7 @@ class SetLldp:
 
     def run(self, system: System) -> None:
         """Install or remove the drop-in, and have networkd read it."""
-        try:
+        with refusal.explained(self.path, "see systemctl status systemd-networkd"):
             if speaks(system, self.path) == self.on:
                 return
             if self.on:
@@ -60,9 +58,6 @@ class SetLldp:
                 system.files.remove(self.path)
             if not system.files.exists(FRAMES):
                 system.run(["networkctl", "reload"])
-        except OSError as error:
-            remedy = "see systemctl status systemd-networkd"
-            raise StepError(f"{self.path}: {refusal.words(error)}", remedy) from error
 
 
 @dataclass(frozen=True)
@@ -71,9 +66,5 @@ class StopLldpad:
 
     def run(self, system: System) -> None:
         """Disable and stop it, and its socket, which would start it again."""
-        try:
+        with refusal.explained("cannot stop lldpad", "remove the package lldpad"):
             system.run(["systemctl", "disable", "--now", LLDPAD, "lldpad.socket"])
-        except OSError as error:
-            raise StepError(
-                f"cannot stop lldpad: {refusal.words(error)}", "remove the package lldpad"
-            ) from error

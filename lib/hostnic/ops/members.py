@@ -23,7 +23,6 @@ class AwaitMember:
     Attributes:
         netdev: the member.
         bond: its bond.
-        deadline: seconds.
         settle: seconds to wait before the first read; a bond notices a flap only after the change that caused
             it.
 
@@ -31,16 +30,15 @@ class AwaitMember:
 
     netdev: str
     bond: str
-    deadline: float = MEMBER_DEADLINE
     settle: float = 0.0
 
     def run(self, system: System) -> None:
         """Ask the bonding driver, not the link."""
         if self.settle:
             system.sleep(self.settle)
-        if not until(system, lambda: is_distributing(system, self.bond, self.netdev), self.deadline):
+        if not until(system, lambda: is_distributing(system, self.bond, self.netdev), MEMBER_DEADLINE):
             raise StepError(
-                f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",
+                f"{self.netdev} does not carry traffic in {self.bond} within {MEMBER_DEADLINE:g} s",
                 "check cable, switch port and LACP; the other port still carries traffic",
             )
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's refusals: those that pass by themselves, and the others as sentences with a remedy."""
 
+import contextlib
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from converge import StepError
@@ -55,8 +56,17 @@ def words(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+@contextlib.contextmanager
+def explained(what: str, remedy: str = "") -> Generator[None, None, None]:
+    """Turn a refusal in the ``with`` block into a :class:`StepError`: ``what``, then the kernel's words."""
+    try:
+        yield
+    except OSError as error:
+        raise StepError(f"{what}: {words(error)}", remedy) from error
+
+
 def unreadable(error: OSError) -> str:
-    """What a program that starts without a hook says when a read fails that no device is named for."""
+    """What a boot unit or a timer says about a failed read that is not about one device."""
     return f"the host cannot be read: {words(error)}"
 
 

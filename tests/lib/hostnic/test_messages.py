@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import pytest
 from hostnic.netlink import channel as netlink
+from hostnic.netlink.channel import Family
 from hostnic.netlink.dcb import Coalescing, Rings
 from hostnic.netlink.devlink import DevlinkClient
 from hostnic.netlink.ethtool import EthtoolClient
-from hostnic.netlink.generic import Family
 from hostnic.netlink.links import LinksClient
 from hostnic.system import Channels, DeviceInfo, Link, Pause
 
