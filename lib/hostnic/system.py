@@ -65,7 +65,7 @@ class Link(NamedTuple):
     Attributes:
         kind: ``bond``, ``bridge``, ``vlan``, ``openvswitch`` …; None for a plain device.
         master: name of the bond or bridge (``ovs-system`` for a port of Open vSwitch).
-        pci: PCI address of the parent device, from IFLA_PARENT_DEV_NAME, or sysfs below 5.15.
+        pci: PCI address of the parent device (IFLA_PARENT_DEV_NAME, since kernel 5.14).
         bond_mode, partner_mac: for bonds only.
 
     """
@@ -333,7 +333,7 @@ HostStep = Step[System]
 
 
 def read_boot_id(system: System) -> str:
-    """What changes at each boot."""
+    """The id of this boot, which each boot changes."""
     return system.files.read("/proc/sys/kernel/random/boot_id").strip()
 
 
