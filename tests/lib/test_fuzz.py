@@ -381,7 +381,7 @@ READERS = [
     Reader("vdpa link", vdpa.function_of, [f"../../../devices/pci0000:3a/{PF}/vdpa0"]),
     Reader(
         "kernel log",
-        lambda text: lag.read(FakeHost(), PF, lambda: text),
+        lambda text: lag.from_log(text, PF),
         [f"mlx5_core {PF}: lag map: port 1:1 port 2:2\n"],
     ),
     Reader(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host whose writes, commands and connections are noted."""
+"""A host whose writes are noted."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from hostnic.calls import Call
 from hostnic.listening import heard
@@ -9,40 +9,28 @@ from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links, S
 
 
 class Recorder:
-    """Passes everything on to ``system`` and keeps what would show that a run was not idle.
+    """Passes everything on to ``system``.
 
     Attributes:
         writes: each write before it is made, as one line: ``write /sys/… 8``.
-        spawned: each command, reading ones too.
-        contacted: each address to which a TCP connection was tried.
 
     """
 
     def __init__(self, system: System) -> None:
         self._system = system
         self.writes: list[str] = []
-        self.spawned: list[tuple[str, ...]] = []
-        self.contacted: list[str] = []
         self.files = heard(system.files, Files, self._note)
         self.links = heard(system.links, Links, self._note)
         self.ethtool = heard(system.ethtool, Ethtool, self._note)
         self.dcb = heard(system.dcb, DataCentreBridging, self._note)
         self.devlink = heard(system.devlink, Devlink, self._note)
         self.now, self.sleep = system.now, system.sleep
+        self.query, self.answering = system.query, system.answering
 
     def _note(self, call: Call, words: Sequence[str]) -> None:
         if call.writes:
             self.writes.append(" ".join((call.verb, *words)))
 
-    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
-        self.spawned.append(tuple(argv))
-        return self._system.query(argv, timeout)
-
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
-        self.spawned.append(tuple(argv))
         self.writes.append(" ".join(("run", *argv)))
         return self._system.run(argv, timeout)
-
-    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
-        self.contacted.extend(addresses)
-        return self._system.answering(addresses, port, timeout)

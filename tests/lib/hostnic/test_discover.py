@@ -136,19 +136,8 @@ def test_sriov_off_in_firmware_is_seen_and_not_hidden() -> None:
     assert (pf(host).port.total_vfs, pf(host).port.num_vfs) == (0, 0)
 
 
-def test_a_pf_without_driver_is_seen() -> None:
-    host = FakeHost()
-    host.port(P0).driver = None
-    assert (pf(host).port.driver, pf(host).netdev, pf(host).eswitch_mode) == (None, None, None)
-
-
 def test_a_host_without_nics() -> None:
     assert discover.observe(FakeHost([], bonded=False)) == Host((), (), "6.8.0-45-generic")
-
-
-def test_a_vf_is_no_pf() -> None:
-    seen = discover.observe(with_vfs(FakeHost()))
-    assert VF0 not in [one.bdf for one in seen.pfs]
 
 
 def test_a_port_that_is_itself_in_a_bridge_says_in_which() -> None:

@@ -177,6 +177,7 @@ def test_the_trace_has_each_write_before_it_is_made(tmp_path: Path, monkeypatch:
     machine.files.install(path, b"")
     machine.files.write(path, "8")
     machine.files.read(path)
+    machine.query(["true"])
     machine.files.remove(path)
     with pytest.raises(CommandError):
         machine.run(["systemctl-of-nobody", "enable", "x"])
@@ -192,15 +193,11 @@ def test_the_trace_has_each_write_before_it_is_made(tmp_path: Path, monkeypatch:
     ]
 
 
-def test_queries_are_no_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OVN_OFFLOAD_TRACE", str(tmp_path / "trace"))
+def test_queries_are_no_writes() -> None:
     recorder = Recorder(Machine())
     recorder.query(["true", "read"])
-    assert (recorder.writes, recorder.spawned) == ([], [("true", "read")])
     recorder.run(["true", "write"])
-    assert (recorder.writes, recorder.spawned[1:]) == (["run true write"], [("true", "write")])
-    lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
-    assert lines == [{"verb": "run", "arguments": ["true", "write"]}]
+    assert recorder.writes == ["run true write"]
 
 
 def test_a_process_gets_no_input_and_a_known_locale() -> None:

@@ -205,6 +205,7 @@ RUNTIME, PERMANENT = number(87, 0, 1), number(87, 2, 1)
         (6, (attribute(86, b"") + RUNTIME,), True, False, b""),
         (6, (RUNTIME,), False, True, attribute(86, b"")),
         (3, (number(86, 8, 4) + RUNTIME,), 8, 9, number(86, 9, 4)),
+        (3, (RUNTIME,), None, 9, number(86, 9, 4)),
         (2, (number(86, 300, 2) + RUNTIME,), 300, 9, number(86, 9, 2)),
         (1, (number(86, 8, 1) + PERMANENT,), None, 9, number(86, 9, 1)),
     ],
