@@ -136,7 +136,7 @@ def publish(system: System, handover: Handover) -> bool:
     """
     path = path_of(handover.charm)
     present = system.files.read(path) if system.files.exists(path) else ""
-    handover = handover._replace(reboot=_as_old_as(handover, present))
+    handover = handover._replace(reboot=_request_since(handover, present))
     text = _encode(handover)
     _read(handover.charm, text)
     if text == present:
@@ -215,8 +215,8 @@ def contested(others: Iterable[Handover], charm: str, reboot_owner: str) -> str:
     return ""
 
 
-def _as_old_as(handover: Handover, present: str) -> RebootRequest | None:
-    """The request, with the time of the one in ``present`` if the reasons are the same."""
+def _request_since(handover: Handover, present: str) -> RebootRequest | None:
+    """The reboot request of ``handover``, with the time of the one in ``present`` if the reasons agree."""
     try:
         before = _read(handover.charm, present).reboot
     except InvalidValue:

@@ -24,9 +24,9 @@ VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
 NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
 """What the kernel answers if a driver or release lacks a parameter."""
 
-ALWAYS_A_MODE = (5, 19)
-"""From this kernel on, mlx5 has an eswitch mode without VFs, too. Before, asking for it is EOPNOTSUPP then
-(eswitch_offloads.c: eswitch_devlink_esw_mode_check), which is also the answer of a NIC without eswitch."""
+MODE_WITHOUT_VFS = (5, 19)
+"""The first kernel whose mlx5 reports an eswitch mode even without VFs. Older ones answer EOPNOTSUPP until
+the first VF exists (eswitch_offloads.c: eswitch_devlink_esw_mode_check), as for a NIC without an eswitch."""
 
 
 def observe(system: System) -> Host:
@@ -114,12 +114,12 @@ def _if_known(read: Callable[[], Value]) -> Value | None:
 
 
 def _eswitch_mode(system: System, port: Port, kernel: tuple[int, int]) -> EswitchMode | None:
-    """The mode; ``legacy`` for a port whose eswitch begins with its first VF (:data:`ALWAYS_A_MODE`).
+    """The mode; ``legacy`` for a port whose kernel reports none before the first VF.
 
-    The host's ports of a BlueField in DPU mode have VFs but no eswitch, so that a BlueField's stay unknown.
+    On a BlueField in DPU mode, the host's ports have VFs but no eswitch: their mode stays unknown.
     """
     mode = _if_known(lambda: system.devlink.eswitch_mode(port.bdf))
-    if mode is None and kernel < ALWAYS_A_MODE and port.device not in inventory.BLUEFIELD:
+    if mode is None and kernel < MODE_WITHOUT_VFS and port.device not in inventory.BLUEFIELD:
         return "legacy" if port.total_vfs and not port.num_vfs else None
     return mode if mode in ("legacy", "switchdev", "switchdev_inactive") else None
 

@@ -38,7 +38,7 @@ class SetEts:
 
 @dataclass(frozen=True)
 class SetApps:
-    """Make the entries of the selectors ``whole``, and those for the packets of ``apps``, exactly ``apps``.
+    """Make ``apps`` the only entries of the selectors ``owned``, and for the packets that ``apps`` name.
 
     All other entries stay.
     mlx5 replaces an entry for the same packets in place. It trusts DSCP from the first DSCP entry on, and the
@@ -47,13 +47,13 @@ class SetApps:
     """
 
     netdev: str
-    whole: tuple[int, ...]
+    owned: tuple[int, ...]
     apps: tuple[App, ...]
 
     def ours(self, found: Iterable[App]) -> set[App]:
         """The entries that this change may delete or add."""
         packets = {(app.selector, app.protocol) for app in self.apps}
-        return {app for app in found if app.selector in self.whole or (app.selector, app.protocol) in packets}
+        return {app for app in found if app.selector in self.owned or (app.selector, app.protocol) in packets}
 
     def run(self, system: System) -> None:
         """Delete the entries that are not wanted, and add those that are missing."""
