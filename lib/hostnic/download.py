@@ -117,7 +117,7 @@ def _receive(source: "HTTPResponse", target: IO[bytes], end: float) -> bool:
 
 
 def _check(target: IO[bytes], more: int) -> None:
-    """Whether the file may grow by so many bytes.
+    """Check that the file may grow by ``more`` bytes.
 
     Raises:
         TooLargeError: it may not.

@@ -64,8 +64,8 @@ def ports(system: System) -> tuple[RdmaPort, ...]:
 def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str | None) -> RdmaPort | None:
     """The one that carries RoCE for the port at ``bdf`` now, or None.
 
-    Under LAG the second port has no device of its own: the first one's has the bond's netdev, or is that
-    of the NIC's first function: VFs, which may have devices too, follow behind the ports.
+    Under LAG only the first port has a device. The second port finds it by the bond's netdev, or else by the
+    NIC's first function: VFs may have devices, too, but their functions follow those of the ports.
     """
     own = [port for port in found if port.pci == bdf]
     names = {name for name in (netdev, bond) if name}

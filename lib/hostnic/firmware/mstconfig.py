@@ -137,7 +137,11 @@ def reset(system: System, bdf: str) -> bool:
 
 
 def _needs_power_cycle(system: System, said: str) -> bool:
-    """Whether the firmware itself says so: a reboot is tried first if it may only lack the second trigger."""
+    """Whether a reboot is not enough.
+
+    From :data:`TWO_TRIGGERS` on, the message may only mean that the firmware lacks the second kind of
+    restart: then a reboot is tried first.
+    """
     if POWER_CYCLE not in said:
         return False
     try:

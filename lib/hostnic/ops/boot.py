@@ -16,7 +16,7 @@ from hostnic.ops.files import InstallFile
 from hostnic.system import CommandError, System
 
 _LOCK_WAIT = 60.0
-"""Seconds until this program may change the host again after a unit that did."""
+"""Seconds to wait for the lock once the started unit has ended."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class StartUnit:
     deadline: float
 
     def run(self, system: System) -> None:
-        """Start it; one that runs already is waited for. It takes the lock for its changes itself."""
+        """Start it and wait for its end, without the lock, which the unit takes for its changes."""
         exclusive.give_up(system)
         try:
             system.run(["systemctl", "start", self.name], timeout=self.deadline)

@@ -135,7 +135,7 @@ class SetEswitchMode:
         return when_free(system, change), count
 
     def _refused_for_vfs(self, system: System, error: OSError) -> int:
-        """How many VFs may be the reason of the firmware's refusal; 0 if one is bound, as that is it then."""
+        """How many VFs may be why the firmware refused; 0 if one is bound, since that is the reason then."""
         if self.mode != "switchdev" or NO_OFFLOADS not in refusal.words(error):
             return 0
         bound = any(pci.driver(system, vf) for vf in pci.vf_addresses(system, self.bdf).values())

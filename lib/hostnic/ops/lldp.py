@@ -38,10 +38,11 @@ def speaks(system: System, path: str) -> bool:
 
 @dataclass(frozen=True)
 class SetLldp:
-    """Have networkd send and receive LLDP on one port, or stop it; before systemd 257 from the next boot on.
+    """Have networkd send and receive LLDP on one port, or stop it.
 
-    On 252 a reload set members of a bond down to give them the bond that they had, and all links at once when
-    a daemon-reload had had netplan write its files anew; 257 left them up. Versions between were not tested.
+    Before systemd 257 it takes effect at the next boot, since networkd is not asked to reload: version 252
+    set the members of a bond down when it reloaded, and all links after a daemon-reload, at which netplan
+    writes networkd's files anew. Version 257 left them up. The versions between were not tested.
     """
 
     path: str
