@@ -226,6 +226,8 @@ def test_a_failing_process_is_one_sentence(argv: list[str], says: str) -> None:
 
 
 def test_a_process_that_prints_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    documented = f"A command that a charm runs on its host may print {process.MOST >> 20} MiB."
+    assert documented in " ".join((LIB.parent / "SECURITY.md").read_text().split())
     monkeypatch.setattr(process, "MOST", 1 << 20)
     enough = ["head", "-c", str(1 << 20), "/dev/zero"]
     assert len(Machine().query(enough)) == 1 << 20
