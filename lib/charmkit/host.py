@@ -157,20 +157,20 @@ class HostReconciler(Reconciler, Generic[Look]):
             ActionError: another program goes on changing it.
 
         """
-        with exclusive.turn(self._system, WAIT) as turn:
-            if not turn.held:
+        with exclusive.lock(self._system, WAIT) as lock:
+            if not lock.held:
                 held = exclusive.held_by_another(WAIT)
                 raise ActionError(f"{held}; nothing was changed; {exclusive.REMEDY}")
             return act()
 
     def _change(self, survey: Look, failures: list[Finding]) -> Look:
         """Run the plan while no other program changes the host, and look again."""
-        with exclusive.turn(self._system, WAIT) as turn:
-            if not turn.held:
+        with exclusive.lock(self._system, WAIT) as lock:
+            if not lock.held:
                 what = exclusive.held_by_another(WAIT)
                 failures.append(Finding(Severity.WAITING, exclusive.SUBJECT, what, exclusive.REMEDY))
                 return survey
-            if turn.waited:  # the other program has changed what this plan is about
+            if lock.waited:  # the other program has changed what this plan is about
                 survey = self._survey()
             if survey.plan.steps:
                 outcome = self._apply(survey.plan, self._system, _log)

@@ -3,8 +3,8 @@
 
 The time-out of a socket begins anew with each byte, so a peer that sends one every few seconds keeps its
 reader without end. Here the time of one exchange covers all of it: connecting, TLS, a proxy's tunnel, sending
-the request, and every byte of the answer. Only names are looked up within another limit, the resolver's own
-(resolv.conf(5)).
+the request, and every byte of the answer. The lookup of a name is not part of it: the resolver has a limit of
+its own (resolv.conf(5)).
 
 The limit of bytes is on all that is received: status lines, headers, the framing of chunks, and the body. No
 connection asks for compression or decodes it, so a body takes no more memory than it took to send.
@@ -65,7 +65,7 @@ class Meter:
         self.begin()
 
     def begin(self) -> None:
-        """A new exchange begins."""
+        """Begin a new exchange."""
         self._end = self._monotonic() + self.seconds
         self.received = 0
 
@@ -73,7 +73,7 @@ class Meter:
         """Seconds for which the next call may wait.
 
         Raises:
-            LateError: there are none.
+            LateError: the time is over.
 
         """
         left = self._end - self._monotonic()
@@ -83,10 +83,10 @@ class Meter:
 
     @contextmanager
     def waiting(self, sock: socket.socket) -> Generator[None, None, None]:
-        """Let one call on a socket wait no longer than is left.
+        """Let the calls on a socket in the ``with`` block wait no longer than the time that is left.
 
         Raises:
-            LateError: it did.
+            LateError: a call would have had to wait longer.
 
         """
         sock.settimeout(self.left())
@@ -96,10 +96,10 @@ class Meter:
             raise self._late() from None
 
     def count(self, number: int) -> None:
-        """So many bytes were received.
+        """Add ``number`` to the bytes that were received.
 
         Raises:
-            LongError: they are too many.
+            LongError: they are more than the peer may send.
 
         """
         self.received += number
@@ -219,7 +219,7 @@ class Connection(http.client.HTTPConnection):
             self.sock = cast("Any", Metered(tls, self._meter))
 
     def _connected(self, address: tuple[str, int], *_: object) -> Metered:
-        """A socket of the first of the host's addresses that answers."""
+        """A socket that is connected to the first of the host's addresses that answers."""
         error: OSError = OSError(f"{address[0]} has no address")
         for family, kind, protocol, _name, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
             try:

@@ -12,10 +12,8 @@ LONGEST = 64 * 1024
 """Characters; what one host writes is not as long."""
 
 
-def read_json(
-    text: str, version: int | tuple[int, ...], shape: Shape[T], where: str = "", *, longest: int = LONGEST
-) -> T:
-    """What ``shape`` reads from a JSON object whose ``version`` is the one given, or one of those.
+def read_json(text: str, version: int, shape: Shape[T], where: str = "", *, longest: int = LONGEST) -> T:
+    """What ``shape`` reads from a JSON object of this ``version``.
 
     Raises:
         InvalidValue: names the place below ``where``, the value and what is allowed.
@@ -34,7 +32,6 @@ def read_json(
     if not isinstance(content, dict):
         raise InvalidValue(where, content, "a JSON object")
     found = cast("dict[str, Any]", content).get("version")
-    versions = version if isinstance(version, tuple) else (version,)
-    if type(found) is not int or found not in versions:
-        raise InvalidValue(at(where, "version"), found, " or ".join(map(str, versions)))
+    if type(found) is not int or found != version:
+        raise InvalidValue(at(where, "version"), found, str(version))
     return shape.read(where, cast("object", content))

@@ -12,8 +12,8 @@ RETRIED = "retried at the next hook"
 def one_line(text: str) -> str:
     """``text`` in one line that can be printed.
 
-    Others wrote parts of it: a neighbour its name, a tool its last words. No command takes a NUL byte or half
-    of a surrogate pair as argument, so that Juju would be told nothing at all.
+    Parts of it were written by others: the name of a switch, the error of a tool. Juju's commands cannot be
+    started with a NUL byte or half of a surrogate pair in an argument.
     """
     if text.isprintable():
         return text
@@ -65,7 +65,7 @@ class Finding(NamedTuple):
 
 
 def unfinished(findings: Iterable[Finding]) -> Finding | None:
-    """The first finding after which something is not as declared; None where warnings are the worst."""
+    """The first finding that says that something is not as declared; None if there are only warnings."""
     return next((finding for finding in findings if finding.severity >= Severity.PLANNED), None)
 
 

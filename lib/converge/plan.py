@@ -28,7 +28,7 @@ class Disruption(enum.IntEnum):
 
 
 class StepError(Exception):
-    """A change that did not take: what happened, and what the operator can do.
+    """A change that had no effect or was refused: what happened, and what the operator can do.
 
     Attributes:
         reason: the cause in one sentence, with the kernel's or the tool's own words.

@@ -19,10 +19,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def with_differences(plan: Plan[System], verified: Sequence[Finding]) -> Plan[System]:
-    """The plan to be shown, which agrees with what ``verify`` finds.
+    """The plan as it is shown, so that it does not contradict what ``verify`` finds.
 
-    Its findings have the severity that they have there. What only the operator can mend is added and, where
-    the plan does nothing, everything else that keeps the machine from being as declared.
+    Findings of both have the severity that ``verify`` gives them. Blocking findings of ``verify`` are added.
+    A plan with nothing to do also gets all other findings that say that something is not as declared.
     """
     known = {(each.subject, each.what): each for each in verified}
     own = [known.get((each.subject, each.what), each) for each in plan.findings]
@@ -62,13 +62,7 @@ def _step(step: Step[System]) -> dict[str, Any]:
 def findings_as_json(findings: Sequence[Finding]) -> list[dict[str, str]]:
     """Findings as plain data, worst first: ``severity``, ``subject``, ``what``, ``remedy``."""
     return [
-        {
-            "severity": finding.severity.name.lower(),
-            "subject": finding.subject,
-            "what": finding.what,
-            "remedy": finding.remedy,
-        }
-        for finding in worst_first(findings)
+        {**finding._asdict(), "severity": finding.severity.name.lower()} for finding in worst_first(findings)
     ]
 
 

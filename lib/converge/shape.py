@@ -83,7 +83,7 @@ class Shape(Protocol[T_co]):
 
 
 def limits(least: float | None, most: float | None) -> str:
-    """The same in words: `` from 1 to 127``."""
+    """The limits of a number in words, to append to what it is: `` from 1 to 127``."""
     if least is None:
         return "" if most is None else f" of at most {most}"
     if most is None:

@@ -14,7 +14,7 @@ class Call(NamedTuple):
     Attributes:
         verb: ``write``, ``set_eswitch_mode`` …
         writes: it changes the machine.
-        words: what they say of its arguments.
+        words: how they spell its arguments.
 
     """
 

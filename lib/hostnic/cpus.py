@@ -41,7 +41,7 @@ def numbers(text: str) -> frozenset[int]:
 
 
 def written(cpus: Iterable[int]) -> str:
-    """The same as a list: ``0-15,32``."""
+    """CPUs as a list in the kernel's spelling: ``0-15,32``."""
     ranges: list[list[int]] = []
     for cpu in sorted(cpus):
         if ranges and cpu == ranges[-1][1] + 1:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``download.py URL FILE SECONDS``: downloads for a limited time, and continues what an earlier run left.
 
-It prints how many bytes FILE has, behind ``all`` or ``part``. It runs in a process of its own, which can be
-killed at its deadline. Hooks import it for its path alone. FILE is removed when it would become too large or
-leave too little of its file system to others.
+It prints ``all`` or ``part``, and how many bytes FILE has. It runs in a process of its own, which can be
+killed at its deadline: hooks import this module only to know its path. FILE is removed if it would become too
+large, or leave too little room on its file system.
 """
 
 import os
@@ -117,7 +117,7 @@ def _receive(source: "HTTPResponse", target: IO[bytes], end: float) -> bool:
 
 
 def _check(target: IO[bytes], more: int) -> None:
-    """Whether the file may grow by so many bytes.
+    """Check that the file may grow by ``more`` bytes.
 
     Raises:
         TooLargeError: it may not.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One program at a time changes a host: hooks, boot units, the unit that restores ports, the revert timer.
 
-Juju lets one hook run at a time on a machine; systemd starts the others beside it. Each takes the lock for as
-long as it changes NICs, and looks at the host anew if it had to wait. The kernel frees the lock of a program
-that ends, however it ends. Reading needs no lock.
+Juju lets one hook run at a time on a machine; systemd starts the other programs whenever they are due. Each
+takes the lock for as long as it changes NICs, and looks at the host anew if it had to wait. The kernel frees
+the lock when its program ends, however it ends. Reading needs no lock.
 """
 
 import contextlib
@@ -18,28 +18,31 @@ SUBJECT = "changes of this host"
 REMEDY = f"fuser -v {PATH} shows which program it is"
 
 
-class Turn(NamedTuple):
-    """Whether this program has the lock, and whether it waited for another one."""
+class Lock(NamedTuple):
+    """Whether this program has the lock, and whether it had to wait for another program."""
 
     held: bool
     waited: bool = False
 
 
-def take(system: System, wait: float) -> Turn:
-    """Take the lock; wait for it ``wait`` seconds at most.
+def take(system: System, wait: float) -> Lock:
+    """Take the lock; wait ``wait`` seconds for it at most.
 
     Raises:
         OSError: the lock file cannot be opened.
 
     """
     if system.files.lock(PATH):
-        return Turn(held=True)
-    return Turn(until(system, lambda: system.files.lock(PATH), wait), waited=True)
+        return Lock(held=True)
+    return Lock(until(system, lambda: system.files.lock(PATH), wait), waited=True)
 
 
 @contextlib.contextmanager
-def turn(system: System, wait: float) -> Generator[Turn, None, None]:
-    """:func:`take` the lock for a ``with`` block, which looks whether it has it; give it up at the end."""
+def lock(system: System, wait: float) -> Generator[Lock, None, None]:
+    """:func:`take` the lock for a ``with`` block, and give it up at its end.
+
+    The block runs also without the lock: it has to ask whether the lock is ``held``.
+    """
     try:
         yield take(system, wait)
     finally:

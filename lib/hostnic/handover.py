@@ -5,9 +5,8 @@ The charms of a node have no relation to each other. Each charm writes one file,
 root only, and reads those of the others. The directory is a tmpfs, so a file was written since this boot. A
 charm without a file requests nothing.
 
-A reader ignores fields that it does not know, so a new field needs no new version. A change of meaning
-raises ``version``; readers still read every older version, and name the charm to refresh if they find a newer
-one.
+A reader ignores fields that it does not know, so a new field needs no new version. A change of meaning raises
+``version``: readers refuse a version that they do not know, and name the charm to refresh.
 """
 
 import functools
@@ -137,7 +136,7 @@ def publish(system: System, handover: Handover) -> bool:
     """
     path = path_of(handover.charm)
     present = system.files.read(path) if system.files.exists(path) else ""
-    handover = handover._replace(reboot=_as_old_as(handover, present))
+    handover = handover._replace(reboot=_request_since(handover, present))
     text = _encode(handover)
     _read(handover.charm, text)
     if text == present:
@@ -216,8 +215,8 @@ def contested(others: Iterable[Handover], charm: str, reboot_owner: str) -> str:
     return ""
 
 
-def _as_old_as(handover: Handover, present: str) -> RebootRequest | None:
-    """The request, with the time of the one in ``present`` if the reasons are the same."""
+def _request_since(handover: Handover, present: str) -> RebootRequest | None:
+    """The reboot request of ``handover``, with the time of the one in ``present`` if the reasons agree."""
     try:
         before = _read(handover.charm, present).reboot
     except InvalidValue:
@@ -238,23 +237,11 @@ def _malformed(writer: str, error: InvalidValue | OSError) -> Finding:
 
 
 def _encode(handover: Handover) -> str:
-    content: dict[str, Any] = {
-        "version": VERSION,
-        "unit": handover.unit,
-        "reboot_owner": handover.reboot_owner,
-        "reboot": None,
-        "vfs": dict(handover.vfs),
-        "parameters": {bdf: dict(values) for bdf, values in handover.parameters.items()},
-        "pending": handover.pending,
-        "reboot_lock": handover.reboot_lock,
-    }
+    content = {"version": VERSION, **handover._asdict()}
+    del content["charm"]  # the file's name has it
     if handover.reboot is not None:
-        content["reboot"] = {
-            "reasons": list(handover.reboot.reasons),
-            "since": handover.reboot.since,
-            "ready": handover.reboot.ready,
-        }
-    return json.dumps(content, sort_keys=True, indent=1) + "\n"
+        content["reboot"] = handover.reboot._asdict()
+    return json.dumps(content, sort_keys=True, indent=1, default=dict) + "\n"
 
 
 def _read(charm: str, text: str) -> Handover:

@@ -3,7 +3,7 @@
 
 ``OVN_OFFLOAD_TRACE=<file>`` in the environment has :class:`Machine` append each write to that file before it
 is made, one JSON object per line: ``{"verb": "write", "arguments": ["/sys/…", "8"]}``. The words are those of
-:class:`hostnic.recorder.Recorder`.
+:mod:`hostnic.calls`.
 """
 
 import contextlib
@@ -170,15 +170,13 @@ class Machine:
 
     def _door(self, kind: type[Door], client: Callable[[], Door]) -> Door:
         if kind not in self._doors:
-            self._doors[kind] = self._heard(kind, client())
+            door = client()
+            if self._trace:
+                from hostnic.listening import heard  # tests alone ask for a trace
+
+                door = heard(door, kind, self._hear)
+            self._doors[kind] = door
         return self._doors[kind]
-
-    def _heard(self, kind: type[Door], door: Door) -> Door:
-        if self._trace is None:
-            return door
-        from hostnic.recorder import heard  # tests alone ask for a trace
-
-        return heard(door, kind, self._hear)
 
     def _hear(self, call: Call, words: Sequence[str]) -> None:
         if call.writes:

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes: how they are run, and how their failures read."""
+"""Child processes of a real host."""
 
+import io
 import os
+import time
 from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, cast
 
-from hostnic.system import CommandError
+from hostnic.system import CommandError, failure
 
+if TYPE_CHECKING:
+    from subprocess import Popen
 
-def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:
-    """The error of a command that ended with ``returncode``: its last words make the sentence."""
-    said = (stderr.strip() or stdout.strip()).splitlines()
-    last = said[-1].strip() if said else "no message"
-    return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
+MOST = 256 << 20
+"""Bytes that a command may print, standard output and standard error together. The longest output is that of
+``ovs-appctl dpctl/dump-flows -m``: up to 200,000 flows (OVS' default flow-limit) of less than 1 KiB each."""
+_CHUNK = 1 << 16
 
 
 def run(argv: Sequence[str], timeout: float = 60.0) -> str:
@@ -22,31 +26,71 @@ def run(argv: Sequence[str], timeout: float = 60.0) -> str:
         timeout: seconds after which it is killed.
 
     Raises:
-        CommandError: it could not be started, ran too long, or ended with a code other than 0.
+        CommandError: it could not be started, ran too long, printed more than :data:`MOST` bytes, or ended
+            with a code other than 0.
 
     """
     import subprocess  # a boot that goes well runs no process, and the network waits for it
 
     try:
-        done = subprocess.run(
+        child = subprocess.Popen(
             list(argv),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, "LC_ALL": "C"},
-            check=False,
         )
     except FileNotFoundError as error:
         raise CommandError(argv, f"{argv[0]} is not installed") from error
-    except subprocess.TimeoutExpired as error:
-        raise CommandError(argv, f"{argv[0]} did not end within {timeout:g} s") from error
     except OSError as error:
         raise CommandError(argv, f"{argv[0]} could not be started: {error.strerror}") from error
     except ValueError as error:  # a NUL byte, or half of a surrogate pair
         why = error.reason if isinstance(error, UnicodeEncodeError) else error
         raise CommandError(argv, f"{argv[0]} could not be started: {why}") from error
-    if done.returncode:
-        raise failure(argv, done.returncode, done.stdout, done.stderr)
-    return done.stdout
+    with child:
+        try:
+            stdout, stderr = _output(child, argv, timeout)
+        except subprocess.TimeoutExpired as error:
+            raise CommandError(argv, f"{argv[0]} did not end within {timeout:g} s") from error
+        finally:
+            child.kill()  # does nothing to a process that has ended
+    if child.returncode:
+        raise failure(argv, child.returncode, stdout, stderr)
+    return stdout
+
+
+def _output(child: "Popen[bytes]", argv: Sequence[str], timeout: float) -> tuple[str, str]:
+    """Wait for the end of ``child``, and return what it printed on standard output and standard error.
+
+    Raises:
+        CommandError: it prints too much.
+        TimeoutExpired: it does not end in time.
+
+    """
+    import selectors
+    from subprocess import TimeoutExpired
+
+    end = time.monotonic() + timeout
+    printed = bytearray(), bytearray()
+    with selectors.DefaultSelector() as open_pipes:
+        for pipe, content in zip((child.stdout, child.stderr), printed):
+            open_pipes.register(cast("IO[bytes]", pipe), selectors.EVENT_READ, content)
+        while open_pipes.get_map():
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutExpired(child.args, timeout)
+            for pipe, _ in open_pipes.select(left):
+                chunk = os.read(pipe.fd, _CHUNK)
+                pipe.data.extend(chunk)
+                if not chunk:
+                    open_pipes.unregister(pipe.fileobj)
+            if sum(map(len, printed)) > MOST:
+                raise CommandError(argv, f"{argv[0]} printed more than {MOST >> 20} MiB")
+    child.wait(max(0.0, end - time.monotonic()))
+    stdout, stderr = map(_text, printed)
+    return stdout, stderr
+
+
+def _text(content: bytearray) -> str:
+    """The text in this program's encoding, with newlines as Python has them."""
+    return io.TextIOWrapper(io.BytesIO(content), errors="replace").read()

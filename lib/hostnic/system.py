@@ -49,6 +49,13 @@ class CommandError(OSError):
         return self.reason
 
 
+def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:
+    """The error of a command that ended with ``returncode``: its last words make the sentence."""
+    said = (stderr.strip() or stdout.strip()).splitlines()
+    last = said[-1].strip() if said else "no message"
+    return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
+
+
 MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
 
@@ -58,8 +65,8 @@ class Link(NamedTuple):
     Attributes:
         kind: ``bond``, ``bridge``, ``vlan``, ``openvswitch`` …; None for a plain device.
         master: name of the bond or bridge (``ovs-system`` for a port of Open vSwitch).
-        pci: PCI address of the parent device, from IFLA_PARENT_DEV_NAME, or sysfs below 5.15.
-        bond_mode, xmit_hash_policy, partner_mac: for bonds only.
+        pci: PCI address of the parent device (IFLA_PARENT_DEV_NAME, since kernel 5.14).
+        bond_mode, partner_mac: for bonds only.
 
     """
 
@@ -76,7 +83,6 @@ class Link(NamedTuple):
     port_name: str | None
     pci: str | None
     bond_mode: str | None = None
-    xmit_hash_policy: str | None = None
     partner_mac: str | None = None
 
 
@@ -235,12 +241,12 @@ class DataCentreBridging(Protocol):
 
     @calls.reads("dcb")
     def get(self, link: str) -> "Dcb":
-        """``dcb ets show dev LINK``, and the same for pfc, app, maxrate, buffer and dcbx."""
+        """``dcb ets show dev LINK``, and the same for pfc, app and dcbx."""
         ...
 
     @calls.writes("set_dcb", calls.settings)
     def set(self, link: str, wanted: "Dcb") -> None:
-        """``dcb ets set dev LINK …``, and the same for what else ``wanted`` has; dcbx is not among it."""
+        """``dcb ets set dev LINK …``, and the same for pfc and app; each only if ``wanted`` has it."""
 
     @calls.writes("delete_dcb_apps", calls.count)
     def delete_apps(self, link: str, apps: "Sequence[App]") -> None:
@@ -327,8 +333,24 @@ HostStep = Step[System]
 
 
 def read_boot_id(system: System) -> str:
-    """What changes at each boot."""
+    """The id of this boot, which each boot changes."""
     return system.files.read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def read_text(system: System, path: str) -> str | None:
+    """What a file holds, without white space around it; None where it cannot be read."""
+    try:
+        return system.files.read(path).strip()
+    except OSError:
+        return None
+
+
+def link_target(system: System, path: str) -> str | None:
+    """The last name of what a symbolic link leads to; None where there is no link."""
+    try:
+        return system.files.readlink(path).rpartition("/")[2]
+    except OSError:
+        return None
 
 
 def list_names(system: System, directory: str) -> list[str]:

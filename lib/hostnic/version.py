@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from hostnic.devices.lag import OSRELEASE
 from hostnic.devices.port import Nic, Port
-from hostnic.system import System
+from hostnic.system import System, read_text
 
 MODULES = "/sys/module"
 """Loaded modules. They have ``version`` if their source has MODULE_VERSION (ABI/stable/sysfs-module):
@@ -38,5 +38,5 @@ def of_firmware(system: System, nics: Iterable[Nic]) -> str:
 
 
 def _with_version(system: System, driver: str) -> str:
-    path = f"{MODULES}/{driver}/version"
-    return f"{driver} {system.files.read(path).strip()}" if system.files.exists(path) else driver
+    own = read_text(system, f"{MODULES}/{driver}/version")
+    return f"{driver} {own}" if own else driver

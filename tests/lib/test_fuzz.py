@@ -27,8 +27,7 @@ from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
 from hostnic.network import flows, lldp, ovs, routes
-from hostnic.process import failure
-from hostnic.system import CommandError, DeviceInfo, FileStat, System
+from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
 from maas import commission, sitefile, verify
@@ -382,7 +381,7 @@ READERS = [
     Reader("vdpa link", vdpa.function_of, [f"../../../devices/pci0000:3a/{PF}/vdpa0"]),
     Reader(
         "kernel log",
-        lambda text: lag.read(FakeHost(), PF, lambda: text),
+        lambda text: lag.from_log(text, PF),
         [f"mlx5_core {PF}: lag map: port 1:1 port 2:2\n"],
     ),
     Reader(

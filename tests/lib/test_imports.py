@@ -61,7 +61,6 @@ OPENERS = {
     "lib/converge/opener.py": "the same for urllib",
     "lib/hostnic/machine.py": "the System of a real host",
     "lib/hostnic/netlink/channel.py": "its netlink sockets",
-    "lib/hostnic/netlink/links.py": "its routing netlink",
     "lib/hostnic/process.py": "its processes",
     "lib/hostnic/download.py": "a program of its own that downloads firmware, and is killed when late",
     "lib/hostnic/network/tcp.py": "its TCP connections, which show whether another host is up",

@@ -53,7 +53,7 @@ class BootCopy(NamedTuple):
 
     @property
     def command(self) -> str:
-        """A unit's ExecStart without the phase. It sees only the standard library and the archive."""
+        """A unit's ExecStart without the phase. Python sees only the standard library and the archive."""
         return f"/usr/bin/python3 -I -S {self.path}"
 
 

@@ -18,20 +18,19 @@ def path(name: str) -> str:
 
 def installed(system: System, prefixes: tuple[str, ...]) -> list[str]:
     """Services, timers and path units whose names begin with one of ``prefixes``; no drop-ins."""
-    try:
-        entries = system.files.listdir(DIRECTORY)
-    except FileNotFoundError:
-        return []
-    return [name for name in entries if name.startswith(prefixes) and name.endswith(_KINDS)]
+    return [name for name in _entries(system) if name.startswith(prefixes) and name.endswith(_KINDS)]
 
 
 def enabled(system: System, name: str) -> bool:
     """Whether a target wants or requires the unit ``name`` at boot."""
-    try:
-        entries = system.files.listdir(DIRECTORY)
-    except FileNotFoundError:
-        return False
     return any(
         entry.endswith((".wants", ".requires")) and system.files.exists(f"{DIRECTORY}/{entry}/{name}")
-        for entry in entries
+        for entry in _entries(system)
     )
+
+
+def _entries(system: System) -> list[str]:
+    try:
+        return system.files.listdir(DIRECTORY)
+    except FileNotFoundError:
+        return []

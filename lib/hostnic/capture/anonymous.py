@@ -25,7 +25,7 @@ _SERIAL = re.compile(r"(?<![0-9A-Za-z_])MT[0-9]{4}[A-Z][A-Z0-9]{4,7}(?![0-9A-Za-
 _URL = re.compile(r"\b[a-z][a-z0-9+]*://[^\s\"'\\]+")
 _KEPT_MACS = ("000000000000", "ffffffffffff")
 _KEPT_BITS = {4: 5, 6: 16}
-"""So many leading bits stay: private, loopback, link-local and multicast addresses stay what they are."""
+"""How many leading bits of an address stay, so that a private, link-local or multicast one remains that."""
 
 
 def macs(text: str) -> set[str]:

@@ -14,7 +14,7 @@ from hostnic.capture import reduce
 from hostnic.capture.anonymous import Anonymous, macs
 from hostnic.capture.recording import LEFT_OUT, Answers, Recording, Replay, checked, decode, failure
 from hostnic.devices import users
-from hostnic.system import CommandError, Link, System
+from hostnic.system import CommandError, Link, System, read_text
 
 MARK = "ovn-offload-capture"
 VERSION = 1
@@ -156,10 +156,7 @@ def _words(system: System, answers: Answers) -> Iterator[tuple[str, str]]:
     """Names that no pattern finds."""
     for kind, paths in (("host", (_HOSTNAME,)), ("serial", _SERIALS)):
         for path in paths:
-            try:
-                word = system.files.read(path).strip()
-            except OSError:
-                continue
+            word = read_text(system, path) or ""
             yield from ((kind, name) for name in (word, word.partition(".")[0]) if len(name) > 1)
     for question, answer in answers.items():
         if question == f"listdir {users.LIBVIRT}" and isinstance(answer, list):

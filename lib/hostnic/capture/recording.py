@@ -36,6 +36,8 @@ _KINDS: dict[str, tuple[type, type]] = {
     "device_info": (values.DeviceInfo, object),
 }
 """What the answer to a question is, and what is in it if it is a list."""
+Ask = Callable[[str, Callable[[], object]], object]
+"""Gives the answer to a question; the callable asks the host."""
 
 
 def encode(value: object) -> Any:  # noqa: ANN401 - JSON's values
@@ -108,37 +110,21 @@ def _given(question: str, answer: Any) -> Any:  # noqa: ANN401 - JSON's values
     return decode(answer)
 
 
-class Recording:
-    """Passes what only reads on to ``system``, keeps each question's first answer, and refuses to write.
+class _ReadOnly:
+    """A host whose questions ``ask`` answers, and which refuses whatever would change it.
 
     Attributes:
-        answers: what was kept.
-        started: the monotonic clock's first reading in seconds.
+        started: the monotonic clock's only reading in seconds.
 
     """
 
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self.answers: Answers = {}
-        self.started = system.now()
-        self.files = _door(system.files, Files, self._ask)
-        self.links = _door(system.links, Links, self._ask)
-        self.ethtool = _door(system.ethtool, Ethtool, self._ask)
-        self.dcb = _door(system.dcb, DataCentreBridging, self._ask)
-        self.devlink = _door(system.devlink, Devlink, self._ask)
-
-    def _ask(self, question: str, read: Callable[[], object]) -> object:
-        try:
-            found = read()
-        except OSError as error:
-            self.answers.setdefault(question, failure(error))
-            raise
-        self.answers.setdefault(question, encode(found))
-        return found
-
-    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
-        answer = self._ask(" ".join(("query", *argv)), lambda: self._system.query(argv, timeout))
-        return cast("str", answer)
+    def __init__(self, system: System | None, started: float, ask: Ask) -> None:
+        self.started = started
+        self.files = _door(system.files if system else None, Files, ask)
+        self.links = _door(system.links if system else None, Links, ask)
+        self.ethtool = _door(system.ethtool if system else None, Ethtool, ask)
+        self.dcb = _door(system.dcb if system else None, DataCentreBridging, ask)
+        self.devlink = _door(system.devlink if system else None, Devlink, ask)
 
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
         _refuse(" ".join(argv))
@@ -149,24 +135,45 @@ class Recording:
     def now(self) -> float:
         return self.started
 
+
+class Recording(_ReadOnly):
+    """Passes what only reads on to ``system``, keeps each question's first answer, and refuses to write.
+
+    Attributes:
+        answers: what was kept.
+
+    """
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system, system.now(), self._keep)
+        self._system = system
+        self.answers: Answers = {}
+
+    def _keep(self, question: str, read: Callable[[], object]) -> object:
+        try:
+            found = read()
+        except OSError as error:
+            self.answers.setdefault(question, failure(error))
+            raise
+        self.answers.setdefault(question, encode(found))
+        return found
+
+    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        answer = self._keep(" ".join(("query", *argv)), lambda: self._system.query(argv, timeout))
+        return cast("str", answer)
+
     def sleep(self, seconds: float) -> None:
         self._system.sleep(seconds)
 
 
-class Replay:
+class Replay(_ReadOnly):
     """A host that gives the kept answers; what was never asked, or was left out, is an error."""
 
     def __init__(self, answers: Mapping[str, Any], started: float) -> None:
+        super().__init__(None, started, self._give)
         self._answers = answers
-        self._started = started
-        nothing = cast("Any", object())
-        self.files = _door(nothing, Files, self._ask)
-        self.links = _door(nothing, Links, self._ask)
-        self.ethtool = _door(nothing, Ethtool, self._ask)
-        self.dcb = _door(nothing, DataCentreBridging, self._ask)
-        self.devlink = _door(nothing, Devlink, self._ask)
 
-    def _ask(self, question: str, read: Callable[[], object]) -> object:  # noqa: ARG002 - as Recording's
+    def _give(self, question: str, read: Callable[[], object]) -> object:  # noqa: ARG002 - as Recording's
         if question not in self._answers:
             if question.startswith("exists "):
                 return False
@@ -179,28 +186,16 @@ class Replay:
             raise CommandError(argv, f"{question}: not in the capture")
         return cast("str", _given(question, self._answers[question]))
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
-        _refuse(" ".join(argv))
-
-    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:  # noqa: ARG002
-        _refuse(f"a connection to port {port} of other hosts")
-
-    def now(self) -> float:
-        return self._started
-
     def sleep(self, seconds: float) -> None:
         """Nothing changes by waiting."""
 
 
-Ask = Callable[[str, Callable[[], object]], object]
-
-
-def _door(door: Door, kind: type[Door], ask: Ask) -> Door:
+def _door(door: Door | None, kind: type[Door], ask: Ask) -> Door:
     return cast("Door", _Asked(door, kind, ask))
 
 
 class _Asked:
-    """A door whose questions ``ask`` answers."""
+    """A door whose questions ``ask`` answers, from the real ``door`` if there is one."""
 
     def __init__(self, door: object, kind: type, ask: Ask) -> None:
         self._door = door

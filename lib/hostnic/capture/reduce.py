@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture keeps of each answer: as little as its reader needs, and nothing that no rule names.
+"""What a capture keeps of each answer: only what its reader needs.
 
-A file that no rule names, and the output of a command that none names, is left out.
+Files and outputs of commands for which there is no rule are left out.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Any
 
 from hostnic.devices import users
 from hostnic.firmware import mstconfig
+from hostnic.firmware.gpudirect import EXTENDED_SERIAL, ConfigSpace
 from hostnic.network import ovs
 from hostnic.ops.lldp import DROP_IN
 from hostnic.system import CommandError
@@ -61,16 +62,11 @@ def domain(xml: str) -> str:
 
 
 def configuration(text: str) -> str:
-    """A function's configuration space without the serial number that PCI Express gives it (capability 3)."""
+    """A function's configuration space without the serial number that PCI Express gives it."""
     content = bytearray(text.encode("utf-8", "surrogateescape"))
-    offset = 0x100
-    for _ in range(96):
-        header = int.from_bytes(content[offset : offset + 4], "little")
-        if header & 0xFFFF == 3:
-            content[offset + 4 : offset + 12] = bytes(len(content[offset + 4 : offset + 12]))
-        offset = header >> 20
-        if offset < 0x100:
-            break
+    serial = ConfigSpace(content).extended(EXTENDED_SERIAL)
+    if serial is not None:
+        content[serial + 4 : serial + 12] = bytes(len(content[serial + 4 : serial + 12]))
     return content.decode("utf-8", "surrogateescape")
 
 

@@ -15,7 +15,7 @@ from hostnic.devices.lag import Lag, release
 from hostnic.devices.model import Bond, EswitchMode, Host, Pf, Vf
 from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
-from hostnic.system import Link, System, read_boot_id
+from hostnic.system import Link, System
 
 Value = TypeVar("Value")
 VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
@@ -24,9 +24,9 @@ VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
 NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
 """What the kernel answers if a driver or release lacks a parameter."""
 
-ALWAYS_A_MODE = (5, 19)
-"""From this kernel on, mlx5 has an eswitch mode without VFs, too. Before, asking for it is EOPNOTSUPP then
-(eswitch_offloads.c: eswitch_devlink_esw_mode_check), which is also the answer of a NIC without eswitch."""
+MODE_WITHOUT_VFS = (5, 19)
+"""The first kernel whose mlx5 reports an eswitch mode even without VFs. Older ones answer EOPNOTSUPP until
+the first VF exists (eswitch_offloads.c: eswitch_devlink_esw_mode_check), as for a NIC without an eswitch."""
 
 
 def observe(system: System) -> Host:
@@ -57,7 +57,6 @@ def observe(system: System) -> Host:
             _bond(link, links) for link in sorted(links, key=lambda link: link.name) if link.kind == "bond"
         ),
         kernel=kernel,
-        boot_id=read_boot_id(system),
         findings=tuple(findings),
     )
 
@@ -78,8 +77,6 @@ def _pf(
         port=port,
         mac=uplink.permanent_mac if uplink else None,
         carrier=uplink.carrier if uplink else None,
-        switch_id=uplink.switch_id if uplink else None,
-        port_name=uplink.port_name if uplink else None,
         numa_node=pci.number(system, bdf, "numa_node", default=-1),
         firmware=info.firmware if info else None,
         psid=info.psid if info else None,
@@ -98,11 +95,11 @@ def _pf(
 
 def _vfs(system: System, bdf: str, links: list[Link], vdpa_by_function: VdpaByFunction) -> list[Vf]:
     found: list[Vf] = []
-    for index, address in pci.vf_addresses(system, bdf).items():
+    for address in pci.vf_addresses(system, bdf).values():
         driver = pci.driver(system, address)
         netdev = next((link for link in links if link.pci == address), None)
         used = users.of_vf(system, address, driver, netdev, vdpa_by_function().get(address, ()))
-        found.append(Vf(index, address, driver, netdev.name if netdev else None, used))
+        found.append(Vf(address, driver, netdev.name if netdev else None, used))
     return found
 
 
@@ -117,12 +114,12 @@ def _if_known(read: Callable[[], Value]) -> Value | None:
 
 
 def _eswitch_mode(system: System, port: Port, kernel: tuple[int, int]) -> EswitchMode | None:
-    """The mode; ``legacy`` for a port whose eswitch begins with its first VF (:data:`ALWAYS_A_MODE`).
+    """The mode; ``legacy`` for a port whose kernel reports none before the first VF.
 
-    The host's ports of a BlueField in DPU mode have VFs but no eswitch, so that a BlueField's stay unknown.
+    On a BlueField in DPU mode, the host's ports have VFs but no eswitch: their mode stays unknown.
     """
     mode = _if_known(lambda: system.devlink.eswitch_mode(port.bdf))
-    if mode is None and kernel < ALWAYS_A_MODE and port.device not in inventory.BLUEFIELD:
+    if mode is None and kernel < MODE_WITHOUT_VFS and port.device not in inventory.BLUEFIELD:
         return "legacy" if port.total_vfs and not port.num_vfs else None
     return mode if mode in ("legacy", "switchdev", "switchdev_inactive") else None
 
@@ -139,8 +136,5 @@ def _bond(link: Link, links: list[Link]) -> Bond:
     return Bond(
         name=link.name,
         mode=link.bond_mode or "unknown",
-        xmit_hash_policy=link.xmit_hash_policy,
         members=tuple(sorted(other.name for other in links if other.master == link.name)),
-        partner_mac=link.partner_mac,
-        bridge=link.master,
     )

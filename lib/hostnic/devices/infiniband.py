@@ -11,7 +11,7 @@ from functools import lru_cache
 from hostnic.devices import pci, users
 from hostnic.devices.port import Port
 from hostnic.devices.rdma import CLASS
-from hostnic.system import System, list_names
+from hostnic.system import System, list_names, read_text
 
 OPENED_AS = ("/sys/class/infiniband_verbs", "/sys/class/infiniband_mad")
 """The character devices below /dev/infiniband, each with the name of its RDMA device in ``ibdev``."""
@@ -74,14 +74,13 @@ def _openers(system: System) -> dict[str, list[str]]:
     devices: dict[str, str] = {}
     for directory in OPENED_AS:
         for name in list_names(system, directory):
-            try:
-                devices[f"/dev/infiniband/{name}"] = system.files.read(f"{directory}/{name}/ibdev").strip()
-            except OSError:
-                continue  # abi_version, or a device that has just gone
+            if device := read_text(system, f"{directory}/{name}/ibdev"):  # abi_version has none
+                devices[f"/dev/infiniband/{name}"] = device
     found: dict[str, list[str]] = {}
     for process in filter(str.isdigit, list_names(system, "/proc") if devices else ()):
         for device in sorted({devices[path] for path in _open(system, process) if path in devices}):
-            found.setdefault(device, []).append(f"{_command(system, process)} ({process})")
+            command = read_text(system, f"/proc/{process}/comm") or "a process"
+            found.setdefault(device, []).append(f"{command} ({process})")
     return found
 
 
@@ -92,10 +91,3 @@ def _open(system: System, process: str) -> Iterator[str]:
             yield system.files.readlink(f"{directory}/{descriptor}")
         except OSError:
             continue  # closed meanwhile
-
-
-def _command(system: System, process: str) -> str:
-    try:
-        return system.files.read(f"/proc/{process}/comm").strip()
-    except OSError:
-        return "a process"

@@ -11,7 +11,7 @@ from converge import Finding, Severity
 
 from hostnic.devices import pci
 from hostnic.devices.port import UPLINK_NAME, Nic, Port, uplink_of
-from hostnic.system import Link, System, list_names
+from hostnic.system import Link, System, link_target, list_names, read_text
 
 MELLANOX = "15b3:"
 """How the device id of a ConnectX or BlueField begins."""
@@ -79,12 +79,9 @@ def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
 def netdev_of(system: System, bdf: str) -> Netdev:
     """A function's first netdev that is not a representor."""
     for name in list_names(system, pci.attribute(bdf, "net")):  # without a driver it has none
-        try:
-            port_name = system.files.read(f"{NET}/{name}/phys_port_name").strip()
-        except OSError:
-            port_name = ""  # its driver has none
+        port_name = read_text(system, f"{NET}/{name}/phys_port_name")  # some drivers have none
         if not port_name or UPLINK_NAME.fullmatch(port_name):
-            master = pci.linked(system, f"{NET}/{name}/master")
+            master = link_target(system, f"{NET}/{name}/master")
             return name, master, master is not None and system.files.exists(f"{NET}/{master}/bonding")
     return None, None, False
 

@@ -16,9 +16,9 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostnic.devices.pci import MAX_VFS_WITH_LAG
+from hostnic.devices import pci
 from hostnic.devices.port import uplink_of
-from hostnic.system import CommandError, System
+from hostnic.system import CommandError, System, link_target, list_names, read_text
 
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
 ENTRY = r"\n(?=mlx5_core )"
@@ -63,8 +63,8 @@ NO_LAG_OBJECT = "the firmware offers no LAG object"
 
 def no_lag_remedy(total_vfs: int) -> str:
     """What to do about :data:`NO_LAG_OBJECT` on a NIC whose ports offer up to ``total_vfs`` VFs."""
-    if total_vfs > MAX_VFS_WITH_LAG:
-        return f"set NUM_OF_VFS to {MAX_VFS_WITH_LAG} or less (charm nic-firmware) and reboot"
+    if total_vfs > pci.MAX_VFS_WITH_LAG:
+        return f"set NUM_OF_VFS to {pci.MAX_VFS_WITH_LAG} or less (charm nic-firmware) and reboot"
     return "update the NIC's firmware (charm nic-firmware), or set vf-lag=disabled"
 
 
@@ -100,7 +100,8 @@ def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
         return _without_state(system, bdf, log or (lambda: kernel_log(system)))
     if state != "active":
         return Lag(active=False, source="debugfs")
-    return Lag(active=True, type=_type(system, directory), source="debugfs")
+    # The type only answers while the LAG is active.
+    return Lag(active=True, type=read_text(system, f"{directory}/type") or None, source="debugfs")
 
 
 def reason(system: System, bdf: str) -> str:
@@ -110,14 +111,6 @@ def reason(system: System, bdf: str) -> str:
             parts = re.sub(PLACE, "", entry.split(bdf, 1)[1].lstrip(": ")).split("\n")
             return f"; the kernel says: {': '.join(part.strip() for part in parts if part.strip())}"
     return ""
-
-
-def _type(system: System, directory: str) -> str | None:
-    """The type of a LAG, which only answers while it is active."""
-    try:
-        return system.files.read(f"{directory}/type").strip() or None
-    except OSError:
-        return None
 
 
 def _without_state(system: System, bdf: str, log: Callable[[], str]) -> Lag:
@@ -152,23 +145,8 @@ def _one_rdma_device(system: System, bdf: str) -> bool:
     ports = sorted(link.pci or "" for link in links if link.master in bonds)
     if len(ports) != 2 or bdf not in ports or len({port.rpartition(".")[0] for port in ports}) != 1:
         return False
-    having = _with_rdma(system)
+    having = {link_target(system, f"{RDMA}/{name}/device") for name in list_names(system, RDMA)}
     return [port in having for port in ports] == [True, False]
-
-
-def _with_rdma(system: System) -> set[str]:
-    """Addresses of the functions that have an RDMA device."""
-    found: set[str] = set()
-    try:
-        names = system.files.listdir(RDMA)
-    except OSError:
-        return found
-    for name in names:
-        try:
-            found.add(system.files.readlink(f"{RDMA}/{name}/device").rpartition("/")[2])
-        except OSError:
-            continue  # rdma_rxe and siw have no device of their own
-    return found
 
 
 def from_log(log: str, bdf: str) -> bool | None:

@@ -31,7 +31,6 @@ class Vf(NamedTuple):
     """A virtual function.
 
     Attributes:
-        number: its place on its PF, from 0 (``virtfn<index>``).
         bdf: PCI address, ``0000:3b:00.2``.
         driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
         netdev: its netdev in this network namespace, if it has one.
@@ -39,7 +38,6 @@ class Vf(NamedTuple):
 
     """
 
-    number: int
     bdf: str
     driver: str | None = None
     netdev: str | None = None
@@ -53,8 +51,6 @@ class Pf(NamedTuple):
         port: what the inventory says of it.
         mac: its permanent MAC address; never the one that a bond gives its members.
         carrier: link up; None when the netdev is down and the kernel does not tell.
-        switch_id: ``phys_switch_id``: equal on both ports of one NIC.
-        port_name: ``phys_port_name``: ``p0``, ``p1``.
         numa_node: -1 when the machine has none.
         firmware: running firmware version from devlink info.
         psid: board id from devlink info (``MT_0000000359``).
@@ -72,8 +68,6 @@ class Pf(NamedTuple):
     port: Port
     mac: str | None
     carrier: bool | None
-    switch_id: str | None
-    port_name: str | None
     numa_node: int
     firmware: str | None
     psid: str | None
@@ -108,19 +102,13 @@ class Bond(NamedTuple):
     Attributes:
         name: netdev name.
         mode: as the kernel spells it: ``802.3ad``, ``active-backup``, ``balance-xor`` …
-        xmit_hash_policy: ``layer3+4`` …
         members: member netdevs, sorted.
-        partner_mac: LACP partner of the active aggregator; None without one.
-        bridge: the bridge it is a port of.
 
     """
 
     name: str
     mode: str
-    xmit_hash_policy: str | None
     members: tuple[str, ...]
-    partner_mac: str | None
-    bridge: str | None
 
 
 class Host(NamedTuple):
@@ -130,7 +118,6 @@ class Host(NamedTuple):
         pfs: physical functions of SR-IOV capable NICs, by BDF.
         bonds: kernel bonds, by name.
         kernel: release string, ``5.15.0-48-generic``.
-        boot_id: changes at each boot.
         findings: devices or sources that could not be read.
 
     """
@@ -138,7 +125,6 @@ class Host(NamedTuple):
     pfs: tuple[Pf, ...]
     bonds: tuple[Bond, ...]
     kernel: str
-    boot_id: str
     findings: tuple[Finding, ...] = ()
 
     def pf(self, name: str) -> Pf | None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI functions as sysfs shows them (Documentation/ABI/testing/sysfs-bus-pci in the kernel)."""
 
-from hostnic.system import System
+from hostnic.system import System, link_target
 
 DEVICES = "/sys/bus/pci/devices"
 DRIVERS = "/sys/bus/pci/drivers"
@@ -56,15 +56,7 @@ def total_vfs(system: System, bdf: str) -> int:
 
 def driver(system: System, bdf: str) -> str | None:
     """The bound driver's name, or None."""
-    return linked(system, attribute(bdf, "driver"))
-
-
-def linked(system: System, path: str) -> str | None:
-    """The last name of what a symbolic link leads to; None where there is no link."""
-    try:
-        return system.files.readlink(path).rpartition("/")[2]
-    except OSError:
-        return None
+    return link_target(system, attribute(bdf, "driver"))
 
 
 def vf_addresses(system: System, bdf: str) -> dict[int, str]:

@@ -9,7 +9,7 @@ Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/co
 import re
 from typing import NamedTuple
 
-from hostnic.system import System, list_names
+from hostnic.system import System, link_target, list_names, read_text
 
 CLASS = "/sys/class/infiniband"
 CONFIGFS = "/sys/kernel/config/rdma_cm"
@@ -18,7 +18,7 @@ MODES = {"v1": "IB/RoCE v1", "v2": "RoCE v2"}
 
 
 class RdmaPort(NamedTuple):
-    """One port of an RDMA device, and the netdevs of its GIDs."""
+    """One port of an RDMA device, and the netdevs of its GIDs; rdma_rxe and siw have no PCI function."""
 
     device: str
     number: int
@@ -53,22 +53,19 @@ def ports(system: System) -> tuple[RdmaPort, ...]:
     """All ports of all RDMA devices, by name."""
     found: list[RdmaPort] = []
     for device in list_names(system, CLASS):
-        try:
-            pci = system.files.readlink(f"{CLASS}/{device}/device").rpartition("/")[2]
-        except OSError:
-            pci = None  # rdma_rxe and siw have no device of their own
+        function = link_target(system, f"{CLASS}/{device}/device")
         directory = f"{CLASS}/{device}/ports"
         for number in sorted(int(name) for name in list_names(system, directory) if name.isdigit()):
             netdevs = _netdevs(system, f"{directory}/{number}/gid_attrs/ndevs")
-            found.append(RdmaPort(device, number, pci, netdevs))
+            found.append(RdmaPort(device, number, function, netdevs))
     return tuple(found)
 
 
 def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str | None) -> RdmaPort | None:
     """The one that carries RoCE for the port at ``bdf`` now, or None.
 
-    Under LAG the second port has no device of its own: the first one's has the bond's netdev, or is that
-    of the NIC's first function: VFs, which may have devices too, follow behind the ports.
+    Under LAG only the first port has a device. The second port finds it by the bond's netdev, or else by the
+    NIC's first function: VFs may have devices, too, but their functions follow those of the ports.
     """
     own = [port for port in found if port.pci == bdf]
     names = {name for name in (netdev, bond) if name}
@@ -123,13 +120,9 @@ def counters(system: System, port: RdmaPort) -> dict[str, int]:
 
 
 def _netdevs(system: System, directory: str) -> frozenset[str]:
-    found: set[str] = set()
-    for index in list_names(system, directory):
-        try:
-            found.add(system.files.read(f"{directory}/{index}").strip())
-        except OSError:
-            continue  # an empty GID entry answers EINVAL
-    return frozenset(found - {""})
+    """Those of all GID entries; an empty entry answers EINVAL."""
+    texts = (read_text(system, f"{directory}/{index}") for index in list_names(system, directory))
+    return frozenset(filter(None, texts))
 
 
 def statistics(system: System, netdev: str) -> dict[str, int]:

@@ -159,7 +159,7 @@ def choose(entries: Sequence[Entry], ports: Sequence[Port], auto: Auto, vfs: int
 
 
 def refuse(what: str, remedy: str = f"correct {OPTION}") -> Choice:
-    """The choice of nothing, with its reason."""
+    """A choice without ports, and the reason."""
     return Choice(refusal=Finding(Severity.BLOCKED, OPTION, what, remedy))
 
 

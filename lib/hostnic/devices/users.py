@@ -22,7 +22,7 @@ from hostnic.devices import pci, vdpa
 from hostnic.devices.model import Host, Users, Vf, users_in_words
 from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
-from hostnic.system import Link, System
+from hostnic.system import Link, System, read_text
 
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
@@ -134,10 +134,7 @@ def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
         return []
     found: list[str] = []
     for file in files:
-        try:
-            xml = system.files.read(f"{LIBVIRT}/{file}")
-        except OSError:
-            continue
+        xml = read_text(system, f"{LIBVIRT}/{file}") or ""
         if bdf in pci_addresses(xml) or not vdpa_nodes(xml).isdisjoint(nodes):
             name = re.search(NAME, xml)
             found.append(name.group(1) if name else file[: -len(".xml")])

@@ -7,7 +7,7 @@ VLANs of Open vSwitch are not among them: its flows tag, and the kernel has no m
 import re
 from typing import NamedTuple
 
-from hostnic.system import System
+from hostnic.system import System, read_text
 
 DIRECTORY = "/proc/net/vlan"
 SOCKET_PRIORITIES = 8
@@ -35,11 +35,7 @@ class Vlan(NamedTuple):
 
 def devices(system: System) -> tuple[Vlan, ...]:
     """All VLAN devices, by name; none where module 8021q is not loaded."""
-    try:
-        text = system.files.read(f"{DIRECTORY}/config")
-    except OSError:
-        return ()
-    rows = (_ROW.fullmatch(line) for line in text.splitlines())
+    rows = (_ROW.fullmatch(line) for line in (read_text(system, f"{DIRECTORY}/config") or "").splitlines())
     found = [
         Vlan(row["name"], int(row["id"]), row["lower"], egress(system, row["name"])) for row in rows if row
     ]
@@ -49,11 +45,7 @@ def devices(system: System) -> tuple[Vlan, ...]:
 def egress(system: System, netdev: str) -> tuple[int, ...]:
     """PCP by socket priority, 0 to 7, of the VLAN device ``netdev``."""
     pcps = [0] * SOCKET_PRIORITIES
-    try:
-        text = system.files.read(f"{DIRECTORY}/{netdev}")
-    except OSError:
-        return tuple(pcps)
-    _, _, mapping = text.partition("EGRESS priority mappings:")
+    _, _, mapping = (read_text(system, f"{DIRECTORY}/{netdev}") or "").partition("EGRESS priority mappings:")
     for priority, pcp in _PAIR.findall(mapping):
         if int(priority) < SOCKET_PRIORITIES:
             pcps[int(priority)] = int(pcp)

@@ -22,7 +22,7 @@ ACS = 0x5D
 
 MRRS_4096 = 5
 ATC_REGISTER, ATC = "0xa1334.16:5", 24
-EXPRESS, EXTENDED_ACS = 0x10, 0x000D
+EXPRESS, EXTENDED_ACS, EXTENDED_SERIAL = 0x10, 0x000D, 0x0003
 BRIDGE_HEADER = 1
 CPUINFO = "/proc/cpuinfo"
 VENDOR = "0x15b3"
@@ -49,7 +49,7 @@ class Difference(NamedTuple):
 class ConfigSpace:
     """A function's configuration space: 256 bytes, or 4096 with PCIe's extended capabilities."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes | bytearray) -> None:
         self._content = content
 
     def number(self, offset: int, size: int) -> int:

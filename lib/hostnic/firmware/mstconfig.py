@@ -6,7 +6,7 @@ current value, and one for the next boot. Only the charm nic-firmware writes the
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostnic.firmware import msterrors
@@ -137,7 +137,11 @@ def reset(system: System, bdf: str) -> bool:
 
 
 def _needs_power_cycle(system: System, said: str) -> bool:
-    """Whether the firmware itself says so: a reboot is tried first if it may only lack the second trigger."""
+    """Whether a reboot is not enough.
+
+    From :data:`TWO_TRIGGERS` on, the message may only mean that the firmware lacks the second kind of
+    restart: then a reboot is tried first.
+    """
     if POWER_CYCLE not in said:
         return False
     try:
@@ -171,17 +175,15 @@ def parse_backup(text: str) -> dict[str, str]:
         ValueError: one sentence that names the line.
 
     """
-    return dict(_saved(text))
-
-
-def _saved(text: str) -> Iterator[tuple[str, str]]:
+    saved: dict[str, str] = {}
     for count, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         match = SAVED.fullmatch(line.strip())
         if match is None:
             raise ValueError(f"line {count} is not NAME=value: {line.strip()[:40]!r}")
-        yield match["name"], match["value"]
+        saved[match["name"]] = match["value"]
+    return saved
 
 
 class OfferedVfs(NamedTuple):

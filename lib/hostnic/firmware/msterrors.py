@@ -6,7 +6,7 @@ The tools report on standard output, in lines that begin with ``-E-`` (mstflint 
 
 import re
 
-from hostnic.system import CommandError, System
+from hostnic.system import CommandError, System, read_text
 
 LOCKDOWN = "/sys/kernel/security/lockdown"
 LACKS = re.compile(r"The Device doesn't support (\S+) parameter|Unknown Parameter: (\S+)")
@@ -81,10 +81,7 @@ def locked_down(system: System) -> str:
     Under lockdown (UEFI Secure Boot on Ubuntu) the kernel refuses writes to PCI configuration space,
     which mstflint needs even to read.
     """
-    try:
-        match = re.search(r"\[(\w+)\]", system.files.read(LOCKDOWN))
-    except OSError:
-        return ""
+    match = re.search(r"\[(\w+)\]", read_text(system, LOCKDOWN) or "")
     return match.group(1) if match and match.group(1) != "none" else ""
 
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from hostnic.firmware import msterrors
 from hostnic.firmware.msterrors import MstError
-from hostnic.process import failure
-from hostnic.system import CommandError, System
+from hostnic.system import CommandError, System, failure
 
 FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):[ \t]*(?P<value>[!-~]*)", re.MULTILINE)
 """From the line's beginning: a NIC that was flashed with another vendor's image also has ``Orig PSID:``.

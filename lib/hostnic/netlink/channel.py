@@ -22,6 +22,8 @@ ROUTE, GENERIC = 0, 16
 REQUEST, ACK, DUMP = 0x1, 0x4, 0x300
 CAPPED, ACK_TLVS = 0x100, 0x200
 ERROR, DONE = 2, 3
+CONTROL, GET_FAMILY = 16, 3
+"""The family that has the numbers of the others, and its request for one (linux/genetlink.h)."""
 SOL_NETLINK, NETLINK_EXT_ACK = 270, 11
 EXT_ACK_MSG = 1
 HEADER = struct.Struct("IHHII")
@@ -125,3 +127,39 @@ def _extended_ack(message: bytes, kind: int, flags: int) -> str:
             return message[offset + 4 : offset + length].rstrip(b"\0").decode(errors="replace")
         offset += (length + 3) & ~3
     return ""
+
+
+@lru_cache(maxsize=1)
+def _control() -> Untyped:
+    nl = codec()
+
+    class Control(nl.genlmsg):
+        nla_map = ((1, "FAMILY_ID", "uint16"), (2, "FAMILY_NAME", "asciiz"))
+
+    return Control
+
+
+class Family:
+    """Requests to one family of generic netlink, over a socket of its own; the kernel numbers families."""
+
+    def __init__(self, name: str, answer_time: float = ANSWER_TIME) -> None:
+        self._channel = Channel(GENERIC, answer_time)
+        self._name = name
+        self._id: int | None = None
+
+    def ask(self, message: Untyped, command: int, attrs: list[tuple[str, object]]) -> list[Untyped]:
+        """The answers to ``command`` with ``attrs``; ``message`` is the class of both."""
+        if self._id is None:
+            self._id = self._find()
+        return self._request(self._id, message, command, attrs)
+
+    def _find(self) -> int:
+        (answer,) = self._request(CONTROL, _control(), GET_FAMILY, [("FAMILY_NAME", self._name)])
+        return answer.get_attr("FAMILY_ID")
+
+    def _request(
+        self, number: int, message: Untyped, command: int, attrs: list[tuple[str, object]]
+    ) -> list[Untyped]:
+        request = message()
+        request["cmd"], request["version"], request["attrs"] = command, 1, attrs
+        return self._channel.request(request, number, ACK)

@@ -84,19 +84,11 @@ class App(NamedTuple):
     priority: int
 
 
-class Buffer(NamedTuple):
-    """Receive buffers of a port: which one by priority, and bytes of each."""
-
-    by_priority: tuple[int, ...]
-    sizes: tuple[int, ...]
-    total: int = 0
-
-
 class Dcb(NamedTuple):
     """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is.
 
     Attributes:
-        maxrate: kbit/s by traffic class; 0 is unlimited.
+        ets, pfc, apps: what one request may set together.
         dcbx: bits of the DCBX mode; set by a request of its own.
 
     """
@@ -104,20 +96,14 @@ class Dcb(NamedTuple):
     ets: Ets | None = None
     pfc: Pfc | None = None
     apps: tuple[App, ...] = ()
-    maxrate: tuple[int, ...] | None = None
-    buffer: Buffer | None = None
     dcbx: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """What it has, as records of writes spell it: ``ets``, ``apps 64``, ``pfc 3``."""
-        found = {
-            "ets": self.ets is not None,
-            "maxrate": self.maxrate is not None,
-            "buffer": self.buffer is not None,
-            f"apps {len(self.apps)}": bool(self.apps),
-        }
-        words = [name for name, there in found.items() if there]
+        words = ["ets"] if self.ets is not None else []
+        if self.apps:
+            words.append(f"apps {len(self.apps)}")
         if self.pfc is not None:
             words.append(f"pfc {','.join(map(str, self.pfc.priorities)) or 'none'}")
         return tuple(words)

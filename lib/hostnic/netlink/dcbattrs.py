@@ -9,16 +9,14 @@ comes from a newer kernel.
 import struct
 from collections.abc import Iterable, Iterator
 
-from hostnic.netlink.dcb import CLASSES, ETS, TSA, UNKNOWN_TSA, App, Buffer, Dcb, Ets, Pfc, priorities
+from hostnic.netlink.dcb import CLASSES, ETS, TSA, UNKNOWN_TSA, App, Dcb, Ets, Pfc, priorities
 
 _ETS = struct.Struct("=3B8s8s8s8s8s8s8s")
 _PFC = struct.Struct("=4BH2x8Q8Q")
 _APP = struct.Struct("=BBH")
-_MAXRATE = struct.Struct("=8Q")
-_BUFFER = struct.Struct("=8s8II")
 _HEADER = struct.Struct("=HH")
 
-_A_ETS, _A_PFC, _A_APPS, _A_MAXRATE, _A_BUFFER = 1, 2, 3, 7, 10
+_A_ETS, _A_PFC, _A_APPS = 1, 2, 3
 _A_APP = 1
 
 
@@ -42,20 +40,12 @@ def decode(content: bytes) -> Dcb:
         ets=_decode_ets(found.get(_A_ETS, b"")),
         pfc=_decode_pfc(found.get(_A_PFC, b"")),
         apps=tuple(sorted(_decode_apps(found.get(_A_APPS, b"")))),
-        maxrate=_decode_maxrate(found.get(_A_MAXRATE, b"")),
-        buffer=_decode_buffer(found.get(_A_BUFFER, b"")),
     )
 
 
 def _attributes(wanted: Dcb) -> Iterator[bytes]:
     if wanted.ets is not None:
         yield _attribute(_A_ETS, _encode_ets(wanted.ets))
-    if wanted.maxrate is not None:
-        yield _attribute(_A_MAXRATE, _MAXRATE.pack(*wanted.maxrate))
-    if wanted.buffer is not None:
-        buffer = wanted.buffer
-        content = _BUFFER.pack(_octets(buffer.by_priority), *buffer.sizes, buffer.total)
-        yield _attribute(_A_BUFFER, content)
     if wanted.apps:
         entries = (_APP.pack(app.selector, app.priority, app.protocol) for app in wanted.apps)
         yield _attribute(_A_APPS, b"".join(_attribute(_A_APP, entry) for entry in entries))
@@ -119,14 +109,3 @@ def _decode_apps(content: bytes) -> Iterator[App]:
         if kind == _A_APP and len(entry) >= _APP.size:
             selector, priority, protocol = _APP.unpack_from(entry)
             yield App(selector, protocol, priority)
-
-
-def _decode_maxrate(content: bytes) -> tuple[int, ...] | None:
-    return _MAXRATE.unpack_from(content) if len(content) >= _MAXRATE.size else None
-
-
-def _decode_buffer(content: bytes) -> Buffer | None:
-    if len(content) < _BUFFER.size:
-        return None
-    by_priority, *sizes, total = _BUFFER.unpack_from(content)
-    return Buffer(tuple(by_priority), tuple(sizes), total)

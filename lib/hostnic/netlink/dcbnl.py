@@ -65,8 +65,6 @@ class DcbClient:
         """
         parts = {
             "ETS": Dcb(ets=wanted.ets) if wanted.ets else None,
-            "MAXRATE": Dcb(maxrate=wanted.maxrate) if wanted.maxrate else None,
-            "BUFFER": Dcb(buffer=wanted.buffer) if wanted.buffer else None,
             "APP": Dcb(apps=wanted.apps) if wanted.apps else None,
             "PFC": Dcb(pfc=wanted.pfc) if wanted.pfc else None,
         }

@@ -4,8 +4,7 @@
 import errno
 from functools import lru_cache
 
-from hostnic.netlink.channel import Untyped, codec
-from hostnic.netlink.generic import Family
+from hostnic.netlink.channel import Family, Untyped, codec
 from hostnic.system import MODE_CHANGE_TIME, DeviceInfo
 
 ESWITCH_GET, ESWITCH_SET = 29, 30
@@ -127,11 +126,11 @@ class DevlinkClient:
         kind: int = param.get_attr("TYPE")
         for value in param.get_attr("VALUES").get_attrs("VALUE"):
             if value.get_attr("VALUE_CMODE") == RUNTIME:
-                return kind, decoded(kind, value.get_attr("VALUE_DATA"))
+                return kind, _decoded(kind, value.get_attr("VALUE_DATA"))
         return kind, None
 
 
-def decoded(kind: int, data: bytes | None) -> str | bool | int | None:
+def _decoded(kind: int, data: bytes | None) -> str | bool | int | None:
     """A parameter's value from its attribute; a flag is true by being there at all."""
     if kind == FLAG:
         return data is not None

@@ -5,9 +5,8 @@ import errno
 from functools import lru_cache
 from typing import TypeAlias
 
-from hostnic.netlink.channel import Untyped, codec
+from hostnic.netlink.channel import Family, Untyped, codec
 from hostnic.netlink.dcb import Coalescing, Rings
-from hostnic.netlink.generic import Family
 from hostnic.system import Channels, Pause
 
 FEATURES_GET, FEATURES_SET = 11, 12

@@ -2,11 +2,8 @@
 """Netdevs and their addresses through rtnetlink (include/uapi/linux/if_link.h, if_addr.h)."""
 
 import ipaddress
-import os
-import re
 from functools import lru_cache
 
-from hostnic.devices import pci
 from hostnic.netlink.channel import ACK, DUMP, ROUTE, Channel, Untyped, codec
 from hostnic.system import Link
 
@@ -18,7 +15,6 @@ UNKNOWN = "UNKNOWN"
 BOND_MODES = (
     "balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb",
 )  # fmt: skip
-HASH_POLICIES = ("layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac")
 NO_PARTNER = "00:00:00:00:00:00"
 
 
@@ -32,7 +28,7 @@ def _message() -> Untyped:
             class AdInfo(nl.nla):
                 nla_map = ((5, "PARTNER_MAC", "l2addr"),)
 
-            nla_map = ((1, "MODE", "uint8"), (14, "XMIT_HASH_POLICY", "uint8"), (23, "AD_INFO", "AdInfo"))
+            nla_map = ((1, "MODE", "uint8"), (23, "AD_INFO", "AdInfo"))
 
         nla_map = ((1, "KIND", "asciiz"), (2, "DATA", "Bond"))
 
@@ -126,11 +122,10 @@ def _link(item: Untyped, held: dict[str, Untyped], names: dict[int, str]) -> Lin
     info = held.get("LINKINFO")
     kind: str | None = info.get_attr("KIND") if info else None
     bond = info.get_attr("DATA") if info and kind == "bond" else None
-    name: str = held["IFNAME"]
     up = bool(item["flags"] & IFF_UP)
     switch_id: bytes | None = held.get("PHYS_SWITCH_ID")
     return Link(
-        name=name,
+        name=held["IFNAME"],
         ifindex=item["index"],
         mac=_mac(held.get("ADDRESS")),
         permanent_mac=_mac(held.get("PERM_ADDRESS")),
@@ -141,9 +136,8 @@ def _link(item: Untyped, held: dict[str, Untyped], names: dict[int, str]) -> Lin
         master=names.get(held.get("MASTER") or 0),
         switch_id=switch_id.hex() if switch_id else None,
         port_name=held.get("PHYS_PORT_NAME"),
-        pci=_parent(held, name),
-        bond_mode=_name(BOND_MODES, bond.get_attr("MODE")) if bond else None,
-        xmit_hash_policy=_name(HASH_POLICIES, bond.get_attr("XMIT_HASH_POLICY")) if bond else None,
+        pci=held.get("PARENT_DEV_NAME") if held.get("PARENT_DEV_BUS_NAME") == "pci" else None,
+        bond_mode=_mode(bond.get_attr("MODE")) if bond else None,
         partner_mac=_partner(bond),
     )
 
@@ -157,23 +151,11 @@ def _mac(address: bytes | None) -> str | None:
     return address.hex(":") if address is not None else None
 
 
-def _name(names: tuple[str, ...], number: int | None) -> str | None:
-    return names[number] if number is not None and number < len(names) else None
+def _mode(number: int | None) -> str | None:
+    return BOND_MODES[number] if number is not None and number < len(BOND_MODES) else None
 
 
 def _partner(bond: Untyped) -> str | None:
     lacp = bond.get_attr("AD_INFO") if bond else None
     mac: str | None = lacp.get_attr("PARTNER_MAC") if lacp else None
     return mac if mac != NO_PARTNER else None
-
-
-def _parent(held: dict[str, Untyped], name: str) -> str | None:
-    """PCI address of the parent: an attribute since kernel 5.14, a link in sysfs before."""
-    parent: str | None = held.get("PARENT_DEV_NAME")
-    if parent:
-        return parent if held.get("PARENT_DEV_BUS_NAME") == "pci" else None
-    try:
-        target = os.path.basename(os.readlink(f"/sys/class/net/{name}/device"))
-    except OSError:
-        return None
-    return target if re.fullmatch(pci.BDF, target) else None

@@ -58,11 +58,6 @@ def _value(cell: object) -> object:
     return content
 
 
-def _list(system: System, table: str, *columns: str) -> list[Row]:
-    output = system.query(["ovs-vsctl", "--format=json", "list", table])
-    return [{key: row.get(key) for key in columns} for row in rows(output)]
-
-
 def _texts(column: object) -> dict[str, str]:
     """A map's text values; empty if the column is anything else."""
     pairs = cast("dict[object, object]", column).items() if isinstance(column, dict) else ()
@@ -76,7 +71,7 @@ def settings(system: System) -> Settings:
         CommandError: OVS is not installed or its database does not answer.
 
     """
-    found = _list(system, "Open_vSwitch", "other_config", "external_ids")
+    found = rows(system.query(["ovs-vsctl", "--format=json", "list", "Open_vSwitch"]))
     row: Row = found[0] if found else {}
     config, ids = _texts(row.get("other_config")), _texts(row.get("external_ids"))
     return Settings(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import NamedTuple
 
-from hostnic.system import System
+from hostnic.system import System, read_text
 
 ROUTES = "/proc/net/route"
 ROUTES6 = "/proc/net/ipv6_route"
@@ -65,11 +65,7 @@ def through(system: System) -> dict[str, str]:
 
 def _rows(system: System, path: str, columns: Mapping[int, int]) -> Iterator[tuple[list[str], list[int]]]:
     """Each line's words, and its hexadecimal ``columns`` of at most so many bits; headings have none."""
-    try:
-        lines = system.files.read(path).splitlines()
-    except OSError:
-        return  # the kernel lacks this protocol
-    for line in lines:
+    for line in (read_text(system, path) or "").splitlines():  # a kernel may lack the protocol
         row = line.split()
         texts = [(row[column], bits // 4) for column, bits in columns.items() if column < len(row)]
         numbers = [int(text, 16) for text, most in texts if re.fullmatch(f"[0-9a-fA-F]{{1,{most}}}", text)]

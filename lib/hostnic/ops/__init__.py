@@ -16,14 +16,14 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 """Between two readings: short at first, as most changes are immediate, then doubled up to the longest."""
 
 
-def until(system: System, true: Callable[[], bool], deadline: float) -> bool:
-    """Wait until ``true()`` holds or ``deadline`` seconds have passed; return whether it holds.
+def until(system: System, condition: Callable[[], bool], deadline: float) -> bool:
+    """Wait until ``condition()`` is true or ``deadline`` seconds have passed; return whether it is true.
 
-    Calls it at least once, and once more at the very end.
+    It is asked at least once, and once more at the very end.
     """
     end = system.now() + deadline
     pause = FIRST_PAUSE_S
-    while not true():
+    while not condition():
         left = end - system.now()
         if left <= 0:
             return False

@@ -29,10 +29,8 @@ class LeaveBond:
         """Clear its master unless it has none."""
         if _link(system, self.netdev).master is None:
             return
-        try:
+        with refusal.explained(f"{self.netdev} stays in its bond"):
             system.links.set_master(self.netdev, None)
-        except OSError as error:
-            raise StepError(f"{self.netdev} stays in its bond: {refusal.words(error)}") from error
         if _link(system, self.netdev).master is not None:
             raise StepError(f"{self.netdev} did not leave its bond")
 
@@ -86,14 +84,12 @@ class JoinBond:
             return
         if link.master is not None:
             raise StepError(f"{self.netdev} belongs to {link.master}", f"take it out of {link.master} first")
-        try:
+        with refusal.explained(f"{self.bond} does not take {self.netdev}"):
             if link.up:
                 system.links.set_up(self.netdev, False)
             system.links.set_master(self.netdev, self.bond)
             if not _link(system, self.netdev).up:
                 system.links.set_up(self.netdev, True)
-        except OSError as error:
-            raise StepError(f"{self.bond} does not take {self.netdev}: {refusal.words(error)}") from error
         if _link(system, self.netdev).master != self.bond:
             raise StepError(f"{self.netdev} did not join {self.bond}")
 

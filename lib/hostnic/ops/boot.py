@@ -15,8 +15,8 @@ from hostnic.boot.bootcopy import BootCopy
 from hostnic.ops.files import InstallFile
 from hostnic.system import CommandError, System
 
-_TURN = 60.0
-"""Seconds until this program may change the host again after a unit that did."""
+_LOCK_WAIT = 60.0
+"""Seconds to wait for the lock once the started unit has ended."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class StartUnit:
     deadline: float
 
     def run(self, system: System) -> None:
-        """Start it; one that runs already is waited for. It takes the lock for its changes itself."""
+        """Start it and wait for its end, without the lock, which the unit takes for its changes."""
         exclusive.give_up(system)
         try:
             system.run(["systemctl", "start", self.name], timeout=self.deadline)
         except CommandError as error:
             raise StepError(error.reason, f"see journalctl -u {self.name}") from error
-        if not exclusive.take(system, _TURN).held:
-            raise StepError(exclusive.held_by_another(_TURN), exclusive.REMEDY)
+        if not exclusive.take(system, _LOCK_WAIT).held:
+            raise StepError(exclusive.held_by_another(_LOCK_WAIT), exclusive.REMEDY)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class SetEts:
 
 @dataclass(frozen=True)
 class SetApps:
-    """Make the entries of the selectors ``whole``, and those for the packets of ``apps``, exactly ``apps``.
+    """Make ``apps`` the only entries of the selectors ``owned``, and for the packets that ``apps`` name.
 
     All other entries stay.
     mlx5 replaces an entry for the same packets in place. It trusts DSCP from the first DSCP entry on, and the
@@ -47,13 +47,13 @@ class SetApps:
     """
 
     netdev: str
-    whole: tuple[int, ...]
+    owned: tuple[int, ...]
     apps: tuple[App, ...]
 
     def ours(self, found: Iterable[App]) -> set[App]:
         """The entries that this change may delete or add."""
         packets = {(app.selector, app.protocol) for app in self.apps}
-        return {app for app in found if app.selector in self.whole or (app.selector, app.protocol) in packets}
+        return {app for app in found if app.selector in self.owned or (app.selector, app.protocol) in packets}
 
     def run(self, system: System) -> None:
         """Delete the entries that are not wanted, and add those that are missing."""
@@ -146,13 +146,9 @@ class TakeDcbx:
         """Ask for ``mode`` unless ``bits`` are set already."""
         if _has(read(system, self.netdev), self.bits):
             return
-        try:
+        remedy = "switch off LLDP and DCBX in the NIC's firmware (charm nic-firmware), then reboot"
+        with refusal.explained(f"the firmware keeps DCBX of {self.netdev}", remedy):
             system.dcb.set_dcbx(self.netdev, self.mode)
-        except OSError as error:
-            raise StepError(
-                f"the firmware keeps DCBX of {self.netdev}: {refusal.words(error)}",
-                "switch off LLDP and DCBX in the NIC's firmware (charm nic-firmware), then reboot",
-            ) from error
         now = read(system, self.netdev)
         if not _has(now, self.bits):
             words = dcbx_words(now.dcbx or 0)
@@ -168,13 +164,11 @@ class SetPause:
 
     def run(self, system: System) -> None:
         """Set it if it differs."""
-        try:
+        with refusal.explained(f"pause frames of {self.netdev}"):
             if system.ethtool.pause(self.netdev) in (None, Pause(self.on, self.on)):
                 return
             system.ethtool.set_pause(self.netdev, self.on, self.on)
             now = system.ethtool.pause(self.netdev)
-        except OSError as error:
-            raise StepError(f"pause frames of {self.netdev}: {refusal.words(error)}") from error
         if now != Pause(self.on, self.on):
             raise StepError(f"pause frames of {self.netdev} did not turn {'on' if self.on else 'off'}")
 

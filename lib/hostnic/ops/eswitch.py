@@ -20,6 +20,8 @@ from hostnic.system import MODE_CHANGE_TIME, CommandError, System
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 NO_OFFLOADS = "Failed setting eswitch to offloads"
 """mlx5's words when the firmware makes no switch for offloads (eswitch_offloads.c)."""
+NETDEVS_TIME = 30.0
+"""Seconds in which a change of mode is followed by the netdevs of the new mode."""
 MOST_NAMED = 4
 """VFs named in one sentence."""
 TUNNELS = ("geneve", "gre", "gretap", "ip6gre", "ip6gretap", "vxlan")
@@ -87,7 +89,6 @@ class SetEswitchMode:
 
     bdf: str
     mode: str
-    deadline: float = 30.0
 
     def run(self, system: System) -> None:
         """Set it if it differs, read it back, wait for its netdevs, and put back what it has reset."""
@@ -106,10 +107,10 @@ class SetEswitchMode:
         if created:
             SetAutoprobe(self.bdf, False).run(system)
             CreateVfs(self.bdf, created).run(system)
-        if self.mode == "switchdev" and not until(system, lambda: self._complete(system), self.deadline):
+        if self.mode == "switchdev" and not until(system, lambda: self._complete(system), NETDEVS_TIME):
             raise StepError(
                 f"{self.bdf} is in switchdev mode, but its uplink has no switch id or a VF has no "
-                f"representor after {self.deadline:g} s",
+                f"representor after {NETDEVS_TIME:g} s",
                 "the kernel log says which representor could not be created",
             )
         for put in put_back:
@@ -134,7 +135,7 @@ class SetEswitchMode:
         return when_free(system, change), count
 
     def _refused_for_vfs(self, system: System, error: OSError) -> int:
-        """How many VFs may be the reason of the firmware's refusal; 0 if one is bound, as that is it then."""
+        """How many VFs may be why the firmware refused; 0 if one is bound, since that is the reason then."""
         if self.mode != "switchdev" or NO_OFFLOADS not in refusal.words(error):
             return 0
         bound = any(pci.driver(system, vf) for vf in pci.vf_addresses(system, self.bdf).values())
@@ -192,18 +193,14 @@ class SetQueues:
 
     def run(self, system: System) -> None:
         """Write it if it differs; a driver without combined queues has nothing to set."""
-        try:
+        remedy = "the kernel log says why; ethtool -l shows what the port has"
+        with refusal.explained(f"{self.netdev} does not take {self.count} queues", remedy):
             now = system.ethtool.channels(self.netdev)
             wanted = min(self.count, now.most) if now else 0
             if now is None or now.combined == wanted:
                 return
             system.ethtool.set_channels(self.netdev, wanted)
             now = system.ethtool.channels(self.netdev)
-        except OSError as error:
-            raise StepError(
-                f"{self.netdev} does not take {self.count} queues: {refusal.words(error)}",
-                "the kernel log says why; ethtool -l shows what the port has",
-            ) from error
         if now is None or now.combined != wanted:
             has = now.combined if now else "none"
             raise StepError(f"{self.netdev} has {has} queues after {wanted} were set")
@@ -218,15 +215,11 @@ class SetHwTcOffload:
 
     def run(self, system: System) -> None:
         """Write it if it differs."""
-        try:
+        with refusal.explained(f"hw-tc-offload of {self.netdev} stays as it is"):
             if system.ethtool.hw_tc_offload(self.netdev) == self.on:
                 return
             system.ethtool.set_hw_tc_offload(self.netdev, self.on)
             now = system.ethtool.hw_tc_offload(self.netdev)
-        except OSError as error:
-            raise StepError(
-                f"hw-tc-offload of {self.netdev} stays as it is: {refusal.words(error)}"
-            ) from error
         if now != self.on:
             raise StepError(f"hw-tc-offload of {self.netdev} did not turn {'on' if self.on else 'off'}")
 

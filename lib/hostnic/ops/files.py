@@ -21,10 +21,8 @@ class InstallFile:
         """Install it if the content differs."""
         if holds(system, self.path, self.content):
             return
-        try:
+        with refusal.explained(f"cannot write {self.path}"):
             system.files.install(self.path, self.content, self.mode)
-        except OSError as error:
-            raise StepError(f"cannot write {self.path}: {refusal.words(error)}") from error
         if not holds(system, self.path, self.content):
             raise StepError(f"{self.path} does not read back as it was written")
 
@@ -37,11 +35,9 @@ class RemoveFile:
 
     def run(self, system: System) -> None:
         """Remove it if it is there."""
-        try:
+        with refusal.explained(f"cannot remove {self.path}"):
             if system.files.exists(self.path):
                 system.files.remove(self.path)
-        except OSError as error:
-            raise StepError(f"cannot remove {self.path}: {refusal.words(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -52,11 +48,9 @@ class RemoveTree:
 
     def run(self, system: System) -> None:
         """Remove the files, then the empty directories."""
-        try:
+        with refusal.explained(f"cannot remove {self.path}"):
             if system.files.exists(self.path):
                 self._remove(system, self.path)
-        except OSError as error:
-            raise StepError(f"cannot remove {self.path}: {refusal.words(error)}") from error
 
     def _remove(self, system: System, path: str) -> None:
         try:

@@ -6,11 +6,9 @@ Source: systemd.network(5).
 
 from dataclasses import dataclass
 
-from converge import StepError
-
 from hostnic.ops import refusal
 from hostnic.ops.files import holds
-from hostnic.system import Link, System
+from hostnic.system import Link, System, read_text
 
 LINKS = "/run/systemd/netif/links"
 FRAMES = "/run/systemd/netif/lldp"
@@ -27,10 +25,7 @@ LLDPAD = "lldpad.service"
 
 def drop_in(system: System, link: Link) -> str | None:
     """Where the drop-in for ``link`` belongs; None if networkd does not manage the link."""
-    try:
-        lines = system.files.read(f"{LINKS}/{link.ifindex}").splitlines()
-    except OSError:
-        return None
+    lines = (read_text(system, f"{LINKS}/{link.ifindex}") or "").splitlines()
     files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
     name = files[0].rpartition("/")[2] if files else ""
     return f"{DROP_INS}/{name}.d/50-ovn-offload-lldp.conf" if name else None
@@ -43,10 +38,11 @@ def speaks(system: System, path: str) -> bool:
 
 @dataclass(frozen=True)
 class SetLldp:
-    """Have networkd send and receive LLDP on one port, or stop it; before systemd 257 from the next boot on.
+    """Have networkd send and receive LLDP on one port, or stop it.
 
-    On 252 a reload set members of a bond down to give them the bond that they had, and all links at once when
-    a daemon-reload had had netplan write its files anew; 257 left them up. Versions between were not tested.
+    Before systemd 257 it takes effect at the next boot, since networkd is not asked to reload: version 252
+    set the members of a bond down when it reloaded, and all links after a daemon-reload, at which netplan
+    writes networkd's files anew. Version 257 left them up. The versions between were not tested.
     """
 
     path: str
@@ -54,7 +50,7 @@ class SetLldp:
 
     def run(self, system: System) -> None:
         """Install or remove the drop-in, and have networkd read it."""
-        try:
+        with refusal.explained(self.path, "see systemctl status systemd-networkd"):
             if speaks(system, self.path) == self.on:
                 return
             if self.on:
@@ -63,9 +59,6 @@ class SetLldp:
                 system.files.remove(self.path)
             if not system.files.exists(FRAMES):
                 system.run(["networkctl", "reload"])
-        except OSError as error:
-            remedy = "see systemctl status systemd-networkd"
-            raise StepError(f"{self.path}: {refusal.words(error)}", remedy) from error
 
 
 @dataclass(frozen=True)
@@ -74,9 +67,5 @@ class StopLldpad:
 
     def run(self, system: System) -> None:
         """Disable and stop it, and its socket, which would start it again."""
-        try:
+        with refusal.explained("cannot stop lldpad", "remove the package lldpad"):
             system.run(["systemctl", "disable", "--now", LLDPAD, "lldpad.socket"])
-        except OSError as error:
-            raise StepError(
-                f"cannot stop lldpad: {refusal.words(error)}", "remove the package lldpad"
-            ) from error

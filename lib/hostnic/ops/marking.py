@@ -25,7 +25,8 @@ class SetRoceDefaults:
 
     def run(self, system: System) -> None:
         """Make the device's directory if there is none, and write what differs."""
-        try:
+        remedy = f"check that module rdma_cm is loaded, configfs is mounted, and {self.port.device} exists"
+        with refusal.explained(f"RoCE defaults of {self.port.device}", remedy):
             if not system.files.exists(rdma.CONFIGFS):
                 system.run(["modprobe", "rdma_cm"])
                 if rdma.managed(system, self.port) is False:
@@ -39,11 +40,6 @@ class SetRoceDefaults:
             if now is None or now.tos != self.wanted.tos:
                 system.files.write(f"{self.port.directory}/default_roce_tos", str(self.wanted.tos))
             now = rdma.defaults(system, self.port)
-        except OSError as error:
-            raise StepError(
-                f"RoCE defaults of {self.port.device}: {refusal.words(error)}",
-                f"check that module rdma_cm is loaded, configfs is mounted, and {self.port.device} exists",
-            ) from error
         if now != self.wanted:
             read = now.words if now else "nothing"
             what = f"RoCE defaults of {self.port.device} read {read} after {self.wanted.words} was set"
@@ -63,10 +59,8 @@ class SetEgressMap:
         if vlan.egress(system, self.netdev) == wanted:
             return
         pairs = [f"{priority}:{self.pcp}" for priority in range(vlan.SOCKET_PRIORITIES)]
-        try:
+        with refusal.explained(f"the egress map of {self.netdev}"):
             system.run(["ip", "link", "set", "dev", self.netdev, "type", "vlan", "egress-qos-map", *pairs])
-        except OSError as error:
-            raise StepError(f"the egress map of {self.netdev}: {refusal.words(error)}") from error
         if vlan.egress(system, self.netdev) != wanted:
             raise StepError(f"the egress map of {self.netdev} reads back differently than it was set")
 
@@ -79,10 +73,8 @@ class SetEncapTos:
 
     def run(self, system: System) -> None:
         """Set it; ovn-controller applies it by itself."""
-        try:
+        with refusal.explained(f"cannot set {ENCAP_TOS}"):
             system.run(["ovs-vsctl", "set", "Open_vSwitch", ".", f"external_ids:{ENCAP_TOS}={self.value}"])
-        except OSError as error:
-            raise StepError(f"cannot set {ENCAP_TOS}: {refusal.words(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -94,16 +86,12 @@ class SetAttribute:
 
     def run(self, system: System) -> None:
         """Write it if it differs."""
-        try:
+        remedy = "kernel lockdown forbids debugfs; the firmware keeps such values (charm nic-firmware)"
+        with refusal.explained(f"cannot write {self.path}", remedy):
             if number(system, self.path) == self.value:
                 return
             system.files.write(self.path, str(self.value))
             now = number(system, self.path)
-        except OSError as error:
-            raise StepError(
-                f"cannot write {self.path}: {refusal.words(error)}",
-                "kernel lockdown forbids debugfs; the firmware keeps such values (charm nic-firmware)",
-            ) from error
         if now != self.value:
             raise StepError(f"{self.path} reads {now} after {self.value} was written")
 

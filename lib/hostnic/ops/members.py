@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from converge import StepError
 
 from hostnic.ops import until
-from hostnic.system import System
+from hostnic.system import System, read_text
 
 MEMBER_DEADLINE = 45.0
 """Seconds for a port to carry traffic in its bond again: a slow LACP partner sends every 30 s."""
@@ -23,7 +23,6 @@ class AwaitMember:
     Attributes:
         netdev: the member.
         bond: its bond.
-        deadline: seconds.
         settle: seconds to wait before the first read; a bond notices a flap only after the change that caused
             it.
 
@@ -31,16 +30,15 @@ class AwaitMember:
 
     netdev: str
     bond: str
-    deadline: float = MEMBER_DEADLINE
     settle: float = 0.0
 
     def run(self, system: System) -> None:
         """Ask the bonding driver, not the link."""
         if self.settle:
             system.sleep(self.settle)
-        if not until(system, lambda: is_distributing(system, self.bond, self.netdev), self.deadline):
+        if not until(system, lambda: is_distributing(system, self.bond, self.netdev), MEMBER_DEADLINE):
             raise StepError(
-                f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",
+                f"{self.netdev} does not carry traffic in {self.bond} within {MEMBER_DEADLINE:g} s",
                 "check cable, switch port and LACP; the other port still carries traffic",
             )
 
@@ -52,14 +50,14 @@ def is_distributing(system: System, bond: str, netdev: str) -> bool:
     Sources: Documentation/networking/bonding.rst, bond_sysfs_slave.c of 4.1 and later, IEEE 802.1AX 6.4.2.3.
     """
     member = f"/sys/class/net/{netdev}/bonding_slave"
-    if _attribute(system, f"{member}/mii_status") != "up":
+    if read_text(system, f"{member}/mii_status") != "up":
         return False
-    active = _attribute(system, f"/sys/class/net/{bond}/bonding/ad_aggregator")
+    active = read_text(system, f"/sys/class/net/{bond}/bonding/ad_aggregator")
     if not active:
         return True
     # Both states of a port without an aggregator read "N/A"; it may lose its own between two of these reads.
-    states = [_attribute(system, f"{member}/ad_{side}_oper_port_state") for side in ("actor", "partner")]
-    same = _attribute(system, f"{member}/ad_aggregator_id") == active
+    states = [read_text(system, f"{member}/ad_{side}_oper_port_state") or "" for side in ("actor", "partner")]
+    same = read_text(system, f"{member}/ad_aggregator_id") == active
     return same and all(state.isdecimal() and int(state) & IN_USE == IN_USE for state in states)
 
 
@@ -68,10 +66,3 @@ def distributes_alone(system: System, bond: str, netdev: str, others: Iterable[s
     if not is_distributing(system, bond, netdev):
         return False
     return not any(is_distributing(system, bond, other) for other in others)
-
-
-def _attribute(system: System, path: str) -> str:
-    try:
-        return system.files.read(path).strip()
-    except OSError:
-        return ""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's refusals: those that pass by themselves, and the others as sentences with a remedy."""
+"""The kernel's refusals: temporary ones, and the others as sentences with a remedy."""
 
+import contextlib
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from converge import StepError
@@ -25,10 +26,10 @@ Answer = TypeVar("Answer")
 
 
 def when_free(system: System, ask: Callable[[], Answer], most: float = BUSY_TIME) -> Answer:
-    """What ``ask`` returns. It is called again for ``most`` seconds while a device is busy.
+    """Call ``ask`` again while a device is busy, for ``most`` seconds at most, and return its answer.
 
     Raises:
-        OSError: the last refusal, or the first that does not pass by itself.
+        OSError: the last refusal, or the first one that is not temporary.
 
     """
     end, pause = system.now() + most, FIRST_PAUSE_S
@@ -37,14 +38,14 @@ def when_free(system: System, ask: Callable[[], Answer], most: float = BUSY_TIME
             return ask()
         except OSError as error:
             left = end - system.now()
-            if left <= 0 or not passes(error):
+            if left <= 0 or not is_temporary(error):
                 raise
         system.sleep(min(pause, left))
         pause = min(2 * pause, LONGEST_PAUSE_S)
 
 
-def passes(error: OSError) -> bool:
-    """Whether the refusal may pass without anybody's doing."""
+def is_temporary(error: OSError) -> bool:
+    """Whether the refusal may end without anybody doing something about it."""
     if error.errno == errno.EINVAL:
         return BUSY in words(error)
     return error.errno == errno.EAGAIN or (error.errno == errno.EBUSY and RATE_NODES not in words(error))
@@ -55,8 +56,17 @@ def words(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+@contextlib.contextmanager
+def explained(what: str, remedy: str = "") -> Generator[None, None, None]:
+    """Turn a refusal in the ``with`` block into a :class:`StepError`: ``what``, then the kernel's words."""
+    try:
+        yield
+    except OSError as error:
+        raise StepError(f"{what}: {words(error)}", remedy) from error
+
+
 def unreadable(error: OSError) -> str:
-    """What a program that starts without a hook says when a read fails that no device is named for."""
+    """What a boot unit or a timer says about a failed read that is not about one device."""
     return f"the host cannot be read: {words(error)}"
 
 
@@ -87,7 +97,7 @@ def of_num_vfs(bdf: str, count: int, total: int, error: OSError) -> StepError:
             f"the firmware of {bdf} offers {total} VFs, not {count}",
             "raise NUM_OF_VFS (charm nic-firmware) and reboot",
         )
-    if passes(error):
+    if is_temporary(error):
         return StepError(
             f"the driver of {bdf} is busy and makes no VFs: {words(error)}",
             "see the kernel log for what the NIC is doing",

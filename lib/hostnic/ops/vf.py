@@ -11,6 +11,8 @@ from hostnic.ops import refusal, until
 from hostnic.system import System
 
 DRIVER = "mlx5_core"
+CREATE_TIME, DESTROY_TIME, BIND_TIME = 120.0, 60.0, 60.0
+"""Seconds until all VFs of a PF exist, until they are gone, and until the driver has one VF."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,10 @@ class CreateVfs:
 
     bdf: str
     count: int
-    deadline: float = 120.0
 
     def run(self, system: System) -> None:
         """Write ``sriov_numvfs``, then wait for ``virtfn<i>/physfn`` of each VF."""
-        end, total = system.now() + self.deadline, 0
+        end, total = system.now() + CREATE_TIME, 0
         try:
             total = pci.total_vfs(system, self.bdf)
             refusal.when_free(system, lambda: self._ask(system))
@@ -59,7 +60,7 @@ class CreateVfs:
         ):
             there = pci.vfs_present(system, self.bdf)
             raise StepError(
-                f"{there} of {self.count} VFs of {self.bdf} appeared within {self.deadline:g} s",
+                f"{there} of {self.count} VFs of {self.bdf} appeared within {CREATE_TIME:g} s",
                 "the kernel log says what the firmware waits for",
             )
         if pci.num_vfs(system, self.bdf) != self.count:
@@ -81,16 +82,15 @@ class DestroyVfs:
     """Destroy all VFs of ``bdf``. The plan has checked that none is in use."""
 
     bdf: str
-    deadline: float = 60.0
 
     def run(self, system: System) -> None:
         """Write 0 to ``sriov_numvfs`` and wait until no VF is left."""
-        end = system.now() + self.deadline
+        end = system.now() + DESTROY_TIME
         try:
             if pci.num_vfs(system, self.bdf) == 0:
                 return
             path = pci.attribute(self.bdf, "sriov_numvfs")
-            refusal.when_free(system, lambda: system.files.write(path, "0"), self.deadline)
+            refusal.when_free(system, lambda: system.files.write(path, "0"), DESTROY_TIME)
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
         gone = until(
@@ -100,7 +100,7 @@ class DestroyVfs:
         )
         if not gone:
             raise StepError(
-                f"VFs of {self.bdf} are still there after {self.deadline:g} s",
+                f"VFs of {self.bdf} are still there after {DESTROY_TIME:g} s",
                 "see what uses them: lspci -k, virsh list, ip netns",
             )
 
@@ -134,7 +134,6 @@ class BindVf:
     """
 
     bdf: str
-    deadline: float = 30.0
 
     def run(self, system: System) -> None:
         """Write its address to the driver's ``bind`` and wait until the driver has it."""
@@ -149,9 +148,9 @@ class BindVf:
             # The kernel probes it again by itself after EAGAIN (bind_store in drivers/base/bus.c).
             if error.errno != errno.EAGAIN and pci.driver(system, self.bdf) != DRIVER:
                 raise self._refused(error) from error
-        if not until(system, lambda: pci.driver(system, self.bdf) == DRIVER, self.deadline):
+        if not until(system, lambda: pci.driver(system, self.bdf) == DRIVER, BIND_TIME):
             raise StepError(
-                f"{DRIVER} did not take VF {self.bdf} within {self.deadline:g} s",
+                f"{DRIVER} did not take VF {self.bdf} within {BIND_TIME:g} s",
                 "the kernel log says why its probe failed",
             )
 
@@ -183,16 +182,9 @@ class UnbindVfs:
 
 @dataclass(frozen=True)
 class BindVfs:
-    """Bind every VF of ``bdf`` that has no driver to mlx5_core.
-
-    Attributes:
-        bdf: the PF.
-        deadline: seconds per VF.
-
-    """
+    """Bind every VF of ``bdf`` that has no driver to mlx5_core."""
 
     bdf: str
-    deadline: float = 60.0
 
     def run(self, system: System) -> None:
         """Bind in order of index; a VF that an instance took meanwhile keeps its driver.
@@ -205,7 +197,7 @@ class BindVfs:
         for address in pci.vf_addresses(system, self.bdf).values():
             if pci.driver(system, address) is None:
                 try:
-                    BindVf(address, self.deadline).run(system)
+                    BindVf(address).run(system)
                 except StepError as error:
                     refused.append(error)
         if refused:

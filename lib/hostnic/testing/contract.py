@@ -16,13 +16,14 @@ from converge import StepError
 from hostnic.devices import discover, pci
 from hostnic.devices.lag import DEBUGFS
 from hostnic.devices.model import Pf
+from hostnic.devices.port import uplink_of
 from hostnic.machine import Machine
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
 from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload
 from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
-from hostnic.recorder import Recorder
 from hostnic.system import System
 from hostnic.testing.host import FakeHost
+from hostnic.testing.recorder import Recorder
 
 Fault = Callable[[str, str, str], None]
 """``fault(bdf, name, value)`` arranges a fault of the card: ``mode_fail``, ``vf_delay_ms`` …"""
@@ -56,12 +57,14 @@ def _lag(system: System, pf: Pf) -> str:
 
 
 def _port(system: System, pf: Pf) -> list[str]:
+    uplink = uplink_of(system.links.all(), pf.bdf)
+    name = uplink.port_name if uplink else None
     return [
-        f"{pf.bdf} {pf.port.driver} {pf.port.device} {pf.netdev} {pf.port_name} {pf.firmware} {pf.psid}",
+        f"{pf.bdf} {pf.port.driver} {pf.port.device} {pf.netdev} {name} {pf.firmware} {pf.psid}",
         f"  vfs {pf.port.num_vfs} of {pf.port.total_vfs}, autoprobe {pf.autoprobe}, iommu {pf.iommu}",
         f"  {pf.eswitch_mode} {pf.steering_mode} {pf.esw_multiport} offload {pf.hw_tc_offload}",
         f"  bond {pf.bond}, bridge {pf.port.bridge}, carrier {pf.carrier}, lag {_lag(system, pf)}",
-        *(f"  vf {vf.number} {vf.bdf} {vf.driver} {vf.netdev is not None} {vf.users}" for vf in pf.vfs),
+        *(f"  vf {vf.bdf} {vf.driver} {vf.netdev is not None} {vf.users}" for vf in pf.vfs),
     ]
 
 
@@ -70,10 +73,9 @@ def look(system: System) -> list[str]:
     system.sleep(SETTLED)
     host = discover.observe(system)
     lines = [line for pf in host.pfs for line in _port(system, pf)]
-    lines.append(f"one switch: {len({pf.switch_id for pf in host.pfs}) == 1}")
-    lines += [
-        f"{bond.name} {bond.mode} {bond.xmit_hash_policy} {bond.members} {bond.bridge}" for bond in host.bonds
-    ]
+    links = {link.name: link for link in system.links.all()}
+    lines.append(f"one switch: {len({links[pf.netdev].switch_id for pf in host.pfs if pf.netdev}) == 1}")
+    lines += [f"{bond.name} {bond.mode} {bond.members} {links[bond.name].master}" for bond in host.bonds]
     return lines + [finding.sentence() for finding in host.findings]
 
 

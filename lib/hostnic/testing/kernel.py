@@ -10,7 +10,7 @@ from typing import Any
 from hostnic.calls import Call
 from hostnic.devices import discover, lag
 from hostnic.devices.lag import release
-from hostnic.recorder import heard
+from hostnic.listening import heard
 from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
 from hostnic.testing import doors, tools
 from hostnic.testing.filedoor import FileDoor
@@ -60,8 +60,8 @@ class FakeKernel:
         self.network = FakeNetwork(cards)
         self.ovs = tools.FakeOvs()
         self.rdma = rdma.FakeRdma()
-        if release(kernel) < discover.ALWAYS_A_MODE:
-            self._as_before_always_a_mode()
+        if release(kernel) < discover.MODE_WITHOUT_VFS:
+            self._without_mode_before_vfs()
         self.blackouts = 0
         self.answers: dict[tuple[str, ...], str | OSError] = {}
         self.faults: list[Fault] = []
@@ -133,7 +133,7 @@ class FakeKernel:
     def saying(self, nic: FakeCard) -> Callable[[str], None]:
         return lambda line: self.log.append(f"mlx5_core {nic.ports[0].bdf}: {line}")
 
-    def _as_before_always_a_mode(self) -> None:
+    def _without_mode_before_vfs(self) -> None:
         """mlx5 of jammy's GA kernel: no eswitch mode without VFs; and rdma-core as deployed there."""
         self.rdma.renamed = True
         for port in self.network.ports():

@@ -32,7 +32,6 @@ class FakeBond:
 
     name: str = "bond0"
     mode: str = "802.3ad"
-    xmit_hash_policy: str = "layer3+4"
     bridge: str | None = "ovs-system"
     members: list[str] = field(default_factory=list[str])
     partner: str = "44:38:39:ff:00:01"
@@ -151,8 +150,7 @@ class FakeNetwork:
             found.append(
                 Link(
                     bond.name, 0, BOND_MAC, None, 9000, up, carrier, "bond",
-                    bond.bridge, None, None, None, bond.mode, bond.xmit_hash_policy,
-                    bond.partner if partnered else None,
+                    bond.bridge, None, None, None, bond.mode, bond.partner if partnered else None,
                 )
             )  # fmt: skip
         found += self.others.values()

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hostnic.process import failure
-from hostnic.system import CommandError
+from hostnic.system import CommandError, failure
 from hostnic.testing.files import FakeDisk
 from hostnic.testing.nic import flash, mst, pcispace
 

@@ -15,7 +15,7 @@ from hostnic.devices import pci
 from hostnic.devices.inventory import NET
 from hostnic.devices.model import Pf
 from hostnic.firmware import gpudirect
-from hostnic.system import System
+from hostnic.system import System, link_target, list_names, read_text
 from hostnic.tuning.observed import DEFAULT_RESERVED, Device, IdleState, Nova, NumaNode, Tuning
 
 CPUS = "/sys/devices/system/cpu"
@@ -38,9 +38,9 @@ def observe(system: System, pfs: Iterable[Pf]) -> Tuning:
     online = _cpus(system, cpus.ONLINE) or frozenset()
     used = sorted((nova.dedicated if nova else None) or isolated or online)
     gpus = tuple(_gpus(system))
-    balancing = _text(system, NUMA_BALANCING)
+    balancing = read_text(system, NUMA_BALANCING)
     return Tuning(
-        smt=_text(system, f"{CPUS}/smt/control"),
+        smt=read_text(system, f"{CPUS}/smt/control"),
         governors=_governors(system),
         idle=_idle(system, used[0]) if used else None,
         online=online,
@@ -57,27 +57,17 @@ def observe(system: System, pfs: Iterable[Pf]) -> Tuning:
     )
 
 
-def _text(system: System, path: str) -> str | None:
-    try:
-        return system.files.read(path).strip()
-    except OSError:
-        return None
-
-
 def _number(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch("[0-9]{1,12}", text) else None
 
 
 def _names(system: System, directory: str, pattern: str) -> list[str]:
-    try:
-        return sorted(name for name in system.files.listdir(directory) if re.fullmatch(pattern, name))
-    except OSError:
-        return []
+    return [name for name in list_names(system, directory) if re.fullmatch(pattern, name)]
 
 
 def _cpus(system: System, path: str) -> frozenset[int] | None:
     """A list of the kernel's; an empty file is an empty list."""
-    text = _text(system, path)
+    text = read_text(system, path)
     try:
         return None if text is None else cpus.numbers(text)
     except ValueError:
@@ -86,7 +76,7 @@ def _cpus(system: System, path: str) -> frozenset[int] | None:
 
 def _governors(system: System) -> frozenset[str] | None:
     policies = _names(system, f"{CPUS}/cpufreq", r"policy\d+")
-    found = [_text(system, f"{CPUS}/cpufreq/{name}/scaling_governor") for name in policies]
+    found = [read_text(system, f"{CPUS}/cpufreq/{name}/scaling_governor") for name in policies]
     return None if None in found else frozenset(filter(None, found))
 
 
@@ -96,7 +86,8 @@ def _idle(system: System, cpu: int) -> tuple[IdleState, ...] | None:
     found: list[IdleState] = []
     for state in _names(system, directory, r"state\d+"):
         name, latency, disabled = (
-            _text(system, f"{directory}/{state}/{attribute}") for attribute in ("name", "latency", "disable")
+            read_text(system, f"{directory}/{state}/{attribute}")
+            for attribute in ("name", "latency", "disable")
         )
         microseconds = _number(latency)
         if name is None or microseconds is None:
@@ -111,7 +102,7 @@ def _nodes(system: System) -> Iterator[tuple[int, NumaNode]]:
         own = _cpus(system, f"{NODES}/{name}/cpulist")
         pages: dict[int, int] = {}
         for size in _names(system, f"{NODES}/{name}/hugepages", r"hugepages-\d+kB"):
-            count = _number(_text(system, f"{NODES}/{name}/hugepages/{size}/nr_hugepages"))
+            count = _number(read_text(system, f"{NODES}/{name}/hugepages/{size}/nr_hugepages"))
             if count is not None:
                 pages[int(size[len("hugepages-") : -len("kB")])] = count
         if own is not None:
@@ -119,13 +110,13 @@ def _nodes(system: System) -> Iterator[tuple[int, NumaNode]]:
 
 
 def _memory(system: System) -> int | None:
-    found = re.search(r"^MemTotal:\s+(\d+) kB$", _text(system, "/proc/meminfo") or "", re.MULTILINE)
+    found = re.search(r"^MemTotal:\s+(\d+) kB$", read_text(system, "/proc/meminfo") or "", re.MULTILINE)
     return _number(found[1]) if found else None
 
 
 def _nova(system: System) -> Nova | None:
     """nova.conf as oslo.config reads it: sections, ``key = value``; the last of several values counts."""
-    text = _text(system, NOVA)
+    text = read_text(system, NOVA)
     if text is None:
         return None
     found: dict[tuple[str, str], str] = {}
@@ -145,10 +136,10 @@ def _nova(system: System) -> Nova | None:
 
 def _gpus(system: System) -> Iterator[Device]:
     for bdf in sorted(system.files.listdir(pci.DEVICES)):
-        kind, vendor = (_text(system, pci.attribute(bdf, name)) or "" for name in ("class", "vendor"))
+        kind, vendor = (read_text(system, pci.attribute(bdf, name)) or "" for name in ("class", "vendor"))
         # An SR-IOV GPU's VFs lie beside it.
         if kind.startswith(DISPLAY) and vendor in GPU_VENDORS:
-            node = _text(system, pci.attribute(bdf, "numa_node")) or "-1"
+            node = read_text(system, pci.attribute(bdf, "numa_node")) or "-1"
             yield _device(system, bdf, bdf, int(node) if re.fullmatch(r"-?\d+", node) else -1)
 
 
@@ -159,8 +150,8 @@ def _device(system: System, bdf: str, name: str, numa_node: int) -> Device:
     except OSError:
         above = []
     bridges = tuple(part for part in above if re.fullmatch(pci.BDF, part))
-    group = pci.linked(system, pci.attribute(bdf, "iommu_group"))
-    kind = "" if group is None else _text(system, f"{GROUPS}/{group}/type")
+    group = link_target(system, pci.attribute(bdf, "iommu_group"))
+    kind = "" if group is None else read_text(system, f"{GROUPS}/{group}/type")
     return Device(bdf, name, numa_node, bridges, kind)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from config import Options
 from hostnic.calls import Call
 from hostnic.machine import Machine
-from hostnic.recorder import Recorder
 from hostnic.system import CommandError, HostStep
+from hostnic.testing.recorder import Recorder
 from live import apply
 from observe import observe
 from selection import resolve

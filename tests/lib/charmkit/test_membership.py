@@ -16,8 +16,7 @@ from charmkit.reboot.membership import (
     rabbit_joined,
     raft_joined,
 )
-from hostnic.process import failure
-from hostnic.system import CommandError
+from hostnic.system import CommandError, failure
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st

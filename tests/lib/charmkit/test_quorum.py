@@ -13,7 +13,7 @@ from charmkit.reboot.membership import SERVICES
 from charmkit.reboot.peers import FRESH
 from charmkit.reboot.quorum import FIND, SEEDS_FILE, silent_servers
 from charmkit.reboot.state import Cluster, UnitState
-from hostnic.process import failure
+from hostnic.system import failure
 from hostnic.testing import FakeHost
 
 NB, SB, RABBIT = SERVICES

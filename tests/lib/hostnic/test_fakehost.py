@@ -9,8 +9,8 @@ from hostnic.ops.boot import DisableUnit, EnableUnit
 from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload, SetSteeringMode
 from hostnic.ops.files import InstallFile, RemoveFile
 from hostnic.ops.vf import BindVf, CreateVfs, SetAutoprobe, UnbindVf
-from hostnic.recorder import Recorder
 from hostnic.testing import FakeHost, card
+from hostnic.testing.recorder import Recorder
 from hostnic.testing.states import converged, free, switchdev, with_vfs
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"

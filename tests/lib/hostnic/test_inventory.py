@@ -32,15 +32,6 @@ def test_vfs_and_representors_are_no_ports() -> None:
     ]
 
 
-def test_an_instances_vf_is_in_use() -> None:
-    host = with_vfs(FakeHost(), 2)
-    host.start_instance("0000:3b:00.2")
-    (found,), _ = inventory.find_nics(host)
-    used = users.of_vfs(host, found.ports)
-    assert used[found.ports[0].bdf] == "VF 0000:3b:00.2 by instance-0000002a"
-    assert found.ports[1].bdf not in used
-
-
 def test_a_vf_with_a_vdpa_device_is_in_use() -> None:
     host = with_vfs(FakeHost(), 2, bound=True)
     host.add_vdpa("0000:3b:00.2", "virtio_vdpa")

@@ -90,31 +90,11 @@ def test_identifiers_are_addresses_or_text(tlvs: tuple[bytes, ...], told: Neighb
     assert next(lldp.from_frames(kept(*tlvs)), None) == told
 
 
-@given(st.binary(max_size=200))
-def test_any_file_is_read(content: bytes) -> None:
-    for told in lldp.from_frames(content):
-        assert told.chassis.isprintable()
-        assert told.port.isprintable()
-
-
 @given(st.binary(max_size=30), st.integers(0, len(FRAME)))
 def test_any_damaged_file_is_read(noise: bytes, at: int) -> None:
-    list(lldp.from_frames(FRAME[:at] + noise + FRAME[at + len(noise) :]))
-
-
-@given(
-    st.recursive(
-        st.none() | st.integers() | st.text(max_size=3),
-        lambda inner: (
-            st.lists(inner, max_size=2)
-            | st.dictionaries(
-                st.sampled_from(["Neighbors", "InterfaceName", "ChassisID", "PortID"]), inner, max_size=3
-            )
-        ),
-    )
-)
-def test_any_json_is_read(value: object) -> None:
-    assert isinstance(lldp.from_json(json.dumps(value), {P0}), dict)
+    for told in lldp.from_frames(FRAME[:at] + noise + FRAME[at + len(noise) :]):
+        assert told.chassis.isprintable()
+        assert told.port.isprintable()
 
 
 @pytest.mark.parametrize("text", ["", "null", "{", "[" * 9999])

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import pytest
 from hostnic.netlink import channel as netlink
+from hostnic.netlink.channel import Family
 from hostnic.netlink.dcb import Coalescing, Rings
 from hostnic.netlink.devlink import DevlinkClient
 from hostnic.netlink.ethtool import EthtoolClient
-from hostnic.netlink.generic import Family
 from hostnic.netlink.links import LinksClient
 from hostnic.system import Channels, DeviceInfo, Link, Pause
 
@@ -103,11 +103,11 @@ BOND = link(
     text(3, "bond0"),
     number(4, 1500, 4),
     number(33, 0, 1),
-    attribute(18, text(1, "bond") + attribute(2, number(1, 4, 1) + number(14, 1, 1) + LACP)),
+    attribute(18, text(1, "bond") + attribute(2, number(1, 4, 1) + LACP)),
 )
 ALONE = attribute(23, attribute(5, bytes(6)))
 PLAIN = link(
-    9, text(3, "bond1"), attribute(18, text(1, "bond") + attribute(2, number(14, 99, 1) + ALONE)), flags=0
+    9, text(3, "bond1"), attribute(18, text(1, "bond") + attribute(2, number(1, 99, 1) + ALONE)), flags=0
 )
 VLAN = link(3, text(3, "v5@x"), attribute(18, text(1, "vlan") + attribute(2, number(1, 4, 2))), text(56, "x"))
 
@@ -120,7 +120,7 @@ def test_every_link_by_index() -> None:
         Link("enp1", 5, mac, mac, 9000, True, True, None, "bond0", "1070fd03003b0000", "p0", BDF),
         Link(
             *("bond0", 7, None, None, 1500, True, False, "bond", None, None, None, None),
-            *("802.3ad", "layer3+4", "3a:32:88:db:ae:7d"),
+            *("802.3ad", "3a:32:88:db:ae:7d"),
         ),
         Link("bond1", 9, None, None, 0, False, None, "bond", None, None, None, None),
     ]
@@ -205,6 +205,7 @@ RUNTIME, PERMANENT = number(87, 0, 1), number(87, 2, 1)
         (6, (attribute(86, b"") + RUNTIME,), True, False, b""),
         (6, (RUNTIME,), False, True, attribute(86, b"")),
         (3, (number(86, 8, 4) + RUNTIME,), 8, 9, number(86, 9, 4)),
+        (3, (RUNTIME,), None, 9, number(86, 9, 4)),
         (2, (number(86, 300, 2) + RUNTIME,), 300, 9, number(86, 9, 2)),
         (1, (number(86, 8, 1) + PERMANENT,), None, 9, number(86, 9, 1)),
     ],

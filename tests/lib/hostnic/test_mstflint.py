@@ -12,8 +12,6 @@ from hostnic.firmware.mstflint import Flash, Image
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
 from hostnic.testing.nic.flash import image
-from hypothesis import given
-from hypothesis import strategies as st
 
 PF = "0000:3b:00.0"
 QUERY = """\
@@ -66,12 +64,14 @@ def test_an_answer_without_a_psid_is_named() -> None:
         mstflint.read_flash(host, PF)
 
 
-@pytest.mark.parametrize("psid", ["\0" * 16, "\ufffd" * 16, "\x1b[2J"], ids=["NUL", "0xff", "escape"])
+@pytest.mark.parametrize(
+    "psid", ["\0" * 16, "\ufffd" * 16, "\x1b[2J", ""], ids=["NUL", "0xff", "escape", "blank"]
+)
 def test_a_psid_that_is_no_text_reads_as_blank(psid: str) -> None:
     """Damaged flash may have anything there, and Juju is told what it has."""
     host = FakeHost()
     host.answers[("mstflint",)] = QUERY.replace("MT_0000000359", psid)
-    assert mstflint.read_flash(host, PF).psid == ""
+    assert mstflint.read_flash(host, PF) == Flash("", "22.35.2000", "22.31.1014")
 
 
 @pytest.mark.parametrize("said", ["", "\n", "/tmp/fw.bin: no such digest\n"])
@@ -117,11 +117,6 @@ def test_versions_are_numbers(one: str, other: str, newer: bool) -> None:
     assert mstflint.newer(one, other) is newer
 
 
-@given(st.text(), st.text())
-def test_any_two_texts_compare(one: str, other: str) -> None:
-    assert not (mstflint.newer(one, other) and mstflint.newer(other, one))
-
-
 @pytest.mark.skipif(not shutil.which("mstflint"), reason="mstflint is not installed here")
 @pytest.mark.parametrize("content", [b"", b"abcd" * 100, b"MTFW" + b"\0" * 4096])
 def test_the_real_tool_refuses_a_file_that_is_not_an_image_in_one_sentence(
@@ -134,13 +129,6 @@ def test_the_real_tool_refuses_a_file_that_is_not_an_image_in_one_sentence(
             ask(Machine(), str(path))
         assert refused.value.reason.startswith("mstflint: ")
         assert "\n" not in refused.value.reason
-
-
-@pytest.mark.parametrize("blank", ["PSID:", "PSID:                  "])
-def test_a_blank_psid_reads_as_blank(blank: str) -> None:
-    host = FakeHost()
-    host.answers[("mstflint",)] = QUERY.replace("PSID:                  MT_0000000359", blank)
-    assert mstflint.read_flash(host, PF) == Flash("", "22.35.2000", "22.31.1014")
 
 
 def test_a_blank_version_that_runs_is_the_one_in_flash() -> None:

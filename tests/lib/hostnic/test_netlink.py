@@ -8,7 +8,6 @@ import struct
 
 import pytest
 from hostnic.netlink import channel as netlink
-from hostnic.netlink import devlink
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,17 +73,3 @@ def test_any_trailer_is_words_or_none(trailer: bytes, flags: int) -> None:
     error = answer(refusal(REQUEST + trailer, flags=flags))
     assert error is not None
     assert error.errno == errno.EPERM
-
-
-@pytest.mark.parametrize(
-    ("kind", "data", "value"),
-    [
-        (devlink.STRING, b"smfs\0", "smfs"),
-        (devlink.FLAG, b"", True),
-        (devlink.FLAG, None, False),
-        (3, b"\x08\0\0\0", 8),
-        (3, None, None),
-    ],
-)
-def test_values_of_devlink_parameters(kind: int, data: bytes | None, value: object) -> None:
-    assert devlink.decoded(kind, data) == value

@@ -10,7 +10,6 @@ from hostnic.netlink import dcb
 from hostnic.netlink.dcb import DRIVERS, App, Dcb, Ets, driver
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.members import AwaitMember, is_distributing
-from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
 from hostnic.testing.filedoor import FileDoor
 from hostnic.testing.nic.dcb import QUIRKS, FakeDcb
@@ -210,11 +209,6 @@ def test_a_driver_without_pause_frames_is_no_failure(host: FakeHost) -> None:
     assert host.ethtool.pause("bond0") is None
     SetPause("bond0", False).run(host)
     assert host.trace == []
-
-
-def test_pause_frames_are_turned_off(host: FakeHost) -> None:
-    SetPause(P0, False).run(host)
-    assert host.ethtool.pause(P0) == Pause(False, False)
 
 
 def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_port_keeps(

@@ -58,17 +58,6 @@ def test_a_wrong_value_is_one_sentence_with_option_value_and_what_is_allowed(tex
     assert "expected 'auto', or names of" in sentence or "expected each device once" in sentence
 
 
-@given(st.text())
-def test_any_text_is_a_selector_or_one_sentence(text: str) -> None:
-    try:
-        entries = selector.parse(text)
-    except InvalidValue as error:
-        assert "\n" not in str(error)
-    else:
-        assert len({entry.name for entry in entries}) == len(entries)
-        assert all(entry.vfs is None or 1 <= entry.vfs <= 65535 for entry in entries)
-
-
 names = st.from_regex(r"[a-z][a-z0-9]{0,9}", fullmatch=True).filter(lambda name: name != "auto")
 
 

@@ -6,7 +6,6 @@ import time
 
 import pytest
 from hostnic.machine import Machine
-from hostnic.recorder import Recorder
 
 
 @pytest.fixture
@@ -42,10 +41,3 @@ def test_hosts_are_asked_at_the_same_time(listener: int, monkeypatch: pytest.Mon
 
     assert Machine().answering([f"192.0.2.{n}" for n in range(64)], listener, 0.3) == frozenset()
     assert 0.6 <= time.monotonic() - began < 1.5, "two rounds of 32"
-
-
-def test_a_recorder_keeps_the_addresses(listener: int):
-    recorder = Recorder(Machine())
-
-    assert recorder.answering(["127.0.0.1"], listener, 2.0) == {"127.0.0.1"}
-    assert recorder.contacted == ["127.0.0.1"]

@@ -7,8 +7,6 @@ from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
-from hypothesis import given
-from hypothesis import strategies as st
 
 VF0 = "0000:3b:00.2"
 
@@ -123,10 +121,3 @@ def test_an_unreadable_status_hides_no_other() -> None:
     host.start_instance(VF0)
     host.fail("read", "/a.xml", OSError(5, "Input/output error"), times=None)
     assert users.domains(host, VF0) == ["instance-0000002a"]
-
-
-@given(st.text() | st.lists(st.sampled_from(INTERFACE.splitlines())).map("\n".join))
-def test_any_status_gives_addresses(xml: str) -> None:
-    for address in users.pci_addresses(xml):
-        assert address.count(":") == 2
-    users.vdpa_nodes(xml)

@@ -9,8 +9,6 @@ from hostnic.ops.marking import SetEgressMap
 from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 from hostnic.testing.tools import add_vlan
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.fixture
@@ -41,11 +39,3 @@ def test_a_refusal_and_a_map_that_does_not_stay_are_reported(host: FakeHost) -> 
     host.answers["ip", "link"] = ""
     with pytest.raises(StepError, match="reads back differently"):
         SetEgressMap("storage", 5).run(host)
-
-
-@given(st.text(max_size=200))
-def test_whatever_the_kernel_prints_is_read(text: str) -> None:
-    host = FakeHost()
-    host.disk.install("/proc/net/vlan/config", f"eth0.5 | 5 | eth0\n{text}".encode(errors="replace"), 0o444)
-    host.disk.install("/proc/net/vlan/eth0.5", text.encode(errors="replace"), 0o444)
-    assert all(len(device.egress) == 8 for device in vlan.devices(host))

@@ -13,7 +13,7 @@ from hostnic import handover, shapes
 from hostnic.handover import Handover, RebootRequest, disagreements, owner_by, publish, read_others, withdraw
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 UNIT = "is not allowed; expected a unit such as nic-firmware/0"
@@ -61,12 +61,6 @@ def test_a_charm_does_not_read_its_own_file(host: FakeHost):
 
 def test_without_files_nothing_is_requested(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((), ())
-
-
-def test_only_root_can_read_it(host: FakeHost):
-    publish(host, FULL)
-
-    assert host.disk.mode[handover.path_of("roce-qos")] == 0o600
 
 
 def test_on_a_real_file_system_it_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -151,20 +145,13 @@ def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
     ("fields", "reason"),
     [
         ({"version": 2}, "version: 2 is not allowed; expected 1"),
-        ({"version": "1"}, "version: '1' is not allowed; expected 1"),
-        ({"version": None}, "version: an empty value is not allowed; expected 1"),
         ({"unit": "nic-firmware"}, f"unit: 'nic-firmware' {UNIT}"),
         ({"unit": "../../etc/0"}, f"unit: '../../etc/0' {UNIT}"),
-        ({"unit": 7}, f"unit: 7 {UNIT}"),
         ({"reboot_owner": "Me"}, "reboot_owner: 'Me' is not allowed; expected the name of a charm"),
         ({"reboot": []}, "reboot: [] is not allowed; expected a mapping with the keys reasons, since, ready"),
         (
             {"reboot": {"reasons": [], "since": 1, "ready": True}},
             "reboot.reasons: [] is not allowed; expected a list of at least one sentence",
-        ),
-        (
-            {"reboot": {"reasons": ["a\nb"], "since": 1, "ready": True}},
-            "reboot.reasons[0]: 'a\\nb' is not allowed; expected one line of text",
         ),
         (
             {"reboot": {"reasons": ["a"], "since": -1, "ready": True}},
@@ -175,7 +162,6 @@ def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
             "reboot.ready: 1 is not allowed; expected true or false",
         ),
         ({"vfs": {"eth0": 8}}, f"vfs.eth0: 'eth0' is not allowed; expected {shapes.ADDRESS.allowed}"),
-        ({"vfs": {BDF: "8"}}, f"vfs.{BDF}: '8' {VFS}"),
         ({"vfs": {BDF: 65536}}, f"vfs.{BDF}: 65536 {VFS}"),
         (
             {"parameters": {BDF: {"cnp; rm": 1}}},
@@ -187,7 +173,6 @@ def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
             f"parameters.{BDF}.CNP: [1] is not allowed; "
             "expected one line of text, or a whole number, or true or false",
         ),
-        ({"parameters": {BDF: 8}}, f"parameters.{BDF}: 8 is not allowed; expected a mapping of parameters"),
         ({"pending": "\x1b[31m"}, "pending: '\\x1b[31m' is not allowed; expected one line of text"),
     ],
 )
@@ -208,18 +193,7 @@ def test_a_malformed_file_is_one_finding_and_is_ignored(host: FakeHost, fields: 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "an empty value is not allowed; expected JSON (Expecting value in line 1)"),
-        (
-            "{\n'",
-            '"{\\n\'" is not allowed; '
-            "expected JSON (Expecting property name enclosed in double quotes in line 2)",
-        ),
         ("[]", "[] is not allowed; expected a JSON object"),
-        ("[" * 60_000, f"'{'[' * 37}…' is not allowed; expected JSON that is nested less deeply"),
-        (
-            "x" * 65_537,
-            f"'{'x' * 37}…' is not allowed; expected at most 65536 characters instead of 65537",
-        ),
         ("\udcff", "'\\udcff' is not allowed; expected JSON (Expecting value in line 1)"),
     ],
 )
@@ -300,28 +274,3 @@ def test_any_handover_is_read_back(published: Handover):
     publish(host, published)
 
     assert read_others(host, "nic-firmware") == ((published,), ())
-
-
-@given(
-    st.text(max_size=60)
-    | st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from([*CONTENT, "reboot", "vfs", "parameters", "pending", BDF]), inner
-            )
-        ),
-    ).map(lambda value: json.dumps({**CONTENT, **(value if isinstance(value, dict) else {"reboot": value})}))
-)
-@example("\udcff\x00")
-def test_any_text_is_a_handover_or_one_printable_finding(text: str):
-    host = FakeHost()
-    host.disk.install(f"{AGENTS}/unit-nic-firmware-0/agent.conf", b"", 0o600)
-    host.disk.install(handover.path_of("nic-firmware"), text.encode("utf-8", "surrogatepass"), 0o600)
-
-    handed, findings = read_others(host, "roce-qos")
-
-    assert len(findings) <= 1
-    assert all(finding.sentence().isprintable() for finding in findings)
-    assert not (handed and findings)

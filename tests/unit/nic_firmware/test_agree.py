@@ -8,7 +8,7 @@ import pytest
 from actions import RESTART
 from charmkit.output import NEXT_HOOK
 from hostnic.firmware.mstdatabase import Database
-from hostnic.process import failure
+from hostnic.system import failure
 from unit.nic_firmware.node import PF0, Node, machine, nics
 from verify import UNBLOCKED
 

@@ -10,7 +10,7 @@ import record
 from converge import StepError
 from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.mstflint import Image
-from hostnic.process import failure
+from hostnic.system import failure
 from hostnic.testing.nic.flash import image
 from nic.changes import Burn
 from ops import testing

@@ -7,7 +7,7 @@ import json
 import pytest
 import record
 from hostnic.firmware.mstdatabase import Database
-from hostnic.process import failure
+from hostnic.system import failure
 from hostnic.testing.nic.flash import image
 from ops import testing
 from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer, spawned

@@ -12,7 +12,7 @@ import yaml
 from commission import commission as run
 from config import PROFILES, Options
 from hostnic.firmware.mstdatabase import Database
-from hostnic.process import failure
+from hostnic.system import failure
 from hostnic.testing import FakeHost
 from pack import commissioning
 from unit.nic_firmware.node import PF0, machine, nics, rdg

@@ -334,6 +334,6 @@ def test_a_nic_that_vanished_is_named_and_the_others_go_on(
 
 
 def vanished() -> OSError:
-    from hostnic.process import failure
+    from hostnic.system import failure
 
     return failure(["mstconfig"], 3, "-E- Failed to open the device\n", "")

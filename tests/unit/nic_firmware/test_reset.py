@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 import record
 from hostnic.firmware.mstdatabase import Database
-from hostnic.process import failure
-from hostnic.system import CommandError
+from hostnic.system import CommandError, failure
 from hostnic.testing import FakeHost, tools
 from hostnic.testing.nic import flash, mst
 from unit.nic_firmware.images import NEW, offer

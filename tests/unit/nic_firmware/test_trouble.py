@@ -11,8 +11,7 @@ from desired import Setting
 from hostnic.devices import lag
 from hostnic.firmware.mstdatabase import Database
 from hostnic.ops.bonding import JoinBond, LeaveBond
-from hostnic.process import failure
-from hostnic.system import CommandError
+from hostnic.system import CommandError, failure
 from hostnic.testing import FakeHost, states
 from hostnic.testing.nic.mst import FakeParameter
 from nic.changes import SetNextBoot

@@ -10,10 +10,10 @@ import live
 import pytest
 import record
 from boot import budget, files, main
-from hostnic.ops.eswitch import SetEswitchMode
+from hostnic.ops.eswitch import NETDEVS_TIME
 from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.refusal import BUSY_TIME
-from hostnic.ops.vf import CreateVfs, DestroyVfs
+from hostnic.ops.vf import CREATE_TIME, DESTROY_TIME
 from hostnic.system import MODE_CHANGE_TIME
 from hostnic.testing import FakeHost
 from nic import steps
@@ -115,9 +115,9 @@ def test_late_vfs_that_somebody_has_taken_are_left_alone(small: Node) -> None:
 
 
 def test_the_budget_covers_what_the_operations_wait() -> None:
-    assert CreateVfs.deadline <= budget.VFS
-    assert DestroyVfs.deadline <= budget.DESTROY
-    assert SetEswitchMode.deadline <= budget.REPRESENTORS
+    assert CREATE_TIME <= budget.VFS
+    assert DESTROY_TIME <= budget.DESTROY
+    assert NETDEVS_TIME <= budget.REPRESENTORS
     assert budget.MEMBER >= MEMBER_DEADLINE + steps.SETTLE
 
 
@@ -127,10 +127,10 @@ def test_the_units_have_the_time_that_the_slowest_boot_takes(count: int) -> None
     ports = tuple(desired.Port(f"0000:{0x3B + n // 2:02x}:00.{n % 2}", f"p{n}", 127) for n in range(count))
     text = files.early_unit(desired.Desired(ports))
     start, stop = (int(re.search(rf"Timeout{kind}Sec=(\d+)", text)[1]) for kind in ("Start", "Stop"))  # type: ignore[index]
-    change = CreateVfs.deadline + BUSY_TIME + MODE_CHANGE_TIME + SetEswitchMode.deadline
-    change += DestroyVfs.deadline + CreateVfs.deadline  # in the other order
+    change = CREATE_TIME + BUSY_TIME + MODE_CHANGE_TIME + NETDEVS_TIME
+    change += DESTROY_TIME + CREATE_TIME  # in the other order
     change += MEMBER_DEADLINE + steps.SETTLE
-    undo = 2 * MODE_CHANGE_TIME + BUSY_TIME + DestroyVfs.deadline
+    undo = 2 * MODE_CHANGE_TIME + BUSY_TIME + DESTROY_TIME
     assert stop >= count * undo
     assert start >= budget.DEVICES + count * (change + undo)
 
@@ -151,6 +151,6 @@ def test_the_documents_have_the_time_limits_of_a_nic_with_two_ports() -> None:
 
 
 def test_the_live_timer_is_longer_than_the_slowest_live_change() -> None:
-    one = 2 * (DestroyVfs.deadline + CreateVfs.deadline + BUSY_TIME + MODE_CHANGE_TIME)
-    one += SetEswitchMode.deadline
+    one = 2 * (DESTROY_TIME + CREATE_TIME + BUSY_TIME + MODE_CHANGE_TIME)
+    one += NETDEVS_TIME
     assert 2 * (one + MEMBER_DEADLINE) + steps.LAG <= live.TIMEOUT_S

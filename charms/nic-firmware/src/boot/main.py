@@ -41,8 +41,8 @@ def main(arguments: Sequence[str]) -> int:
 def gpudirect_at_boot(system: System) -> list[str]:
     """Set every register that differs; returns what failed, one sentence each."""
     try:
-        with exclusive.turn(system, TURN) as turn:
-            if not turn.held:
+        with exclusive.lock(system, TURN) as lock:
+            if not lock.held:
                 return [f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}"]
             return _gpudirect(system)
     except OSError as error:

@@ -90,8 +90,8 @@ def _without_others(wanted: Desired, observed: Observed) -> tuple[Desired, list[
 def _converge(system: System, wanted: Desired, deadline: float, rounds: int = ROUNDS) -> tuple[str, ...]:
     # If a port is still missing or out of its bond, the others are set now, and the next hook does the rest.
     until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
-    with exclusive.turn(system, TURN) as turn:
-        if not turn.held:
+    with exclusive.lock(system, TURN) as lock:
+        if not lock.held:
             return (f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}",)
         observed = _look(system, wanted)
         wanted, others = _without_others(wanted, observed)

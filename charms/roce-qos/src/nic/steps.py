@@ -120,8 +120,8 @@ def cc_params(wanted: Desired, port: QosPort) -> Iterator[tuple[str, int]]:
 
 def apps_op(wanted: Desired, port: QosPort) -> SetApps:
     """The change that brings the port's APP entries to the desired state."""
-    whole = (dcb.DSCP,) if port.driver.dscp else ()
-    return SetApps(port.netdev, whole, wanted.apps(port.driver))
+    owned = (dcb.DSCP,) if port.driver.dscp else ()
+    return SetApps(port.netdev, owned, wanted.apps(port.driver))
 
 
 def packets(driver: dcb.Driver) -> str:

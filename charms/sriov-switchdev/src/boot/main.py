@@ -68,8 +68,8 @@ def alone(name: str, wait: float) -> Callable[[Phase], Phase]:
         @wraps(phase)
         def run(system: System) -> tuple[Trouble, ...]:
             try:
-                with exclusive.turn(system, wait) as turn:
-                    if turn.held:
+                with exclusive.lock(system, wait) as lock:
+                    if lock.held:
                         return phase(system)
                 trouble = Trouble(name, exclusive.held_by_another(wait), exclusive.REMEDY)
             except OSError as error:

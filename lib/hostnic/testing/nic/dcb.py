@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 from hostnic.calls import dcbx_words
 from hostnic.netlink import dcb, dcbattrs
-from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc
+from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
 
 DEFAULT_CABLE = 7
 MLX5_ETS = Ets((1, 0, 2, 3, 4, 5, 6, 7), (dcb.VENDOR,) * 8, (100,) * 8)
 BLANK_ETS = Ets((0,) * 8, (dcb.STRICT,) * 8, (0,) * 8)
-BUFFERS = (20016, 156096, 0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,6 @@ class Quirks:
         replaces: an entry for the same packets takes the place of the old one; elsewhere the kernel keeps
             both, and says EEXIST to an entry that is there and to one of priority 0 beside any other.
         cable: ``delay`` is the cable length, and kept.
-        extras: it has buffers and rate limits.
         caches: dcbnl answers the pause frames that ``ethtool -S`` read last, which has them by name.
 
     """
@@ -48,7 +46,6 @@ class Quirks:
     takes_over: int = dcb.HOST | dcb.IEEE
     replaces: bool = False
     cable: bool = False
-    extras: bool = False
     caches: bool = False
 
 
@@ -63,7 +60,6 @@ QUIRKS = {
         takes_over=dcb.HOST | dcb.CEE | dcb.IEEE,
         replaces=True,
         cable=True,
-        extras=True,
         caches=True,
     ),
     "bnxt_en": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP)),
@@ -83,7 +79,7 @@ class FakeDcb:
 
     Attributes:
         driver: whose quirks it has.
-        apps, ets, pfc, cable, maxrate, buffer, dcbx: what it keeps, as the driver has it.
+        apps, ets, pfc, cable, dcbx: what it keeps, as the driver has it.
         firmware_agent: a fault: DCBX is the firmware's and stays there.
         no_ops: a fault: the driver has no data centre bridging.
         refuses: a fault: every setter says EINVAL.
@@ -111,8 +107,6 @@ class FakeDcb:
     def _start(self) -> None:
         self.ets = self.quirks.ets
         self.cable = DEFAULT_CABLE if self.quirks.cable else 0
-        self.maxrate = (0,) * 8 if self.quirks.extras else None
-        self.buffer = Buffer((0,) * 8, BUFFERS, sum(BUFFERS)) if self.quirks.extras else None
         self.dcbx = self.quirks.dcbx
         if self.firmware_agent:
             self.dcbx = dcb.LLD_MANAGED | (dcb.CEE if self.driver == "qede" else dcb.IEEE)
@@ -132,7 +126,7 @@ class FakeDcb:
     def get(self) -> Dcb:
         """IEEE_GET and GDCBX, through the bytes that the kernel would send."""
         self._need_ops("")
-        kept = Dcb(self.ets, Pfc(self.pfc, self.cable), tuple(self.apps), self.maxrate, self.buffer)
+        kept = Dcb(self.ets, Pfc(self.pfc, self.cable), tuple(self.apps))
         told = dcbattrs.decode(dcbattrs.encode(kept))
         counted = self._cached if self.quirks.caches else self._count()
         pfc = Pfc(self.pfc, self.cable, counted.sent, counted.received)

@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hostnic.process import failure
+from hostnic.system import failure
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel

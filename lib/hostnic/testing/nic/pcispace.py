@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostnic.process import failure
+from hostnic.system import failure
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel
