@@ -13,7 +13,7 @@ from observed import Observed
 
 _OWN = ("boot", "bootfile", "observe", "record")
 _PLAN = ("desired", "observed", "plan", "preflight", "steps")
-_SHARED = ("charmkit", "charmkit.fabric_qos", "charmkit.qos")
+_SHARED = ("charmkit", "charmkit.fabric")
 COPY = BootCopy("roce-qos", (*_OWN, *_PLAN, *_SHARED))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
