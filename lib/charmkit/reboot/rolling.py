@@ -24,8 +24,8 @@ from charmkit import containers
 from charmkit.containers import Containers
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reboot import turn as turns
-from charmkit.reboot.operate.actions import RebootActions
-from charmkit.reboot.operate.interruption import running
+from charmkit.reboot.actions import RebootActions
+from charmkit.reboot.interruption import running
 from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.relation import Databags, Kept
 from charmkit.reboot.state import Need, RebootPolicy, UnitNow, UnitState

@@ -11,8 +11,8 @@ from hostnic.system import System, read_boot_id
 
 from charmkit.options import check, option
 from charmkit.reboot import turn
+from charmkit.reboot.interruption import interruption
 from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
-from charmkit.reboot.operate.interruption import interruption
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, UnitState
 from charmkit.reboot.status import duration
