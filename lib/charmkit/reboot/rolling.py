@@ -229,22 +229,22 @@ class RollingReboot(ops.Object):
     def _not_back(self, here: Containers) -> str:
         if here.stopped:
             return here.stopped
-        from charmkit.reboot import membership  # only in the grace after a boot
+        from charmkit.reboot import services  # only in the grace after a boot
 
         path = f"{handover.DIRECTORY}/{self._charm.meta.name}.members"
-        return membership.outside(self._system, here.running, path)
+        return services.not_joined(self._system, here.running, path)
 
     def _members_away(self) -> str:
         """What the clusters in this host's containers miss, or that LXD does not tell."""
         here = containers.autostarting(self._system)
         if here.unknown or not here.running:
             return here.unknown
-        from charmkit.reboot import quorum  # only right before a reboot
+        from charmkit.reboot import services  # only right before a reboot
 
-        answer = quorum.members(self._system, here.running)
+        answer = services.missing_members(self._system, here.running)
         if answer.unasked:
             logger.warning("not asked whether all members are there: %s", ", ".join(answer.unasked))
-        return answer.away
+        return answer.missing
 
     def _silent(self, bags: Databags) -> tuple[str, ...]:
         """The peers whose hosts do not answer now."""

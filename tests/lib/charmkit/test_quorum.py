@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 from charmkit.containers import LXC
-from charmkit.reboot import quorum
 from charmkit.reboot.lock import approve_all, arbitrate
-from charmkit.reboot.membership import SERVICES
 from charmkit.reboot.peers import FRESH
-from charmkit.reboot.quorum import FIND, SEEDS_FILE, silent_servers
+from charmkit.reboot.services import FIND, SEEDS_FILE, SERVICES, Answer, missing_members, raft_suspects
 from charmkit.reboot.state import Cluster, UnitState
 from hostnic.process import failure
 from hostnic.testing import FakeHost
@@ -67,7 +65,7 @@ def put(host: FakeHost, paths: Mapping[str, str], answering: tuple[str, ...] = (
     host.answers[(*inside, *FIND)] = "".join(f"{path}\n" for path in paths)
     for service in SERVICES:
         if service.data in paths:
-            host.answers[(*inside, *service.ask)] = paths[service.data]
+            host.answers[(*inside, *service.command)] = paths[service.data]
     host.answers[(*inside, "cat", SEEDS_FILE)] = paths.get(SEEDS_FILE, "")
     host.answers = {key: value for key, value in host.answers.items() if "timeout" not in key}
     for address in answering:
@@ -78,8 +76,8 @@ def put(host: FakeHost, paths: Mapping[str, str], answering: tuple[str, ...] = (
     return host
 
 
-def asked(paths: Mapping[str, str], *answering: str) -> quorum.Answer:
-    return quorum.members(put(FakeHost(), paths, answering), [NAME])
+def asked(paths: Mapping[str, str], *answering: str) -> Answer:
+    return missing_members(put(FakeHost(), paths, answering), [NAME])
 
 
 def test_all_are_there() -> None:
@@ -133,27 +131,27 @@ def test_all_are_there() -> None:
 def test_a_missing_member_is_named_with_its_service(
     paths: dict[str, str], answering: list[str], away: str
 ) -> None:
-    assert asked(paths, *answering).away == away
+    assert asked(paths, *answering).missing == away
 
 
 def test_a_container_that_tells_something_else_is_no_reason_to_go_down() -> None:
     host = put(FakeHost(), {})
     host.answers[(LXC, "exec", NAME, "--", *FIND)] = raft()
-    assert quorum.members(host, [NAME]).away.startswith(f"what {NAME} tells cannot be read")
+    assert missing_members(host, [NAME]).missing.startswith(f"what {NAME} tells cannot be read")
 
 
 def test_a_service_that_does_not_answer_is_no_reason_to_go_down() -> None:
     host = put(FakeHost(), {SB.data: ""})
-    command = (LXC, "exec", NAME, "--", *SB.ask)
+    command = (LXC, "exec", NAME, "--", *SB.command)
     host.answers[command] = failure(list(command), 1, "", "no such file or directory")
-    assert quorum.members(host, [NAME]).away == f"{NAME} does not tell (ovn-appctl failed)"
+    assert missing_members(host, [NAME]).missing == f"{NAME} does not tell (ovn-appctl failed)"
 
 
 def test_a_database_of_one_server_has_no_members_to_miss() -> None:
     host = put(FakeHost(), {SB.data: ""})
-    command = (LXC, "exec", NAME, "--", *SB.ask)
+    command = (LXC, "exec", NAME, "--", *SB.command)
     host.answers[command] = failure(list(command), 2, "", '"cluster/status" is not a valid command')
-    assert quorum.members(host, [NAME]) == ("", ())
+    assert missing_members(host, [NAME]) == ("", ())
 
 
 def test_mysql_without_the_addresses_of_its_members_is_named_as_not_asked() -> None:
@@ -162,8 +160,8 @@ def test_mysql_without_the_addresses_of_its_members_is_named_as_not_asked() -> N
 
 def test_the_leaders_time_without_a_message_follows_its_election_timer() -> None:
     slow = raft(second=100_000, leads=True)
-    assert [server for server, _, _ in silent_servers(slow)] == ["007f"]
-    assert [*silent_servers(slow.replace("timer: 4000", "timer: 60000"))] == []
+    assert [what for what, _ in raft_suspects(slow)] == ["member 007f at ssl:10.0.0.33:6644 is missing"]
+    assert [*raft_suspects(slow.replace("timer: 4000", "timer: 60000"))] == []
 
 
 # In a charm.

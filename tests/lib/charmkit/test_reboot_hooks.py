@@ -11,13 +11,13 @@ from charmkit.containers import LXC
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate
 from charmkit.reboot.peers import ask
+from charmkit.reboot.services import FIND
 from charmkit.reboot.state import Approval, Cluster, RebootPolicy, Slot, UnitState, mark
 from charmkit.reboot.unit import tells
 from ops import testing
 
 WHY = ("8 VFs at the next boot",)
 QUERY = (LXC, "query", "/1.0/instances?recursion=1")
-FIND = "ls -d /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/rabbitmq/mnesia 2>/dev/null; true"
 CONTAINER = "juju-3f1a2b-0-lxd-1"
 
 
@@ -72,7 +72,7 @@ def runs_since(host: Any, time: str) -> None:
     config = {"boot.autostart": "true"}
     container = {"name": CONTAINER, "status": "Running", "last_used_at": time, "config": config}
     host.answers[QUERY] = json.dumps([container])
-    host.answers[(LXC, "exec", CONTAINER, "--", "sh", "-c", FIND)] = ""
+    host.answers[(LXC, "exec", CONTAINER, "--", *FIND)] = ""
 
 
 def test_a_container_that_starts_again_between_two_looks_begins_the_settle_time_anew(booted: Any):
@@ -104,7 +104,7 @@ def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
 
     assert [argv for argv in node.host.spawned if argv[0] == LXC] == [
         QUERY,
-        (LXC, "exec", CONTAINER, "--", "sh", "-c", FIND),
+        (LXC, "exec", CONTAINER, "--", *FIND),
     ]
 
 
