@@ -18,7 +18,7 @@ Every event that may change what is wanted or what is there leads to ``converge`
 one (:mod:`charmkit.repeats`); nothing is deferred. Nothing of the machine is stored, since it can tell.
 Two things are: by what those repetitions are known, and the workload version that Juju was told, which
 cannot be asked for and would start a process in every hook if it were told again. A charm that reboots its
-host keeps what it does not publish of that (:class:`charmkit.reboot.relation.Kept`).
+host keeps what it does not publish of that (:class:`charmkit.reboot.relation.PrivateState`).
 """
 
 import dataclasses

@@ -271,7 +271,6 @@ def test_a_rebooted_host_settles_after_its_database_has_joined_again(application
     node = app.nodes[0]
     node.host.disk.install(LXC, b"", 0o755)
     put(node.host, ONE, {NB: FOLLOWER})
-    node.lxd = True
     node.needs = ("8 VFs at the next boot",)
     app.hook(0)
     asked = [tuple(words) for _, *words in executed(node.host)]
