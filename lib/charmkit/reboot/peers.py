@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which hosts of the application may be down although their databags read well. Pure functions.
 
-A host that crashed leaves its last databag behind, and after a power cut every databag is from before. So
-before a grant the leader requires three things of its peers: each host answers at a TCP port now; each unit
-has written its databag since the leader's own boot; and before a host with containers goes down, which may
-hold a member of a quorum, each other one with containers has run a hook since the last grant, and not long
-ago. A host that crashed and booted between two looks answers at the port, and its unit has to say that it has
-not settled.
-
-For the last two the leader publishes a mark (:class:`.state.Probe`), which each unit repeats: databags have
-no time of their own, and hosts' clocks differ. The mark is the leader's boot id, and for a new question the
-time is added. A host that did not answer and answers again may have booted, too: its unit has to repeat a new
-mark. Each mark wakes all units, and a unit whose host does not answer may run hooks all the same, such as
-behind a firewall that drops port 22: so there is a new one at most every few minutes, and one for each grant.
+Before a grant the leader requires that each peer's host answers at a TCP port now, and that its unit has
+repeated a mark of the leader (:class:`.state.Probe`): databags have no time of their own. A host that did not
+answer and answers again may have booted, so that its unit has to repeat a new mark. Each mark wakes all
+units, and a unit whose host does not answer may run hooks all the same, such as behind a firewall that drops
+port 22: so there is a new one at most every few minutes, and one for each grant.
 """
 
 from collections.abc import Collection, Mapping
