@@ -207,7 +207,7 @@ class Reconciler(ops.Object):
         except InputError as error:
             findings = (error.finding,)
         self.found(findings)
-        self._repeats.looked(event, findings)
+        self._repeats.remember(event, findings)
         told = [
             f"{finding.severity.name.lower()}: {finding.sentence()}"
             for finding in findings
@@ -221,7 +221,7 @@ class Reconciler(ops.Object):
             follow = self._follow.get(event.relation.name)
             if follow is not None:
                 return follow(event)
-        return not self._repeats.include(event)
+        return not self._repeats.is_repeat(event)
 
     def found(self, findings: Sequence[Finding]) -> None:
         """Have the unit's status say this: in hooks, and in actions that read all that a hook reads."""

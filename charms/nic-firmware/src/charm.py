@@ -162,7 +162,7 @@ class NicFirmwareCharm(ops.CharmBase):
     def _remember(self, survey: Survey) -> Sequence[Finding]:
         """Note what waits for a restart, and since which boot."""
         try:
-            silent = bool(self.host.dispatcher.silent(survey.others))
+            silent = bool(self.host.dispatcher.unheard(survey.others))
             record.write(self.system, remembered(survey.wanted, survey.observed, silent=silent))
         except OSError as error:
             return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)

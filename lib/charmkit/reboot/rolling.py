@@ -90,17 +90,17 @@ class RollingReboot(ops.Object):
             publish: write ``given``; not while an input is refused, when what was given last stays.
 
         """
-        if silent := self._dispatcher.silent(others):
+        if unheard := self._dispatcher.unheard(others):
             # One reboot serves all charms of the machine.
-            said = need.not_ready or f"{silent} on this machine has not said yet what it needs"
+            said = need.not_ready or f"{unheard} on this machine has not said yet what it needs"
             need = need._replace(not_ready=said)
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
             need = need._replace(not_ready="the charms of this machine name different reboot owners")
         contested = handover.contested(others, given.charm, given.reboot_owner)
         owns = given.reboot_owner == given.charm
-        if owns and silent:
-            contested = contested or f"shares its machine with {silent}, which has not reported yet"
+        if owns and unheard:
+            contested = contested or f"shares its machine with {unheard}, which has not reported yet"
         if owns and contested:
             need = need._replace(not_ready=need.not_ready or f"{self.model.unit.name} {contested}")
         wish = None if owns else as_request(need, self._now())
