@@ -12,7 +12,17 @@ ROOT = Path(__file__).parents[2]
 LAYERS = {"charmkit": {"converge", "hostnic"}, "hostnic": {"converge"}, "converge": set()}
 """Each shared package, and the shared packages that it may import. A charm may import all of them."""
 
-PACKAGES = {
+PACKAGES: dict[str, dict[str, set[str] | None]] = {
+    "nic-firmware": {"boot": set(), "nic": {"desired", "observed", "record"}},
+    "roce-qos": {
+        "boot": {"desired", "nic", "observe", "observed", "plan", "preflight", "record"},
+        "nic": {"desired", "observed"},
+    },
+    "sriov-switchdev": {
+        "boot": {"desired", "live", "nic", "observed", "record"},
+        "nic": {"desired", "observed"},
+        "writers": {"observed"},
+    },
     "cumulus-fabric": {
         "intent": set(),
         "tree": {"intent"},
@@ -21,9 +31,9 @@ PACKAGES = {
         "standalone": {"intent"},
         "output": {"intent", "tree", "standalone"},
         "cli": None,
-    }
+    },
 }
-"""By charm, its packages, and which of them each may import. None stands above the charm's own modules."""
+"""By charm, its packages, and what of the charm each may import. None: also the charm's own modules."""
 
 LIBRARIES = {"charmkit": {"ops", "charmhelpers"}, "hostnic": {"pyroute2"}, "converge": set()}
 """Packages from outside that a shared package may import besides the standard library."""

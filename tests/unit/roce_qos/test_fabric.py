@@ -5,9 +5,9 @@ import json
 import struct
 from typing import Any
 
-import bootfile
 import fabric
 import pytest
+from boot import bootfile
 from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, Qos, Vlan
 from hostnic import handover
 from hostnic.handover import Handover
