@@ -77,24 +77,23 @@ def probe_unresponsive(
 
 
 def probe_containers(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    """Before a host with containers goes down: ask the others that have some for one more hook."""
+    """Before a host with containers goes down: ask the others that have some for one more hook.
+
+    Once for each grant, and again after :data:`FRESH` seconds.
+    """
     others = {unit for unit, state in units.items() if state.has_containers and unit != leader}
     asked = tuple(sorted(others - cluster.held.keys()))
     probe = cluster.probe
-    if not asked or (is_fresh(cluster, now) and {*asked} <= {*probe.with_containers}):
-        return cluster
     number = cluster.grant + 1
+    fresh = probe.for_grant == number and 0 <= now - probe.at < FRESH
+    if not asked or (fresh and {*asked} <= {*probe.with_containers}):
+        return cluster
     mark = f"{_boot_id(leader, units)}{SINCE}{now}.{number}"
     lazy = not _unreported(leader, units)
     probe = probe._replace(
         mark=mark, at=now, is_lazy=lazy, with_containers=asked, for_grant=number, to_probe_again=()
     )
     return cluster._replace(probe=probe)
-
-
-def is_fresh(cluster: Cluster, now: int) -> bool:
-    """Whether the peers with containers were asked since the last grant, and not long ago."""
-    return cluster.probe.for_grant == cluster.grant + 1 and 0 <= now - cluster.probe.at < FRESH
 
 
 def unanswered(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:

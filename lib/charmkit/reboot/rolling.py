@@ -203,7 +203,8 @@ class RollingReboot(ops.Object):
         return UnitNow(
             unit=self.model.unit.name,
             boot_id=boot_id,
-            uptime=self._uptime(),
+            # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.
+            uptime=int(self._system.now()),
             now=self._now(),
             leader=self.model.unit.is_leader(),
             need=need,
@@ -243,10 +244,6 @@ class RollingReboot(ops.Object):
 
     def _boot_id(self) -> str:
         return read_boot_id(self._system)
-
-    def _uptime(self) -> int:
-        # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.
-        return int(self._system.now())
 
     def _now(self) -> int:
         return int(time.time())
