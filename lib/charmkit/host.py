@@ -150,7 +150,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         except OSError as error:
             return (_unreadable(error), *findings)
 
-    def alone(self, act: Callable[[], Done]) -> Done:
+    def exclusively(self, act: Callable[[], Done]) -> Done:
         """Do what an action asks for while no other program changes the host.
 
         Raises:

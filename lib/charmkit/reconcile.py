@@ -15,18 +15,18 @@ A charm owns a :class:`Reconciler`; it inherits nothing but ``ops.CharmBase``::
             …
 
 Every event that may change what is wanted or what is there leads to ``converge``, unless it repeats another
-one (:mod:`charmkit.hooks.repeats`); nothing is deferred. Nothing of the machine is stored, since it can tell.
+one (:mod:`charmkit.repeats`); nothing is deferred. Nothing of the machine is stored, since it can tell.
 Two things are: by what those repetitions are known, and the workload version that Juju was told, which
 cannot be asked for and would start a process in every hook if it were told again. A charm that reboots its
-host keeps what it does not publish of that (:class:`charmkit.reboot.relation.Kept`).
+host keeps what it does not publish of that (:class:`charmkit.reboot.relation.PrivateState`).
 """
 
 import dataclasses
 import json
 import logging
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 import ops
 from converge import Finding, Plan, Severity
@@ -34,8 +34,8 @@ from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
-from charmkit.hooks.repeats import Repeats
 from charmkit.output import Output
+from charmkit.repeats import Repeats
 from charmkit.status import unit_status
 
 Data = TypeVar("Data")
@@ -58,12 +58,7 @@ def load_config(charm: ops.CharmBase, cls: type[Data]) -> Data:
         InputError: names the option, its value and what is allowed.
 
     """
-    given = {name.replace("-", "_") for name in charm.config}
-    _refuse_missing("option", cls, given)
-    try:
-        return charm.load_config(cls)
-    except ValueError as error:
-        raise _refused("option", error) from None
+    return _load("option", charm.config, charm.load_config, cls)
 
 
 def load_params(event: ops.ActionEvent, cls: type[Data]) -> Data:
@@ -73,12 +68,7 @@ def load_params(event: ops.ActionEvent, cls: type[Data]) -> Data:
         InputError: names the parameter, its value and what is allowed.
 
     """
-    given = {name.replace("-", "_") for name in event.params}
-    _refuse_missing("parameter", cls, given)
-    try:
-        return event.load_params(cls)
-    except ValueError as error:
-        raise _refused("parameter", error) from None
+    return _load("parameter", event.params, event.load_params, cls)
 
 
 class ActionError(Exception):
@@ -207,7 +197,7 @@ class Reconciler(ops.Object):
         except InputError as error:
             findings = (error.finding,)
         self.found(findings)
-        self._repeats.looked(event, findings)
+        self._repeats.remember(event, findings)
         told = [
             f"{finding.severity.name.lower()}: {finding.sentence()}"
             for finding in findings
@@ -221,7 +211,7 @@ class Reconciler(ops.Object):
             follow = self._follow.get(event.relation.name)
             if follow is not None:
                 return follow(event)
-        return not self._repeats.include(event)
+        return not self._repeats.is_repeat(event)
 
     def found(self, findings: Sequence[Finding]) -> None:
         """Have the unit's status say this: in hooks, and in actions that read all that a hook reads."""
@@ -272,13 +262,17 @@ class Reconciler(ops.Object):
         answer(event, show)
 
 
-def _refuse_missing(kind: str, cls: type[Any], given: set[str]) -> None:
-    """Refuse before the constructor does, whose error would name no option."""
-    for field in dataclasses.fields(cls):
+def _load(kind: str, given: Iterable[str], load: Callable[[type[Data]], Data], cls: type[Data]) -> Data:
+    known = {name.replace("-", "_") for name in given}
+    for field in dataclasses.fields(cast("Any", cls)):
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and field.name not in given:
+        if required and field.name not in known:  # the constructor's error would name no option
             name = field.name.replace("_", "-")
             raise InputError(Finding(Severity.BLOCKED, f"{kind} {name}", "is not set", "it has no default"))
+    try:
+        return load(cls)
+    except ValueError as error:
+        raise _refused(kind, error) from None
 
 
 def _refused(kind: str, error: ValueError) -> InputError:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A refresh from 1.0: what its charm left on a host and in its databags, read by this revision.
+"""A refresh from 1.0: what its charm left on a host, read by this revision.
 
-``release_1_0.json`` beside a charm's tests has the text of each file and databag that the charm of 08ac094
+``release_1_0.json`` beside a charm's tests has the text of each file that the charm of 08ac094
 left on the modelled host, before its reboot (`prepared`) and after it (`converged`). BOOT-ID stands for the
-running boot's.
+running boot's. Databags are as this revision writes them.
 """
 
 import json
