@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schema of the intent: its keys, and the values that each accepts.
 
-``parse`` reads a document by it, ``json_schema`` writes it as JSON Schema (shipped in schema/).
+``parse`` reads a text by it, ``json_schema`` writes it as JSON Schema (shipped in schema/).
 """
 
 from typing import Any
 
-from converge.shape import Boolean, Integer, InvalidValue, ListOf, MappingOf, OneOf, Record, Text, Union
+from converge.shape import Boolean, Integer, ListOf, MappingOf, OneOf, Record, Text, Union
+from yamlfile import reader
 
-from intent import document
 from intent.declaration import (
     Asns,
     DeclaredBond,
@@ -278,14 +278,19 @@ INTENT = Record(
 )
 
 
-def parse(text: str) -> Intent:
-    """Read an intent from YAML (or JSON, which is YAML).
+HOLDS = "an intent is a mapping of networks, spines, leaves, racks, …"
+OPTION = "intent"
+"""Where the charm has its intent from."""
+
+
+def parse(text: str, file: str = OPTION) -> Intent:
+    """Read an intent from the YAML (or JSON, which is YAML) that ``file`` has.
 
     Raises:
-        InvalidValue: the first value that is wrong.
+        FileError: the first value that is wrong, with its line.
 
     """
-    return INTENT.read("", document.read(text))
+    return reader.read(text, file, lambda document: INTENT.read("", document), HOLDS)
 
 
 def json_schema() -> dict[str, Any]:
@@ -295,6 +300,3 @@ def json_schema() -> dict[str, Any]:
         "title": "Intent of charm cumulus-fabric",
         **INTENT.schema(),
     }
-
-
-__all__ = ["DIALECTS", "InvalidValue", "json_schema", "parse"]
