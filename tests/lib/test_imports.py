@@ -18,7 +18,17 @@ LAYERS = {
 }
 """Each shared package, and the shared packages that it may import. A charm may import all of them."""
 
-PACKAGES = {
+PACKAGES: dict[str, dict[str, set[str] | None]] = {
+    "nic-firmware": {"boot": set(), "nic": {"desired", "observed", "record"}},
+    "roce-qos": {
+        "boot": {"desired", "nic", "observe", "observed", "plan", "preflight", "record"},
+        "nic": {"desired", "observed"},
+    },
+    "sriov-switchdev": {
+        "boot": {"desired", "live", "nic", "observed", "record"},
+        "nic": {"desired", "observed"},
+        "writers": {"observed"},
+    },
     "cumulus-fabric": {
         "tree": set(),
         "audit": {"tree"},
@@ -26,9 +36,9 @@ PACKAGES = {
         "standalone": set(),
         "output": {"tree", "standalone"},
         "cli": None,
-    }
+    },
 }
-"""By charm, its packages, and which of them each may import. None stands above the charm's own modules."""
+"""By charm, its packages, and what of the charm each may import. None: also the charm's own modules."""
 
 LIBRARIES = {
     "charmkit": {"ops", "charmhelpers"},

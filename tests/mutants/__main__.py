@@ -35,12 +35,12 @@ FILES = (
     "lib/converge/**/*.py",
     "lib/charmkit/**/*.py",
     "lib/hostnic/machine.py",
-    "charms/*/src/chain.py",
     "charms/*/src/plan.py",
-    "charms/*/src/steps.py",
     "charms/*/src/preflight.py",
-    "charms/nic-firmware/src/burning.py",
-    "charms/nic-firmware/src/changes.py",
+    "charms/*/src/nic/chain.py",
+    "charms/*/src/nic/steps.py",
+    "charms/nic-firmware/src/nic/burning.py",
+    "charms/nic-firmware/src/nic/changes.py",
 )
 LEFT_OUT = (".git", ".tox", ".venv", ".hypothesis", ".*_cache", "__pycache__", "build")
 SURVIVORS = Path(__file__).with_name("survivors.yaml")

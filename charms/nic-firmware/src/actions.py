@@ -3,11 +3,8 @@
 
 from collections.abc import Callable, Mapping
 
-import burning
-import ethernet
 import images
 import selection
-from activation import POWER_CYCLE, ineffective
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
@@ -22,6 +19,8 @@ from hostnic.firmware import mstconfig
 from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.msterrors import MstError
 from hostnic.system import System
+from nic import burning, ethernet
+from nic.activation import POWER_CYCLE, ineffective
 from observe import NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed
 from plan import Policy, plan

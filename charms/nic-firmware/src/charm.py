@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
-import gpu
 import images
 import ops
 import record
-from activation import remembered
+from boot import gpu
 from charmkit import packages
 from charmkit.dispatch import dispatcher
 from charmkit.host import HostReconciler
@@ -33,6 +32,7 @@ from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
+from nic.activation import remembered
 from observe import NAME
 from survey import Survey, survey
 

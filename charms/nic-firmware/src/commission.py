@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import ethernet
 from config import Options
 from converge import Finding, Severity
 from converge.execute import execute
@@ -25,6 +24,7 @@ from hostnic.firmware.mstdatabase import Database
 from hostnic.machine import Machine
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
+from nic import ethernet
 from observe import ask, observe
 from observed import Observed
 from plan import Policy, plan

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-import ethernet
 import record
 from desired import Desired
 from hostnic.devices import infiniband, users
@@ -15,6 +14,7 @@ from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import System, read_boot_id
+from nic import ethernet
 from observed import ENGINE, Answer, Observed
 from record import FIRMWARE
 

@@ -4,14 +4,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import burning
-import changes
-import ethernet
-from activation import held_reboot
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic
 from hostnic.system import HostStep, System
+from nic import burning, changes, ethernet
+from nic.activation import held_reboot
 from observed import Answer, Observed
 from preflight import preflight
 

@@ -3,12 +3,12 @@
 
 from collections.abc import Iterator
 
-import ethernet
-from activation import after_lost_reset
 from converge import Finding, Severity
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic, Port
 from hostnic.firmware import mstconfig
+from nic import ethernet
+from nic.activation import after_lost_reset
 from observed import Answer, Observed
 
 

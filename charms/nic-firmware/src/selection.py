@@ -7,7 +7,6 @@ from typing import NamedTuple
 from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
-from ethernet import port_of
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import Nic, Port
@@ -15,6 +14,7 @@ from hostnic.devices.selector import Auto, Entry
 from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.handover import Handover
+from nic.ethernet import port_of
 
 OPTION = "option parameters"
 GATED = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}

@@ -3,12 +3,8 @@
 
 from typing import NamedTuple
 
-import ethernet
-import gpu
 import images
-import reset
-from activation import reboot_reasons, unset
-from changes import Reboot
+from boot import gpu
 from config import Options
 from converge import Finding, Plan, Severity, StepError
 from desired import Desired
@@ -17,6 +13,9 @@ from hostnic.devices import users
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.system import System
+from nic import ethernet, reset
+from nic.activation import reboot_reasons, unset
+from nic.changes import Reboot
 from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import Policy, plan

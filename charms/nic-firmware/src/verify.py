@@ -3,9 +3,15 @@
 
 from collections.abc import Iterator
 
-import burning
-import gpu
-from activation import (
+from boot import gpu
+from charmkit.output import NEXT_HOOK
+from converge import Finding, Plan, Severity
+from desired import Desired, State, chosen_nics, states
+from hostnic.devices import selector
+from hostnic.firmware.mstflint import Flash
+from hostnic.system import System
+from nic import burning
+from nic.activation import (
     POWER_CYCLE,
     REVIVAL,
     activation_key,
@@ -14,12 +20,6 @@ from activation import (
     ineffective_version,
     lost_by_reset,
 )
-from charmkit.output import NEXT_HOOK
-from converge import Finding, Plan, Severity
-from desired import Desired, State, chosen_nics, states
-from hostnic.devices import selector
-from hostnic.firmware.mstflint import Flash
-from hostnic.system import System
 from observed import Answer, Observed
 from plan import Policy
 from preflight import armed, preflight, taking

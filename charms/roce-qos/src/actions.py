@@ -3,13 +3,13 @@
 
 from collections.abc import Callable, Iterator
 
-import steps
 from charmkit.output import Table
 from desired import Desired
 from hostnic.calls import dcbx_words
 from hostnic.devices import rdma
 from hostnic.netlink import dcb
 from hostnic.system import System
+from nic import steps
 from observed import RAW, Observed, QosPort
 
 COUNTERS = (

@@ -5,10 +5,10 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-import files
 import firmware_requests
 import ops
 from actions import counters, qos
+from boot import files
 from charmkit.fabric import HOST, POLICY
 from charmkit.host import HostReconciler
 from charmkit.output import Output

@@ -8,11 +8,11 @@ one is changed, and a step that fails stops the rest.
 
 from collections.abc import Sequence
 
-import steps as port_steps
 from converge import Disruption, Finding, Held, Plan
 from desired import Desired
 from hostnic.ops.marking import ENCAP_TOS, SetEgressMap, SetEncapTos
 from hostnic.system import HostStep, System
+from nic import steps
 from observed import Observed, QosPort
 
 
@@ -32,9 +32,9 @@ def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding]) -> Pl
     if (nothing := Plan[System](findings=everything)).blocked:
         return nothing
     ports = observed.among(wanted.ports)
-    run = port_steps.settle_owner(observed, ports)
-    run += [step for port in ports for step in port_steps.classes(wanted, port)]
-    run += [step for port in ports for step in port_steps.lldp(wanted, port)]
+    run = steps.settle_owner(observed, ports)
+    run += [step for port in ports for step in steps.classes(wanted, port)]
+    run += [step for port in ports for step in steps.lldp(wanted, port)]
     rolling, held = _roll(wanted, observed, ports)
     run += rolling
     run += _vlans(wanted, observed, ports)
@@ -51,28 +51,28 @@ def _roll(
     run: list[HostStep] = []
     held: list[Held[System]] = []
     for port in ports:
-        steps = port_steps.pfc(wanted, observed, port)
+        rolling = steps.pfc(wanted, observed, port)
         others = observed.others(port)
-        flaps = any(step.disruption >= Disruption.LINK_FLAP for step in steps)
+        flaps = any(step.disruption >= Disruption.LINK_FLAP for step in rolling)
         if flaps and port.bond and port.distributing and not any(other.distributing for other in others):
             reason = f"no other port of {port.bond} carries traffic, and the change takes the link down"
             names = " or ".join(other.netdev for other in others) or "a second port"
-            held.append(Held(steps[0], reason, f"bring up {names}"))
+            held.append(Held(rolling[0], reason, f"bring up {names}"))
             continue
-        run += steps
+        run += rolling
     return run, held
 
 
 def _connections(wanted: Desired, ports: Sequence[QosPort]) -> list[HostStep]:
     """One step per RDMA device, which both ports of a bond may share."""
-    found = {step.key: step for port in ports for step in port_steps.connections(wanted, port)}
+    found = {step.key: step for port in ports for step in steps.connections(wanted, port)}
     return list(found.values())
 
 
 def _vlans(wanted: Desired, observed: Observed, ports: Sequence[QosPort]) -> list[HostStep]:
     lowers = {port.netdev for port in ports} | {port.bond for port in ports if port.bond}
     pcps = dict(wanted.vlans)
-    steps: list[HostStep] = []
+    found: list[HostStep] = []
     for device in observed.vlans:
         pcp = pcps.get(device.id)
         if pcp is None or device.lower not in lowers or set(device.egress) == {pcp}:
@@ -80,8 +80,8 @@ def _vlans(wanted: Desired, observed: Observed, ports: Sequence[QosPort]) -> lis
         what = f"have packets of {device.netdev} carry PCP {pcp}"
         why = f"its egress map is {' '.join(map(str, device.egress))}"
         op = SetEgressMap(device.netdev, pcp)
-        steps.append(HostStep(f"{device.netdev}/egress", what, why, Disruption.NONE, op))
-    return steps
+        found.append(HostStep(f"{device.netdev}/egress", what, why, Disruption.NONE, op))
+    return found
 
 
 def _encap_tos(wanted: Desired, observed: Observed) -> list[HostStep]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import fabric
-import files
+from boot import files
 from config import Options
 from converge import Finding, Plan
 from desired import Desired

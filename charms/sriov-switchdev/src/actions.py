@@ -21,9 +21,9 @@ from hostnic.ops.files import InstallFile
 from hostnic.system import Link, System
 from hostnic.tuning import advice
 from hostnic.tuning import observe as tuning
+from nic.steps import pairs_of
 from observe import next_boot
 from observed import NextBoot, Observed
-from steps import pairs_of
 
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"
 

@@ -7,8 +7,8 @@ from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic.capture.file import Inputs, Shown
 from hostnic.capture.reduce import lines
 from hostnic.system import System
-from netplanfiles import reduced
 from survey import survey
+from writers.netplan import reduced
 
 _KEYS = "MACAddress|PermanentMACAddress|OriginalName|Path|Driver|SR-IOVVirtualFunctions|VirtualFunction"
 _LINK = rf"^\s*(\[(Match|Link|SR-IOV)\]|({_KEYS})\s*=)"

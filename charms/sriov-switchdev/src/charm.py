@@ -14,6 +14,7 @@ from typing import cast
 
 import ops
 import record
+from boot.files import removal
 from charmkit import packages
 from charmkit.host import Announce, HostReconciler
 from charmkit.output import Output, Table
@@ -24,7 +25,6 @@ from config import Options
 from converge import Finding, Plan, unfinished
 from converge.execute import Outcome, execute
 from desired import Desired
-from files import removal
 from hostnic import handover, version
 from hostnic.handover import Handover
 from hostnic.machine import Machine
@@ -171,7 +171,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
 
 
 def _apply(plan: Plan[System], system: System, announce: Announce) -> Outcome[System]:
-    from apply import apply  # an idle hook does without it
+    from live import apply  # an idle hook does without it
 
     return apply(plan, system, announce)
 

@@ -8,17 +8,18 @@ or if the hook dies half way, the hook or the timer restores the previous state.
 
 import contextlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import NamedTuple
 
-import budget
-import chain
-import files
-import previous
 import record
-from converge import Disruption, Step, StepError
+from boot import budget, files
+from converge import Disruption, Plan, Step, StepError
+from converge.execute import Outcome, execute
+from converge.shape import AnyText, Boolean, Integer, ListOf, OneOf, OrNull, Record, Text
 from desired import Desired
+from hostnic import shapes
 from hostnic.devices import discover
 from hostnic.devices.model import Pf
 from hostnic.devices.port import is_other_card, uplink_of
@@ -27,13 +28,70 @@ from hostnic.ops.bonding import JoinBond
 from hostnic.ops.files import RemoveFile
 from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.system import Channels, HostStep, System
+from nic import chain
+from nic.steps import is_binding, other_card, pairs_of
 from observed import Observed, PortState
-from steps import is_binding, other_card, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
 TIMEOUT_S = budget.LIVE
 """Until the timer restores the previous state. Longer than the slowest change: it is for a hook that died,
 and one port stays in the bond meanwhile."""
+
+
+class Previous(NamedTuple):
+    """What the file has.
+
+    Attributes:
+        ports: the ports as they were.
+        answering: addresses that answered a ping before the change.
+        target: digest of the desired state that the change leads to.
+        problem: why the file cannot be read; empty when it can.
+
+    """
+
+    ports: tuple[PortState, ...] = ()
+    answering: tuple[str, ...] = ()
+    target: str = ""
+    problem: str = ""
+
+
+PREVIOUS_REMEDY = f"check that this node answers on its network, then remove {record.PREVIOUS}, or reboot"
+"""Of a file that cannot be read."""
+
+_NAME = r"[^\s/:]{0,15}"
+_PORT = Record(
+    PortState,
+    {
+        "bdf": shapes.ADDRESS,
+        "netdev": Text(_NAME, "the name of a network device"),
+        "mode": OneOf(("legacy", "switchdev", "switchdev_inactive")),
+        "num_vfs": Integer(0, 0xFFFF, "a number of VFs"),
+        "autoprobe": Boolean(),
+        "bond": OrNull(Text(_NAME, "the name of a bond")),
+        "queues": Integer(0, 0xFFFF, "a number of queues"),
+        "mac": OrNull(shapes.PERMANENT_MAC),
+    },
+    required=["bdf", "netdev", "mode", "num_vfs", "autoprobe", "bond"],
+    lenient=True,
+)
+_PREVIOUS = Record(
+    Previous,
+    {
+        "ports": ListOf(_PORT, "ports"),
+        "answering": ListOf(Text(r"[0-9A-Fa-f.:%\w-]{1,64}", "an IP address"), "addresses"),
+        "target": AnyText(),
+    },
+    required=["ports", "answering", "target"],
+    lenient=True,
+)
+
+
+def read_previous(system: System) -> Previous:
+    """The state before the change; with a ``problem`` and nothing else if it cannot be read."""
+    try:
+        return _PREVIOUS.read("", json.loads(system.files.read(record.PREVIOUS)))
+    except (OSError, ValueError, RecursionError) as error:
+        return Previous(problem=f"{record.PREVIOUS}, the state before a live change, cannot be read: {error}")
 
 
 def state_of(pf: Pf, bond: str | None, channels: Channels | None = None) -> PortState:
@@ -70,7 +128,7 @@ class Arm:
             )
         # If a hook died before its confirmation, the state before that hook is the one to restore.
         armed = record.armed(system)
-        kept = previous.read(system) if armed else None
+        kept = read_previous(system) if armed else None
         before = kept.ports if kept and not kept.problem else self.before
         content = {
             "ports": [port._asdict() for port in before],
@@ -106,9 +164,9 @@ class Confirm:
 
     def run(self, system: System) -> None:
         """Raise when the node cannot be reached; the timer stays armed."""
-        kept = previous.read(system)
+        kept = read_previous(system)
         if kept.problem:
-            raise StepError(kept.problem, previous.REMEDY)
+            raise StepError(kept.problem, PREVIOUS_REMEDY)
         missing = reachability.lost(system, kept.answering, MEMBER_DEADLINE)
         if missing:
             raise StepError(f"{' and '.join(missing)} answered before the change and does not answer now")
@@ -164,6 +222,17 @@ def _confirm(prefix: str, why: str) -> HostStep:
     return Step(f"{prefix}confirm", what, why, Disruption.NONE, Confirm())
 
 
+def apply(
+    plan: Plan[System], system: System, announce: Callable[[HostStep], None] = lambda _: None
+) -> Outcome[System]:
+    """Run the plan's steps; stop at the first failure, and make sure of the node's network then."""
+    outcome = execute(plan, system, announce)
+    if outcome.error is None or not record.armed(system):
+        return outcome
+    note = after_failure(system)
+    return replace(outcome, error=StepError(outcome.error.reason + note, outcome.error.remedy))
+
+
 def after_failure(system: System) -> str:
     """Bring the node back after a step failed between arming and confirmation.
 
@@ -174,7 +243,7 @@ def after_failure(system: System) -> str:
         What was done, to append to a sentence.
 
     """
-    kept = previous.read(system)
+    kept = read_previous(system)
     for port in kept.ports:
         if port.bond and not _refusal(system, port):
             with contextlib.suppress(StepError):
@@ -201,9 +270,9 @@ def revert(system: System, why: str) -> list[str]:
         What did not work, in which case the timer stays armed and tries again; and the ports left alone.
 
     """
-    kept = previous.read(system)
+    kept = read_previous(system)
     if kept.problem:
-        return [f"{kept.problem}; {previous.REMEDY}"]
+        return [f"{kept.problem}; {PREVIOUS_REMEDY}"]
     problems, refused = list[str](), list[str]()
     for port in kept.ports:
         try:

@@ -3,12 +3,9 @@
 
 from collections.abc import Iterator
 
-import bootfile
 import desired
-import files
-import netplanfiles
 import record
-import writers
+from boot import bootfile, files
 from converge import Finding, Severity
 from desired import Desired
 from hostnic import cpus
@@ -16,8 +13,7 @@ from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host
 from hostnic.system import Channels, System
-from observed import NextBoot, Observed
-from steps import (
+from nic.steps import (
     lag_impossible,
     lag_missing,
     needs_work,
@@ -25,6 +21,8 @@ from steps import (
     only_lag_missing,
     pairs_of,
 )
+from observed import NextBoot, Observed
+from writers import netplan, other_files
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -35,8 +33,8 @@ def observe(system: System) -> Observed:
     findings = list(host.findings)
     kept = installed.look(system, files.COPY, files.PATHS, files.UNITS)
     previous = _previous(kept.files[desired.PATH], findings)
-    in_netplan, unreadable = netplanfiles.second_writers(system, host.pfs)
-    elsewhere, unclear = writers.others(system, host.pfs)
+    in_netplan, unreadable = netplan.second_writers(system, host.pfs)
+    elsewhere, unclear = other_files.others(system, host.pfs)
     return Observed(
         host=host,
         now=system.now(),

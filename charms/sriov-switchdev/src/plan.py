@@ -8,15 +8,14 @@ and the timer around a live change.
 
 from collections.abc import Collection, Sequence
 
-import chain
-import steps
-from chain import Facts, When
 from converge import Disruption, Finding, Held, Plan
 from desired import Desired, Port
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
+from nic import chain, steps
+from nic.chain import Facts, When
+from nic.steps import PortAndPf, needs_work
 from observed import Observed
-from steps import PortAndPf, needs_work
 
 LIVE_ATTEMPTS = 3
 """Failed live changes towards one desired state after which only a reboot is tried."""

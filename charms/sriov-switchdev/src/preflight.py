@@ -4,14 +4,14 @@
 from collections.abc import Collection, Iterator
 from functools import partial
 
-import lost
+from boot import driver_reload
 from converge import Finding, Severity
 from desired import Desired, Port
 from hostnic.devices.inventory import BLUEFIELD
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
+from nic.steps import needs_work, other_card
 from observed import NextBoot, Observed, Writer
-from steps import needs_work, other_card
 
 NOT_THIS_ONE = "take it out of option devices"
 DPU_HAS_IT = f"in DPU mode the DPU has it: {NOT_THIS_ONE}; in NIC mode use kernel 5.19 or later"
@@ -78,7 +78,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     offered = pf.port.total_vfs
     if offered < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
-    was_lost = lost.ports(
+    was_lost = driver_reload.ports(
         [(port, pf)], observed.converged
     )  # its VFs stay; the plan holds what waits for them
     if (

@@ -5,19 +5,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import lost
+from boot import driver_reload
+from boot.files import install_steps
 from config import Options
 from converge import Disruption, Finding, Plan, Severity, Step
 from desired import Desired
-from files import install_steps
 from hostnic.system import HostStep, System
+from nic.steps import needs_work, of_queues, pairs_of
 from observe import ask_firmware, ask_host, observe
 from observed import Observed
 from plan import plan
 from preflight import preflight
 from record import NoteConverged
 from selection import resolve
-from steps import needs_work, of_queues, pairs_of
 from verify import verify, waiting_for_boot
 
 NOT_INSTALLED = "the boot units and their files are not in place"
@@ -89,7 +89,7 @@ def plan_host(
 ) -> Plan[System]:
     """What the next boot needs, then the NICs' steps, with a timer around a live change. Pure."""
     everything = (*observed.findings, *findings, *preflight(wanted, observed))
-    start, held, slots = lost.steps(wanted, observed)
+    start, held, slots = driver_reload.steps(wanted, observed)
     nics = plan(wanted, observed, everything, allow_live=allow_live, restored=slots)
     if nics.blocked:
         return nics

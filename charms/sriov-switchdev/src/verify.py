@@ -3,18 +3,16 @@
 
 from collections.abc import Iterator
 
-import budget
-import files
-import lost
-import steps
+from boot import budget, driver_reload, files
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, Port
 from hostnic.devices.lag import NO_LAG_OBJECT, WITH_DEBUGFS, no_lag_remedy, release
 from hostnic.devices.model import Pf
 from hostnic.system import System
+from nic import steps
+from nic.steps import PortAndPf
 from observed import Observed, Trouble
-from steps import PortAndPf
 
 GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
 
@@ -89,7 +87,7 @@ def _when(plan: Plan[System]) -> str:
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
     if pf.port.num_vfs != port.num_vfs:
         yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
-    if lost.ports([(port, pf)], observed.converged):
+    if driver_reload.ports([(port, pf)], observed.converged):
         yield "eswitch fell back to legacy mode"
     elif pf.eswitch_mode != "switchdev":
         yield f"eswitch in {pf.eswitch_mode} mode"

@@ -20,7 +20,7 @@ from hostnic.netlink import channel as netlink
 _SUBPACKAGES = ("boot", "devices", "firmware", "netlink", "network", "ops")
 PACKAGES = ("converge", "hostnic", *(f"hostnic.{name}" for name in _SUBPACKAGES))
 """All of the shared code except the modelled host."""
-MAIN = "import sys\n\nimport boot\n\nsys.exit(boot.main(sys.argv[1:]))\n"
+MAIN = "import sys\n\nfrom boot import main\n\nsys.exit(main.main(sys.argv[1:]))\n"
 
 
 class BootCopy(NamedTuple):
@@ -28,8 +28,8 @@ class BootCopy(NamedTuple):
 
     Attributes:
         charm: the charm's name.
-        modules: its modules that boot needs: ``boot`` with its function ``main``, and nothing that speaks to
-            Juju or reads options.
+        modules: its modules and packages that boot needs: ``boot.main`` with its function ``main``, and
+            nothing that speaks to Juju or reads options.
 
     """
 

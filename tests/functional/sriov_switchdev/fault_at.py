@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from apply import apply
 from config import Options
 from hostnic.calls import Call
 from hostnic.machine import Machine
 from hostnic.recorder import Recorder
 from hostnic.system import CommandError, HostStep
+from live import apply
 from observe import observe
 from selection import resolve
 from survey import plan_host

@@ -7,12 +7,12 @@ import json
 
 import pytest
 import record
-from changes import Burn
 from converge import StepError
 from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.mstflint import Image
 from hostnic.process import failure
 from hostnic.testing.nic.flash import image
+from nic.changes import Burn
 from ops import testing
 from record import Attempts, Record, Waiting
 from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer

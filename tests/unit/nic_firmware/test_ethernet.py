@@ -3,7 +3,6 @@
 
 import json
 
-import ethernet
 import pytest
 from commission import commission
 from config import Options
@@ -12,6 +11,7 @@ from hostnic.devices.inventory import find_nics
 from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost
 from hostnic.testing.nic.mst import BOOL, FakeParameter
+from nic import ethernet
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
 NETDEV0, NETDEV1 = "enp59s0f0np0", "enp59s0f1np1"

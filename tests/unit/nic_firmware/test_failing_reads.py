@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A read that fails becomes a finding, never a traceback."""
 
-import boot
+from boot import main
 from hostnic import exclusive
 from unit.failing_reads import FailingReads, escaping
 from unit.nic_firmware.node import Node
@@ -13,7 +13,7 @@ class TestNicFirmware(FailingReads):
 
 def test_no_read_at_boot_ends_in_a_traceback(node: Node) -> None:
     node.converge(profile="gpudirect")
-    escaped, calls = escaping(node, lambda: boot.gpudirect_at_boot(node.host))
+    escaped, calls = escaping(node, lambda: main.gpudirect_at_boot(node.host))
     assert escaped == []
     assert calls >= 2
 
@@ -22,6 +22,6 @@ def test_a_boot_unit_waits_for_another_program_and_then_gives_up(node: Node) -> 
     node.converge(profile="gpudirect")
     node.host.locks[exclusive.PATH] = 99
     node.host.trace.clear()
-    (trouble,) = boot.gpudirect_at_boot(node.host)
+    (trouble,) = main.gpudirect_at_boot(node.host)
     assert trouble.startswith("another program of these charms has been changing this host for 60 s")
     assert [line for line in node.host.trace if not line.startswith("install /run/")] == []

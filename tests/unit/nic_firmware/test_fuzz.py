@@ -6,10 +6,10 @@ import json
 import os
 
 import digests
-import gpu
 import images
 import pytest
 import record
+from boot import gpu
 from config import Options, ResetParameters, Restore, SetParameters
 from converge.shape import InvalidValue
 from fuzz import Reader, check

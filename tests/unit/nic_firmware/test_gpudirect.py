@@ -3,9 +3,8 @@
 
 import json
 
-import boot
-import files
 import pytest
+from boot import files, main
 from hostnic.testing.nic.pcispace import FakeBridge
 from unit.nic_firmware.node import PF0, PF1, Node, rdg
 
@@ -20,7 +19,7 @@ def direct(node: Node) -> Node:
     node.host.cards[0].settings["ATS_ENABLED"].current = 1
     node.host.cards[0].settings["ATS_ENABLED"].next_boot = 1
     node.host.bridges = {ROOT: FakeBridge(), OLD: FakeBridge(acs_offers=None)}
-    node.host.services = {files.UNIT: boot.gpudirect_at_boot}
+    node.host.services = {files.UNIT: main.gpudirect_at_boot}
     return node.configure(profile="ovn-offload,gpudirect", reboot_settle=0)
 
 
@@ -77,7 +76,7 @@ def test_the_boot_unit_touches_nothing_while_an_instance_runs(direct: Node) -> N
     direct.emit()
     direct.host.bridges[ROOT].acs = 0
     direct.host.disk.install("/run/libvirt/qemu/instance-00000007.xml", b"<domstatus/>", 0o600)
-    (said,) = boot.gpudirect_at_boot(direct.host)
+    (said,) = main.gpudirect_at_boot(direct.host)
     assert said == "nothing is set while instances run: instance-00000007"
     assert direct.host.bridges[ROOT].acs == 0
 
@@ -88,7 +87,7 @@ def test_a_port_that_is_gone_at_boot_does_not_keep_the_others_from_being_set(dir
     direct.host.port(PF0).gone = True
     direct.host.services = {}
     direct.host.reboot()
-    (said,) = boot.gpudirect_at_boot(direct.host)
+    (said,) = main.gpudirect_at_boot(direct.host)
     assert said == f"{PF0}: No such file or directory"
     assert registers(direct) == (0x5D, [2, 5], 0)
 
@@ -101,7 +100,7 @@ def test_a_bridge_that_cannot_be_read_at_boot_does_not_keep_the_nics_from_being_
     direct.host.services = {}
     direct.host.reboot()
     direct.host.fail("read", f"{OLD}/{register}", OSError(5, "Input/output error"), times=None)
-    (said,) = boot.gpudirect_at_boot(direct.host)
+    (said,) = main.gpudirect_at_boot(direct.host)
     assert said == f"{OLD}: Input/output error"
     assert registers(direct) == (0x5D, [5, 5], 0)
 
@@ -115,7 +114,7 @@ def test_no_register_of_another_makers_card_is_read_or_written(direct: Node) -> 
     direct.host.cards[0].device = "8086:159b"
     direct.host.trace.clear()
     direct.host.spawned.clear()
-    said = boot.gpudirect_at_boot(direct.host)
+    said = main.gpudirect_at_boot(direct.host)
     why = "another maker's card is at this address, and is left alone"
     assert said == [f"{PF0}: {why}", f"{PF1}: {why}"]
     assert not [argv for argv in direct.host.spawned if PF0 in argv or PF1 in argv]
@@ -127,7 +126,7 @@ def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
     assert direct.emit().name == "blocked"
     assert f"ACS of {ROOT} does not take 0x5d" in direct.log
     assert "enable ACS in the BIOS, which may own it" in direct.log
-    assert len(boot.gpudirect_at_boot(direct.host)) == 3
+    assert len(main.gpudirect_at_boot(direct.host)) == 3
 
 
 @pytest.mark.parametrize(
@@ -145,14 +144,14 @@ def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
 def test_the_boot_unit_names_a_file_that_it_cannot_read(direct: Node, text: str) -> None:
     direct.emit()
     direct.host.disk.install(files.WANTED, text.encode(), 0o600)
-    (said,) = boot.gpudirect_at_boot(direct.host)
+    (said,) = main.gpudirect_at_boot(direct.host)
     assert files.WANTED in said
 
 
 def test_the_boot_unit_names_a_file_that_is_not_there(direct: Node) -> None:
     direct.emit()
     direct.host.disk.remove(files.WANTED)
-    assert boot.gpudirect_at_boot(direct.host) == [f"{files.WANTED}: No such file or directory"]
+    assert main.gpudirect_at_boot(direct.host) == [f"{files.WANTED}: No such file or directory"]
 
 
 def test_without_the_profile_nothing_is_installed_and_what_was_installed_is_removed(direct: Node) -> None:
@@ -173,4 +172,4 @@ def test_the_stop_hook_removes_the_unit(direct: Node) -> None:
 
 
 def test_a_wrong_argument_of_the_boot_copy() -> None:
-    assert boot.main(["early"]) == 5
+    assert main.main(["early"]) == 5

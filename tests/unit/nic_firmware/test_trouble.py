@@ -6,7 +6,6 @@ import sys
 from types import ModuleType
 
 import pytest
-from changes import SetNextBoot
 from converge import StepError
 from desired import Setting
 from hostnic.devices import lag
@@ -16,7 +15,8 @@ from hostnic.process import failure
 from hostnic.system import CommandError
 from hostnic.testing import FakeHost, states
 from hostnic.testing.nic.mst import FakeParameter
-from reset import ResetFirmware
+from nic.changes import SetNextBoot
+from nic.reset import ResetFirmware
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
 SAID = {

@@ -4,10 +4,9 @@
 from dataclasses import replace
 from typing import Any
 
-import boot
 import charm
-import files
 import pytest
+from boot import files, main
 from hostnic.ops import lldp
 from hostnic.testing import FakeHost, card
 from ops import testing
@@ -29,7 +28,7 @@ def compute_node(driver: str = "mlx5_core", kind: type[FakeHost] = FakeHost, **a
         told = f"NETWORK_FILE=/run/systemd/network/10-netplan-{link.name}.network\n".encode()
         host.disk.install(f"{lldp.LINKS}/{link.ifindex}", told, 0o644)
     host.disk.directories.add(lldp.FRAMES)
-    host.services = {files.BOOT: lambda machine: boot.converge(machine, boot.DEADLINE)}
+    host.services = {files.BOOT: lambda machine: main.converge(machine, main.DEADLINE)}
     return host
 
 

@@ -4,8 +4,8 @@
 import json
 from typing import Any
 
-import bootfile
 import pytest
+from boot import bootfile
 from charmkit.qos import STRICT, Marking, Qos
 from converge.shape import InvalidValue
 from desired import Desired

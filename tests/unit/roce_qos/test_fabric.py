@@ -5,9 +5,9 @@ import json
 import struct
 from typing import Any
 
-import bootfile
 import fabric
 import pytest
+from boot import bootfile
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
 from charmkit.qos import STRICT, Marking, Qos
 from hostnic import handover

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charm's readers of text that others write."""
 
-import bootfile
 import pytest
 import record
+from boot import bootfile
 from config import Options
 from converge.shape import InvalidValue
 from fuzz import Reader, check

@@ -5,11 +5,9 @@ import errno
 import json
 from collections.abc import Callable
 
-import boot
-import bootfile
-import files
 import pytest
 import record
+from boot import bootfile, files, main
 from hostnic.boot import bootcopy
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
@@ -95,7 +93,7 @@ def test_an_eswitch_mode_change_is_followed(converged: Node) -> None:
 
 def test_an_rdma_device_that_was_added_again_gets_its_tos_again(converged: Node) -> None:
     converged.host.rdma.re_add("mlx5_bond_0")
-    boot.converge(converged.host, boot.AGAIN_DEADLINE)
+    main.converge(converged.host, main.AGAIN_DEADLINE)
     assert [line for line in converged.host.trace if "roce" in line and "write" in line] == [
         "write /sys/kernel/config/rdma_cm/mlx5_bond_0/ports/1/default_roce_tos 106"
     ]
@@ -216,7 +214,7 @@ def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(converged: No
 
 
 def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
-    assert boot.converge(host, 1.0) == ()
+    assert main.converge(host, 1.0) == ()
     assert host.trace == []
 
 
@@ -225,7 +223,7 @@ def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
 )
 def test_boot_reports_a_damaged_desired_state(host: FakeHost, text: str) -> None:
     host.disk.install(bootfile.PATH, text.encode(), 0o600)
-    (trouble,) = boot.converge(host, 1.0)
+    (trouble,) = main.converge(host, 1.0)
     assert trouble.startswith(bootfile.PATH)
     assert nic(host.trace) == []
 
@@ -235,7 +233,7 @@ def test_boot_waits_for_the_bond(converged: Node) -> None:
     host.power_on()
     host.network.flap(P0, host.now(), 20)
     host.network.flap(P1, host.now(), 30)
-    assert boot.converge(host, boot.DEADLINE) == ()
+    assert main.converge(host, main.DEADLINE) == ()
     assert host.port(P0).dcb.pfc == host.port(P1).dcb.pfc == (3,)
 
 
@@ -243,7 +241,7 @@ def test_boot_with_one_port_down_sets_all_that_does_not_cut_the_network(converge
     host = converged.host
     host.power_on()
     host.network.unplugged.add(P1)
-    (trouble,) = boot.converge(host, boot.DEADLINE)
+    (trouble,) = main.converge(host, main.DEADLINE)
     assert trouble.startswith(f"held: set lossless priorities of {P0} to 3: no other port of bond0 carries")
     assert host.port(P1).dcb.pfc == (3,)
     assert host.port(P0).dcb.pfc == ()
@@ -275,7 +273,7 @@ def test_while_a_boot_unit_is_at_work_a_hook_waits(converged: Node) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["later"], ["boot", "again"]])
 def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert boot.main(arguments) == 5
+    assert main.main(arguments) == 5
     assert "usage: boot.pyz boot|again" in capsys.readouterr().err
 
 
@@ -296,7 +294,7 @@ def test_the_rule_names_every_port(converged: Node) -> None:
 def test_what_is_added_before_the_boot_unit_begins_is_left_to_it(converged: Node) -> None:
     assert converged.host.files.exists(record.SERVED)
     converged.host.files.remove(record.SERVED)  # as a reboot does
-    boot.converge(converged.host, boot.DEADLINE)
+    main.converge(converged.host, main.DEADLINE)
     assert converged.host.files.exists(record.SERVED)
     assert converged.emit("start").name == "active"
     assert converged.writes == []

@@ -3,8 +3,8 @@
 
 import json
 
-import bootfile
 import pytest
+from boot import bootfile
 from hostnic.testing import card
 from unit.roce_qos.node import PF0, PF1, Node, compute_node, nic
 

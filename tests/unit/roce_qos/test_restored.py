@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A port's driver is loaded anew on a running node: its settings return, after sriov-switchdev's unit."""
 
-import boot
-import files
 import pytest
+from boot import files, main
 from hostnic.boot import units
 from hostnic.netlink.dcb import Dcb
 from hostnic.testing import FakeHost
@@ -19,7 +18,7 @@ RULE = f'SUBSYSTEM=="net", ACTION=="add|move", KERNELS=="{PF0}", ENV{{SYSTEMD_WA
 def lossless(converged: Node) -> Node:
     """A lossless node; its units do what they say."""
     host = converged.host
-    host.services[files.AGAIN] = lambda machine: boot.converge(machine, boot.AGAIN_DEADLINE)
+    host.services[files.AGAIN] = lambda machine: main.converge(machine, main.AGAIN_DEADLINE)
     host.trace.clear()
     return converged
 
@@ -75,4 +74,4 @@ def test_a_port_that_is_added_anew_while_the_unit_runs_is_served_too(
     reload.health_recovery(host, PF0, PF1)
     assert done
     assert is_lossless(host)
-    assert not boot.record.read(host).troubles
+    assert not main.record.read(host).troubles

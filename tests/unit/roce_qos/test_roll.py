@@ -4,10 +4,8 @@
 import errno
 import json
 
-import boot
-import bootfile
-import files
 import pytest
+from boot import bootfile, files, main
 from hostnic.netlink.dcb import App
 from hostnic.testing import FakeHost
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
@@ -275,7 +273,7 @@ def test_a_port_that_comes_back_is_set_before_any_hook(converged: Node) -> None:
     converged.emit("update_status")
     port.gone = False
     port.boot()
-    assert boot.converge(converged.host, boot.AGAIN_DEADLINE) == ()  # as udev's rule has it
+    assert main.converge(converged.host, main.AGAIN_DEADLINE) == ()  # as udev's rule has it
     assert pfc(converged.host) == [(3,), (3,)]
     assert converged.emit("update_status").name == "active"
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of the boot units share."""
 
-import boot
 import pytest
 import record
+from boot import main
 from hostnic.testing import FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node
 
@@ -28,4 +28,4 @@ def half_of_early(host: FakeHost, fallback: bool = True) -> None:
     host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "2")
     host.devlink.set_eswitch_mode(PF0, "switchdev")
     if fallback:
-        boot.fallback(host)
+        main.fallback(host)

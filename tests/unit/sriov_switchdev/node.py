@@ -3,11 +3,10 @@
 
 from typing import Any
 
-import boot
 import charm
-import files
 import ops
 import pytest
+from boot import files, main
 from config import Options
 from converge import Plan
 from hostnic.system import System
@@ -25,7 +24,7 @@ def compute_node(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
     host.disk.install("/proc/net/route", ROUTES.encode(), 0o644)
     host.disk.install("/proc/1/environ", b"HOME=/\0", 0o400)
     host.answers[("systemd-run",)] = ""
-    host.services = {files.EARLY: boot.early, files.BIND: boot.bind, files.RESTORE: boot.restore}
+    host.services = {files.EARLY: main.early, files.BIND: main.bind, files.RESTORE: main.restore}
     return host
 
 

@@ -3,13 +3,10 @@
 
 import errno
 
-import boot
-import bootfile
-import budget
 import desired
-import files
 import pytest
 import record
+from boot import bootfile, budget, files, main
 from hostnic.boot import units
 from hostnic.testing import FakeBond, FakeHost, card
 from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
@@ -182,12 +179,12 @@ def test_a_boot_whose_bond_came_first_converges_one_port_after_the_other(small: 
     """mlx5 changes the mode of a port in a bond (mlx5_devlink_eswitch_mode_set); the link goes down."""
     small.configure(reboot_settle=0)
     host = small.host
-    host.services = {files.BIND: boot.bind}
+    host.services = {files.BIND: main.bind}
 
     def bond_first(late: FakeHost) -> None:
         assert late.reachable
-        assert boot.early(late) == ()
-        boot.bind(late)
+        assert main.early(late) == ()
+        main.bind(late)
 
     host.reboot(after_network=[bond_first])
     first, second = (host.network.flaps[port.netdev] for port in host.network.ports())
@@ -213,7 +210,7 @@ def test_the_second_port_of_a_bond_keeps_its_link_when_the_first_does_not_come_b
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host.devlink, "set_eswitch_mode", set_eswitch_mode)
-        troubles = boot.early(host)
+        troubles = main.early(host)
     assert "does not carry traffic in bond0 within 45 s" in troubles[0].what
     assert not [line for line in host.trace if PF1 in line]
     assert modes(host) == [("legacy", 0), ("legacy", 0)]
@@ -230,7 +227,7 @@ def test_a_boot_step_that_is_started_by_hand_leaves_vfs_in_use_alone(small: Node
         0o600,
     )
     small.host.trace.clear()
-    (trouble,) = boot.early(small.host)
+    (trouble,) = main.early(small.host)
     assert nic(small.host.trace) == []
     assert "VFs were in use when the boot step ran: VF 0000:3b:00.2 by instance-0000002a" in trouble.what
 
@@ -258,7 +255,7 @@ def test_a_bond_that_came_while_another_nic_was_changed_does_not_keep_its_own_fr
 
 def test_a_bond_that_forms_late_is_waited_for(small: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     host, bond = small.host, small.host.network.bonds["bond0"]
-    host.services = {files.EARLY: boot.early}
+    host.services = {files.EARLY: main.early}
     small.boot()
     members, bond.members = bond.members, []
     host.members_changed()
@@ -271,14 +268,14 @@ def test_a_bond_that_forms_late_is_waited_for(small: Node, monkeypatch: pytest.M
             host.members_changed()
 
     monkeypatch.setattr(host, "sleep", sleep)
-    assert boot.bind(host) == ()
+    assert main.bind(host) == ()
     assert formed < host.clock < formed + budget.BOND
     assert all(vf.driver for port in host.network.ports() for vf in port.vfs)
 
 
 def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:
     """The process is killed after the first mode change; systemd then runs the fallback (ExecStopPost)."""
-    small.host.services = {files.EARLY: half_of_early, files.BIND: boot.bind}
+    small.host.services = {files.EARLY: half_of_early, files.BIND: main.bind}
     status = small.boot()
     assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
     assert "the boot step did not come to its end" in small.log
@@ -288,7 +285,7 @@ def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:
 def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> None:
     small.boot()
     small.host.trace.clear()
-    assert boot.fallback(small.host) == ()
+    assert main.fallback(small.host) == ()
     assert small.host.trace == []
 
 
@@ -298,7 +295,7 @@ def test_the_fallback_leaves_a_nic_alone_whose_change_of_mode_still_runs(small: 
     for port in small.host.network.ports():
         port.changing = (small.host.clock + 10_000, "switchdev")
     small.host.trace.clear()
-    told = [trouble.what for trouble in boot.fallback(small.host)]
+    told = [trouble.what for trouble in main.fallback(small.host)]
     assert any("a change of its mode still runs" in what for what in told)
     assert nic(small.host.trace) == []
 
@@ -336,21 +333,21 @@ def test_an_unreadable_desired_state_boots_legacy_and_the_next_hook_rewrites_it(
 
 def test_hooks_wait_while_the_boot_units_are_at_work(small: Node) -> None:
     """The agent starts beside the binding unit: it must neither interfere nor ask for another reboot."""
-    small.host.services = {files.EARLY: boot.early}
+    small.host.services = {files.EARLY: main.early}
     status = small.boot()
     assert status.name == "waiting"
     assert "the boot units are still at work" in status.message
     assert small.wakes_in_a_minute
     assert nic(small.writes) == []
     assert small.reboots_asked == 1
-    boot.bind(small.host)
+    main.bind(small.host)
     status = small.emit("update_status")
     assert (status.name, status.message) == ("waiting", "reboot: done; the host settles for another 5 min")
     assert "Nothing to do" in small.action("plan")["plan"]
 
 
 def test_a_binding_unit_that_vanished_is_not_waited_for_forever(small: Node) -> None:
-    small.host.services = {files.EARLY: boot.early}
+    small.host.services = {files.EARLY: main.early}
     small.boot()
     small.host.sleep(1000)
     small.emit("update_status")

@@ -6,15 +6,14 @@ import sys
 import zipfile
 from pathlib import Path
 
-import boot
-import files
 import pytest
+from boot import files, main
 from hostnic.boot import bootcopy
 
 
 @pytest.mark.parametrize("arguments", [[], ["later"], ["early", "bind"]])
 def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert boot.main(arguments) == 5
+    assert main.main(arguments) == 5
     assert "usage: boot.pyz early|bind|fallback|restore|revert" in capsys.readouterr().err
 
 
@@ -26,7 +25,8 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     path = tmp_path / "boot.pyz"
     path.write_bytes(bootcopy.archive(files.COPY))
     names = zipfile.ZipFile(path).namelist()
-    assert {"__main__.py", "boot.py", "boot.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"} <= {*names}
+    needed = {"__main__.py", "boot/main.py", "boot/main.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"}
+    assert needed <= {*names}
     assert not [name for name in names if name.startswith(("charm", "ops/", "config"))]
     hostnic = Path(bootcopy.__file__).parents[1]
     shipped = {f"hostnic/{path.relative_to(hostnic).as_posix()}" for path in hostnic.rglob("*.py")}

@@ -5,27 +5,25 @@ import math
 import re
 from pathlib import Path
 
-import boot
-import budget
 import desired
-import files
 import live
 import pytest
 import record
-import steps
+from boot import budget, files, main
 from hostnic.ops.eswitch import SetEswitchMode
 from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.refusal import BUSY_TIME
 from hostnic.ops.vf import CreateVfs, DestroyVfs
 from hostnic.system import MODE_CHANGE_TIME
 from hostnic.testing import FakeHost
+from nic import steps
 from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
 from unit.sriov_switchdev.node import Node, nic
 
 __all__ = ["small"]
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = ("SECURITY.md", "charms/sriov-switchdev/README.md")
+DOCUMENTS = ("SECURITY.md", "docs/explanation/boot.md", "docs/explanation/live-changes.md")
 
 
 def test_a_change_of_mode_that_takes_minutes_is_waited_for(small: Node) -> None:
@@ -73,12 +71,12 @@ def test_a_change_that_does_not_end_is_left_alone(small: Node) -> None:
     small.host.services = {}
     small.host.reboot()
     small.host.trace.clear()
-    troubles = boot.early(small.host)
+    troubles = main.early(small.host)
     assert nic(small.host.trace)[-1] == f"set_eswitch_mode {PF0} switchdev"
     assert "a change of its mode still runs 300 s later; the NIC is left alone" in troubles[-1].what
     small.host.trace.clear()
     record.write_boot(small.host, "early", "running")
-    boot.fallback(small.host)
+    main.fallback(small.host)
     assert nic(small.host.trace) == []
 
 
@@ -87,7 +85,7 @@ def test_the_fallback_waits_for_a_change_that_a_killed_boot_step_began(small: No
         half_of_early(host, fallback=False)
         host.port(PF1).changing = (host.clock + 200.0, "switchdev")
         begun = host.clock
-        boot.fallback(host)
+        main.fallback(host)
         assert host.clock >= begun + 200.0
 
     small.host.services = {files.EARLY: killed}
@@ -143,13 +141,13 @@ def test_the_documents_have_the_time_limits_of_a_nic_with_two_ports() -> None:
         math.ceil(seconds(wanted) / 60)
         for seconds in (budget.early_start, budget.early_stop, budget.bind_start, budget.restore_start)
     )
-    security, readme = (" ".join((ROOT / name).read_text().split()) for name in DOCUMENTS)
+    security, boot, live_changes = (" ".join((ROOT / name).read_text().split()) for name in DOCUMENTS)
     limits = f"{early} minutes for the early unit, {bind} to bind VFs, {restore} to restore ports"
     assert f"{limits}, and {stop} more for the fallback" in security
     assert f"after {live.TIMEOUT_S} s without confirmation" in security
-    assert f"one NIC of two ports waits {early} minutes" in readme
-    assert f"another {stop} minutes per NIC for the fallback" in readme
-    assert f"restores the previous state after {live.TIMEOUT_S // 60} minutes" in readme
+    assert f"one NIC of two ports waits {early} minutes" in boot
+    assert f"another {stop} minutes per NIC for the fallback" in boot
+    assert f"restores the previous state after {live.TIMEOUT_S // 60} minutes" in live_changes
 
 
 def test_the_live_timer_is_longer_than_the_slowest_live_change() -> None:

@@ -18,7 +18,7 @@ from hostnic.system import System
 from hostnic.testing import FakeBond, FakeHost, card
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from steps import of_queues
+from nic.steps import of_queues
 from unit.sriov_switchdev.node import Node, compute_node
 
 DEVICE = "/sys/bus/pci/devices"

@@ -4,10 +4,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import boot
-import budget
 import pytest
 import record
+from boot import budget, main
 from hostnic import exclusive
 from hostnic.calls import Call
 from hostnic.testing import FakeHost, card
@@ -60,7 +59,7 @@ def live_change(node: Node, at: int, meanwhile: Callable[[FakeHost], object]) ->
     return host
 
 
-@pytest.mark.parametrize("phase", [boot.revert, boot.restore, boot.bind])
+@pytest.mark.parametrize("phase", [main.revert, main.restore, main.bind])
 @pytest.mark.parametrize("at", [0, 1, 4, 7, 11])
 def test_no_other_program_changes_a_nic_in_the_middle_of_a_hook(
     interleaved: Node, at: int, phase: Callable[[FakeHost], object]
@@ -72,7 +71,7 @@ def test_no_other_program_changes_a_nic_in_the_middle_of_a_hook(
 
 
 def test_the_program_that_could_not_run_says_why(interleaved: Node) -> None:
-    host = live_change(interleaved, 4, boot.revert)
+    host = live_change(interleaved, 4, main.revert)
     (trouble,) = host.said
     assert trouble.what == f"{HELD} {budget.REVERT_TURN:g} s"
     assert trouble.remedy == f"fuser -v {exclusive.PATH} shows which program it is"
@@ -114,7 +113,7 @@ def test_a_boot_unit_waits_for_another_program_and_then_gives_up(small: Node, na
     small.host.locks[exclusive.PATH] = 99
     small.host.trace.clear()
     before = small.host.clock
-    (trouble,) = getattr(boot, name)(small.host)
+    (trouble,) = getattr(main, name)(small.host)
     assert trouble.what == f"{HELD} 60 s"
     assert small.host.clock - before >= 60
     assert nic(small.host.trace) == []
@@ -126,20 +125,20 @@ def test_a_boot_unit_waits_for_another_program_and_then_gives_up(small: Node, na
 def test_a_fallback_that_cannot_run_ends_the_early_phase_all_the_same(small: Node) -> None:
     record.write_boot(small.host, "early", "running")
     small.host.locks[exclusive.PATH] = 99
-    boot.fallback(small.host)
+    main.fallback(small.host)
     found = record.read_boot(small.host).phases["early"]
     assert (found.state, [trouble.what for trouble in found.troubles]) == ("failed", [f"{HELD} 60 s"])
 
 
-PHASES: list[Any] = [boot.early, boot.bind, boot.fallback, boot.restore, boot.revert]
+PHASES: list[Any] = [main.early, main.bind, main.fallback, main.restore, main.revert]
 
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_no_read_of_a_phase_ends_in_a_traceback(small: Node, phase: Callable[[FakeHost], object]) -> None:
     small.boot()
-    if phase is boot.fallback:
+    if phase is main.fallback:
         record.write_boot(small.host, "early", "running")
-    if phase is boot.restore:
+    if phase is main.restore:
         small.host.port(PF0).eswitch_mode = "legacy"
     escaped, calls = escaping(small, lambda: phase(small.host))
     assert escaped == []
@@ -148,8 +147,8 @@ def test_no_read_of_a_phase_ends_in_a_traceback(small: Node, phase: Callable[[Fa
 
 def test_a_host_that_cannot_be_read_early_ends_in_the_fallback(small: Node) -> None:
     small.host.fail("links", "", OSError(5, "Input/output error"))
-    (trouble,) = boot.early(small.host)
+    (trouble,) = main.early(small.host)
     assert trouble.what == "the host cannot be read: Input/output error"
     assert record.read_boot(small.host).phases["early"].state == "running"
-    boot.fallback(small.host)
+    main.fallback(small.host)
     assert record.read_boot(small.host).phases["early"].state == "failed"

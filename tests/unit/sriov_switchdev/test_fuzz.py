@@ -5,12 +5,10 @@ import json
 from collections.abc import Callable
 
 import actions
-import bootfile
-import netplanfiles
-import previous
+import live
 import pytest
 import record
-import writers
+from boot import bootfile
 from config import Options
 from converge.shape import InvalidValue
 from fuzz import Reader, check
@@ -19,6 +17,7 @@ from hostnic.system import System
 from hostnic.testing import FakeHost
 from hostnic.tuning import observe as tuning
 from unit.sriov_switchdev.tuned import NOVA
+from writers import netplan, other_files
 
 BOOT = {
     "version": 1,
@@ -79,7 +78,7 @@ def of_writers(path: str) -> Callable[[str], object]:
             if unit != path:
                 system.disk.install(unit, b"[Service]\nExecStart=/opt/x\n", 0o644)
             system.disk.link(f"/etc/systemd/system/multi-user.target.wants/{name}", unit)
-        return writers.others(system, discover.observe(system).pfs)
+        return other_files.others(system, discover.observe(system).pfs)
 
     return of_file(path, read)
 
@@ -99,13 +98,15 @@ READERS = [
     Reader("addresses", of_addresses, [json.dumps(ADDRESSES)], (OSError,)),
     Reader("record of boot", of_file(record.BOOT, record.read_boot), [json.dumps(BOOT)]),
     Reader("record of live changes", of_file(record.LIVE, record.read_live), [json.dumps(LIVE)]),
-    Reader("state before a live change", of_file(record.PREVIOUS, previous.read), [json.dumps(PREVIOUS)]),
-    Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplanfiles.second_writers), [NETPLAN]),
+    Reader(
+        "state before a live change", of_file(record.PREVIOUS, live.read_previous), [json.dumps(PREVIOUS)]
+    ),
+    Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplan.second_writers), [NETPLAN]),
     Reader(".link file", of_writers("/etc/systemd/network/10-x.link"), [LINK_FILE]),
     Reader("udev rules", of_writers("/etc/udev/rules.d/99-x.rules"), [RULES]),
     Reader("script", of_writers("/etc/rc.local"), [SCRIPT]),
     Reader("unit", of_writers("/etc/systemd/system/vfs.service"), [f"[Service]\nExecStart=/opt/x\n{SCRIPT}"]),
-    Reader("sriov-netplan-shim", of_writers(writers.SHIM), [SHIM]),
+    Reader("sriov-netplan-shim", of_writers(other_files.SHIM), [SHIM]),
     Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
 ]

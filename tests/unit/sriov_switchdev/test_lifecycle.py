@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-import files
 import pytest
+from boot import files
 from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing

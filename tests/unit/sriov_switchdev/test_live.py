@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-import boot
 import desired
-import files
 import live
 import pytest
 import record
+from boot import files, main
 from converge.execute import execute
 from hostnic.system import CommandError
 from hostnic.testing import FakeHost, card
@@ -278,7 +277,7 @@ def test_the_timer_restores_what_a_dead_hook_left(small: Node) -> None:
     assert json.loads(small.host.files.read(record.PREVIOUS))["answering"] == ["192.168.25.1"]
     assert small.host.network.bonds["bond0"].members == ["enp59s0f0np0"]
     assert small.host.reachable
-    assert boot.revert(small.host) == ()
+    assert main.revert(small.host) == ()
     assert small.host.network.bonds["bond0"].members == ["enp59s0f0np0", "enp59s0f1np1"]
     assert [port.eswitch_mode for port in small.host.network.ports()] == ["legacy", "legacy"]
     assert record.read_live(small.host).undone == f"it was not confirmed within {live.TIMEOUT_S} s"
@@ -297,7 +296,7 @@ def test_a_second_hook_that_dies_leaves_the_state_before_the_first_to_restore(sm
     hook_that_dies_before(small, "0000:3b:00/confirm")
     assert [port.eswitch_mode for port in small.host.network.ports()] == ["switchdev", "switchdev"]
     assert json.loads(small.host.files.read(record.PREVIOUS))["ports"] == kept["ports"]
-    assert boot.revert(small.host) == ()
+    assert main.revert(small.host) == ()
     assert [(port.eswitch_mode, len(port.vfs)) for port in small.host.network.ports()] == [("legacy", 0)] * 2
 
 
@@ -347,7 +346,7 @@ def test_what_could_not_be_undone_at_removal_is_left_to_the_timer(small: Node) -
     assert "is not undone, its timer tries again: bond0 does not take enp59s0f1np1" in small.log
     assert small.host.disk.exists(files.COPY.path)
     assert not small.host.disk.exists(desired.PATH)
-    assert boot.revert(small.host) == ()
+    assert main.revert(small.host) == ()
     assert small.host.network.bonds["bond0"].members == [PORT0, PORT1]
 
 
@@ -382,7 +381,7 @@ def test_a_state_before_the_change_that_cannot_be_read_is_one_sentence(
     small.configure(allow_live=True)
     small.emit()
     small.host.disk.install(record.PREVIOUS, text.encode(), 0o600)
-    (trouble,) = boot.revert(small.host)
+    (trouble,) = main.revert(small.host)
     what = f"{record.PREVIOUS}, the state before a live change, cannot be read: "
     assert what in trouble.what
     assert why in trouble.what

@@ -5,8 +5,8 @@ import fnmatch
 import re
 
 import desired
-import files
 import pytest
+from boot import files
 from unit.sriov_switchdev.booting import PF0, PF1
 
 

@@ -3,18 +3,18 @@
 
 import errno
 
-import netplanfiles
 import pytest
 from converge import Severity
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
 from lab.rack import byhand
-from netplanfiles import OVN_CHASSIS_FILE
 from observed import Writer
+from writers import netplan
+from writers.netplan import OVN_CHASSIS_FILE
 
 SITE = "/etc/netplan/60-site.yaml"
-COUNT, MODE, REBIND, LINK = netplanfiles.KEYS
+COUNT, MODE, REBIND, LINK = netplan.KEYS
 
 
 def host_with(*files: tuple[str, bytes | str]) -> FakeHost:
@@ -26,7 +26,7 @@ def host_with(*files: tuple[str, bytes | str]) -> FakeHost:
 
 def keys_of(content: bytes | str, path: str = SITE) -> tuple[str, ...] | None:
     """Of a host with this one file: the keys of the writer; None when it is none."""
-    writers, findings = netplanfiles.second_writers(host_with((path, content)))
+    writers, findings = netplan.second_writers(host_with((path, content)))
     assert findings == ()
     return keys(writers[0]) if writers else None
 
@@ -34,7 +34,7 @@ def keys_of(content: bytes | str, path: str = SITE) -> tuple[str, ...] | None:
 def keys(writer: Writer) -> tuple[str, ...]:
     """All that the file sets."""
     found = {key for setting in writer.settings for key in setting.keys}
-    return tuple(key for key in netplanfiles.KEYS if key in found)
+    return tuple(key for key in netplan.KEYS if key in found)
 
 
 BLOCK = """\
@@ -151,7 +151,7 @@ def test_ovn_chassis_sets_vfs_while_its_file_has_ethernets(text: str, owned: boo
 
 
 def paths_of(*paths: str) -> list[str]:
-    writers, findings = netplanfiles.second_writers(host_with(*((path, BLOCK) for path in paths)))
+    writers, findings = netplan.second_writers(host_with(*((path, BLOCK) for path in paths)))
     assert findings == ()
     return [writer.path for writer in writers]
 
@@ -168,7 +168,7 @@ def test_etc_hides_a_file_of_the_same_name_in_lib_only() -> None:
         "/etc/netplan/a.yaml",
         "/lib/netplan/b.yaml",
     ]
-    assert netplanfiles.second_writers(
+    assert netplan.second_writers(
         host_with(("/lib/netplan/a.yaml", BLOCK), ("/etc/netplan/a.yaml", "network: {version: 2}\n"))
     ) == ((), ())
 
@@ -180,7 +180,7 @@ def test_run_hides_nothing_as_it_is_empty_when_the_host_boots() -> None:
         ("/run/netplan/a.yaml", ""),
         ("/run/netplan/b.yaml", ""),
     )
-    writers, _ = netplanfiles.second_writers(host)
+    writers, _ = netplan.second_writers(host)
     assert [writer.path for writer in writers] == ["/etc/netplan/b.yaml", "/lib/netplan/a.yaml"]
 
 
@@ -199,7 +199,7 @@ BROKEN: dict[str, bytes | str] = {
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_file_that_is_no_yaml_and_may_set_vfs_blocks(what: str) -> None:
-    writers, (finding,) = netplanfiles.second_writers(host_with((SITE, BROKEN[what])))
+    writers, (finding,) = netplan.second_writers(host_with((SITE, BROKEN[what])))
     assert writers == ()
     assert (finding.severity, finding.subject) == (Severity.BLOCKED, SITE)
     assert finding.what.startswith("cannot be read (")
@@ -213,7 +213,7 @@ def test_invalid_yaml_without_any_of_the_keys_is_not_reported() -> None:
 
 def test_a_passwords_line_is_not_repeated() -> None:
     text = "network:\n  ethernets: {pf: {virtual-function-count: 4\n  wifis: {w: {password: hunter2}}\n"
-    _, (finding,) = netplanfiles.second_writers(host_with((SITE, text)))
+    _, (finding,) = netplan.second_writers(host_with((SITE, text)))
     assert "hunter2" not in finding.sentence()
     assert "in line 3" in finding.what
 
@@ -222,7 +222,7 @@ def test_a_passwords_line_is_not_repeated() -> None:
 def test_what_the_kernel_does_not_give_blocks_and_the_others_are_read(verb: str, target: str) -> None:
     host = host_with((SITE, BLOCK), ("/run/netplan/a.yaml", BLOCK))
     host.fail(verb, target, OSError(errno.EIO, "Input/output error"))
-    writers, (finding,) = netplanfiles.second_writers(host)
+    writers, (finding,) = netplan.second_writers(host)
     assert [(writer.path, keys(writer)) for writer in writers] == [
         ("/run/netplan/a.yaml", (COUNT, MODE, REBIND))
     ]
@@ -233,12 +233,12 @@ def test_what_the_kernel_does_not_give_blocks_and_the_others_are_read(verb: str,
 def test_a_file_that_disappears_meanwhile_is_skipped() -> None:
     host = host_with((SITE, BLOCK))
     host.fail("read", SITE, FileNotFoundError(errno.ENOENT, "No such file or directory"))
-    assert netplanfiles.second_writers(host) == ((), ())
+    assert netplan.second_writers(host) == ((), ())
 
 
 PIECES = st.sampled_from(
     [
-        *("network", "ethernets", "pf", *netplanfiles.KEYS),
+        *("network", "ethernets", "pf", *netplan.KEYS),
         *(": ", "{", "}", "[", "]", ",", "&a ", "*a", "<<", "? "),
         *("\n", "  ", "- ", "\\", '"', "'", "|", "---\n", "!!", "#", "%YAML 1.1\n", "\0"),
     ]
@@ -247,5 +247,5 @@ PIECES = st.sampled_from(
 
 @given(st.text() | st.lists(PIECES).map("".join))
 def test_any_text_is_read_or_is_one_finding(text: str) -> None:
-    writers, findings = netplanfiles.second_writers(host_with((SITE, text.encode("utf-8", "replace"))))
+    writers, findings = netplan.second_writers(host_with((SITE, text.encode("utf-8", "replace"))))
     assert len(writers) + len(findings) <= 1

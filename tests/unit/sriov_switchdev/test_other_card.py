@@ -5,13 +5,11 @@ import errno
 import json
 from dataclasses import replace
 
-import boot
-import bootfile
 import desired
-import files
 import live
 import pytest
 import record
+from boot import bootfile, files, main
 from converge.execute import execute
 from hostnic.testing import card
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
@@ -63,7 +61,7 @@ def test_boot_leaves_another_card_alone_and_says_whose_address_it_has(small: Nod
     assert nic(small.writes) == []
 
 
-@pytest.mark.parametrize("phase", [boot.bind, boot.fallback, boot.restore])
+@pytest.mark.parametrize("phase", [main.bind, main.fallback, main.restore])
 def test_no_other_phase_touches_another_card(small: Node, phase: object) -> None:
     small.boot()
     replace_card(small)
@@ -97,7 +95,7 @@ def test_the_revert_of_a_live_change_leaves_another_card_alone(monkeypatch: pyte
     old = [port.mac for port in node.host.network.ports()]
     replace_card(node)
     before = modes(node)
-    said = [trouble.what for trouble in boot.revert(node.host)]
+    said = [trouble.what for trouble in main.revert(node.host)]
     assert said == [
         f"{pf}: another card is at this address (MAC {new}, not {mac}), and is left alone; "
         "put the declared card there, or run action accept-nic on this unit"
@@ -111,7 +109,7 @@ def test_the_revert_of_a_live_change_leaves_another_card_alone(monkeypatch: pyte
 def test_the_revert_restores_the_port_that_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
     node = changed_live(monkeypatch)
     node.host.port(PF0).mac = NEW[0]
-    assert [trouble.what.partition(":")[0] for trouble in boot.revert(node.host)] == ["0000"]
+    assert [trouble.what.partition(":")[0] for trouble in main.revert(node.host)] == ["0000"]
     assert not any(PF0 in line for line in nic(node.host.trace))
     assert modes(node)[1] == ("legacy", 0)
     assert "enp59s0f1np1" in node.host.network.bonds["bond0"].members
@@ -139,7 +137,7 @@ def test_the_state_before_a_live_change_is_read_without_mac_as_before(
     for port in content["ports"]:
         del port["mac"]
     node.host.disk.install(record.PREVIOUS, json.dumps(content).encode(), 0o600)
-    assert boot.revert(node.host) == ()
+    assert main.revert(node.host) == ()
     assert modes(node) == [("legacy", 0), ("legacy", 0)]
 
 
@@ -152,7 +150,7 @@ def test_a_new_netdev_of_another_card_is_left_alone_and_the_charm_is_told(small:
     for port in small.host.network.ports():
         port.eswitch_mode = "legacy"
     small.host.trace.clear()
-    said = [trouble.what for trouble in boot.restore(small.host)]
+    said = [trouble.what for trouble in main.restore(small.host)]
     assert said[0] == f"{OTHER}{old}), and is left alone"
     assert len(said) == 2
     assert nic(small.host.trace) == []

@@ -5,10 +5,10 @@ import json
 import string
 from typing import Any
 
-import bootfile
 import desired
 import pytest
 import record
+from boot import bootfile
 from config import Options
 from converge import Disruption
 from desired import Desired, Port

@@ -4,11 +4,10 @@
 import errno
 import json
 
-import boot
-import bootfile
 import desired
 import pytest
 import record
+from boot import bootfile, main
 from converge import StepError
 from hostnic import cpus
 from hostnic.netlink.dcb import Rings
@@ -90,7 +89,7 @@ def test_a_boot_sets_the_queues_of_ports_that_are_in_switchdev_mode_already(smal
             host.files.write(f"/sys/bus/pci/devices/{bdf}/sriov_drivers_autoprobe", "0")
             host.files.write(f"/sys/bus/pci/devices/{bdf}/sriov_numvfs", "2")
             host.devlink.set_eswitch_mode(bdf, "switchdev")
-        boot.early(host)
+        main.early(host)
 
     small.host.services["ovn-offload-sriov-early.service"] = another_writer
     assert small.boot().name == "active"
@@ -104,7 +103,7 @@ def test_what_can_be_read_before_the_switch_is_put_back_after_it(small: Node) ->
     def tune(host: FakeHost) -> None:
         for port in host.network.ports():
             port.rings = tuned
-        boot.early(host)
+        main.early(host)
 
     small.host.services["ovn-offload-sriov-early.service"] = tune
     small.boot()
@@ -197,7 +196,7 @@ def test_a_state_kept_by_an_older_version_is_restored_without_queues(one_queue: 
     port = {"bdf": PF0, "netdev": PORT0, "mode": "switchdev", "num_vfs": 2, "autoprobe": True}
     kept = {"ports": [{**port, "bond": "bond0"}], "answering": [], "target": "x"}
     one_queue.host.files.install(record.PREVIOUS, json.dumps(kept).encode(), 0o600)
-    assert boot.revert(one_queue.host) == ()
+    assert main.revert(one_queue.host) == ()
     assert channels(one_queue.host) == [1, 1]
 
 

@@ -8,11 +8,10 @@ import itertools
 import re
 from collections.abc import Sequence
 
-import boot
-import files
 import live
 import pytest
 import record
+from boot import files, main
 from charmkit.dispatch.files import Names
 from converge import StepError
 from converge.execute import execute
@@ -307,7 +306,7 @@ def test_a_host_that_cannot_be_read_is_a_sentence(small: Node, skip: int) -> Non
     small.host.fail("links", "", REFUSED, skip=skip)
     small.host.services.clear()
     reload.health_recovery(small.host, PF0)
-    (trouble,) = boot.restore(small.host)
+    (trouble,) = main.restore(small.host)
     assert "the host cannot be read: Input/output error" in trouble.what
 
 
@@ -330,12 +329,12 @@ def test_nothing_happens_before_the_node_was_converged(monkeypatch: pytest.Monke
     node.host.trace.clear()
     reload.rebind(node.host, PF0, PF1)
     assert node.host.trace == []
-    assert boot.restore(node.host) == ()
+    assert main.restore(node.host) == ()
     assert node.host.trace == []
 
 
 def test_an_event_on_a_node_in_order_writes_nothing(small: Node) -> None:
-    assert boot.restore(small.host) == ()
+    assert main.restore(small.host) == ()
     assert small.host.trace == []
 
 
@@ -357,7 +356,7 @@ def test_udev_starts_it_for_uplinks_alone_and_only_after_the_first_convergence(s
 
 def test_hooks_leave_the_nics_alone_while_it_runs_and_come_back(small: Node) -> None:
     seen: list[str] = []
-    at_work = boot.restore
+    at_work = main.restore
 
     def with_a_hook(host: FakeHost) -> object:
         record.write_boot(host, "restore", "running")
@@ -391,14 +390,14 @@ def test_a_unit_that_is_cut_off_leaves_no_unused_vf_in_legacy_mode(small: Node) 
 
     def killed(host: FakeHost) -> object:
         record.write_boot(host, "restore", "running")
-        return boot.fallback(host)
+        return main.fallback(host)
 
     small.host.services[files.RESTORE] = killed
     reload.health_recovery(small.host, PF0)
     assert [len(port.vfs) for port in small.host.network.ports()] == [0, 2]
     found = record.read_boot(small.host).phases["restore"]
     assert (found.state, found.failures) == ("failed", 1)
-    small.host.services[files.RESTORE] = boot.restore
+    small.host.services[files.RESTORE] = main.restore
     small.emit("update_status")
     assert is_converged(small.host)
 
@@ -459,14 +458,14 @@ def _die_after(node: Node, most: int) -> int:
         for door in doors:
             object.__setattr__(door, "_listen", killing)
         with contextlib.suppress(Killed):
-            boot.restore(system)
+            main.restore(system)
         for door in doors:
             object.__setattr__(door, "_listen", hear)
-        return boot.fallback(system)
+        return main.fallback(system)
 
     host.services[files.RESTORE] = unit
     reload.health_recovery(host, PF0)
-    host.services[files.RESTORE] = boot.restore
+    host.services[files.RESTORE] = main.restore
     return len(made)
 
 

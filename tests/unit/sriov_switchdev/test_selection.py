@@ -2,8 +2,8 @@
 """Which ports are meant, and what was declared before and is not forgotten when it goes away."""
 
 import desired
-import files
 import pytest
+from boot import files
 from hostnic.testing import FakeBond, FakeHost, card, hca
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host's side of the profile gpudirect: registers that each boot resets, and the steps that set them."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from converge import Disruption, Finding, Held, Plan, Severity, Step
+from converge.document import read_json
+from converge.shape import ListOf, Record
+from hostnic import shapes
+from hostnic.boot import Installed, installed, units
+from hostnic.devices import users
+from hostnic.firmware import gpudirect
+from hostnic.firmware.gpudirect import Difference
+from hostnic.ops.gpudirect import SetRegister
+from hostnic.system import HostStep, System
+
+from boot.files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
+
+VERSION = 1
+
+
+class Host(NamedTuple):
+    """What was read for the profile.
+
+    Attributes:
+        installed: unit, its file and the boot copy.
+        wrong: registers that are not as wanted.
+        instances: names of running instances.
+        unreadable: why the registers cannot be read.
+
+    """
+
+    installed: Installed = Installed()
+    wrong: tuple[Difference, ...] = ()
+    instances: tuple[str, ...] = ()
+    unreadable: tuple[Finding, ...] = ()
+
+
+def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
+    """Read it; registers only where the profile is on."""
+    there = installed.look(system, COPY, PATHS, (UNIT,))
+    if not wanted:
+        return Host(there)
+    try:
+        return Host(there, gpudirect.differences(system, nics), users.instances(system))
+    except OSError as error:
+        what = f"registers for GPUDirect cannot be read: {error}"
+        remedy = "see the kernel log, or remove gpudirect from option profile"
+        return Host(there, unreadable=(Finding(Severity.BLOCKED, "gpudirect", what, remedy),))
+
+
+def steps(host: Host, nics: Iterable[str], wanted: bool) -> Iterator[HostStep | Held[System]]:
+    """Install the unit and set the registers, or remove the unit. Registers wait while an instance runs."""
+    if not wanted:
+        there = host.installed
+        if there.enabled or there.stamp or any(there.files.values()):
+            yield from installed.removal(there, (UNIT,), PATHS, (COPY.directory,))
+        return
+    files = {WANTED: to_json(nics), units.path(UNIT): UNIT_TEXT}
+    yield from installed.steps(host.installed, COPY, files, (UNIT,), private=WANTED)
+    for wrong in host.wrong:
+        what = f"set {wrong.register} of {wrong.bdf} to {wrong.wanted:#x}"
+        op = SetRegister(wrong)
+        key = f"{wrong.bdf}/{wrong.register.lower()}"
+        step: HostStep = Step(key, what, f"it is {wrong.value:#x}", Disruption.NONE, op)
+        if host.instances:
+            reason = f"instances run: {', '.join(host.instances[:3])}"
+            yield Held(step, reason, "the next boot, or the end of these instances")
+        else:
+            yield step
+
+
+def removal(system: System) -> Plan[System]:
+    """The steps that remove what the profile installed; registers stay as they are until the next boot."""
+    there = observe(system, (), wanted=False)
+    return Plan(tuple(step for step in steps(there, (), wanted=False) if isinstance(step, Step)))
+
+
+def to_json(nics: Iterable[str]) -> str:
+    """What the unit reads at boot."""
+    return json.dumps({"version": VERSION, "nics": sorted(nics)}) + "\n"
+
+
+def _unchanged(nics: tuple[str, ...]) -> tuple[str, ...]:
+    return nics
+
+
+_NICS = Record(_unchanged, {"nics": ListOf(shapes.ADDRESS, "NICs")}, required=["nics"], lenient=True)
+
+
+def from_json(text: str) -> tuple[str, ...]:
+    """Read what :func:`to_json` wrote.
+
+    Raises:
+        InvalidValue: names the place, the value and what is allowed.
+
+    """
+    return read_json(text, VERSION, _NICS)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The boot unit's program: set the registers that GPUDirect needs, before instances start.
+
+It never fails the boot: what it could not set is in the journal, and the charm's next hook reports it.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from converge import StepError
+from converge.shape import InvalidValue
+from hostnic import exclusive
+from hostnic.devices import pci, users
+from hostnic.firmware import gpudirect
+from hostnic.firmware.gpudirect import Difference
+from hostnic.machine import Machine
+from hostnic.ops.gpudirect import SetRegister
+from hostnic.ops.refusal import unreadable, words
+from hostnic.system import System
+
+from boot import files, gpu
+
+Read = Callable[[System, str], Sequence[Difference]]
+"""Reads the registers of one function."""
+
+TURN = 60.0
+"""Until another program of these charms has ended its changes of the host."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run; the exit code is 1 when something could not be set."""
+    if arguments:
+        print("usage: boot.pyz", file=sys.stderr)
+        return 5
+    troubles = gpudirect_at_boot(Machine())
+    for trouble in troubles:
+        print(trouble, file=sys.stderr, flush=True)
+    return 1 if troubles else 0
+
+
+def gpudirect_at_boot(system: System) -> list[str]:
+    """Set every register that differs; returns what failed, one sentence each."""
+    try:
+        with exclusive.turn(system, TURN) as turn:
+            if not turn.held:
+                return [f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}"]
+            return _gpudirect(system)
+    except OSError as error:
+        return [unreadable(error)]
+
+
+def _gpudirect(system: System) -> list[str]:
+    running = users.instances(system)
+    if running:
+        return [f"nothing is set while instances run: {', '.join(running)}"]
+    try:
+        nics = gpu.from_json(system.files.read(files.WANTED))
+    except InvalidValue as error:
+        return [f"{files.WANTED}: {error}"]
+    except OSError as error:
+        return [f"{files.WANTED}: {words(error)}"]
+    bridges = sorted(system.files.listdir(pci.DEVICES))
+    return [
+        *(trouble for bdf in bridges for trouble in _set(system, gpudirect.of_bridge, bdf)),
+        *(trouble for bdf in nics for trouble in _set(system, gpudirect.of_nic, bdf)),
+    ]
+
+
+def _set(system: System, read: Read, bdf: str) -> Iterator[str]:
+    """Set the registers of one function: the others do not depend on it."""
+    try:
+        wrong = read(system, bdf)
+    except OSError as error:
+        yield f"{bdf}: {words(error)}"
+        return
+    for difference in wrong:
+        try:
+            SetRegister(difference).run(system)
+        except StepError as error:
+            yield f"{bdf}: {error}"
+        except OSError as error:
+            yield f"{bdf}: {words(error)}"

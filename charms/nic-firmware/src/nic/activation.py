@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings and images that wait for a restart of the firmware, and restarts that did not apply them. Pure."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+
+from converge import Disruption, Held, Plan, Step
+from desired import Desired, Setting, State, chosen_nics, states
+from hostnic.devices.port import Nic
+from hostnic.firmware.mstflint import Flash
+from hostnic.system import HostStep, System
+from observed import Answer, Observed
+from record import FIRMWARE, Record, Waiting
+
+from nic import changes
+
+POWER_CYCLE = (
+    "a reboot is not enough: power-cycle the machine "
+    "(maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID); "
+    "with newer firmware a reboot may be enough"
+)
+REVIVAL = "a reboot of the host brings it back"
+NOT_REVIVED = (
+    "its reset failed in an earlier boot, and a reboot did not bring it back: see the kernel log, and "
+    "power-cycle the machine; if the NIC was taken out, name the others in option devices"
+)
+UNUSABLE = "unusable since its reset failed"
+
+
+def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...]:
+    """Settings of a port that a restart of the firmware will apply, including those that are still to be set.
+
+    Without those that a reboot did not apply, or will not apply according to the tool.
+    """
+    return tuple(
+        setting
+        for setting, state in states(bdf, wanted, observed)
+        if state is State.SET or (state is State.ACTIVATE and not ineffective(bdf, setting, observed))
+    )
+
+
+def ineffective(bdf: str, setting: Setting, observed: Observed) -> str:
+    """Why a reboot does not apply a setting that waits; empty when it may."""
+    parameter = observed.answers[bdf].parameters[setting.name]
+    known = observed.record.get(bdf, setting.name)
+    if known and known.value == parameter.next_boot and known.boot_id != observed.boot_id:
+        return "a restart of the host did not apply it"
+    said = observed.record.power_cycle(bdf.rpartition(".")[0], observed.boot_id)
+    return "the firmware says that a warm reboot does not apply it" if said else ""
+
+
+def pending_version(nic: Nic, observed: Observed, burns: bool = False) -> str:
+    """The version in flash that a restart will run; empty if it runs already, or a restart did not start it.
+
+    While flash cannot be read, it is the version that the record has for this boot.
+    """
+    flash = observed.flashes.get(nic.slot)
+    if not isinstance(flash, Flash):
+        known = observed.record.get(nic.ports[0].bdf, FIRMWARE) if flash else None
+        return known.value if known and known.boot_id == observed.boot_id else ""
+    if burns:
+        return next(image.version for image in observed.images if image.psid == flash.psid)
+    return flash.version if flash.version != flash.running and not ineffective_version(nic, observed) else ""
+
+
+def ineffective_version(nic: Nic, observed: Observed) -> str:
+    """The version in flash that a restart of the host did not start; empty when there is none."""
+    flash = observed.flashes.get(nic.slot)
+    known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
+    if not isinstance(flash, Flash) or flash.version == flash.running or known is None:
+        return ""
+    return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
+
+
+def lost_by_reset(observed: Observed) -> dict[str, str]:
+    """By port, how it is unusable since a reset of its NIC that did not succeed. Others are left out."""
+    there = {port.bdf: port for nic in observed.nics for port in nic.ports}
+    found: dict[str, str] = {}
+    for bdf, boot_id in observed.record.resets.items():
+        port = there.get(bdf)
+        if port is None:
+            found[bdf] = "the port is gone from the PCI bus"
+        elif observed.answers.get(bdf, Answer()).reason:
+            found[bdf] = "the port does not answer"
+        elif port.driver is None and boot_id == observed.boot_id:
+            found[bdf] = "the port has no driver"
+    return found
+
+
+def after_lost_reset(bdf: str, observed: Observed) -> str:
+    """What helps a port that :func:`lost_by_reset` names; empty for any other."""
+    if bdf not in lost_by_reset(observed):
+        return ""
+    return REVIVAL if observed.record.resets[bdf] == observed.boot_id else NOT_REVIVED
+
+
+def activation_key(slot: str) -> str:
+    """The key of the step that restarts a NIC's firmware."""
+    return f"{slot}/activate"
+
+
+def held_reboot(
+    nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, release: str
+) -> Held[System] | None:
+    """The reboot that makes a NIC's next-boot values current; None when nothing waits for one.
+
+    Args:
+        nic: the NIC.
+        wanted: its settings, among others.
+        observed: the host.
+        burns: an image is burned into the NIC before.
+        release: what lets the reboot happen, in words.
+
+    """
+    names = sorted({s.name for port in nic.ports for s in waiting(port.bdf, wanted, observed)})
+    version = pending_version(nic, observed, burns)
+    names += [f"firmware {version}"] if version else []
+    if not names:
+        return None
+    listed = ", ".join(names)
+    what, why = f"activate {listed} on {nic.short}", "set for the next boot"
+    op = changes.Reboot(nic.slot, listed)
+    step: HostStep = Step(activation_key(nic.slot), what, why, Disruption.REBOOT, op)
+    return Held(step, "it restarts the host", release)
+
+
+def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
+    """Why this host needs a reboot: one short phrase per NIC, which stays the same for the same change.
+
+    An image that is not in flash yet is no reason: its burn may be refused.
+    """
+    chosen = {nic.slot: nic for nic in chosen_nics(wanted, observed)}
+    found: list[str] = []
+    for item in planned.held:
+        reboot = item.step.op
+        if isinstance(reboot, changes.Reboot):
+            lost = reboot.activates == UNUSABLE
+            phrase = UNUSABLE if lost else _phrase(chosen[reboot.nic], wanted, observed)
+            found += [f"{reboot.nic.removeprefix('0000:')}: {phrase}"] if phrase else []
+    return tuple(found)
+
+
+def unset(planned: Plan[System]) -> bool:
+    """Whether the reboot must wait for steps of the plan.
+
+    Not for a burn, which may be refused, and not for a reset, in place of which it is as good.
+    """
+    return any(
+        not isinstance(step.op, changes.Burn) and step.disruption is Disruption.NONE for step in planned.steps
+    )
+
+
+def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:
+    """The record to be written: what waits, and since which boot.
+
+    Entries that cannot be checked now are kept: those of a port or flash that does not answer and, while a
+    charm of this machine is ``silent``, those of parameters that it may request.
+    """
+    ports = {bdf: dict(known) for bdf, known in _unchecked(wanted, observed, silent)}
+    for bdf in wanted.ports:
+        if observed.answers.get(bdf, Answer()).reason:
+            continue
+        for setting, state in states(bdf, wanted, observed):
+            if state is State.ACTIVATE:
+                value = observed.answers[bdf].parameters[setting.name].next_boot or ""
+                ports.setdefault(bdf, {})[setting.name] = _since(bdf, setting.name, value, observed)
+    for nic in observed.nics:
+        flash, bdf = observed.flashes.get(nic.slot), nic.ports[0].bdf
+        if isinstance(flash, Flash) and flash.version != flash.running:
+            ports.setdefault(bdf, {})[FIRMWARE] = _since(bdf, FIRMWARE, flash.version, observed)
+    waits = {bdf: names for bdf, names in ports.items() if names}
+    lost = lost_by_reset(observed)
+    known = observed.record.resets
+    resets = {bdf: boot for bdf, boot in known.items() if boot == observed.boot_id or bdf in lost}
+    return observed.record._replace(waiting=waits, resets=resets)
+
+
+def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:
+    words = sorted({str(setting) for port in nic.ports for setting in waiting(port.bdf, wanted, observed)})
+    version = pending_version(nic, observed)
+    words += [f"firmware {version}"] if version else []
+    if len(words) <= 1:
+        return "".join(words)
+    digest = hashlib.sha256(" ".join(words).encode()).hexdigest()[:4]
+    return f"{len(words)} parameters ({digest})"
+
+
+def _since(bdf: str, name: str, value: str, observed: Observed) -> Waiting:
+    known = observed.record.get(bdf, name)
+    return known if known and known.value == value else Waiting(value, observed.boot_id)
+
+
+def _unchecked(
+    wanted: Desired, observed: Observed, silent: bool
+) -> Iterator[tuple[str, Mapping[str, Waiting]]]:
+    """By port, the record's entries that cannot be checked now."""
+    unreadable = {finding.subject for finding in observed.findings}
+    there = {port.bdf for nic in observed.nics for port in nic.ports}
+    unreadable |= observed.record.resets.keys() - there  # else a NIC that comes back is reset again
+    for bdf, known in observed.record.waiting.items():
+        names = set[str]()
+        if bdf in unreadable or observed.answers.get(bdf, Answer()).reason:
+            names.update(known)
+        elif silent:
+            names.update(known.keys() - wanted.ports.get(bdf, {}).keys())
+        names.discard(FIRMWARE)
+        if bdf in unreadable or isinstance(observed.flashes.get(bdf.rpartition(".")[0]), str):
+            names.add(FIRMWARE)
+        yield bdf, {name: each for name, each in known.items() if name in names}

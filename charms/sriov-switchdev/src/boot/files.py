@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the charm installs on a host: the boot copy, units, udev rules, the desired state."""
+
+import re
+
+import desired
+import record
+from converge import Plan
+from desired import Desired, Port
+from hostnic.boot import Installed, installed, units
+from hostnic.boot.bootcopy import BootCopy
+from hostnic.system import HostStep, System
+
+from boot import budget
+
+_BOOT = (
+    "boot",
+    *(
+        f"boot.{name}"
+        for name in ("bootfile", "budget", "driver_reload", "files", "main", "phase", "restore")
+    ),
+)
+_NIC = ("nic", "nic.chain", "nic.steps")
+COPY = BootCopy("sriov-switchdev", (*_BOOT, *_NIC, "desired", "live", "observed", "record"))
+"""What the units run of this charm: nothing that speaks to Juju or reads options."""
+
+EARLY = "ovn-offload-sriov-early.service"
+BIND = "ovn-offload-sriov-bind.service"
+RESTORE = "ovn-offload-sriov-restore.service"
+UNITS = (EARLY, BIND)
+"""Enabled at boot; udev and hooks start the third."""
+
+DISPATCH = "ovn-offload-sriov-switchdev-dispatch.service"
+"""Wakes the Juju unit (charmkit.dispatch)."""
+
+RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
+"""Before 80-net-setup-link.rules, which leaves a name alone that is set already."""
+
+_HEADER = "# Installed by the charm sriov-switchdev; local changes are overwritten.\n"
+
+
+def early_unit(wanted: Desired) -> str:
+    """The unit that prepares the NICs. What takes longer than its timeout is ended, and the fallback runs.
+
+    systemd starts ExecStopPost when the process has ended, or TimeoutStopSec after it was told to.
+    """
+    return f"""{_HEADER}
+[Unit]
+Description=Create VFs and set switchdev mode before the network comes up
+DefaultDependencies=no
+Wants=network-pre.target systemd-udev-settle.service
+After=local-fs.target systemd-udev-settle.service systemd-modules-load.service openibd.service
+Before=network-pre.target shutdown.target
+Conflicts=shutdown.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={COPY.command} early
+ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {COPY.command} fallback'
+TimeoutStartSec={budget.early_start(wanted)}
+TimeoutStopSec={budget.early_stop(wanted)}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def bind_unit(wanted: Desired) -> str:
+    """The unit that binds the VFs."""
+    return f"""{_HEADER}
+[Unit]
+Description=Bind VFs once the NIC bonds its ports, before instances start
+After=network.target {EARLY}
+Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={COPY.command} bind
+TimeoutStartSec={budget.bind_start(wanted)}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def restore_unit(wanted: Desired) -> str:
+    """The unit that restores ports whose driver was loaded anew.
+
+    roce-qos' unit is ordered after it, and is started with it: a change of mode resets the traffic classes.
+    """
+    return f"""{_HEADER}
+[Unit]
+Description=Restore VFs and switchdev mode after the driver of a port was loaded anew
+Wants=ovn-offload-roce-qos-again.service
+After=network.target {EARLY} {BIND}
+StartLimitIntervalSec=0
+
+[Service]
+Type=oneshot
+ExecStart={COPY.command} restore
+ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {COPY.command} fallback'
+TimeoutStartSec={budget.restore_start(wanted)}
+TimeoutStopSec={budget.early_stop(wanted)}
+"""
+
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
+
+
+def rules(wanted: Desired) -> str:
+    """The udev rules that keep each uplink's name, and that have systemd start :func:`restore_unit`.
+
+    Another card at the PCI address keeps the name that it has without them. A new netdev has its permanent
+    MAC address (``addr_assign_type`` is 0, NET_ADDR_PERM of the kernel's netdevice.h); the one that a bond
+    gives its members tells nothing. The unit leaves another card alone and says so.
+
+    A PF's representors have the PF as parent too: the port name tells the uplink (``p0``, ``p1``), and it
+    changes with the mode. udev renames netdevs: systemd gets the device with its final name in ``move``.
+    """
+    lines = [
+        f'SUBSYSTEM=="net", ACTION=="add", KERNELS=="{port.bdf}", ATTR{{phys_port_name}}=="p[0-9]*", '
+        f'{same}NAME="{port.netdev}"\n'
+        for port in wanted.ports
+        if _SAFE_NAME.fullmatch(port.netdev)
+        for same in _same_card(port)
+    ]
+    lines += [
+        f'SUBSYSTEM=="net", ACTION=="add|move", KERNELS=="{port.bdf}", TEST=="{record.CONVERGED}", '
+        f'ATTR{{phys_port_name}}!="*vf*|*sf*", TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{RESTORE}"\n'
+        for port in wanted.ports
+    ]
+    return _HEADER + "".join(lines)
+
+
+def _same_card(port: Port) -> tuple[str, ...]:
+    """Conditions of which a netdev of the declared card meets one."""
+    if port.mac is None:
+        return ("",)
+    return f'ATTR{{address}}=="{port.mac}", ', 'ATTR{addr_assign_type}!="0", '
+
+
+def wanted_files(wanted: Desired) -> dict[str, str]:
+    """Path and text of every small file, in the order of installation.
+
+    The desired state comes last: units without it do nothing.
+    """
+    return {
+        units.path(EARLY): early_unit(wanted),
+        units.path(BIND): bind_unit(wanted),
+        units.path(RESTORE): restore_unit(wanted),
+        RULE: rules(wanted),
+        desired.PATH: wanted.to_json(),
+    }
+
+
+PATHS = (desired.PATH, RULE, units.path(RESTORE), units.path(EARLY), units.path(BIND))
+"""Every small file, in the order of removal."""
+
+
+def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
+    """The steps that put on disk what the next boot needs; they disturb nothing that runs."""
+    return installed.steps(found, COPY, wanted_files(wanted), UNITS, desired.PATH)
+
+
+def removal(found: Installed, armed: bool) -> Plan[System]:
+    """The steps that remove what the charm installed; the NIC stays as it is until the next boot.
+
+    An armed timer keeps what it needs to restore the previous state.
+    """
+    directories = () if armed else (COPY.directory, record.DIRECTORY)
+    return Plan(tuple(installed.removal(found, UNITS, PATHS, directories)))

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the units and a timer run from the boot copy.
+
+early     before the network: VFs created unbound, switchdev mode. A NIC on which a step fails is
+          left in legacy mode with zero VFs (VFs in legacy mode would match Nova's whitelist and
+          fail every plug), and the network comes up.
+bind      when the bond has formed: waits for VF-LAG, then binds the VFs, before instances start.
+fallback  if early or restore did not finish (crash, timeout): the same legacy mode with zero VFs.
+restore   the driver of a port was loaded anew while the host runs (restore.py).
+revert    an armed live change was not confirmed in time.
+
+The outcome is kept for the charm's status (record.py).
+"""
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+
+import record
+from desired import Desired, Port
+from hostnic import cpus, exclusive
+from hostnic.boot import units
+from hostnic.devices import discover
+from hostnic.devices.model import Host, Pf, users_in_words
+from hostnic.machine import Machine
+from hostnic.ops import until
+from hostnic.ops.members import is_distributing
+from hostnic.ops.refusal import unreadable
+from hostnic.system import System
+from nic import chain, steps
+from nic.chain import Facts, When
+from nic.steps import PortAndPf
+from observed import Trouble
+
+from boot import budget
+from boot.files import BIND
+from boot.phase import bind_vfs, load, other_cards, pairs_of, run_part, still_changing, to_legacy
+
+Phase = Callable[[System], tuple[Trouble, ...]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one phase; the exit code is 1 when something went wrong."""
+    phases = {"early": early, "bind": bind, "fallback": fallback, "restore": restore, "revert": revert}
+    phase = phases.get(arguments[0]) if len(arguments) == 1 else None
+    if phase is None:
+        print(f"usage: boot.pyz {'|'.join(phases)}", file=sys.stderr)
+        return 5
+    troubles = phase(Machine())
+    for trouble in troubles:
+        print(trouble.finding().sentence(), file=sys.stderr, flush=True)
+    return 1 if troubles else 0
+
+
+def alone(name: str, wait: float) -> Callable[[Phase], Phase]:
+    """Have a phase run while no other program changes the host; what cannot be read becomes a trouble.
+
+    An early phase that ends so stays "running" in the record: systemd starts the fallback after it.
+
+    Args:
+        name: the phase.
+        wait: seconds until it is given up.
+
+    """
+
+    def of(phase: Phase) -> Phase:
+        @wraps(phase)
+        def run(system: System) -> tuple[Trouble, ...]:
+            try:
+                with exclusive.turn(system, wait) as turn:
+                    if turn.held:
+                        return phase(system)
+                trouble = Trouble(name, exclusive.held_by_another(wait), exclusive.REMEDY)
+            except OSError as error:
+                trouble = Trouble(name, unreadable(error), "see journalctl -u 'ovn-offload-sriov-*'")
+            with contextlib.suppress(OSError):  # it is in the journal
+                if name == "bind" or (name == "fallback" and _unfinished(system) == {"early"}):
+                    record.write_boot(system, "bind" if name == "bind" else "early", "failed", (trouble,))
+            return (trouble,)
+
+        return run
+
+    return of
+
+
+def _unfinished(system: System) -> set[str]:
+    """The phases that have begun and not ended."""
+    return {name for name, found in record.read_boot(system).phases.items() if found.state == "running"}
+
+
+@alone("early", budget.TURN)
+def early(system: System) -> tuple[Trouble, ...]:
+    """VFs and switchdev mode of every NIC, before the network; a NIC that fails does not stop the others."""
+    record.write_boot(system, "early", "running")
+    wanted, troubles = load(system)
+    host, late = _await_ports(system, wanted)
+    troubles += late
+    for number, ports in enumerate(wanted.nics().values()):
+        if number:  # the previous NIC took seconds, in which a bond may have appeared
+            host = discover.observe(system)
+        troubles += _early_nic(system, wanted, ports, host)
+    record.write_boot(system, "early", "failed" if troubles else "done", tuple(troubles))
+    _note_bind(system)
+    return tuple(troubles)
+
+
+def _note_bind(system: System) -> None:
+    """Record that the binding unit does not start in this boot, so that no hook waits for it.
+
+    The power may be cut between enabling the two units.
+    """
+    try:
+        starts = units.enabled(system, BIND)
+    except OSError:
+        return  # hooks wait for it as long as it may take
+    if not starts:
+        what, remedy = f"{BIND} was not enabled, so that VFs stayed unbound", "the next hook enables it"
+        record.write_boot(system, "bind", "failed", (Trouble("bind", what, remedy),))
+
+
+@alone("bind", budget.TURN)
+def bind(system: System) -> tuple[Trouble, ...]:
+    """Bind the VFs of each NIC that early has prepared, once its VF-LAG is active."""
+    record.write_boot(system, "bind", "running")
+    wanted, troubles = load(system)
+    for slot, ports in wanted.nics().items():
+        work = pairs_of(discover.observe(system), ports)
+        if work and not any(steps.needs_work(port, pf) for port, pf in work):
+            record.note_converged(system, [slot])
+        troubles += _bind_nic(system, wanted, work)
+    record.write_boot(system, "bind", "failed" if troubles else "done", tuple(troubles))
+    return tuple(troubles)
+
+
+@alone("fallback", budget.TURN)
+def fallback(system: System) -> tuple[Trouble, ...]:
+    """Bring every NIC that an unfinished early left half way to legacy mode with zero VFs."""
+    unfinished = _unfinished(system)
+    if "restore" in unfinished:
+        from boot.restore import cut_off
+
+        return cut_off(system)
+    if "early" not in unfinished:
+        return ()
+    wanted, troubles = load(system)
+    cut = "the boot step did not come to its end"
+    troubles += [Trouble("early", cut, "see journalctl -u ovn-offload-sriov-early")]
+    for ports in wanted.nics().values():
+        if running := still_changing(system, ports):
+            troubles += running
+            continue
+        pairs = pairs_of(discover.observe(system), ports)
+        if any(steps.needs_work(port, pf) for port, pf in pairs):
+            troubles += to_legacy(system, pairs)
+    record.write_boot(system, "early", "failed", tuple(troubles))
+    return tuple(troubles)
+
+
+@alone("restore", budget.LONG_TURN)
+def restore(system: System) -> tuple[Trouble, ...]:
+    """Restore ports whose driver was loaded anew."""
+    from boot.restore import restore_ports  # not at boot: the network waits for it
+
+    return restore_ports(system)
+
+
+@alone("revert", budget.REVERT_TURN)
+def revert(system: System) -> tuple[Trouble, ...]:
+    """Restore what an unconfirmed live change left."""
+    if not record.armed(system):
+        return ()
+    import live  # not at boot: the network waits for it
+
+    why = f"it was not confirmed within {live.TIMEOUT_S} s"
+    problems = live.revert(system, why)
+    return tuple(Trouble("revert", problem, "look at the node's console") for problem in problems)
+
+
+def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
+    """Wait until every port has its driver and its netdev; return the host as read last, and troubles."""
+    hosts: list[Host] = []
+    missing: list[Port] = []
+
+    def all_there() -> bool:
+        hosts[:] = [discover.observe(system)]
+        there = {pf.bdf for pf in hosts[0].pfs if pf.port.driver == "mlx5_core" and pf.netdev}
+        missing[:] = [port for port in wanted.ports if port.bdf not in there]
+        return not missing
+
+    until(system, all_there, budget.DEVICES)
+    late = [
+        Trouble(
+            port.bdf,
+            f"{port.netdev} did not appear within {budget.DEVICES:g} s of the boot",
+            "see the kernel log for the NIC",
+        )
+        for port in missing
+    ]
+    return hosts[0], [*late, *other_cards(hosts[0], wanted.ports)]
+
+
+def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
+    """One NIC's VFs and modes. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
+    pairs = pairs_of(host, ports)
+    work = [port.bdf for port, pf in pairs if steps.needs_work(port, pf)]
+    if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
+        what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
+        return [Trouble(work[0], what, "free them, then reboot")]
+
+    def carries(pf: Pf) -> bool:
+        return bool(pf.bond and pf.netdev and is_distributing(system, pf.bond, pf.netdev))
+
+    facts = Facts(cpus.online(system), carries=carries)
+    troubles: list[Trouble] = []
+    for part in chain.forward(pairs, wanted, When.BOOT, facts):
+        if part.binds:
+            break  # in the binding unit
+        failed, noted = run_part(system, part, steps.of_queues)
+        troubles += noted
+        if failed:
+            undone = still_changing(system, ports) or to_legacy(
+                system, pairs_of(discover.observe(system), ports)
+            )
+            return [*failed, *troubles, *undone]
+    return troubles
+
+
+def _bind_nic(system: System, wanted: Desired, work: Sequence[PortAndPf]) -> list[Trouble]:
+    if late := [(port, pf) for port, pf in work if steps.is_late(pf, record.read_boot(system))]:
+        return to_legacy(system, late)
+    pairs = [
+        (port, pf)
+        for port, pf in work
+        if pf.eswitch_mode == "switchdev" and (pf.port.num_vfs or not port.num_vfs)
+    ]
+    if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
+        return []
+    if steps.awaits_lag(pairs, wanted.lag_required):
+        _await_bond(system, pairs)
+    return bind_vfs(system, wanted, chain.vfs(pairs, pairs, wanted, When.BOOT))
+
+
+def _await_bond(system: System, pairs: Sequence[PortAndPf]) -> None:
+    """Wait for the kernel's bond, in which VF-LAG forms."""
+
+    def together() -> bool:
+        masters = {link.name: link.master for link in system.links.all()}
+        return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
+
+    if any(pf.bond != port.bond for port, pf in pairs):
+        until(system, together, budget.BOND)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the phases of the units share: the desired state, running steps, and what a failure leaves."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import desired
+from converge import Plan, StepError
+from converge.execute import execute
+from desired import Desired, Port
+from hostnic.devices.model import Host
+from hostnic.system import MODE_CHANGE_TIME, HostStep, System
+from nic import chain, steps
+from nic.steps import PortAndPf, is_binding, other_card
+from observed import Trouble
+
+from boot import bootfile
+
+
+def load(system: System) -> tuple[Desired, list[Trouble]]:
+    """The desired state that the last hook left, and what is wrong with it."""
+    try:
+        return bootfile.from_json(system.files.read(desired.PATH)), []
+    except FileNotFoundError:
+        return Desired(), []
+    except (OSError, ValueError) as error:
+        trouble = Trouble(desired.PATH, str(error), "the next hook of the charm rewrites it")
+        return Desired(), [trouble]
+
+
+def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
+    """The ports that this host has, with the driver whose eswitch they need; never another card."""
+    return [
+        (port, pf)
+        for port, pf in steps.pairs_of(host, ports)
+        if pf.port.driver == "mlx5_core" and not port.is_other(pf.mac)
+    ]
+
+
+def other_cards(host: Host, ports: Iterable[Port]) -> list[Trouble]:
+    """The ports at whose PCI addresses this host has another card now."""
+    others = [(port, pf.mac) for port, pf in steps.pairs_of(host, ports) if port.is_other(pf.mac)]
+    return [Trouble(port.bdf, *other_card(port.mac, mac)) for port, mac in others]
+
+
+def run(system: System, steps: Sequence[HostStep], who: str = "the boot step") -> list[Trouble]:
+    """Run the steps up to the first that fails, which is the trouble; ``who`` runs them."""
+    failed = execute(Plan(tuple(steps)), system, lambda step: print(step.what, flush=True)).finding
+    return [Trouble(failed.subject, f"{who} {failed.what}", failed.remedy)] if failed else []
+
+
+def run_part(
+    system: System, part: chain.Part, spare: Callable[[HostStep], bool], who: str = "the boot step"
+) -> tuple[list[Trouble], list[Trouble]]:
+    """Run a part of a chain up to the first step that fails and is not ``spare``.
+
+    Returns:
+        The trouble that ended it, if one did, and those with spare steps.
+
+    """
+    noted: list[Trouble] = []
+    for step in part.steps:
+        failed = run(system, [step], who)
+        if failed and not spare(step):
+            return failed, noted
+        noted += failed
+    return [], noted
+
+
+def bind_vfs(
+    system: System, wanted: Desired, steps: Sequence[HostStep], who: str = "the boot step"
+) -> list[Trouble]:
+    """Wait for VF-LAG, and bind VFs one port after the other: a failure must not keep others unbound.
+
+    VFs stay unbound where a VF-LAG that is required does not form.
+    """
+    troubles: list[Trouble] = []
+    for step in steps:
+        failed = run(system, [step], who)
+        troubles += failed
+        if failed and wanted.lag_required and not is_binding(step):
+            break
+    return troubles
+
+
+def still_changing(system: System, ports: Iterable[Port]) -> list[Trouble]:
+    """Wait for changes of mode that outlived their answer; those that still run must not be interfered with.
+
+    The kernel answers a question about the mode when the change is over.
+    """
+    for port in ports:
+        try:
+            system.devlink.eswitch_mode(port.bdf)
+        except TimeoutError:
+            what = f"a change of its mode still runs {MODE_CHANGE_TIME:g} s later; the NIC is left alone"
+            return [Trouble(port.bdf, what, "see the kernel log, and reboot")]
+        except OSError:
+            continue  # whatever is done next says why
+    return []
+
+
+def to_legacy(system: System, pairs: Sequence[PortAndPf]) -> list[Trouble]:
+    """Bring ports to legacy mode with zero VFs, each as far as possible; return what did not work."""
+    troubles: list[Trouble] = []
+    for port, _ in pairs:
+        for op in chain.back(port.bdf):
+            try:
+                op.run(system)
+            except (StepError, OSError) as error:
+                what, remedy = f"fallback to legacy mode with zero VFs: {error}", getattr(error, "remedy", "")
+                troubles.append(Trouble(port.bdf, what, remedy))
+    return troubles

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Restore ports whose driver was loaded anew while the host runs: VFs, mode, queues, bond, VF-LAG.
+
+udev starts this with the new netdev of a port (files.py), and so does a hook for what had to wait. Nothing
+races it: it runs after the boot units; hooks leave the NICs alone while the record says that it runs; it
+leaves the NICs alone while a live change waits for its confirmation, and a live change begins only while it
+does not run (live.Arm), so that the revert timer is not armed then. What other charms set on the ports comes
+after it (roce-qos' unit is ordered so).
+
+VFs in use stay as they are, and their port in legacy mode, until they are free (driver_reload.py). A port
+that fails is left in legacy mode with zero VFs, as at boot: VFs in legacy mode would match Nova's whitelist.
+"""
+
+import contextlib
+from collections.abc import Sequence
+
+import record
+from desired import Desired, Port
+from hostnic import cpus
+from hostnic.devices import discover, users
+from hostnic.devices.model import Host, Pf
+from hostnic.ops import until
+from hostnic.ops.members import distributes_alone
+from hostnic.ops.refusal import unreadable
+from hostnic.system import HostStep, System
+from nic import chain, steps
+from nic.chain import Facts, When
+from nic.steps import PortAndPf
+from observed import Trouble
+
+from boot import budget, driver_reload, phase
+from boot.files import DISPATCH
+
+WHO = "ovn-offload-sriov-restore"
+"""As its failures name the unit."""
+
+ROUNDS = 2
+"""systemd starts no unit that runs already: a port that is lost meanwhile has its turn in the second."""
+
+
+def restore_ports(system: System) -> tuple[Trouble, ...]:
+    """Restore every lost port that can be. Writes nothing if none is lost.
+
+    Another card at the address of a port is left alone; the charm is told to look at it.
+    """
+    wanted, troubles = phase.load(system)
+    others = phase.other_cards(discover.observe(system), wanted.ports)
+    if not _lost(system, wanted):
+        if others:
+            _wake(system)
+        return (*troubles, *others)
+    return (*others, *_restore(system, wanted, troubles))
+
+
+def _restore(system: System, wanted: Desired, troubles: list[Trouble]) -> tuple[Trouble, ...]:
+    before = record.read_boot(system).phases.get("restore")
+    failures = before.failures if before else 0
+    record.write_boot(system, "restore", "running", failures=failures)
+    if record.armed(system):
+        print("a live change waits for its confirmation: the next hook goes on", flush=True)
+        record.write_boot(system, "restore", "done", failures=failures)
+        return ()
+    try:
+        for _ in range(ROUNDS):
+            _await_ports(system, wanted)
+            for ports in [ports for ports in wanted.nics().values() if _lost(system, wanted, ports)]:
+                troubles += _restore_nic(system, wanted, ports)
+            if troubles:
+                break
+    except OSError as error:
+        what, remedy = unreadable(error), "see journalctl -u ovn-offload-sriov-restore"
+        troubles.append(Trouble("restore", what, remedy))
+    return _end(system, troubles, failures)
+
+
+def cut_off(system: System) -> tuple[Trouble, ...]:
+    """After the unit did not come to its end: no unused VF stays in legacy mode or unbound."""
+    wanted, troubles = phase.load(system)
+    cut = "the unit that restores ports did not come to its end"
+    troubles.append(Trouble("restore", cut, "see journalctl -u ovn-offload-sriov-restore"))
+    for port, _ in _lost(system, wanted):
+        troubles += _give_up(system, port)
+    for ports in wanted.nics().values():
+        pairs = phase.pairs_of(discover.observe(system), ports)
+        if any(vf.driver is None for _, pf in pairs for vf in pf.vfs):
+            troubles += _finish(system, wanted, ports, ports)
+    found = record.read_boot(system).phases.get("restore")
+    return _end(system, troubles, found.failures if found else 0)
+
+
+def _end(system: System, troubles: Sequence[Trouble], failures: int) -> tuple[Trouble, ...]:
+    """Record the outcome, and have the charm look at it."""
+    state = "failed" if troubles else "done"
+    record.write_boot(system, "restore", state, tuple(troubles), failures + 1 if troubles else 0)
+    _wake(system)
+    return tuple(troubles)
+
+
+def _wake(system: System) -> None:
+    with contextlib.suppress(OSError):  # the charm may be gone; otherwise the next hook looks
+        system.run(["systemctl", "start", "--no-block", DISPATCH])
+
+
+def _look(system: System, ports: Sequence[Port]) -> Host:
+    """The host, with its own uses of the ports' VFs."""
+    return users.with_netdevs(system, discover.observe(system), [port.bdf for port in ports])
+
+
+def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) -> list[PortAndPf]:
+    ports = wanted.ports if ports is None else ports
+    converged = record.read_converged(system)
+    return driver_reload.ports(phase.pairs_of(_look(system, ports), ports), converged) if converged else []
+
+
+def _await_ports(system: System, wanted: Desired) -> None:
+    """A fatal error of the firmware takes both ports of a NIC: wait for the other one, if it comes."""
+
+    def all_there() -> bool:
+        netdevs = {pf.bdf for pf in discover.observe(system).pfs if pf.netdev}
+        return all(port.bdf in netdevs for port in wanted.ports)
+
+    until(system, all_there, budget.DEVICES)
+
+
+def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[Trouble]:
+    """One port after the other: the bond always keeps a port that carries traffic."""
+    pairs = phase.pairs_of(_look(system, ports), ports)
+    todo = [(port, pf) for port in ports if (pf := _restorable(system, port))]
+
+    def turn(port: Port, _: Pf) -> Pf | None:
+        return _restorable(system, port)
+
+    facts = Facts(cpus.online(system), turn=turn)
+    troubles: list[Trouble] = []
+    for part in chain.forward(pairs, wanted, When.RESTORE, facts, todo):
+        if part.binds:
+            break  # of the ports as they are then
+        failed, noted = phase.run_part(system, part, _is_spare, WHO)
+        troubles += [*failed, *noted]
+        if failed and part.port is None:
+            break
+        if failed and part.port:
+            troubles += _give_up(system, part.port)
+    freed = chain.to_free(pairs, todo, wanted, When.RESTORE)
+    return [*troubles, *_finish(system, wanted, ports, [port for port, _ in freed])]
+
+
+def _is_spare(step: HostStep) -> bool:
+    """A port keeps VFs and mode without its queues, and if it does not come back into its bond."""
+    return steps.of_queues(step) or steps.is_joining(step)
+
+
+def _restorable(system: System, port: Port) -> Pf | None:
+    """A lost port that can be restored now, as it is; None if it is to be left alone.
+
+    Asked again right before its turn: an instance may have taken a VF, or the other port lost its link.
+    """
+    host = _look(system, [port])
+    found = driver_reload.ports(phase.pairs_of(host, [port]), [port.nic])
+    if not found:
+        return None
+    _, pf = found[0]
+    bond = host.bond(pf.bond) if pf.bond else None
+    reason, remedy = driver_reload.why_left(port, pf, host)
+    others = [name for name in bond.members if name != pf.netdev] if bond else []
+    if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
+        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or approve-reboot"
+    if reason:
+        print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
+        return None
+    return pf
+
+
+def _give_up(system: System, port: Port) -> list[Trouble]:
+    """Leave the port in legacy mode with zero VFs, unless somebody has taken one meanwhile."""
+    if running := phase.still_changing(system, [port]):
+        return running
+    pairs = phase.pairs_of(_look(system, [port]), [port])
+    return phase.to_legacy(system, [pair for pair in pairs if not any(vf.users for vf in pair[1].vfs)])
+
+
+def _finish(system: System, wanted: Desired, ports: Sequence[Port], touched: Sequence[Port]) -> list[Trouble]:
+    """VF-LAG, if both ports are in switchdev mode again, and then the VFs that were unbound for it."""
+    pairs = phase.pairs_of(discover.observe(system), ports)
+    back = [(port, pf) for port, pf in pairs if port in touched and pf.eswitch_mode == "switchdev"]
+    whole = len(pairs) == 2 and all(pf.eswitch_mode == "switchdev" for _, pf in pairs)
+    if touched and not whole and wanted.lag_required and steps.awaits_lag(pairs, True):
+        return []
+    binding = chain.vfs(pairs if touched and whole else [], back, wanted, When.RESTORE)
+    return phase.bind_vfs(system, wanted, binding, WHO)

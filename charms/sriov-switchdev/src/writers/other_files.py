@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files other than netplan's that create VFs or set eswitch modes when a host boots, and for which ports.
+
+Only files are read, in the places where an administrator or a former tool leaves such a thing. Of the files
+that packages bring, those whose names speak of it are read, as there are hundreds. What names no port may
+concern each one.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from fnmatch import fnmatchcase
+
+from converge import Finding
+from hostnic.boot import units
+from hostnic.devices.model import Pf
+from hostnic.system import System, list_names
+from observed import Setting, Writer
+
+from writers import netplan
+
+SHIM = "/etc/sriov-netplan-shim/interfaces.yaml"
+"""Of the tool that charms used before netplan had its keys (openstack-charmers/sriov-netplan-shim)."""
+
+SETS = re.compile(r"sriov_numvfs|devlink\s+dev\s+eswitch\s+set")
+SCRIPTS = (
+    *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/lib/cloud/scripts/per-boot"),
+    *("/etc/sysfs.conf", "/etc/sysfs.d", "/etc/tmpfiles.d", "/run/tmpfiles.d"),
+    *("/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/network/if-pre-up.d"),
+    *("/etc/network/if-up.d", "/etc/networkd-dispatcher/configured.d"),
+    *("/etc/networkd-dispatcher/carrier.d", "/etc/networkd-dispatcher/routable.d"),
+    *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox"),
+)
+"""Files, and directories of files, that run or apply at boot: MLNX_OFED's among them."""
+
+UNITS = (units.DIRECTORY, "/run/systemd/system", "/usr/local/lib/systemd/system")
+PACKAGED_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
+RULES = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d")
+PACKAGED_RULES = ("/usr/lib/udev/rules.d", "/lib/udev/rules.d")
+LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
+SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
+OWN = ("ovn-offload-", "netplan-")
+"""Units of these charms, and those that netplan makes of the files that netplan.py reads."""
+STARTED = re.compile(r"^\s*Exec\w+\s*=.*$", re.MULTILINE)
+PROGRAM = re.compile(r"/(?:usr/local|opt|etc|root|home|srv|var)/[^\s\"';&|]+")
+WORD = r"(?<![\w.:-]){}(?![\w.-])"
+DEVICE = re.compile(
+    r"/sys/class/net/([^/\s\"']+)/|(?:devices/(?:\S*/)?|pci/)([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])"
+)
+OPEN = re.compile(r"\*|15b3|mlx5|lspci|\bfind\b|[$`(]\s*ls\b")
+"""A text that looks for its ports."""
+
+
+def others(system: System, pfs: Collection[Pf]) -> tuple[tuple[Writer, ...], tuple[Finding, ...]]:
+    """The files that set VFs or modes at boot, and findings about such that cannot be read."""
+    findings: list[Finding] = []
+    found = [*_units(system, pfs, findings), *_links(system, pfs), *_rules(system, pfs)]
+    found += [
+        Writer(path, (Setting(path, _lines(text), _named(text, pfs)),), "a script or setting")
+        for place in SCRIPTS
+        for path in _in(system, place)
+        if SETS.search(text := _plain(_read(system, path)))
+    ]
+    return tuple(found), tuple(findings)
+
+
+def _units(system: System, pfs: Collection[Pf], findings: list[Finding]) -> Iterator[Writer]:
+    """Enabled units that do it themselves, or whose program does."""
+    for name in sorted(_enabled(system)):
+        if name.startswith(OWN):
+            continue
+        path, text = _unit(system, name)
+        if "sriov-netplan-shim" in text or name.startswith("sriov-netplan-shim"):
+            yield from _shim(system, name, pfs, findings)
+            continue
+        started = "\n".join(STARTED.findall(text))
+        programs = {program: _read(system, program) for program in PROGRAM.findall(started)}
+        for where, content in {path: text, **programs}.items():
+            if SETS.search(_plain(content)):
+                told = f"{_plain(content)}\n{started}"
+                yield Writer(where, (Setting(name, _lines(_plain(content)), _named(told, pfs)),), "a unit")
+
+
+def _enabled(system: System) -> set[str]:
+    """Units that something wants or requires at boot; for a timer or path unit, its service."""
+    found: set[str] = set()
+    for directory in (units.DIRECTORY, *PACKAGED_UNITS[:1]):
+        for entry in list_names(system, directory):
+            if entry.endswith((".wants", ".requires")):
+                names = list_names(system, f"{directory}/{entry}")
+                found.update(n for n in names if directory == units.DIRECTORY or SPEAKING.search(n))
+    return {re.sub(r"\.(timer|path)$", ".service", name) for name in found if "." in name}
+
+
+def _unit(system: System, name: str) -> tuple[str, str]:
+    """Where a unit is and what it says, with its instance put in; empty for one that does not count."""
+    stem, at, rest = name.partition("@")
+    instance = rest.rpartition(".")[0]
+    template = f"{stem}@.{rest.rpartition('.')[2]}" if at else name
+    for directory in (*UNITS, *(PACKAGED_UNITS if SPEAKING.search(name) else ())):
+        for path in dict.fromkeys((f"{directory}/{name}", f"{directory}/{template}")):
+            if text := _read(system, path):
+                return path, re.sub(r"%[iI]", lambda _: instance, text)
+    return name, ""
+
+
+def _shim(system: System, unit: str, pfs: Collection[Pf], findings: list[Finding]) -> Iterator[Writer]:
+    """sriov-netplan-shim's file: a mapping ``interfaces`` of names, each with ``num_vfs``."""
+    try:
+        settings = tuple(
+            Setting(name, (unit,), _named(f"{name} {' '.join(told)}", pfs))
+            for name, told in netplan.interfaces(system.files.read(SHIM))
+        )
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        findings.append(netplan.unreadable(SHIM, error, f"fix it, or systemctl disable {unit}"))
+        return
+    yield Writer(SHIM, settings, "sriov-netplan-shim")
+
+
+def _links(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
+    """systemd.link(5): the option, or a section for a VF, from which udev takes how many there are."""
+    for directory in LINKS:
+        for name in list_names(system, directory):
+            if not name.endswith(".link"):
+                continue
+            path = f"{directory}/{name}"
+            drop_ins = [_read(system, each) for each in _in(system, f"{path}.d") if each.endswith(".conf")]
+            sections = _sections("\n".join((_read(system, path), *drop_ins)))
+            there = {
+                "SR-IOVVirtualFunctions": any(k == "SR-IOVVirtualFunctions" and v for _, k, v in sections),
+                "[SR-IOV]": any(section == "SR-IOV" for section, _, _ in sections),
+            }
+            keys = tuple(key for key, given in there.items() if given)
+            match = [(key, value) for section, key, value in sections if section == "Match" and value]
+            if keys and match:
+                ports = frozenset(pf.bdf for pf in pfs if all(_meets(pf, *each) for each in match))
+                yield Writer(path, (Setting(name, keys, ports),), "udev's .link file")
+
+
+def _sections(text: str) -> list[tuple[str, str, str]]:
+    section, found = "", list[tuple[str, str, str]]()
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif "=" in line and not line.startswith(("#", ";")):
+            key, _, value = line.partition("=")
+            found.append((section, key.strip(), value.strip()))
+    return found
+
+
+def _meets(pf: Pf, key: str, value: str) -> bool:
+    """Whether a port meets one condition of ``[Match]``; those about anything else count as met."""
+    if key in ("MACAddress", "PermanentMACAddress"):
+        return _digits(pf.mac or "-") in {_digits(each) for each in value.split()}
+    actual = {
+        "OriginalName": (pf.netdev or "", "eth0"),  # udev asks by the kernel's first name
+        "Path": (f"pci-{pf.bdf}",),
+        "Driver": (pf.port.driver or "",),
+        "Type": ("ether",),
+    }.get(key)
+    if actual is None:
+        return True
+    patterns = value.removeprefix("!").split()
+    return any(fnmatchcase(each, pattern) for each in actual for pattern in patterns) != value.startswith("!")
+
+
+def _digits(mac: str) -> str:
+    return re.sub("[^0-9a-f]", "", mac.lower())
+
+
+CONDITION = re.compile(r'(\w+)(?:\{([^}]*)\})?\s*(==|!=)\s*"([^"]*)"')
+ASSIGNED = re.compile(r'ATTR\{[^}]*sriov_numvfs\}\s*[+:]?=(?!=)\s*"')
+RUNS = re.compile(r'(?:RUN|PROGRAM|IMPORT)(?:\{\w+\})?\s*[+:]?={1,2}\s*"([^"]*)"')
+
+
+def _rules(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
+    """Rules of udev that assign the attribute, or run something that sets it."""
+    for directory in (*RULES, *PACKAGED_RULES):
+        for name in list_names(system, directory):
+            if not name.endswith(".rules") or (directory in PACKAGED_RULES and not SPEAKING.search(name)):
+                continue
+            path, settings = f"{directory}/{name}", list[Setting]()
+            for line in _plain(_read(system, path)).replace("\\\n", " ").splitlines():
+                run = " ".join(RUNS.findall(line))
+                run += "".join(f"\n{_read(system, program)}" for program in PROGRAM.findall(run))
+                if ASSIGNED.search(line) or SETS.search(run):
+                    settings.append(Setting(name, ("the rule with sriov_numvfs",), _of_rule(line, run, pfs)))
+            if settings:
+                yield Writer(path, tuple(settings), "a udev rule")
+
+
+def _of_rule(line: str, run: str, pfs: Collection[Pf]) -> frozenset[str]:
+    """The ports that meet a rule's conditions, and that its program names, if it names any device."""
+    explicit = [a or b for a, b in DEVICE.findall(run) if not re.search(r"[$%*]", a or b)]
+    named = _named(run, pfs) if explicit else None
+    return frozenset(
+        pf.bdf
+        for pf in pfs
+        if all(_allows(pf, *each) for each in CONDITION.findall(line)) and (named is None or pf.bdf in named)
+    )
+
+
+def _allows(pf: Pf, key: str, attribute: str, operator: str, value: str) -> bool:
+    vendor, _, device = pf.port.device.partition(":")
+    actual: tuple[str, ...] | None = {
+        "KERNEL": (pf.netdev or "", pf.bdf, "eth0"),
+        "NAME": (pf.netdev or "",),
+        "KERNELS": (pf.bdf,),
+        "DRIVER": (pf.port.driver or "",),
+        "DRIVERS": (pf.port.driver or "",),
+    }.get(key)
+    if key in ("ATTR", "ATTRS"):
+        actual = {
+            "address": (pf.mac or "",),
+            "vendor": (f"0x{vendor}",),
+            "device": (f"0x{device}",),
+            "device/vendor": (f"0x{vendor}",),
+            "device/device": (f"0x{device}",),
+        }.get(attribute)
+    elif key == "ENV":
+        actual = {
+            "INTERFACE": (pf.netdev or "", "eth0"),
+            "PCI_SLOT_NAME": (pf.bdf,),
+            "ID_PATH": (f"pci-{pf.bdf}",),
+            "ID_NET_DRIVER": (pf.port.driver or "",),
+        }.get(attribute)
+    if actual is None or (operator == "!=" and key in ("KERNEL", "ENV")):
+        return True
+    same = any(fnmatchcase(each, pattern) for each in actual for pattern in value.split("|"))
+    return same == (operator == "==")
+
+
+def _named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
+    """The ports that a text names by netdev, PCI or MAC address; None if it looks for its ports itself."""
+    found: set[str] = set()
+    for pf in pfs:
+        names = (pf.netdev, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
+        if any(re.search(WORD.format(re.escape(name)), text, re.IGNORECASE) for name in names if name):
+            found.add(pf.bdf)
+    devices = {a or b for a, b in DEVICE.findall(text)}
+    patterns = [device for device in devices if re.search(r"[*?\[]", device) and not device.startswith("*")]
+    found.update(pf.bdf for pf in pfs if any(fnmatchcase(pf.netdev or "", each) for each in patterns))
+    fixed = devices and not any(re.search(r"[$%]|^\*", device) for device in devices)
+    if found or fixed:
+        return frozenset(found)
+    return None if OPEN.search(text) else frozenset()
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """What to remove, in words."""
+    words = ("sriov_numvfs" if "sriov_numvfs" in text else "", "devlink dev eswitch set")
+    found = [word for word in words if word and (word == "sriov_numvfs" or "eswitch" in text)]
+    return (f"the lines with {' and '.join(found)}",)
+
+
+def _plain(text: str) -> str:
+    """Without lines that are comments."""
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("#", ";")))
+
+
+def _in(system: System, place: str) -> list[str]:
+    """The file at ``place``, or the files in the directory there."""
+    try:
+        return [f"{place}/{name}" for name in sorted(system.files.listdir(place))]
+    except NotADirectoryError:
+        return [place]
+    except OSError:
+        return []
+
+
+def _read(system: System, path: str) -> str:
+    """A file's text; nothing where there is none, or where it cannot be read."""
+    try:
+        return system.files.read(path)
+    except OSError:
+        return ""
