@@ -5,13 +5,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from maas.sitefile import Site, SiteError
+from maas.sitefile import Site
+from yamlfile.values import FileError
 
 from check import rules_fabric, rules_juju, rules_offload, rules_port, rules_relation, rules_space
 from check.merge import merge, parts
 from check.model import Bundle
 from check.rule import RULES, Finding, is_silenced
-from check.source import FileError
 
 MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_port, rules_fabric)
 """Where the rules are; importing them fills RULES."""
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     if options.bundle is None:
         parser().error("name a bundle")
     try:
-        site = _site(options.site) if options.site else None
+        site = Site.read(options.site) if options.site else None
         bundle = load([options.bundle, *options.overlay], site)
     except FileError as error:
         print(error, file=sys.stderr)
@@ -74,10 +74,3 @@ def main(arguments: list[str]) -> int:
         + (f" Not checked without --site: {', '.join(skipped)}." if skipped else "")
     )
     return 1 if errors else 0
-
-
-def _site(path: Path) -> Site:
-    try:
-        return Site.read(path)
-    except SiteError as error:
-        raise FileError(str(error)) from error

@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from yamlfile import reader
+from yamlfile.values import FileError, Map, Place, Seq
+
 from check.shape import check_shape
-from check.source import FileError, Map, Place, Seq, read
+
+HOLDS = "a bundle is a mapping of applications, relations, machines, …"
 
 MAPS = {
     "resources",
@@ -41,6 +45,17 @@ def _base64(data: bytes) -> str:
 INCLUDES: dict[str, Callable[[bytes], str]] = {"include-file://": bytes.decode, "include-base64://": _base64}
 
 
+class Included(str):
+    """An option's value that a file has, which ``file`` names."""
+
+    def __new__(cls, text: str, file: str) -> "Included":
+        made = super().__new__(cls, text)
+        made.file = file
+        return made
+
+    file: str
+
+
 @dataclass(frozen=True)
 class Part:
     """One document of one file; the first of all is the base."""
@@ -51,13 +66,18 @@ class Part:
 
 def parts(paths: Iterable[Path]) -> list[Part]:
     """The documents of these files, in the order in which Juju merges them."""
-    return [Part(path, document) for path in paths for document in read(path)]
+    return [Part(path, document) for path in paths for document in parse(reader.text_of(path), str(path))]
+
+
+def parse(text: str, file: str) -> list[Map]:
+    """The documents of a bundle's text."""
+    return reader.documents(text, file, HOLDS, reader.JUJU)
 
 
 def merge(documents: list[Part]) -> Map:
     """The bundle that Juju would deploy."""
     if not documents:
-        raise FileError("There is no bundle: every document is empty.")
+        raise FileError("There is no bundle: every document is empty")
     for part in documents:
         check_shape(part.data)
     base, *overlays = [Part(part.path, _resolved(part)) for part in documents]
@@ -88,11 +108,10 @@ def _included(folder: Path, value: Any, place: Place) -> Any:
         if isinstance(value, str) and value.startswith(directive):
             path = folder / value.removeprefix(directive)
             try:
-                return encode(path.read_bytes())
+                return Included(encode(path.read_bytes()), os.path.normpath(path))
             except (OSError, UnicodeDecodeError) as error:
-                raise FileError(
-                    f"{place}: {value} cannot be read; write a path relative to this file."
-                ) from error
+                what = f"{value} cannot be read; write a path relative to this file"
+                raise FileError(what, place) from error
     return value
 
 

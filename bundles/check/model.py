@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from maas.sitefile import Site
+from yamlfile.values import Map, Place, Seq
 
 from check import facts
 from check.facts import Endpoint, Facts
 from check.merge import Part
-from check.source import Map, Place, Seq
 
 JUJU_INFO = Endpoint("provides", "juju-info", "container")
 """The endpoint that every charm provides."""

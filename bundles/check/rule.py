@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from maas.sitefile import Site
+from yamlfile.values import Place
 
 from check.model import Bundle
-from check.source import Place
 
 Wrong = tuple[Place, str, str]
 """Where it stands, what is wrong, and what to write instead."""

@@ -2,45 +2,65 @@
 """The fabric's intent against the hosts' side: VLANs, MTU and RoCE are written twice, and must agree."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from contextlib import suppress
 
-import yaml
+from intent import expand
+from intent.model import Fabric
 from maas.sitefile import Site
-from maas.tenants import provider_vlans
+from yamlfile.values import FileError, Place
 
+from check.merge import Included
 from check.model import Application, Bundle, vlan_ranges
 from check.rule import Wrong, rule, site_rule
-from check.source import Place
-
-Intent = dict[str, Any]
 
 
-def _mapping(value: object) -> Intent:
-    """The mapping; an empty one for anything else, which is the charm's to name."""
-    return cast(Intent, value) if isinstance(value, dict) else {}
+def _read(application: Application) -> Fabric | None:
+    """The fabric of an application's intent; None without an intent.
+
+    Raises:
+        FileError: it cannot be read.
+
+    """
+    text: object = application.option("intent")
+    if not isinstance(text, str) or not text.strip():
+        return None
+    if isinstance(text, Included):
+        return expand.read(text, text.file)
+    try:
+        return expand.read(text)
+    except FileError as error:
+        key = application.place("options", "intent")
+        # A text in a bundle begins in the line after its key.
+        line = key.line + (error.place.line if error.place else 1)
+        raise FileError(error.what, Place(key.file, line)) from error
 
 
-def _intents(bundle: Bundle) -> Iterator[tuple[Application, Intent, Place]]:
-    """Each fabric with its intent; one that is no YAML mapping is the charm's to name."""
+def _fabrics(bundle: Bundle) -> Iterator[tuple[Application, Fabric, Place]]:
+    """Each fabric whose intent can be read, and where the intent is."""
+    for application in bundle.of("cumulus-fabric"):
+        with suppress(FileError):
+            if fabric := _read(application):
+                yield application, fabric, application.place("options", "intent")
+
+
+@rule("fabric-intent", "The fabric's charm can read its intent.")
+def fabric_intent(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of("cumulus-fabric"):
         try:
-            intent: object = yaml.safe_load(str(application.option("intent") or ""))
-        except yaml.YAMLError:
-            intent = None
-        if isinstance(intent, dict):
-            yield application, cast(Intent, intent), application.place("options", "intent")
-
-
-def _networks(intent: Intent) -> list[dict[str, Any]]:
-    return [_mapping(body) for body in _mapping(intent.get("networks")).values()]
+            _read(application)
+        except FileError as error:
+            yield (
+                error.place or application.place(),
+                error.what,
+                "Correct it: the charm would be blocked",
+            )
 
 
 @rule("fabric-vlan", "Neutron and the fabric have the same VLANs for tenants.")
 def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
-    for fabric, intent, place in _intents(bundle):
-        provider = provider_vlans(intent)
-        vlans: list[object] = [network.get("vlan") for network in _networks(intent)]
-        carried = provider | {vlan for vlan in vlans if isinstance(vlan, int)}
+    for fabric, intent, place in _fabrics(bundle):
+        provider = {network.vlan for network in intent.networks if network.provider}
+        carried = {network.vlan for network in intent.networks}
         for application in bundle.of("neutron-api"):
             ranges = vlan_ranges(application.option("vlan-ranges"))
             for physnet, first, last in ranges:
@@ -65,10 +85,10 @@ def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
 
 @site_rule("fabric-space", "A space is on the same VLAN in the fabric and in MAAS; MAAS' untagged is 0.")
 def fabric_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for fabric, intent, place in _intents(bundle):
-        for network in _networks(intent):
-            known = site.networks.get(str(network.get("space")))
-            vid = 0 if network.get("untagged") else network.get("vlan")
+    for fabric, intent, place in _fabrics(bundle):
+        for network in intent.networks:
+            known = site.networks.get(network.space)
+            vid = 0 if network.untagged else network.vlan
             if known and known.vid != vid:
                 what = f"{fabric.name} has {known.name} on VLAN {vid}, MAAS on {known.vid}"
                 yield place, what, "Write the same VLAN in the intent and in the site file"
@@ -76,22 +96,21 @@ def fabric_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
 
 @site_rule("fabric-mtu", "The fabric's host ports carry what the site's VLANs carry.")
 def fabric_mtu(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for fabric, intent, place in _intents(bundle):
-        host = _mapping(intent.get("mtu")).get("host")
+    for fabric, intent, place in _fabrics(bundle):
         largest = max(network.mtu for network in site.networks.values())
-        if isinstance(host, int) and host < largest:
-            what = f"{fabric.name} carries {host} bytes to hosts, the site's VLANs {largest}"
+        if intent.mtu.host < largest:
+            what = f"{fabric.name} carries {intent.mtu.host} bytes to hosts, the site's VLANs {largest}"
             yield place, what, f"Write mtu: {{host: {largest}}} in the intent"
 
 
 @rule("fabric-roce", "Hosts and switches agree on what is lossless.")
 def fabric_roce(bundle: Bundle) -> Iterator[Wrong]:
-    for fabric, intent, _ in _intents(bundle):
-        roce = _mapping(intent.get("roce"))
+    for fabric, intent, _ in _fabrics(bundle):
+        roce = intent.roce
         for qos in bundle.of("roce-qos"):
             words = str(qos.option("pfc-priorities") or "").replace(",", " ").split()
             lossless = [] if words == ["none"] else words
-            wanted = [str(roce.get("priority", 3))] if roce.get("mode") == "lossless" else []
+            wanted = [str(roce.priority)] if roce.mode == "lossless" else []
             if words and lossless != wanted:
                 said = " ".join(lossless) or "no priority"
                 what = f"{qos.name} pauses {said}, {fabric.name} {' '.join(wanted) or 'none'}"

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from converge.shape import InvalidValue
+from yamlfile.values import Map, Place, Seq
 
 from check.facts import SETTINGS
 from check.model import Bundle, machine_of
 from check.options import classes
 from check.rule import Wrong, listed, near, rule
-from check.source import Map, Place, Seq
 
 TOP_KEYS = {
     *("applications", "machines", "relations", "saas", "series", "default-base", "variables"),

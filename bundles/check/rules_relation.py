@@ -3,10 +3,11 @@
 
 from collections.abc import Iterator
 
+from yamlfile.values import Place
+
 from check.facts import Endpoint, own
 from check.model import Bundle, End
 from check.rule import Wrong, listed, near, rule
-from check.source import Place
 
 REQUIRED = {
     "ovn-chassis": ("nova-compute", "ovsdb", "certificates"),

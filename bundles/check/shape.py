@@ -4,8 +4,7 @@
 from typing import Any
 
 from converge.shape import AnyText, Integer, InvalidValue, Keys, ListOf, MappingOf, OrNull, Union
-
-from check.source import FileError, Map, Place, Seq
+from yamlfile.values import FileError, Map, Place, Seq
 
 
 class _Loose:
@@ -39,7 +38,7 @@ APPLICATION: Keys = {
     **dict.fromkeys(("bindings", "annotations", "resources", "storage", "devices"), _NAMES),
     **dict.fromkeys(("charm", "channel", "constraints", "base", "series"), _WORD),
     "num_units": OrNull(Integer(None, None, "a number")),
-    "to": OrNull(Union({Seq: _PLACES, str: AnyText(), int: Integer(0, None, "a machine")})),
+    "to": OrNull(Union({list: _PLACES, str: AnyText(), int: Integer(0, None, "a machine")})),
 }
 MACHINE: Keys = {"constraints": _LINE}
 SECTIONS: dict[str, Keys] = {"applications": APPLICATION, "machines": MACHINE, "saas": {}}
@@ -67,4 +66,4 @@ def _check(mapping: Map, shapes: Keys, whose: str) -> None:
 
 
 def _wrong(place: Place, what: str, error: InvalidValue) -> FileError:
-    return FileError(f"{place}: {what} is {error.shown}. Write {error.allowed}.")
+    return FileError(f"{what} is {error.shown}. Write {error.allowed}", place)

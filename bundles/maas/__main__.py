@@ -21,9 +21,10 @@ from converge.render import findings_as_table, plan_as_table
 from maas import commission, juju, overlay
 from maas.client import Maas
 from maas.plan import observe, plan
-from maas.sitefile import Site, SiteError
+from maas.sitefile import Site
 from maas.verify import verify
 from operate.client import Juju
+from yamlfile.values import FileError
 
 System = TypeVar("System")
 
@@ -55,7 +56,7 @@ def main(arguments: list[str]) -> int:
     options = parser().parse_args(arguments)
     try:
         return _VERBS[options.verb](options, Site.read(options.site))
-    except (SiteError, StepError) as error:
+    except (FileError, StepError) as error:
         print("; ".join([str(error), *filter(None, [getattr(error, "remedy", "")])]), file=sys.stderr)
         return 2
 
@@ -80,6 +81,7 @@ def _apply(_: argparse.Namespace, site: Site) -> int:
 
 
 def _verify(_: argparse.Namespace, site: Site) -> int:
+    site.fabric_intent()
     return _told(_connect(site), site)
 
 
@@ -106,7 +108,7 @@ def _overlay(options: argparse.Namespace, site: Site) -> int:
     try:
         options.output.write_text(text)
     except OSError as error:
-        raise SiteError(f"{options.output} cannot be written: {error.strerror}.") from error
+        raise FileError(f"{options.output} cannot be written: {error.strerror}") from error
     print(f"{options.output} is written.")
     return 0
 

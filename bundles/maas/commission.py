@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from converge import Disruption, Plan, Step, StepError
 from maas import answers
-from maas.beside import BUSY, UNSEEN
 from maas.client import Maas, Objects, Write
 from maas.sitefile import Site
+from maas.unmanaged import BUSY, UNSEEN
 
 POLL = 15
 """Seconds between two looks at machines that are being commissioned."""

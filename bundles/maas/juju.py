@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import yaml
 from converge import Disruption, Finding, Plan, Severity, Step
-from maas.sitefile import Secret, Site, SiteError
+from maas.sitefile import Secret, Site
 from operate import private
 from operate.client import Juju, mapping
+from yamlfile.values import FileError
 
 FILE = "{file}"
 """Stands for the path of a call's file among its words."""
@@ -97,11 +98,11 @@ def plan(site: Site, names: Names, found: Observed) -> Plan[Juju]:
     """The calls that are missing, in order.
 
     Raises:
-        SiteError: the site has no machine for the controller.
+        FileError: the site has no machine for the controller.
 
     """
     if not any(machine.tag == names.tag for machine in site.machines.values()):
-        raise SiteError(f"No machine of the site has tag {names.tag}: name the controller's tag with --tag.")
+        raise FileError(f"No machine of the site has tag {names.tag}: name the controller's tag with --tag")
     steps: list[Step[Juju]] = []
     if names.cloud not in found.clouds:
         cloud = {"type": "maas", "auth-types": ["oauth1"], "endpoint": site.maas}

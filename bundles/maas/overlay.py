@@ -8,11 +8,11 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
-from maas.sitefile import Machine, Site, SiteError, Tag
-from maas.tenants import runs, tenant_vlans
+from maas.sitefile import Machine, Site, Tag
+from yamlfile.values import FileError
 
 NVIDIA = "15b3"
 """The PCI vendor of a ConnectX and of its VFs."""
@@ -31,7 +31,7 @@ def text(site: Site, folder: Path) -> str:
     """The overlay as a file of this folder, from which the path of the intent starts.
 
     Raises:
-        SiteError: the site file leaves something open, or the intent cannot be read.
+        FileError: the site file leaves something open, or the intent cannot be read.
 
     """
     return HEADER + yaml.safe_dump(overlay(site, folder), sort_keys=False, width=110)
@@ -45,7 +45,7 @@ def overlay(site: Site, folder: Path) -> dict[str, Any]:
     offering = [tag for tag in tags if tag.physnets and tag in kinds]
     if len(offering) > 1:
         names = ", ".join(tag.name for tag in offering)
-        raise SiteError(f"Tags {names} have physnets, but the bundle has one kind of compute node.")
+        raise FileError(f"Tags {names} have physnets, but the bundle has one kind of compute node")
     options: Options = {}
     numbered = kinds
     for tag in offering:
@@ -112,7 +112,7 @@ def _whitelist(tag: Tag, machines: Iterable[Machine]) -> Iterator[dict[str, str 
             what = (
                 f"The ports of tag {tag.name} do not have the same names everywhere ({said}), so names cannot"
             )
-            raise SiteError(f"{what} select VFs; write addresses or vf-product in the tag.")
+            raise FileError(f"{what} select VFs; write addresses or vf-product in the tag")
         for name, physnet in zip(next(iter(kinds)), physnets):
             yield {"devname": name, "physical_network": physnet}
     for device in tag.passthrough:
@@ -121,28 +121,21 @@ def _whitelist(tag: Tag, machines: Iterable[Machine]) -> Iterator[dict[str, str 
 
 
 def _vlan_options(site: Site, tag: Tag) -> Options:
-    """The VLANs of tenants, which are the intent's; see maas.tenants.
+    """The VLANs that Neutron may give to tenants: the intent is their one home.
 
-    They belong to the first physical network; on the others, only an administrator makes networks.
+    They are its provider VLANs, and those of networks without a space, which no host uses itself. They belong
+    to the first physical network; on the others, only an administrator makes networks.
     """
     physnets = _physnets(tag)
-    if not site.intent:
+    fabric = site.fabric_intent()
+    if not fabric:
         return {}
-    vlans = tenant_vlans(_intent(Path(site.intent)))
-    ranges = [f"{physnets[0]}:{first}:{last}" for first, last in runs(vlans)] or physnets[:1]
+    vlans = {network.vlan for network in fabric.networks if not network.space}
+    ranges = [f"{physnets[0]}:{first}:{last}" for first, last in _runs(vlans)] or physnets[:1]
     return {"neutron-api": {"vlan-ranges": " ".join([*ranges, *physnets[1:]])}}
 
 
-def _intent(path: Path) -> dict[str, Any]:
-    try:
-        intent: object = yaml.safe_load(path.read_text())
-    # ValueError: a date that does not exist, a number of thousands of digits.
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        said = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise SiteError(f"The intent {path} cannot be read: {said}.") from error
-    found = cast("dict[str, Any]", intent) if isinstance(intent, dict) else {}
-    if not isinstance(found.get("networks"), dict):
-        raise SiteError(
-            f"The intent {path} has no networks; tox -e fabric -- audit --intent {path} says more."
-        )
-    return found
+def _runs(vlans: set[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last VLAN of each run of consecutive ones."""
+    ordered = sorted(vlans)
+    yield from zip((v for v in ordered if v - 1 not in vlans), (v for v in ordered if v + 1 not in vlans))

@@ -7,11 +7,11 @@ Every object has a key, which is its name in plans: "VLAN 10", "subnet 172.18.0.
 from collections.abc import Iterator
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
-from maas import answers, beside, deployed
-from maas.beside import OPEN, UNSEEN
+from maas import answers, deployed, unmanaged
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
 from maas.deployed import BOND
 from maas.sitefile import Machine, Network, Secret, Site, port_stem
+from maas.unmanaged import OPEN, UNSEEN
 
 KEYS = {
     "spaces": "space {name}",
@@ -54,10 +54,10 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
 
     Nothing is written where something that others use would have to change: the plan then only says what.
     """
-    findings = [*beside.findings(site, objects)]
+    findings = [*unmanaged.findings(site, objects)]
     steps = [*_site_steps(site, objects)]
     for machine in site.machines.values():
-        if conflict := beside.machine(objects, machine):
+        if conflict := unmanaged.machine(objects, machine):
             findings.append(conflict)
             continue
         steps += _machine_steps(site, objects, machine)
@@ -74,9 +74,9 @@ def _network_of(site: Site, objects: Objects, machine: Machine) -> tuple[list[Ma
     status = body.get("status_name", "New")
     if unknown := [port for port in machine.ports if f"{machine.name}/{port}" not in objects]:
         return [], [_unknown_ports(machine, unknown, body)]
-    if beside.settled(status):
+    if unmanaged.settled(status):
         return [], [*deployed.findings(site, machine, body)]
-    if found := beside.interfaces(site, machine, body):
+    if found := unmanaged.interfaces(site, machine, body):
         return [], [found]
     wanted = [*_interface_steps(site, objects, machine)]
     if not wanted or status in OPEN:
@@ -135,21 +135,22 @@ def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
     if dns and not known_dns:
         write = Write("DNS", "POST maas/?op=set_config", {"name": "upstream_dns", "value": dns})
         yield _step(write, f"set upstream DNS to {dns}", "it is not set")
-    if beside.nameless(site, objects):
+    if unmanaged.nameless(site, objects):
         yield from _ensure(objects, "fabric", "", {}, {"name": site.fabric})
     for network in site.networks.values():
         yield from _network_steps(site, objects, network)
     for tag in site.tags.values():
-        key, values = f"tag {tag.name}", beside.free(site, objects, f"tag {tag.name}", beside.tag_values(tag))
+        key = f"tag {tag.name}"
+        values = unmanaged.free(site, objects, key, unmanaged.tag_values(tag))
         yield from _ensure(objects, key, "POST tags/", {"name": tag.name}, values)
 
 
 def _network_steps(site: Site, objects: Objects, network: Network) -> Iterator[MaasStep]:
     yield from _ensure(objects, f"space {network.name}", "POST spaces/", {"name": network.name}, {})
     vlan, subnet = f"VLAN {network.vid}", f"subnet {network.cidr}"
-    values = beside.free(site, objects, vlan, beside.vlan_values(network))
+    values = unmanaged.free(site, objects, vlan, unmanaged.vlan_values(network))
     yield from _ensure(objects, vlan, "POST fabrics/{}/vlans/", {"vid": network.vid}, values, "fabric")
-    values = beside.free(site, objects, subnet, beside.subnet_values(network))
+    values = unmanaged.free(site, objects, subnet, unmanaged.subnet_values(network))
     # One that is there is in that VLAN already, or the plan is blocked: a subnet is never moved.
     once: Values = {"cidr": network.cidr, "vlan": Ref(vlan)}
     yield from _ensure(objects, subnet, "POST subnets/", once, values)

@@ -8,16 +8,16 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
-from check.source import FileError, place_of, read_one
 from converge import StepError
 from converge.shape import Integer, InvalidValue, ListOf, MappingOf, Record
 from hostnic import cpus
+from intent import expand
+from intent.model import Fabric
 from maas.consistency import inconsistent
 from operate import private
+from yamlfile import reader
 
-
-class SiteError(Exception):
-    """The site file is wrong; the message names the place, the value and what is allowed."""
+HOLDS = "a site file is a mapping of maas, networks, tags, machines, …"
 
 
 def port_stem(name: str) -> str:
@@ -129,16 +129,18 @@ class Site:
 
     @staticmethod
     def read(path: Path) -> "Site":
-        """Read and validate a file; the intent's path starts at the folder of the file."""
-        try:
-            document = read_one(path, "a site file is a mapping of maas, networks, tags, machines, …")
-        except FileError as error:
-            raise SiteError(str(error)) from error
-        try:
-            site = _SITE.read("", document)
-        except InvalidValue as error:
-            raise SiteError(f"{place_of(document, error.where)}: {error}.") from error
+        """Read and validate a file; the intent's path starts at the folder of the file.
+
+        Raises:
+            FileError: a value is wrong, or does not fit to others.
+
+        """
+        site = reader.read(reader.text_of(path), str(path), lambda document: _SITE.read("", document), HOLDS)
         return replace(site, intent=str(path.parent / site.intent)) if site.intent else site
+
+    def fabric_intent(self) -> Fabric | None:
+        """The fabric of the intent that this file names, or None. Raises FileError if it cannot be read."""
+        return expand.read(reader.text_of(Path(self.intent)), self.intent) if self.intent else None
 
     @property
     def untagged(self) -> Network:

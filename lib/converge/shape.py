@@ -287,7 +287,7 @@ class Union(Generic[T]):
         self.allowed = ", or ".join(shape.allowed for shape in shapes.values())
 
     def read(self, where: str, value: object) -> T:
-        shape = self.shapes.get(type(value))
+        shape = next((self.shapes[kind] for kind in type(value).__mro__ if kind in self.shapes), None)
         if shape is None:
             raise InvalidValue(where, value, self.allowed)
         return shape.read(where, value)

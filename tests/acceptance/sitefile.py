@@ -7,10 +7,12 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
-import yaml
 from converge import StepError
 from converge.shape import Integer, InvalidValue, ListOf, OneOf, Record, Text
+from yamlfile import reader
+from yamlfile.values import FileError
 
+HOLDS = "a site file is a mapping of nodes, image, flavor, public, …"
 SOFTWARE = ("dpdk", "trex", "cuda")
 """What an image may contain besides the stock one's packages; each needs a recipe (guests.py)."""
 _NAME = Text(r"[\w.:@-]+(?: [\w.:@-]+)*", "a name")
@@ -114,13 +116,10 @@ class Site:
         if path is None:
             return Site()
         try:
-            return _SITE.read("", yaml.safe_load(path.read_text()) or {})
-        except InvalidValue as error:
-            raise StepError(f"{path}: {error}") from None
-        # ValueError: a date that does not exist, a number of thousands of digits.
-        except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
-            raise StepError(f"{path} cannot be read: {said}") from None
+            text = reader.text_of(path)
+            return reader.read(text, str(path), lambda document: _SITE.read("", document), HOLDS)
+        except FileError as error:
+            raise StepError(str(error)) from error
 
 
 _FLAVOR = Record(

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import yaml
 from check import checker
-from check.merge import Part, merge, parts
+from check.merge import Part, merge, parse, parts
 from check.model import Bundle
-from check.source import FileError, Map, Place, Seq, parse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from maas.sitefile import Site
+from yamlfile.values import FileError, Map, Place, Seq
 
 ROOT = Path(__file__).parents[2]
 SITE = Site.read(ROOT / "bundles/maas/site-example.yaml")

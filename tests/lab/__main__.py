@@ -9,8 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from check.source import FileError
 from converge import StepError
+from yamlfile.values import FileError
 
 from lab import juju
 from lab.guest import GuestError

@@ -3,6 +3,7 @@
 
 import base64
 import contextlib
+import dataclasses
 import json
 import tempfile
 import zlib
@@ -16,7 +17,7 @@ import pytest
 from charmkit import containers
 from charmkit.fabric import Host, Policy
 from charmkit.reboot import databag, services
-from check import merge, source
+from check import merge
 from converge import StepError
 from converge.shape import InvalidValue
 from fuzz import Reader, check
@@ -31,12 +32,11 @@ from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
 from maas import commission, sitefile, verify
-from maas.overlay import _intent
-from maas.tenants import runs, tenant_vlans
 from operate import verify as operate
 from operate.client import Juju
 from operate.process import Output
 from vault import client as vault
+from yamlfile.values import FileError
 
 ROOT = Path(__file__).parents[2]
 PF = "0000:3b:00.0"
@@ -119,7 +119,7 @@ def sysfs_number(host: System) -> object:
 
 
 def overlay(text: str) -> object:
-    documents = source.parse(f"applications: {{a: {{charm: b}}}}\n---\n{text}", "0.yaml")
+    documents = merge.parse(f"applications: {{a: {{charm: b}}}}\n---\n{text}", "0.yaml")
     return merge.merge([merge.Part(Path("0.yaml"), document) for document in documents])
 
 
@@ -151,11 +151,11 @@ def replayed(text: str) -> None:
 
 
 def of_intent(text: str) -> object:
-    """An intent, of which the overlay takes the VLANs of tenants."""
+    """The intent of a site file, in a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "intent.yaml"
         path.write_bytes(raw(text))
-        return runs(tenant_vlans(_intent(path)))
+        return dataclasses.replace(EXAMPLE, intent=str(path)).fabric_intent()
 
 
 def findings(text: str) -> object:
@@ -324,7 +324,7 @@ READERS = [
         of_file("/run/x", lambda s: services.not_joined(s, ["juju-0-lxd-1"], "/run/x")),
         ['{"at": 5.0, "said": "a has not joined"}'],
     ),
-    Reader("intent for the overlay", of_intent, [VLANS], (sitefile.SiteError,)),
+    Reader("intent for the overlay", of_intent, [VLANS], (FileError,)),
     Reader("findings of a unit", findings, [FINDINGS], (StepError,)),
     Reader("answer of an action", of_action, [json.dumps(SAID)], (StepError,)),
     Reader(
@@ -409,17 +409,17 @@ READERS = [
     Reader("dcb attributes", lambda text: dcbattrs.decode(raw(text)), ["\x08\0\x01\0\0\0\0\0"], (OSError,)),
     Reader(
         "bundle",
-        lambda text: source.parse(text, "b.yaml"),
+        lambda text: merge.parse(text, "b.yaml"),
         ["a: &x {b: 1}\nc: *x\n---\nd: [1]\n"],
-        (source.FileError,),
+        (FileError,),
     ),
     Reader(
         "bundle and overlay",
         overlay,
         ["applications: {a: {options: {x: 1}}}\n"],
-        (source.FileError,),
+        (FileError,),
     ),
-    Reader("site file", site, [(ROOT / "bundles/maas/site-example.yaml").read_text()], (sitefile.SiteError,)),
+    Reader("site file", site, [(ROOT / "bundles/maas/site-example.yaml").read_text()], (FileError,)),
     Reader("vault keys", vault.parse, ["Unseal Key 1: abc\nInitial Root Token: s.1\n"], (StepError,)),
 ]
 

@@ -9,7 +9,13 @@ from import_graph import Module, cycle, imports, modules, resolve, uses
 
 ROOT = Path(__file__).parents[2]
 
-LAYERS = {"charmkit": {"converge", "hostnic"}, "hostnic": {"converge"}, "converge": set()}
+LAYERS = {
+    "charmkit": {"converge", "hostnic"},
+    "hostnic": {"converge"},
+    "intent": {"converge", "yamlfile"},
+    "yamlfile": {"converge"},
+    "converge": set(),
+}
 """Each shared package, and the shared packages that it may import. A charm may import all of them."""
 
 PACKAGES: dict[str, dict[str, set[str] | None]] = {
@@ -24,18 +30,23 @@ PACKAGES: dict[str, dict[str, set[str] | None]] = {
         "writers": {"observed"},
     },
     "cumulus-fabric": {
-        "intent": set(),
-        "tree": {"intent"},
-        "audit": {"intent", "tree"},
+        "tree": set(),
+        "audit": {"tree"},
         "rest": {"tree"},
-        "standalone": {"intent"},
-        "output": {"intent", "tree", "standalone"},
+        "standalone": set(),
+        "output": {"tree", "standalone"},
         "cli": None,
     },
 }
 """By charm, its packages, and what of the charm each may import. None: also the charm's own modules."""
 
-LIBRARIES = {"charmkit": {"ops", "charmhelpers"}, "hostnic": {"pyroute2"}, "converge": set()}
+LIBRARIES = {
+    "charmkit": {"ops", "charmhelpers"},
+    "hostnic": {"pyroute2"},
+    "intent": {"yaml"},
+    "yamlfile": {"yaml"},
+    "converge": set(),
+}
 """Packages from outside that a shared package may import besides the standard library."""
 
 STDLIB = {*sys.stdlib_module_names, "_typeshed"}
@@ -59,6 +70,7 @@ HARMLESS = {
 OPENERS = {
     "lib/converge/bounded.py": "connections to switches and services, with limits of bytes and time",
     "lib/converge/opener.py": "the same for urllib",
+    "lib/yamlfile/reader.py": "reads the YAML files that an operator names",
     "lib/hostnic/machine.py": "the System of a real host",
     "lib/hostnic/netlink/channel.py": "its netlink sockets",
     "lib/hostnic/process.py": "its processes",

@@ -320,6 +320,21 @@ def test_a_wrong_site_is_named_in_one_sentence(site, run, case):
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dns: [8.8.8.8]", "the key dns stands twice in one mapping; remove or rename one of them."),
+        ("\tother: 1", "this is not YAML: found character '\\t' that cannot start any token."),
+        ("other: 1", "other: 'other' is not allowed; expected only the keys maas, api-key, dns, fabric,"),
+    ],
+    ids=["a second key", "a tab", "an unknown key"],
+)
+def test_a_site_file_is_refused_with_file_and_line(site, run, text, said):
+    before = site.read_text()
+    site.write_text(f"{before}{text}\n")
+    assert f"{site}:{before.count(chr(10)) + 1}: {said}" in run("plan", expected=2)
+
+
 def test_secrets_that_others_can_read_are_refused(tmp_path, run):
     (tmp_path / "maas-api-key").chmod(0o644)
     assert f"{tmp_path}/maas-api-key can be read by others; run chmod 600" in run("plan", expected=2)

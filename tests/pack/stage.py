@@ -16,7 +16,7 @@ from pathlib import Path
 
 import lock
 import yaml
-from import_graph import COMMAND_LINE
+from import_graph import COMMAND_LINE, imports, modules, packed
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -53,7 +53,7 @@ def platforms(charm: Path) -> list[Platform]:
 
 
 def stage(charm: Path, platform: Platform) -> Path:
-    """Copy the charm and lib/ to a fresh directory, and write there what the uv plugin needs."""
+    """Copy the charm and its part of lib/ to a fresh directory, and write there what the uv plugin needs."""
     target = BUILD / platform.version / platform.machine / charm.name
     copy(charm, target)
     (target / "version").write_text(version(charm) + "\n")
@@ -63,16 +63,29 @@ def stage(charm: Path, platform: Platform) -> Path:
 
 
 def copy(charm: Path, target: Path) -> None:
-    """Copy what the artifact is made of: the charm without its command line, lib/, and the licence."""
+    """Copy what the artifact is made of: the charm without its command line, its part of lib/, a licence."""
     shutil.rmtree(target, ignore_errors=True)
     left_out = shutil.ignore_patterns("__pycache__", "*.pyc", "uv.lock", COMMAND_LINE)
     shutil.copytree(charm, target, ignore=left_out)
     # The modelled host is for tests; a charm that imports it fails the look at its artifact. Documents of
     # lib/ are for its developers.
-    for package in sorted(path for path in (ROOT / "lib").iterdir() if path.is_dir()):
-        not_run = shutil.ignore_patterns("__pycache__", "*.pyc", "testing", "*.md")
-        shutil.copytree(package, target / "lib" / package.name, ignore=not_run)
+    not_run = shutil.ignore_patterns("__pycache__", "*.pyc", "testing", "*.md")
+    for name in shared(charm):
+        shutil.copytree(ROOT / "lib" / name, target / "lib" / name, ignore=not_run)
     shutil.copy(ROOT / "LICENSE", target)
+
+
+def shared(charm: Path) -> set[str]:
+    """The packages of lib/ that the charm imports, also through each other."""
+    lib = modules(ROOT / "lib").values()
+    found: set[str] = set()
+    todo = list(packed(charm / "src").values())
+    while todo:
+        led_to = {item.root for module in todo for item in imports(module)}
+        new = {name for name in led_to - found if (ROOT / "lib" / name).is_dir()}
+        todo = [module for module in lib if module.name.partition(".")[0] in new]
+        found |= new
+    return found
 
 
 def version(charm: Path) -> str:

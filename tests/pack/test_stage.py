@@ -53,6 +53,13 @@ def test_the_command_line_the_modelled_host_and_documents_of_lib_are_not_packed(
     assert not {"src/cli", "lib/hostnic/testing", "lib/charmkit/reboot/README.md"} & staged
 
 
+@pytest.mark.parametrize("name", ["nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric"])
+def test_only_the_fabrics_charm_gets_the_reader_of_its_intent(name):
+    common = {"charmkit", "converge", "hostnic"}
+    own = {"intent", "yamlfile"} if name == "cumulus-fabric" else set()
+    assert stage.shared(stage.ROOT / "charms" / name) == common | own
+
+
 def test_an_artifact_of_a_fork_links_to_the_fork():
     github = {"GITHUB_SERVER_URL": "https://forge.example", "GITHUB_REPOSITORY": "someone/fork"}
     assert stage.links("roce-qos", github) == {

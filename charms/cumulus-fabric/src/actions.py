@@ -13,7 +13,7 @@ from config import Applying, Options, Rendering, Restoring, Returning, Secret, S
 from converge import Finding, Severity, worst_first
 from converge.render import findings_as_json, findings_as_table, plan_as_table
 from intent.model import Dialect, Fabric, Switch
-from intent.names import by_command_line, not_by_the_charm, unknown_switch
+from names import by_command_line, not_by_the_charm, unknown_switch
 from observe import observe
 from online import Site
 from output import formats

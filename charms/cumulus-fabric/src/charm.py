@@ -30,14 +30,15 @@ from config import (
 )
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
-from intent import expand, schema
+from intent import expand
 from intent.model import Dialect, Fabric
-from intent.names import by_command_line, not_by_the_charm, unknown_switch, without_address
+from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
 from rest import Fleet
 from rest.connection import Access
 from tree import record
 from tree.foreign import Objects
+from yamlfile.values import FileError
 
 logger = logging.getLogger(__name__)
 
@@ -91,9 +92,9 @@ class CumulusFabricCharm(ops.CharmBase):
             remedy = "set it, or attach the resource intent"
             raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
         try:
-            return expand.expand(schema.parse(text))
-        except InvalidValue as error:
-            raise InputError(Finding(Severity.BLOCKED, "intent", str(error))) from None
+            return expand.read(text)
+        except FileError as error:
+            raise InputError(Finding(Severity.BLOCKED, str(error.place), error.what)) from None
 
     def _resource(self) -> str:
         try:

@@ -9,8 +9,8 @@ from typing import Protocol
 from charmkit.options import check, option
 from charmkit.output import Output
 from converge.shape import InvalidValue, OneOf
+from intent.schema import DIALECTS
 
-DIALECTS = ("auto", "5.14", "5.15")
 FINGERPRINT = "pairs of a switch and the SHA-256 of its certificate, such as Leaf0-1=9F:86:…"
 _PEM = re.compile(
     r"\s*(?:-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
@@ -135,22 +135,15 @@ class Draining(Returning):
 
 
 @dataclass(frozen=True)
-class Rendering:
+class Rendering(Switches):
     """Parameters of ``render``."""
 
-    switch: str = option("")
     format: str = option("nv", choices=("nv", "yaml", "json"))
     dialect: str | float = "auto"
 
     def __post_init__(self) -> None:
-        check(self)
-        _names(self.switch)
+        super().__post_init__()
         object.__setattr__(self, "dialect", _spelled("dialect", self.dialect, DIALECTS))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The switches; none means all."""
-        return _names(self.switch)
 
 
 @dataclass(frozen=True)

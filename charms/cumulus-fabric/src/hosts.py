@@ -13,7 +13,7 @@ from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from intent.declaration import Roce
-from intent.model import Bond, Fabric, Switch
+from intent.model import Bond, Fabric, Role, Switch
 
 DEFAULT_SHARE = 50
 """Percent for RoCE if the intent sets none: the share that ``qos roce`` of Cumulus Linux gives."""
@@ -28,7 +28,7 @@ def policy(fabric: Fabric) -> Policy:
         for rack in fabric.racks
         for bond in [bond for leaf in rack for bond in leaf.bonds][:1]
     }
-    untagged = {bond.untagged for leaf in _leaves(fabric) for bond in leaf.bonds if bond.untagged}
+    untagged = {bond.untagged for leaf in fabric.by_role(Role.LEAF) for bond in leaf.bonds if bond.untagged}
     native = untagged.pop() if len(untagged) == 1 else None
     vlans = tuple(
         Vlan(0 if network == native else network.vlan, network.space or network.name, network.subnets)
@@ -111,7 +111,3 @@ def _end(fabric: Fabric, port: HostPort) -> tuple[Switch, Bond] | None:
         return None
     found = [bond for bond in leaf.bonds if port.neighbour.port in bond.members]
     return (leaf, found[0]) if found else None
-
-
-def _leaves(fabric: Fabric) -> list[Switch]:
-    return [leaf for rack in fabric.racks for leaf in rack]

@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from apply import ApplyPolicy
+from attachments import isolated, missing, stranded
 from charmkit.fabric import Host
 from converge import Finding, Severity
 from intent.model import Switch
-from legs import isolated, missing, stranded
 from observe import observe
 from online import Site, Survey
 from output.report import Report, Result
@@ -92,9 +92,6 @@ class Maintenance:
         """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
 
         Refused while the leaf reaches no spine, as after a reboot: the hosts would use it all the same.
-
-        A leaf that an earlier release drained advertises its segments as soon as they are up: it is told not
-        to, first.
         """
         began = self.site.fleet.clock.monotonic()
         survey = self.site.survey(state=True)
@@ -104,7 +101,6 @@ class Maintenance:
             what = "is not drained"
             return Report({}, (Finding(Severity.BLOCKED, self.name, what, "run verify to see its state"),))
         stages = [
-            Stage(lambda now: drain.reopen(self._switch, now) and drain.withdraw(now)),
             Stage(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
             Stage(drain.come_back),
         ]
@@ -128,7 +124,7 @@ class Maintenance:
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
-        if depending := tuple(self.site.ownership.beside(self.name, now, wanted).depending(patch)):
+        if depending := tuple(self.site.ownership.unmanaged(self.name, now, wanted).depending(patch)):
             return Report({}, depending)
         return self._change(survey, now, patch, began, reachable_only=True)
 

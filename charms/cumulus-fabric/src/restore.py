@@ -15,7 +15,7 @@ from plan import Candidate, Change, digest
 from rest.history import ROLLBACK_REMEDY
 from tree import Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
 from tree.diff import IDENTITY, IN_VRF, patch_between
-from tree.foreign import Objects, foreign, kept, listed, objects
+from tree.foreign import Objects, foreign, kept_tree, listed, objects
 from tree.render import BRIDGE, GROUP
 
 MAX_SHOWN = 2
@@ -92,7 +92,7 @@ def not_planned(given: str) -> Finding:
     )
 
 
-def stays(name: str) -> Finding:
+def nothing_earlier(name: str) -> Finding:
     """The finding for a switch that is left alone."""
     what = "keeps no earlier configuration to go back to, and stays as it is"
     return Finding(Severity.INFO, name, what)
@@ -144,7 +144,7 @@ def taken_back(
 
 def _beside(now: Tree, before: Tree, others: Sequence[Path], lost: Objects) -> Tree:
     """``before``, with what somebody else has set and unset since as it is ``now``."""
-    target = merged(before, kept(now, lost, ()))
+    target = merged(before, kept_tree(now, lost, ()))
     for path in others:
         value = get_path(now, path)
         target = drain.without(target, nested(path, None))

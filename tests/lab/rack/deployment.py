@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 from check.merge import Part, merge, parts
-from check.source import Map
+from yamlfile.values import Map
 
 from lab.cloud import translate
 

@@ -186,11 +186,28 @@ def test_a_wrong_site_file(world, site, words):
     assert words in one_sentence(err)
 
 
-def test_a_site_file_that_is_no_yaml(world, tmp_path):
-    (tmp_path / "other.yaml").write_text("a: [")
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("mtu: 9000\nseconds: 30\nmtu: 1500\n", 3, "the key mtu stands twice in one mapping"),
+        ("flavor:\n\tram: 8192\n", 2, "this is not YAML: found character '\\t' that cannot start any token"),
+        ("seconds: 30\nmtu: 0x2328\n", 2, "mtu: '0x2328' is not allowed; expected an MTU from 1280 to 65535"),
+        ("nodes: [a, b]\nflavor: {vcpus: yes}\n", 2, "flavor.vcpus: 'yes' is not allowed; expected a whole"),
+    ],
+    ids=["a second key", "a tab", "a number in another base", "a word"],
+)
+def test_a_site_file_is_refused_with_file_and_line(world, tmp_path, text, line, said):
+    path = tmp_path / "other.yaml"
+    path.write_text(text)
+    status, _, err = world.run("plan", "--site", str(path))
+    assert status == 2
+    assert one_sentence(err).startswith(f"{path}:{line}: {said}")
+
+
+def test_a_site_file_that_is_not_there(world, tmp_path):
     status, _, err = world.run("plan", "--site", str(tmp_path / "other.yaml"))
     assert status == 2
-    assert "cannot be read" in one_sentence(err)
+    assert "cannot be read: No such file or directory" in one_sentence(err)
 
 
 ABORTED = "Build of instance 1 aborted: "

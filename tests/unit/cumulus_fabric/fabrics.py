@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intents of the charm's examples, whole or with something changed."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from intent import document, expand, schema
+from intent import expand, schema
 from intent.model import Fabric
+from yamlfile import reader
 
 CHARM = Path(__file__).parents[3] / "charms/cumulus-fabric"
 GUIDE = Path(__file__).parent / "rdg"
@@ -20,7 +22,7 @@ def text(name: str) -> str:
 
 def data(name: str = "rdg") -> dict[str, Any]:
     """An example as plain data, to be changed."""
-    return document.read(text(name))
+    return reader.read(text(name), name, lambda document: json.loads(json.dumps(document)), schema.HOLDS)
 
 
 def fabric(name: str = "rdg", change: Callable[[dict[str, Any]], object] | None = None) -> Fabric:

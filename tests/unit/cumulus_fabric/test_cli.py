@@ -148,10 +148,11 @@ def _managed() -> dict:
 
 
 def test_a_wrong_intent_gets_one_sentence(run, tmp_path):
-    (tmp_path / "wrong.yaml").write_text("networks: {oam: {vlan: 5000}}")
-    status, _, err = run("audit", "--intent", str(tmp_path / "wrong.yaml"))
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("networks:\n  oam: {vlan: 5000}")
+    status, _, err = run("audit", "--intent", str(wrong))
     assert status == 2
-    assert err == "networks.oam.vlan: 5000 is not allowed; expected a VLAN from 1 to 4094\n"
+    assert err == f"{wrong}:2: networks.oam.vlan: 5000 is not allowed; expected a VLAN from 1 to 4094.\n"
 
 
 def test_fix_numbers_prints_the_intent_with_the_numbers(run, tmp_path):

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from converge import Severity
-from intent import document
 from intent.model import Dialect
 from output import formats, picture, tables
 from tree import render
 from unit.cumulus_fabric.fabrics import CHARM, SIX, fabric
+from yamlfile import reader
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
 SVG = "{http://www.w3.org/2000/svg}"
@@ -34,7 +34,8 @@ def test_yaml_1_1_and_1_2_parsers_read_the_same(dialect):
         tree = render.tree(traps, traps.switch(name), dialect)
         text = formats.as_yaml(tree)
         assert yaml.safe_load(text) == [{"set": tree}]
-        assert document.read(text) == [{"set": tree}]
+        found = yaml.load(text, reader.CORE)  # noqa: S506 - a safe loader
+        assert found == [{"set": tree}]
 
 
 def test_text_that_looks_like_a_number_is_quoted():

@@ -11,10 +11,11 @@ from intent import expand, numbers, schema
 from intent.model import Dialect, Fabric
 from tree import render
 from unit.cumulus_fabric.fabrics import data, fabric, text
+from yamlfile.values import FileError
 
 
 def expanded(intent: str) -> Fabric:
-    return expand.expand(schema.parse(intent))
+    return expand.read(intent)
 
 
 def fixed(intent: str, **keep: dict[str, int]) -> str:
@@ -96,9 +97,9 @@ def test_a_host_that_leaves_changes_no_other() -> None:
     ],
 )
 def test_a_wrong_map_is_refused_by_its_path(content: Any, said: str) -> None:
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises(FileError) as refused:
         expanded(hosts(content))
-    assert str(refused.value) == said
+    assert refused.value.what == said
 
 
 def test_a_name_that_would_be_in_several_racks_is_refused() -> None:

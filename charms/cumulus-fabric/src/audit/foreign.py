@@ -18,7 +18,7 @@ from tree.foreign import (
     foreign,
     gateways,
     in_the_way,
-    kept,
+    kept_tree,
     left_behind,
     listed,
     objects,
@@ -43,14 +43,14 @@ class Ownership:
     made: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
     named: frozenset[str] = frozenset()
 
-    def beside(self, name: str, applied: Tree, wanted: Tree) -> "Beside":
+    def unmanaged(self, name: str, applied: Tree, wanted: Tree) -> "Unmanaged":
         """What the switch ``name`` has beside the intent's tree."""
         surplus = objects(applied) - objects(wanted)
         others = foreign(applied, wanted, self.made.get(name, ()))
-        stays = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
-        return Beside(name, applied, wanted, surplus, others, stays)
+        kept = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
+        return Unmanaged(name, applied, wanted, surplus, others, kept)
 
-    def misnamed(self, found: Collection["Beside"]) -> Iterator[Finding]:
+    def misnamed(self, found: Collection["Unmanaged"]) -> Iterator[Finding]:
         """A finding for the names that none of these switches has."""
         known = {each.said for one in found for each in one.surplus}
         if wrong := sorted(self.named - known, key=ports.natural):
@@ -59,13 +59,13 @@ class Ownership:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Unmanaged:
     """What one switch has beside the intent.
 
     Attributes:
         surplus: the objects that are not in the intent.
         others: those of them that this charm did not make.
-        stays: those of these that nobody has named for removal.
+        kept: those of these that nobody has named for removal.
 
     """
 
@@ -74,33 +74,33 @@ class Beside:
     wanted: Tree
     surplus: Objects
     others: Objects
-    stays: Objects
+    kept: Objects
 
     @cached_property
     def tree(self) -> Tree:
         """The intent's tree with everything foreign that stays."""
-        return merged(kept(self.applied, self.stays, self.surplus - self.stays), self.wanted)
+        return merged(kept_tree(self.applied, self.kept, self.surplus - self.kept), self.wanted)
 
     def findings(self) -> Iterator[Finding]:
         """What stays, and what cannot."""
-        going = self.surplus - self.stays
-        colliding = in_the_way(self.applied, self.wanted, self.stays)
+        going = self.surplus - self.kept
+        colliding = in_the_way(self.applied, self.wanted, self.kept)
         if colliding:
-            these = listed([each for each in self.stays if each.said in colliding])
+            these = listed([each for each in self.kept if each.said in colliding])
             what = (
                 f"{'; '.join(colliding.values())}: the intent needs that, and this charm did not make {these}"
             )
             remedy = f"change the intent, or run plan and apply with {REMOVE}={these}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
-        if left := left_behind(self.stays, going):
+        if left := left_behind(self.kept, going):
             these, those = (
-                listed([each for each in self.stays if each.said in left]),
+                listed([each for each in self.kept if each.said in left]),
                 ports.compact(left.values()),
             )
             what = f"{those}: no longer in the intent, but this charm did not make {these}"
             remedy = f"keep {those} in the intent, or run plan and apply with {REMOVE}={these}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
-        if others := [each for each in self.stays if each.said not in {*colliding, *left}]:
+        if others := [each for each in self.kept if each.said not in {*colliding, *left}]:
             what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
             remedy = f"add it to the intent, or run plan and apply with {REMOVE}={listed(others)}"
             yield Finding(Severity.WARNING, self.name, what, remedy)
@@ -110,16 +110,16 @@ class Beside:
             remedy = f"run nv unset interface {those} and nv config apply on the switch, or keep the VLAN"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
         patch = difference(self.applied, self.tree)
-        yield from shared(self.name, self.applied, self.wanted, self.stays, patch)
+        yield from shared(self.name, self.applied, self.wanted, self.kept, patch)
         if beside := settings(self.applied, self.wanted, self.tree, patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
             yield Finding(Severity.WARNING, self.name, what, "to remove it, run nv unset on the switch")
 
     def depending(self, patch: Tree) -> Iterator[Finding]:
         """What stays although ``patch``, which removes all of the intent, takes away what it depends on."""
-        yield from depending(self.name, self.applied, self.wanted, self.stays, patch)
+        yield from depending(self.name, self.applied, self.wanted, self.kept, patch)
         going = objects(self.wanted)
-        behind = left_behind(self.stays, going)
+        behind = left_behind(self.kept, going)
         own = get_tree(self.wanted, "interface")
         svis = [f"interface {svi}" for svi in gateways(self.applied, going) if svi not in own]
         if found := [*behind, *svis]:

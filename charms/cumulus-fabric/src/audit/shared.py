@@ -23,19 +23,19 @@ class _Running:
 
     applied: Tree
     intent: Tree
-    stays: Collection[Object]
+    kept: Collection[Object]
 
     def sessions(self, _: Path) -> Iterator[str]:
         """Sessions in VRF default that are not the intent's."""
         own = get_tree(self.intent, *IN_VRF, "neighbor")
         for name, node in get_tree(self.applied, *IN_VRF, "neighbor").items():
             ours = name in own or get_tree(node).get("peer-group") == GROUP
-            if not ours or Object("neighbor", name) in self.stays:
+            if not ours or Object("neighbor", name) in self.kept:
                 yield f"session {name}"
 
     def members(self, _: Path) -> Iterator[str]:
         """Sessions of the fabric's peer group that are not the intent's."""
-        return (f"session {each.name}" for each in sorted(self.stays) if each.kind == "neighbor")
+        return (f"session {each.name}" for each in sorted(self.kept) if each.kind == "neighbor")
 
     def speakers(self, path: Path) -> Iterator[str]:
         """The VRFs whose BGP has the global value of a setting, and such sessions of VRF default."""
@@ -46,7 +46,7 @@ class _Running:
 
     def tunnels(self, _: Path) -> Iterator[str]:
         """VNIs that are not the intent's: of VLANs, and of VRFs."""
-        for each in sorted(self.stays):
+        for each in sorted(self.kept):
             if each.kind == "vlan" and get_tree(self.applied, *VLANS, each.name, "vni"):
                 yield f"VLAN {each.name}"
         for name, vnis in others(self.applied):
@@ -107,10 +107,10 @@ _SHARED = (
 
 
 def shared(
-    name: str, applied: Tree, intent: Tree, stays: Collection[Object], patch: Tree
+    name: str, applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree
 ) -> Iterator[Finding]:
     """What ``patch`` would change of the switch ``name`` for objects that it leaves alone."""
-    running = _Running(applied, intent, stays)
+    running = _Running(applied, intent, kept)
     for path, value in leaves(patch):
         row = next((row for row in _SHARED if covers(row.pattern, path)), None)
         have = get_path(applied, path)
@@ -127,10 +127,10 @@ def shared(
 
 
 def depending(
-    name: str, applied: Tree, intent: Tree, stays: Collection[Object], patch: Tree
+    name: str, applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree
 ) -> Iterator[Finding]:
     """What stays on the switch ``name`` and inherits settings that ``patch`` removes."""
-    running = _Running(applied, intent, stays)
+    running = _Running(applied, intent, kept)
     going = {f"interface {port}" for port in get_tree(intent, "interface")}
     lost: dict[str, list[str]] = {}
     for path in (path for path, value in leaves(patch) if value is None):

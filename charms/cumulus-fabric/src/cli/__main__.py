@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from audit import audit
 from converge import Finding, Severity
 from converge.render import findings_as_json, table
-from converge.shape import InvalidValue
-from intent import expand, numbers, schema
+from intent import expand, numbers
 from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
 from rest.connection import Clock
+from yamlfile.values import FileError
 
 from cli import inputs, switches
 from cli.inputs import UsageError
@@ -41,9 +41,10 @@ def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
     options = _parser().parse_args(arguments, argparse.Namespace(clock=clock))
     try:
         options.text = inputs.intent(options.intent)
-        fabric = expand.expand(schema.parse(options.text))
+        file = "standard input" if options.intent == "-" else options.intent
+        fabric = expand.read(options.text, file)
         return _VERBS[options.verb](options, fabric)
-    except (InvalidValue, UsageError, formats.FormatError, numbers.NumbersError) as error:
+    except (FileError, UsageError, formats.FormatError, numbers.NumbersError) as error:
         print(error, file=sys.stderr)
         return MISUSED
     except BrokenPipeError:

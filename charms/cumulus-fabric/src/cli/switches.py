@@ -14,8 +14,8 @@ from converge import Finding, Severity
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 from intent.model import Fabric, Switch
-from intent.names import unknown_switch, without_address
 from maintenance import Maintenance
+from names import unknown_switch, without_address
 from output.report import Report
 from rest import MAX_PARALLEL
 from rest.connection import Access, Credentials

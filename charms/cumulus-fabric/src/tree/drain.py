@@ -95,11 +95,6 @@ def reopen(switch: Switch, applied: Tree) -> Tree:
     return _ports(ports, {"link": {"state": None}})
 
 
-def withdraw(applied: Tree) -> Tree:
-    """The patch with which a leaf advertises no EVPN route, where nobody else has a policy for that."""
-    return patch_between(applied, _silence(applied), unset=False)
-
-
 def come_back(applied: Tree) -> Tree:
     """The patch with which BGP takes traffic again, and a leaf advertises its EVPN routes."""
     places: list[Path] = [GRACEFUL, ("router", "policy", "route-map", ROUTE_MAP)]

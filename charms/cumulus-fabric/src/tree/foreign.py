@@ -85,14 +85,14 @@ def foreign(applied: Tree, wanted: Tree, made: Collection[Object]) -> Objects:
     return frozenset(each for each in found if not ports_of_intent >= {each.whole, each.part})
 
 
-def kept(applied: Tree, stays: Collection[Object], removed: Collection[Object]) -> Tree:
+def kept_tree(applied: Tree, kept: Collection[Object], removed: Collection[Object]) -> Tree:
     """The part of ``applied`` that belongs to the objects that stay; merged with the intent's tree, they do.
 
     What is ``removed`` is taken out of an object that stays.
     """
     tree: Tree = {}
     for found, path in _places(applied):
-        if found in stays:
+        if found in kept:
             _parent(tree, path).setdefault(path[-1], deepcopy(get_path(applied, path)))
     for found, path in _places(applied):
         if found in removed and get_path(tree, path) is not None:
@@ -107,14 +107,14 @@ def _parent(tree: Tree, path: Path) -> Tree:
     return tree
 
 
-def in_the_way(applied: Tree, wanted: Tree, stays: Collection[Object]) -> dict[str, str]:
+def in_the_way(applied: Tree, wanted: Tree, kept: Collection[Object]) -> dict[str, str]:
     """Objects that cannot stay beside the intent, by the name that approves their removal, and why not."""
     needed = get_tree(wanted, "interface")
     vlans = get_tree(wanted, *VLANS)
     vnis = {vni for below in vlans.values() for vni in get_tree(below, "vni")}
     segments = {_segment(wanted, node): name for name, node in needed.items()}
     found: dict[str, str] = {}
-    for each in sorted(stays):
+    for each in sorted(kept):
         node = get_tree(applied, "interface", each.name)
         if each.kind == "bond":
             if taken := [member for member in get_tree(node, "bond", "member") if member in needed]:
@@ -154,10 +154,10 @@ def _segment(tree: Tree, node: object) -> tuple[str, int] | None:
     return (str(mac).lower(), number) if isinstance(number, int) else None
 
 
-def left_behind(stays: Collection[Object], going: Collection[Object]) -> dict[str, str]:
+def left_behind(kept: Collection[Object], going: Collection[Object]) -> dict[str, str]:
     """Parts that stay although what they belong to would go: why that cannot be, by their names."""
     found: dict[str, str] = {}
-    for each in sorted(stays):
+    for each in sorted(kept):
         vlan = each.part.removeprefix("vlan")
         if Object("bond", each.whole) in going:
             found[each.said] = each.whole

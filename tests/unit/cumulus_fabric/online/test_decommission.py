@@ -6,9 +6,9 @@ from copy import deepcopy
 import pytest
 from lab.nvue import merge
 from lab.nvue.factory import factory
-from unit.cumulus_fabric.online.beside import ON, Tree, bgp, joined, on_bond, session, spoken, vlan
 from unit.cumulus_fabric.online.drained import runs, sentences, with_policy, work
 from unit.cumulus_fabric.online.site import Rack
+from unit.cumulus_fabric.online.unmanaged import ON, Tree, bgp, joined, on_bond, session, spoken, vlan
 
 
 def test_a_leaf_that_leaves_for_good_is_cleaned(six: Rack) -> None:

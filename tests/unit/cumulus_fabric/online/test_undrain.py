@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch returns: the ports of its hosts first, and EVPN once they receive again."""
 
-from copy import deepcopy
 from typing import Any
 
 from lab.nvue import Issue
@@ -9,10 +8,8 @@ from unit.cumulus_fabric.online.drained import (
     BOTH,
     POLICY,
     Trace,
-    addressed,
     graceful,
     patches,
-    runs,
     sentences,
     shut,
     work,
@@ -98,24 +95,3 @@ def test_a_leaf_without_a_session_with_a_spine_does_not_return(six: Rack) -> Non
     assert six.writes() == []
     six.wires.cut.remove(("Leaf0-2", "swp31"))
     assert work(six, "Leaf0-2").undrain().applied
-
-
-def drained_by_1_3(made: Rack) -> None:
-    """As the release before this order left a leaf: its ports shut, its EVPN routes advertised."""
-    assert work(made, "Leaf0-2").drain().applied
-    tree = deepcopy(made.applied["Leaf0-2"])
-    del tree["router"]["policy"]
-    del tree["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"]["address-family"]["l2vpn-evpn"][
-        "policy"
-    ]
-    runs(made, tree)
-
-
-def test_a_leaf_that_an_earlier_release_drained_returns_in_the_same_order(six: Rack) -> None:
-    before = six.applied
-    drained_by_1_3(six)
-    assert addressed(six, "Leaf0-2") is False
-    with Trace(six, "Leaf0-2") as trace:
-        assert work(six, "Leaf0-2").undrain().applied
-    assert trace.steps == [(False, False), (False, True), (True, True)]
-    assert six.applied == before

@@ -4,7 +4,6 @@
 from collections.abc import Iterable
 
 from converge import Finding, Severity
-
 from intent.model import Fabric, Role, Switch
 
 

@@ -6,14 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
 from converge.shape import InvalidValue, at
+from yamlfile import reader
 
-from intent import declaration, ports
+from intent import declaration, ports, schema
 from intent.attach import PROVIDER_VLANS, Attachments, Mac, named
 from intent.declaration import Asns, Intent, Leaves
 from intent.model import Breakout, Dialect, Fabric, Network, Role, Switch, SwitchPort
 from intent.wiring import wire
 
 MAX_VLAN = 4094
+
+
+def read(text: str, file: str = schema.OPTION) -> Fabric:
+    """The fabric of an intent, from the text that ``file`` has.
+
+    Raises:
+        FileError: the first value that is wrong or that does not fit to others, with its line.
+
+    """
+    return reader.read(text, file, lambda document: expand(schema.INTENT.read("", document)), schema.HOLDS)
 
 
 def expand(intent: Intent) -> Fabric:
@@ -47,7 +58,9 @@ def _networks(intent: Intent) -> dict[str, Network]:
     for name, declared in intent.networks.items():
         vni = declared.vni or declared.vlan
         path = at("networks", name)
-        found[name] = Network(name, declared.vlan, vni, declared.space, declared.subnets, path)
+        found[name] = Network(
+            name, declared.vlan, vni, declared.space, declared.subnets, path, untagged=declared.untagged
+        )
     return found | {network.name: network for network in _provider_networks(intent)}
 
 
@@ -91,7 +104,7 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
         if intent.spines:
             raise InvalidValue("leaves", None, "the leaves of the spines")
         return
-    native = next((networks[name] for name, network in intent.networks.items() if network.untagged), None)
+    native = next((network for network in networks.values() if network.untagged), None)
     attachments = Attachments(networks, native, intent.mtu.host, scheme.df_preference)
     every = tuple(sorted(networks.values(), key=lambda network: network.vlan))
     rack = count = 0

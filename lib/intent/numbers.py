@@ -4,7 +4,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from converge.shape import InvalidValue, at
+from converge.shape import at
+from yamlfile.values import FileError
 
 from intent import expand, ports, schema
 from intent.attach import UNKNOWN
@@ -41,8 +42,8 @@ def fixed(text: str, before: Fabric, keep: Keep) -> str:
     _unknown_leaves(before, keep)
     new = with_members(text, rewritten)
     try:
-        after = expand.expand(schema.parse(new))
-    except InvalidValue:
+        after = expand.read(new)
+    except FileError:
         after = None
     if after is None or _alike(after, keep) != _alike(before, keep):
         raise NumbersError("the hosts are written in a way that cannot be rewritten, such as with an anchor")

@@ -51,7 +51,8 @@ class Role(enum.Enum):
 class Network:
     """One layer 2 network; ``vlan`` 1 to 4094, ``vni`` of its VXLAN.
 
-    ``provider``: it is one of the VLANs that Neutron gives to provider networks; no host uses it itself.
+    ``untagged``: hosts get it untagged by default. ``provider``: it is one of the VLANs that Neutron gives to
+    provider networks; no host uses it itself.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Network:
     space: str
     subnets: tuple[str, ...]
     path: str
+    untagged: bool = False
     provider: bool = False
 
     def place(self, key: str) -> str:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schema of the intent: its keys, and the values that each accepts.
 
-``parse`` reads a document by it, ``json_schema`` writes it as JSON Schema (shipped in schema/).
+``parse`` reads a text by it, ``json_schema`` writes it as JSON Schema (shipped in schema/).
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
-from converge.shape import Boolean, Integer, InvalidValue, ListOf, MappingOf, OneOf, Record, Text, Union
+from converge.shape import Boolean, Integer, ListOf, MappingOf, OneOf, Record, Text, Union
+from yamlfile import reader
 
-from intent import document
 from intent.declaration import (
     Asns,
     DeclaredBond,
@@ -27,6 +28,8 @@ from intent.declaration import (
     Spines,
     Standalone,
 )
+
+T = TypeVar("T")
 
 DIALECTS = ("auto", "5.14", "5.15")
 """NVUE object trees: "5.14" up to that release, "5.15" from that one on; "auto" asks the switch."""
@@ -109,23 +112,27 @@ _VLAN_RANGE = r"[1-9][0-9]{0,3}(?:-[1-9][0-9]{0,3})?"
 VLANS = Text(rf"{_VLAN_RANGE}(?:,{_VLAN_RANGE})*", "VLANs such as 1001-1100,1200")
 
 
-class _VlansOnly:
-    """``provider-vlans: 1001-1100``, short for ``provider-vlans: {vlans: 1001-1100}``."""
+class _Short(Generic[T]):
+    """One value, short for a mapping with one key: ``hosts: swp9-10`` for ``hosts: {ports: swp9-10}``."""
 
-    def __init__(self, shape: Text | Integer) -> None:
-        self.shape, self.allowed = shape, shape.allowed
+    def __init__(self, shape: Text | Integer, make: Callable[[Any], T]) -> None:
+        self.shape, self.make, self.allowed = shape, make, shape.allowed
 
-    def read(self, where: str, value: object) -> ProviderVlans:
-        return ProviderVlans(str(self.shape.read(where, value)))
+    def read(self, where: str, value: object) -> T:
+        return self.make(self.shape.read(where, value))
 
     def schema(self) -> dict[str, Any]:
         return self.shape.schema()
 
 
+def _vlans(vlans: str | int) -> ProviderVlans:
+    return ProviderVlans(str(vlans))
+
+
 PROVIDER_VLANS = Union[ProviderVlans](
     {
-        str: _VlansOnly(VLANS),
-        int: _VlansOnly(VLAN),
+        str: _Short(VLANS, _vlans),
+        int: _Short(VLAN, _vlans),
         dict: Record(ProviderVlans, {"vlans": VLANS, "vni-base": Integer(0, 16773121)}, required=["vlans"]),
     }
 )
@@ -192,18 +199,6 @@ HOSTS = Record(
 )
 
 
-class _PortsOnly:
-    """``hosts: swp9-10``, short for ``hosts: {ports: swp9-10}``."""
-
-    allowed = PORTS.allowed
-
-    def read(self, where: str, value: object) -> Hosts:
-        return Hosts(PORTS.read(where, value))
-
-    def schema(self) -> dict[str, Any]:
-        return PORTS.schema()
-
-
 BONDS = Record(
     DeclaredBond,
     {
@@ -226,7 +221,7 @@ RACK = Record(
         "count": Integer(1, 256, "a number of racks"),
         "leaves": ListOf(SWITCH, "host names", least=1),
         "segment-mac": MAC,
-        "hosts": Union[Hosts]({str: _PortsOnly(), dict: HOSTS}),
+        "hosts": Union[Hosts]({str: _Short(PORTS, Hosts), dict: HOSTS}),
         "bonds": MappingOf(BOND, BONDS, "bonds"),
         "single-homed": MappingOf(NAME, SINGLE_HOMED, "single-homed ports"),
     },
@@ -278,14 +273,19 @@ INTENT = Record(
 )
 
 
-def parse(text: str) -> Intent:
-    """Read an intent from YAML (or JSON, which is YAML).
+HOLDS = "an intent is a mapping of networks, spines, leaves, racks, …"
+OPTION = "intent"
+"""Where the charm has its intent from."""
+
+
+def parse(text: str, file: str = OPTION) -> Intent:
+    """Read an intent from the YAML (or JSON, which is YAML) that ``file`` has.
 
     Raises:
-        InvalidValue: the first value that is wrong.
+        FileError: the first value that is wrong, with its line.
 
     """
-    return INTENT.read("", document.read(text))
+    return reader.read(text, file, lambda document: INTENT.read("", document), HOLDS)
 
 
 def json_schema() -> dict[str, Any]:
@@ -295,6 +295,3 @@ def json_schema() -> dict[str, Any]:
         "title": "Intent of charm cumulus-fabric",
         **INTENT.schema(),
     }
-
-
-__all__ = ["DIALECTS", "InvalidValue", "json_schema", "parse"]

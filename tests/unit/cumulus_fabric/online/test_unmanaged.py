@@ -20,9 +20,9 @@ from online import Site
 from tree import get_path, leaves, nested, render
 from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.beside import BESIDE, CHOICES, ON, joined, on_port, spoken, vlan, words
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import POLICY, small
+from unit.cumulus_fabric.online.unmanaged import BESIDE, CHOICES, ON, joined, on_port, spoken, vlan, words
 
 RELEASES = {"5.9.2": 9, "5.15.0": 15}
 
@@ -272,7 +272,7 @@ def test_no_setting_that_nvue_has_is_lost(release: str) -> None:
                 if get_path(applied, path) is not None or box.rules.contradictions(now):
                     continue
                 tried += 1
-                beside = Ownership().beside("Leaf0-1", now, intent)
+                beside = Ownership().unmanaged("Leaf0-1", now, intent)
                 found = [*beside.findings(), *conflicts("Leaf0-1", now, intent)]
                 after = merge(now, difference(now, beside.tree))
                 if not any(each.severity is Severity.BLOCKED for each in found) and lost(now, after):

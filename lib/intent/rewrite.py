@@ -6,20 +6,22 @@ Everything else stays as it is written, comments included, except those inside `
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from intent import document
-from intent.document import Written
+import yaml
+from yamlfile import reader
+
+from intent.schema import HOLDS
 
 Members = Mapping[str, Mapping[str, str | int]]
 """The entries of ``members``, by their keys."""
+Node = Any
+"""A node of PyYAML: its value, its style, and where it starts and ends in the text."""
 
 REPLACED = ("ports", "names")
 
 
-@dataclass(frozen=True)
-class _Edit:
+class _Edit(NamedTuple):
     """Text that comes in the place of what is between two places."""
 
     start: int
@@ -30,13 +32,13 @@ class _Edit:
 def with_members(text: str, racks: Mapping[int, Members]) -> str:
     """The text with these members for the hosts of these racks, each of which lists its hosts by ports."""
     edits: dict[int, _Edit] = {}
-    top = {key.word: value for key, value in document.written(text).pairs}
-    data = cast("dict[str, Any]", document.read(text))
+    root: Node = cast("Any", yaml).compose(text, yaml.SafeLoader)
+    top: dict[str, Node] = {key.value: value for key, value in root.value}
+    declared = reader.read(text, "", lambda document: document, HOLDS)
     for number, members in racks.items():
-        rack = top["racks"].items[number]
-        key, value = next(pair for pair in rack.pairs if pair[0].word == "hosts")
-        hosts: Any = data["racks"][number]["hosts"]
-        others = {name: hosts[name] for name in hosts if name not in REPLACED} if value.pairs else {}
+        rack, hosts = top["racks"].value[number], declared["racks"][number]["hosts"]
+        key, value = next(pair for pair in rack.value if pair[0].value == "hosts")
+        others = {name: hosts[name] for name in hosts if name not in REPLACED} if _is_map(value) else {}
         for edit in _edits(text, rack, key, value, others, members):
             edits[edit.start] = edit  # two racks that share their hosts by an alias are one place
     for edit in sorted(edits.values(), key=lambda edit: -edit.start):
@@ -44,25 +46,39 @@ def with_members(text: str, racks: Mapping[int, Members]) -> str:
     return text
 
 
+def _is_map(node: Node) -> bool:
+    return isinstance(node, yaml.MappingNode)
+
+
 def _edits(
-    text: str, rack: Written, key: Written, value: Written, others: Mapping[str, Any], members: Members
+    text: str, rack: Node, key: Node, value: Node, others: Mapping[str, Any], members: Members
 ) -> Iterator[_Edit]:
     """What to change for the hosts of one rack: in the style in which they are written."""
-    if rack.flow:
-        yield _Edit(value.start, value.end, json.dumps({**others, "members": members}))
-    elif value.flow or not value.pairs:
-        indent = key.column + 2
+    start = value.start_mark.index
+    if rack.flow_style:
+        yield _Edit(start, _end(value), json.dumps({**others, "members": members}))
+    elif not _is_map(value) or value.flow_style:
+        indent = key.start_mark.column + 2
         lines = [f"{' ' * indent}{_plain(name)}: {json.dumps(other)}" for name, other in others.items()]
-        yield _Edit(key.end, value.end, ":")
-        yield _lines_after(text, value.end, [*lines, *_block(members, indent)])
+        yield _Edit(_end(key), _end(value), ":")
+        yield _lines_after(text, _end(value), [*lines, *_block(members, indent)])
     else:
-        for name, content in value.pairs:
-            if name.word == "ports":
-                head, *lines = _block(members, value.column)
-                yield _Edit(name.start, content.end, head.lstrip())
-                yield _lines_after(text, content.end, lines)
-            elif name.word == "names":
-                yield _Edit(text.rfind("\n", 0, name.start) + 1, _line_end(text, content.end) + 1, "")
+        for name, content in value.value:
+            if name.value == "ports":
+                head, *lines = _block(members, value.start_mark.column)
+                yield _Edit(name.start_mark.index, _end(content), head.lstrip())
+                yield _lines_after(text, _end(content), lines)
+            elif name.value == "names":
+                first = text.rfind("\n", 0, name.start_mark.index) + 1
+                yield _Edit(first, _line_end(text, _end(content)) + 1, "")
+
+
+def _end(node: Node) -> int:
+    """Where the node's own text ends: PyYAML counts the lines up to the next node to a block."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+        return node.end_mark.index
+    last = node.value[-1]
+    return _end(last[1] if _is_map(node) else last)
 
 
 def _lines_after(text: str, place: int, lines: list[str]) -> _Edit:
@@ -87,4 +103,4 @@ def _block(members: Members, indent: int) -> list[str]:
 
 def _plain(word: str) -> str:
     """A word as YAML's text: quoted if YAML would take it for something else."""
-    return word if document.read(word) == word else json.dumps(word)
+    return yaml.safe_dump(word).splitlines()[0]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from intent import expand, schema
 from unit.cumulus_fabric.fabrics import CHARM, data, text
+from yamlfile.values import FileError
 
 EXAMPLES = ["rdg", "rdg-max", "demartek"]
 SHIPPED = json.loads((CHARM / "schema/intent.schema.json").read_text())
@@ -153,35 +154,23 @@ def test_the_dialect_is_text_also_without_quotes():
 
 
 def test_on_is_text_and_not_a_boolean():
-    with pytest.raises(InvalidValue, match=r"networks\.provider\.untagged: 'on' .* expected true or false"):
+    with pytest.raises(FileError, match=r"networks\.provider\.untagged: 'on' .* expected true or false"):
         schema.parse(text("rdg").replace("{vlan: 101}", "{vlan: 101, untagged: on}"))
 
 
-BROKEN = [
-    ("a: [1", "line 1"),
-    ("a: 1\na: 2", "'a' is not allowed; expected plain keys, each once, instead of that one in line 2"),
-    ("? [a]\n: 1", "plain keys"),
-    ("networks: {oam: {vlan: 1}}\n\tracks: []", "line 2"),
-    ("a: !!python/object/apply:os.system [true]", "YAML document"),
-    ("\x00", "YAML document"),
-    ("vlan: !!int x", "YAML document"),
-    ("vlan: !!int ''", "YAML document"),
-    ("vlan: !!float x", "YAML document"),
-    ("vlan: !!bool x", "YAML document"),
-    ("vlan: !!timestamp x", "YAML document"),
-    ("vlan: " + "9" * 5000, "YAML document"),
-    ("", "the document: an empty value is not allowed; expected a mapping with the keys version"),
-    ("just text", "the document: 'just text' is not allowed; expected a mapping"),
-    ("[" * 5000, "without endless nesting"),
-]
+def test_a_wrong_value_is_named_with_its_line():
+    with pytest.raises(FileError) as refused:
+        expand.read("networks:\n  oam:\n    vlan: 0144\n", "fabric.yaml")
+    said = "networks.oam.vlan: '0144' is not allowed; expected a VLAN from 1 to 4094"
+    assert str(refused.value) == f"fabric.yaml:3: {said}."
 
 
-@pytest.mark.parametrize(("document", "sentence"), BROKEN, ids=range(len(BROKEN)))
-def test_text_that_is_not_a_document_is_refused_in_one_sentence(document, sentence):
-    with pytest.raises(InvalidValue) as caught:
-        schema.parse(document)
-    assert sentence in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_what_does_not_fit_together_is_named_with_its_line():
+    changed = text("rdg").replace("uplinks: swp31-32", "uplinks: swp30-32")
+    with pytest.raises(FileError) as refused:
+        expand.read(changed, "fabric.yaml")
+    line = next(n for n, line in enumerate(changed.splitlines(), 1) if "swp30-32" in line)
+    assert str(refused.value).startswith(f"fabric.yaml:{line}: leaves.uplinks: 'swp30-32' is not allowed")
 
 
 # Parser and schema agree on whatever is done to an example.

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads YAML, in one of two dialects, and refuses what it cannot read in one sentence with file and line.
+
+:data:`CORE` is for files of this project, without the surprises of YAML 1.1. As in YAML 1.2's core schema,
+only true and false are booleans; what is not a plain decimal number, such as 0144, 5.15 or 44:38:39:22:01:18,
+is text. A key that stands twice is refused.
+
+:data:`JUJU` is how Juju reads bundles (go-yaml 2): 0144 is octal, and `on`, `yes` and `10:20` are words.
+:attr:`Map.twice` lists keys that stand twice.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from converge.shape import InvalidValue
+
+from yamlfile.values import FileError, Map, Place, Seq, place_of
+
+T = TypeVar("T")
+
+MOST = 1_000_000
+"""Values of a document with its aliases written out; a few lines could otherwise stand for billions."""
+
+_TAG = "tag:yaml.org,2002:"
+_MERGE = f"{_TAG}merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, with mappings and lists that keep their places."""
+
+    file = ""
+    lists_twice = False
+    """Whether a key that stands twice is listed instead of refused."""
+
+    def place(self, node: yaml.Node) -> Place:
+        return Place(self.file, node.start_mark.line + 1)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401
+        try:
+            return super().construct_object(node, deep)  # type: ignore[no-untyped-call]
+        except (AttributeError, LookupError, ValueError):
+            # PyYAML raises these for a value that does not fit its tag, and for numbers that are too long.
+            raise FileError("this value does not fit its tag, or is too long", self.place(node)) from None
+
+    def mapping(self, node: Any) -> Iterator[Map]:  # noqa: ANN401
+        self._expect(node, yaml.MappingNode, "a mapping")
+        result = Map(self.place(node))
+        yield result
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise FileError("a key is a word, not a mapping or a list", self.place(key))
+            if key.value in seen and key.tag != _MERGE:
+                if not self.lists_twice:
+                    what = f"the key {key.value} stands twice in one mapping; remove or rename one of them"
+                    raise FileError(what, self.place(key))
+                result.twice[key.value] = self.place(key)
+            seen.add(key.value)
+        self.flatten_mapping(node)
+        for key, value in node.value:
+            result.put(key.value, self.construct_object(value, deep=True), self.place(key))
+
+    def sequence(self, node: Any) -> Iterator[Seq]:  # noqa: ANN401
+        self._expect(node, yaml.SequenceNode, "a list")
+        result = Seq(self.place(node))
+        yield result
+        for item in node.value:
+            result.append(self.construct_object(item, deep=True))
+            result.places.append(self.place(item))
+
+    def _expect(self, node: yaml.Node, kind: type[yaml.Node], what: str) -> None:
+        if not isinstance(node, kind):
+            raise FileError(f"this has the tag of {what}, and is none", self.place(node))
+
+
+Dialect = type[_Loader]
+
+
+def _dialect(name: str, scalars: Mapping[str, str], *, lists_twice: bool) -> Dialect:
+    """A loader for which plain words that match one of these patterns are of that kind, and others text."""
+    made: Any = type(name, (_Loader,), {"yaml_implicit_resolvers": {}, "lists_twice": lists_twice})
+    for kind, pattern in {"merge": "<<", **scalars}.items():
+        made.add_implicit_resolver(_TAG + kind, re.compile(f"(?:{pattern})$"), None)
+    made.add_constructor(f"{_TAG}map", _Loader.mapping)
+    made.add_constructor(f"{_TAG}seq", _Loader.sequence)
+    return made
+
+
+CORE = _dialect(
+    "Core", {"bool": "true|false", "null": "~|null|", "int": "0|-?[1-9][0-9]*"}, lists_twice=False
+)
+JUJU = _dialect(
+    "Juju",
+    {
+        "bool": "true|True|TRUE|false|False|FALSE",
+        "null": "~|null|Null|NULL|",
+        "int": r"[-+]?(?:0[0-7_]*|[1-9][0-9_]*|0x[0-9a-fA-F_]+)",
+        "float": r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?",
+    },
+    lists_twice=True,
+)
+
+
+def text_of(path: Path) -> str:
+    """The text of a file. Raises FileError if it cannot be read, or is not UTF-8."""
+    try:
+        content = path.read_bytes()
+        return content.decode()
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise FileError("this is not UTF-8", Place(str(path), line)) from error
+
+
+def read(text: str, file: str, make: Callable[[Map], T], holds: str) -> T:
+    """What ``make`` makes of a text of this project's own YAML, as ``file`` has it.
+
+    ``holds`` says what such a file is, as a sentence. An empty text is an empty mapping.
+
+    Raises:
+        FileError: the text is not one mapping, or ``make`` raises InvalidValue.
+
+    """
+    found = documents(text, file, holds)
+    if len(found) > 1:
+        raise FileError(f"a second document begins here; {holds}", found[1].place)
+    document = found[0] if found else Map(Place(file, 1))
+    try:
+        return make(document)
+    except InvalidValue as error:
+        raise FileError(str(error), place_of(document, error.where)) from error
+
+
+def documents(text: str, file: str, holds: str, dialect: Dialect = CORE) -> list[Map]:
+    """The documents of a YAML text, each a mapping, which ``holds`` says; empty ones are left out.
+
+    Raises:
+        FileError: it is anything else.
+
+    """
+    found: list[Any] = []
+    loader: Any = None
+    try:
+        loader = dialect(text)
+        loader.file = file
+        while loader.check_data():
+            found.append(loader.get_data())
+    except RecursionError:
+        raise FileError("this is nested too deeply", Place(file, loader.line + 1 if loader else 1)) from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise FileError(f"this is not YAML: {error.problem}", Place(file, line)) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise FileError(f"this is not YAML: {error.reason}", Place(file, line)) from error
+    finally:
+        if loader:
+            loader.dispose()
+    for document in found:
+        if not isinstance(document, Map | None):
+            raise FileError(holds, Place(file, 1))
+        _size(document, {})
+    return [document for document in found if document]
+
+
+def _size(value: object, known: dict[int, int]) -> int:
+    """How many values there are with aliases written out; 0 is known of one that is being counted."""
+    if not isinstance(value, Map | Seq):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = 0
+        items = value.values() if isinstance(value, Map) else value
+        known[id(value)] = 1 + sum(_size(item, known) for item in items)
+    if not known[id(value)]:
+        raise FileError("an alias contains itself", value.place)
+    if known[id(value)] > MOST:
+        raise FileError(f"aliases make more than {MOST} values of this", value.place)
+    return known[id(value)]
