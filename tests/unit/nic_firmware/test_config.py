@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options and action parameters: ten wrong values each give one sentence, and not one write to a NIC."""
 
-
 import pytest
 from charmkit.output import Output
 from config import Query, ResetParameters, Restore, SetParameters
