@@ -5,7 +5,6 @@ import json
 import struct
 from typing import Any
 
-import fabric
 import pytest
 from boot import bootfile
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
@@ -13,8 +12,6 @@ from charmkit.qos import STRICT, Marking, Qos
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.ops import lldp
-from hypothesis import given
-from hypothesis import strategies as st
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 QOS = Qos("dscp", (3,), Marking(26, 3), Marking(48, 6), {0: 50, 3: 50, 6: STRICT})
@@ -106,16 +103,6 @@ def test_under_trust_pcp_the_tag_decides_and_the_marks_are_as_configured(converg
     boot_file = json.loads(converged.host.disk.read(bootfile.PATH))
     published = json.loads(converged.published())
     assert [boot_file["qos"]["trust"], published["ports"][0]["qos"]["trust"]] == ["pcp", "pcp"]
-
-
-@given(st.text(max_size=200))
-def test_any_route_table_is_read(text: str) -> None:
-    host = compute_node()
-    host.disk.install("/proc/net/route", f"Iface\n{text}".encode(errors="replace"), 0o444)
-    from observed import Observed
-
-    for vlan in fabric.vlans(host, Observed()):
-        assert vlan.subnets
 
 
 # The firmware's part.
