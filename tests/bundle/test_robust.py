@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 from check import checker
-from check.merge import Part, merge, parse, parts
+from check.merge import Part, merge, parts
 from check.model import Bundle
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -96,13 +96,3 @@ def test_an_intent_with_anything_anywhere_is_checked(path, junk):
     documents = [*OURS, Part(Path("x.yaml"), overlay)]
     found = checker.check(Bundle(merge(documents), documents, SITE))
     assert all(finding.what and finding.instead for finding in found)
-
-
-@settings(deadline=None, max_examples=100)
-@given(st.text(alphabet="ab:-[]{}'\"&*!|>#\n \t0~<", max_size=40))
-def test_any_text_is_a_bundle_or_one_sentence(text):
-    try:
-        parse(text, "x.yaml")
-    except FileError as error:
-        assert str(error).startswith("x.yaml:")
-        assert "\n" not in str(error)

@@ -61,18 +61,3 @@ def test_the_mode_of_every_directory_is_said(path: Path) -> None:
 )
 def test_a_directory_without_a_mode_is_found(source: str) -> None:
     assert len(list(unsaid(source))) == 1
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "os.mkdir(path, 0o755)",
-        "Path(path).mkdir(0o755)",
-        "Path(path).mkdir(mode=0o755)",
-        "system.files.mkdir(path)",
-        'BODY = """\n    (umask 022; mkdir -p "$directory")\n"""',
-        'BODY = """\n    mkdir -m 700 "$directory"\n"""',
-    ],
-)
-def test_a_directory_with_a_mode_is_right(source: str) -> None:
-    assert list(unsaid(source)) == []

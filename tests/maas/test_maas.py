@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from converge import StepError
 from lab.maas import KEY
 from lab.maassite import NUMA, PASSWORD, PORTS, commission, edit, interfaces, machine, writes
-from maas.client import Maas
 
 BUILD_OPENER = urllib.request.build_opener
 WRONG = yaml.safe_load((Path(__file__).parent / "wrong.yaml").read_text())
@@ -179,44 +177,6 @@ def test_a_look_takes_nine_requests_however_many_machines_there_are(built, run):
     built.requests.clear()
     run("plan")
     assert len(built.requests) == 9
-
-
-@pytest.mark.parametrize(
-    ("path", "values", "says"),
-    [
-        (
-            "?op=create_bond",
-            {"name": "bond1", "parents": ["enp63s0f0"]},
-            "Interfaces already in-use: enp63s0f0.",
-        ),
-        ("?op=create_vlan", {"parent": "br-nvda", "vlan": "0"}, "can only belong to a tagged VLAN."),
-        ("?op=create_vlan", {"parent": "enp63s0f0", "vlan": "9"}, "a parent that is already in a bond"),
-        (
-            "{enp63s0f0}/?op=link_subnet",
-            {"mode": "auto", "subnet": "0"},
-            "when interface is in a bond(bond0)",
-        ),
-        ("{br-nvda}/?op=link_subnet", {"mode": "auto", "subnet": "40"}, "Select a valid choice"),
-    ],
-)
-def test_the_simulator_keeps_the_rules_of_maas(built, path, values, says):
-    ids = {name: interface["id"] for name, interface in interfaces(built, "node1").items()}
-    ids |= {str(vlan["vid"]): vlan["id"] for vlan in built.vlans}
-    if "subnet" in values:
-        subnets = {str(subnet["vlan"]["vid"]): subnet["id"] for subnet in built.subnets}
-        values = {**values, "subnet": subnets[values["subnet"]]}
-    sent = {
-        field: [ids[name] for name in value] if isinstance(value, list) else ids.get(value, value)
-        for field, value in values.items()
-    }
-    path = f"nodes/{machine(built, 'node1')['system_id']}/interfaces/{path.format_map(ids)}"
-    client = Maas("http://192.168.25.1:5240/MAAS", KEY)
-    with pytest.raises(StepError) as refusal:
-        client.send(path, "POST", sent)
-    assert says in str(refusal.value)
-    machine(built, "node1")["status_name"] = "Deployed"
-    with pytest.raises(StepError, match=r"409 .* because the machine is not New"):
-        client.send(path, "POST", sent)
 
 
 def test_nothing_is_deleted(built, site, run):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import pytest
+from hostnic import exclusive
 from hostnic.testing import FakeHost
 from ops import testing
 
@@ -104,3 +105,29 @@ class FailingReads:
             return node.log
 
         assert unmentioned(node, hook) == []
+
+
+class FailingBoot(FailingReads):
+    """For a charm whose boot unit is one function: ``boot`` runs it, on a host that has just started."""
+
+    def boot(self, node: Any) -> Any:
+        """What the unit says is wrong."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def booted(self, node: Any) -> Any:
+        self.converge(node)
+        node.host.reboot()
+        return node
+
+    def test_no_read_at_boot_ends_in_a_traceback(self, booted: Any) -> None:
+        escaped, calls = escaping(booted, lambda: self.boot(booted))
+        assert escaped == []
+        assert calls >= 2
+
+    def test_a_boot_unit_waits_for_another_program_and_then_gives_up(self, booted: Any) -> None:
+        booted.host.locks[exclusive.PATH] = 99
+        booted.host.trace.clear()
+        (trouble,) = self.boot(booted)
+        assert trouble.startswith("another program of these charms has been changing this host for 60 s")
+        assert [line for line in booted.host.trace if not line.startswith("install /run/")] == []

@@ -10,7 +10,7 @@ from converge.shape import InvalidValue
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from intent import expand, schema
-from unit.cumulus_fabric.fabrics import CHARM, data, text
+from unit.cumulus_fabric.fabrics import CHARM, data, put, text
 from yamlfile.values import FileError
 
 EXAMPLES = ["rdg", "rdg-max", "demartek"]
@@ -122,13 +122,6 @@ WRONG = [
         "standalone.x.platform: an empty value is not allowed; expected onyx or",
     ),
 ]
-
-
-def put(content, path, value):
-    *keys, last = path.split(".")
-    for key in keys:
-        content = content[key]
-    content[last] = value
 
 
 @pytest.mark.parametrize(("path", "value", "sentence"), WRONG, ids=[wrong[0] for wrong in WRONG])

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RDG's acceptance set: what is made of the tools' answers, and how its figures are told."""
 
-import subprocess
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
-from lab.rack import acceptance, capture, figures, iperf, perftest, policy
+from lab.rack import capture, figures, iperf, perftest
 from lab.rack.figures import Figure
 
 SENT = """\
@@ -57,28 +52,6 @@ ARP = "in_port(r0),eth_type(0x0806), packets:2, used:never, dp:tc, actions:set(t
 FIGURE = Figure("TCP", "iperf3 -c A & B", "179.45 Gb/s, 20 pairs", "iperf3 <here>", "0.32 Gb/s, 2 pairs")
 
 
-class Shell:
-    """A rack of shells: notes what it is told, checks its syntax, and answers by what a command contains."""
-
-    def __init__(self, **answers: str) -> None:
-        self.answers = answers
-        self.asked: list[tuple[str, str]] = []
-        self.nodes = {"node-0": 0, "node-1": 1}
-        self.figures: list[Figure] = []
-        self.display = SimpleNamespace(phase=lambda name: None)
-        self.floor = SimpleNamespace(each=self._each)
-
-    def on(self, machine: str, command: str, **_: Any) -> str:
-        """A command's output; where nothing matches, none."""
-        subprocess.run(["sh", "-n"], input=command, text=True, check=True)
-        self.asked.append((machine, command))
-        return next((said for what, said in self.answers.items() if what in command), "")
-
-    def _each(self, what: str, work: dict[str, Any]) -> None:
-        for machine, each in work.items():
-            each(SimpleNamespace(run=lambda command, machine=machine, **_: self.on(machine, command)))
-
-
 def test_senders_are_summed_and_those_that_could_not_are_named() -> None:
     assert iperf.parse(SENT + SENT, 2).told == "0.642 Gb/s"
     assert iperf.parse(SENT, 1).errors == ()
@@ -91,13 +64,6 @@ def test_a_client_that_died_is_missed() -> None:
     assert iperf.parse(SENT, 3).errors == ("no answer", "no answer")
     assert len(iperf.parse(SENT + SENT[:100], 2).errors) == 1, "it died while it wrote"
     assert iperf.parse(SENT + '{"end": {}}', 2).errors == ("no answer",)
-
-
-@pytest.mark.usefixtures("unverified")
-def test_a_pair_of_which_one_client_died_does_not_hold() -> None:
-    rack: Any = Shell(**WORKS | {"cat /run/iperf3": SENT})
-    wrong = {check.subject: check.found for check in acceptance.acceptance(rack) if not check.holds}
-    assert wrong["node-0 to node-1: TCP over the overlay, a pair per vCPU"] == "no answer"
 
 
 def test_perftests_row_is_read_by_its_headings() -> None:
@@ -115,79 +81,6 @@ def test_only_tunnelled_ipv4_packets_are_those_of_an_instance() -> None:
 def test_what_the_slow_path_had_is_the_rest_of_the_capture() -> None:
     assert capture.Seen(845, 841).slow == 4
     assert capture.Seen(840, 841).slow == 0
-
-
-def test_a_policy_drops_in_neutrons_group_and_allows_in_its_own() -> None:
-    rack: Any = Shell()
-    with policy.applied(rack, ["instance-0", "instance-1"]):
-        policy.allow_iperf(rack)
-    created, allowed, deleted = (command for _, command in rack.asked)
-    assert "pg-add neutron_pg_drop instance-0 instance-1 -- " in created
-    assert "to-lport 1001 'outport == @neutron_pg_drop && ip' drop" in created
-    assert "tcp.dst >= 5001 && tcp.dst <= 5200' allow-related" in allowed
-    assert deleted.endswith("pg-del pg_data_policy -- pg-del neutron_pg_drop")
-
-
-@pytest.fixture
-def unverified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acceptance, "verify", lambda rack: [])
-
-
-WORKS = {
-    "nproc": "2\n",
-    "grep -c": "845\n",
-    "dump-flows": f"{OUT}\n{IN}\n",
-    "ping -q -n -c 3": "3 packets transmitted, 3 received, 0% packet loss",
-    "cat /run/iperf3": SENT + SENT,
-    "timeout 240 ib_write_bw": BANDWIDTH,
-    "timeout 240 ib_write_lat": LATENCY,
-    "iperf3 -c": SENT,
-}
-
-
-@pytest.mark.usefixtures("unverified")
-def test_figures_stand_beside_the_rdgs_and_what_is_taken_away_again() -> None:
-    rack: Any = Shell(**WORKS)
-    found = acceptance.acceptance(rack)
-    # This rack's iperf3 is never blocked: that is what does not hold.
-    assert [check.subject for check in found if not check.holds] == ["node-0 to node-1: TCP, blocked"]
-    assert [(each.rdg_figure, each.figure) for each in rack.figures][:2] == [
-        ("179.45 Gb/s, 20 pairs", "0.642 Gb/s, 2 pairs"),
-        (
-            "only the first packets of a connection, until it is offloaded",
-            "all 845 packets, for the kernel forwards in place of the virtual NIC; flows in it counted 841, "
-            "the other 4 went the slow path",
-        ),
-    ]
-    assert rack.figures[-1].figure == "455.31 µs, software RoCE"
-    commands = "\n".join(command for _, command in rack.asked)
-    for away in (
-        "systemctl stop 'iperf3-*'",
-        "pg-del",
-        "rdma link delete rxe0",
-        "--if-exists lsp-del rdma-1",
-    ):
-        assert away in commands
-
-
-@pytest.mark.usefixtures("unverified")
-def test_what_does_not_work_is_told_in_the_tools_words() -> None:
-    silent = {
-        **WORKS,
-        "dump-flows": "",
-        "timeout 240 ib_write_lat": "Couldn't connect\n",
-        "iperf3 -c": NOT_SENT,
-    }
-    rack: Any = Shell(**silent)
-    wrong = {
-        check.subject.partition(": ")[2]: check.found
-        for check in acceptance.acceptance(rack)
-        if not check.holds
-    }
-    assert wrong["in VLAN 40, and counted by flows in the NIC"] == "0 of 845 packets"
-    assert wrong["RDMA write latency, typical"] == "Couldn't connect"
-    assert "TCP, blocked" not in wrong
-    assert "Connection timed out" in wrong["TCP, allowed"]
 
 
 def test_the_report_has_them_side_by_side_and_says_what_they_are_not() -> None:

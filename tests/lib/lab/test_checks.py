@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from lab.rack import checks, common
+from lab.rack import checks
 from lab.rack.traffic import traffic
 
 OUT = (
@@ -72,45 +72,3 @@ def test_traffic_tells_what_was_lost_and_for_how_long(log: str, told: tuple[int,
     with traffic(rack, "node-0", "node-1") as seen:
         assert "10.0.101.12" in asked[0]
     assert (seen.sent, seen.lost, round(seen.gap, 3)) == told
-
-
-class FakeFabric:
-    """A unit that applies so many switches in each run, as cumulus-fabric answers."""
-
-    name = "cumulus-fabric/0"
-
-    def __init__(self, switches: list[str], each: int, failure: str | None = None) -> None:
-        self.left, self.each, self.failure = switches, each, failure
-        self.runs = 0
-
-    def action(self, names: list[str], action: str, patience: float) -> list[Any]:
-        assert (names, action) == ([self.name], "apply")
-        self.runs += 1
-        now, self.left = self.left[: self.each], self.left[self.each :]
-        verdict = f"applied on {len(now)} switches, not yet on {', '.join(self.left)}: run apply again"
-        results = {
-            "applied": str(not self.left).lower(),
-            "result": verdict if self.left else f"fully applied: {len(now)} switches changed",
-            "switches": "\n".join(f"{name}: applied" for name in now),
-        }
-        return [SimpleNamespace(results=results, failure=self.failure)]
-
-
-@pytest.mark.parametrize(
-    ("each", "failure", "runs", "found"),
-    [
-        pytest.param(3, None, 1, "applied", id="all at once"),
-        pytest.param(1, None, 3, "applied", id="one in each run"),
-        pytest.param(
-            0, None, 1, "applied on 0 switches, not yet on a, b, c: run apply again", id="none: no progress"
-        ),
-        pytest.param(1, "fully rolled back", 1, "fully rolled back", id="a run that fails"),
-    ],
-)
-def test_a_fabric_is_applied_only_when_no_switch_is_left(
-    each: int, failure: str | None, runs: int, found: str
-) -> None:
-    fabric: Any = FakeFabric(["a", "b", "c"], each, failure)
-    rack: Any = SimpleNamespace(controller=fabric)
-    check = common.applied(rack, fabric)
-    assert (fabric.runs, check.found, check.holds) == (runs, found, found == "applied")

@@ -20,7 +20,6 @@ ALLOWED = {
     "lab/rack/adopt.py": "turns of a ping that waits by itself",
     "lab/rack/perftest.py": "ends a client that hangs, and it is tried again",
     "lab/rack/scenarios.py": "shows how many ports the bond has by then",
-    "lib/lab/test_acceptance.py": "answers perftest.py's commands",
     "lib/lab/test_patience.py": "shows what the wall clock would have counted",
 }
 """Files that use the clock, and why that fails no test."""

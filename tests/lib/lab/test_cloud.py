@@ -29,23 +29,6 @@ def test_a_user_who_may_not_create_namespaces_is_told_in_one_sentence(monkeypatc
     )
 
 
-def test_an_option_with_several_values_is_written_once_for_each():
-    text = configuration.ini({"pci": {"device_spec": ["a", "b"]}, "DEFAULT": {"log_dir": ""}})
-    assert text == "[pci]\ndevice_spec = a\ndevice_spec = b\n[DEFAULT]\nlog_dir = \n"
-
-
-def test_neutron_uses_the_ovn_databases_that_it_is_given():
-    options = translate.bundle(BUNDLE)
-    ml2 = configuration.files("192.168.25.1", options)["/etc/neutron/plugins/ml2/ml2_conf.ini"]
-    assert "ovn_nb_connection = tcp:192.168.25.1:6641\n" in ml2
-    assert "ovn_sb_connection = tcp:192.168.25.1:6642\n" in ml2
-
-
-def test_dhcp_is_answered_in_subnets_without_a_gateway_as_in_production():
-    ml2 = configuration.files(CONTROLLER, translate.bundle(BUNDLE))["/etc/neutron/plugins/ml2/ml2_conf.ini"]
-    assert "ovn_metadata_enabled = True\n" in ml2
-
-
 def asked(request):
     """What a client of the proxy gets."""
     ours, theirs = socket.socketpair()
@@ -63,34 +46,6 @@ def asked(request):
 @pytest.mark.parametrize("target", ["http://10.0.0.1:80/", f"https://{CONTROLLER}:5000/", "/v3"])
 def test_the_proxy_leads_to_nothing_but_the_control_plane(target):
     assert asked(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()).startswith(b"HTTP/1.1 403 ")
-
-
-def test_the_proxy_hands_on_a_request_as_the_service_expects_it(monkeypatch):
-    heard = []
-    with socket.create_server(("127.0.0.1", 0)) as service:
-
-        def serve():
-            client, _ = service.accept()
-            with client:
-                heard.append(client.recv(4096))
-                client.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        monkeypatch.setattr(wires, "CONTROLLER", "127.0.0.1")
-        port = service.getsockname()[1]
-        told = asked(f"GET http://127.0.0.1:{port}/v3?x=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        thread.join()
-    assert told.endswith(b"\r\n\r\nhello")
-    assert heard == [b"GET /v3?x=1 HTTP/1.1\r\nHost: x\r\n\r\n"]
-
-
-def test_the_proxy_says_that_a_service_does_not_listen(monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as service:
-        port = service.getsockname()[1]
-    monkeypatch.setattr(wires, "CONTROLLER", "127.0.0.1")
-    told = asked(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n".encode())
-    assert told.startswith(b"HTTP/1.1 502 ")
 
 
 def test_the_bundles_options_reach_nova_and_neutron():

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line around a rack: its exit status, its reports, and what comes after the verdict."""
 
-import inspect
 import json
 import sys
 from collections.abc import Iterator
@@ -18,9 +17,7 @@ from lab.rack.checks import Check, equal
 from lab.rack.controller import Controller
 from lab.rack.deployment import Deployment
 from lab.rack.display import Display
-from lab.rack.figures import Figure
 from lab.rack.machine import Floor, Machine
-from lab.rack.scenarios import TWO_NODES
 
 GOOD = Check("overlay", "node-0 to node-1", "10 received", "10 received", True)
 BAD = equal("VF-LAG", "node-0 <b>", "active", "")
@@ -76,37 +73,6 @@ def test_one_that_does_not_hold_is_a_failure_that_is_named(
     assert "node-0 &lt;b&gt;" in (tmp_path / "rack.html").read_text()
 
 
-def test_what_of_the_bundle_has_no_place_in_the_rack_is_said(
-    lab: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert lab.run("--overlay", str(command.deployment.ROOT / "overlays/controller-nics.yaml")) == 0
-    assert "Left out, since on no compute node: nic-firmware-control\n" in capsys.readouterr().out
-
-
-def test_keep_leaves_the_rack_running_until_enter(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[str]] = []
-    monkeypatch.setattr("builtins.input", lambda prompt: seen.append(list(lab.ended)))
-    assert lab.run("--keep") == 0
-    assert seen == [[]]
-
-
-def test_the_shell_comes_after_the_verdict(
-    lab: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(command, "interact", lambda guest: said.append(capsys.readouterr().out))
-    assert lab.run("--shell", "node-0") == 0
-    assert "All holds; " in said[0]
-
-
-def test_ctrl_c_ends_the_rack(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(prompt: str) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("builtins.input", interrupted)
-    assert lab.run("--keep") == 130
-
-
 def test_scenarios_that_add_nodes_need_ports_for_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,21 +82,6 @@ def test_scenarios_that_add_nodes_need_ports_for_them(
     assert "all adds 2; the racks have ports for 4 nodes" in capsys.readouterr().err
     monkeypatch.setattr(sys, "argv", ["lab", "--scenario", "adopt", "--nodes", "3"])
     assert (command.arguments().more, command.arguments().spare) == (["adopt"], 1)
-
-
-def test_the_reports_have_the_figures(lab: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    def acceptance(rack: build.Rack) -> list[Check]:
-        rack.figures.append(Figure("TCP", "iperf3 there", "179.45 Gb/s", "iperf3 here", "0.3 Gb/s"))
-        return [GOOD]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(command.SCENARIOS, "acceptance", acceptance)
-        assert lab.run("--scenario", "acceptance", "--json", str(tmp_path / "rack.json")) == 0
-    assert "    RDG   179.45 Gb/s" in capsys.readouterr().out
-    said = json.loads((tmp_path / "rack.json").read_text())["figures"]
-    assert "not a performance claim" in said["title"]
-    assert said["all"][0]["figure"] == "0.3 Gb/s"
-    assert "<td>0.3 Gb/s" in (tmp_path / "rack.html").read_text()
 
 
 def test_no_scenario_begins_on_a_rack_that_has_not_converged(
@@ -197,15 +148,3 @@ def test_what_this_rack_cannot_do_is_refused_before_it_starts(
     with pytest.raises(SystemExit, match="2"):
         command.arguments()
     assert said in capsys.readouterr().err
-
-
-def test_a_shell_may_be_on_the_node_that_a_scenario_adds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["lab", "--scenario", "node-added", "--shell", "node-2"])
-    assert command.arguments().shell == "node-2"
-
-
-@pytest.mark.parametrize("scenario", sorted(command.SCENARIOS.keys() - set(TWO_NODES)))
-def test_one_node_is_enough_for_the_others(monkeypatch: pytest.MonkeyPatch, scenario: str) -> None:
-    monkeypatch.setattr(sys, "argv", ["lab", "--nodes", "1", "--scenario", scenario])
-    assert command.arguments().nodes == 1
-    assert "[:2]" not in inspect.getsource(command.SCENARIOS[scenario]), "it takes a pair of nodes"

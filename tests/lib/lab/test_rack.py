@@ -89,14 +89,7 @@ class FakeRunner:
         if event == "start" and self.name == "one/1" and f"{self.name} failed" not in self.heard:
             self.heard.append(f"{self.name} failed")
             raise HookError("Traceback\nRuntimeError: broken on purpose")
-        return self.result(reboot)
-
-    def action(self, action: str, params: dict[str, Any], timeout: float) -> Result:
-        return self.result(results={"ran": f"{action} {params} on {self.name} within {timeout}"})
-
-    def result(self, reboot: bool = False, results: Any = None) -> Result:
-        relations = self.known["relations"]
-        return Result(tuple(self.known["status"]), reboot, relations, [], [], results or {}, None)
+        return Result(tuple(self.known["status"]), reboot, self.known["relations"], [], [], {}, None)
 
 
 @pytest.fixture
@@ -122,49 +115,6 @@ def model() -> tuple[Controller, dict[str, FakeGuest]]:
     controller = Controller(Deployment(apps, relations, ("0", "1")), floor, {"0": "a", "1": "b"})
     floor.tick = controller.due
     return controller, guests
-
-
-def test_units_hear_of_each_other_until_nothing_changes(heard: list[str]) -> None:
-    controller, guests = model()
-    controller.deploy(*controller.planned)
-    assert controller.floor.work(lambda: controller.settled, 30)
-    first = [line.removeprefix("one/0 ") for line in heard if line.startswith("one/0 ")]
-    assert first[:6] == [
-        "install",
-        "peers_relation_created",
-        "link_relation_created",
-        "leader_elected",
-        "config_changed",
-        "start",
-    ]
-    assert "leader_elected" not in " ".join(line for line in heard if line.startswith("one/1"))
-    assert first.index("peers_relation_joined 1") < first.index("peers_relation_changed 1")
-    (peers, link) = guests["a"].units["one"]["relations"]
-    theirs = juju.addresses(controller.units["one/1"].machine)
-    assert theirs["ingress-address"] == theirs["private-address"] == ADDRESSES["b"]
-    assert peers["peers_data"] == {1: {"name": "one/1", "sees": "[0]", **theirs}}
-    assert link["remote_units_data"] == {0: {"name": "two/0", "sees": "[0, 1]", **theirs}}
-    controller.floor.stop()
-
-
-def test_a_request_reboots_the_machine_once_and_starts_all_of_its_units(heard: list[str]) -> None:
-    controller, guests = model()
-    controller.deploy(*controller.planned)
-    assert controller.floor.work(lambda: controller.settled, 30)
-    assert [guest.reboots for guest in guests.values()] == [1, 1]
-    assert sorted(name for name, _, _ in controller.down) == ["a", "b"]
-    assert heard.count("one/0 start") == 2
-    controller.floor.stop()
-
-
-def test_a_failed_hook_is_tried_again(heard: list[str]) -> None:
-    controller, _ = model()
-    controller.deploy("one/1")
-    unit = controller.units["one/1"]
-    assert controller.floor.work(lambda: unit.started, 30)
-    assert heard.count("one/1 failed") == 1
-    assert heard[-2:] != ["one/1 failed"] * 2
-    controller.floor.stop()
 
 
 def test_update_status_comes_for_all_while_one_waits_and_for_none_afterwards(
@@ -261,43 +211,6 @@ def test_a_hook_that_fails_with_the_power_does_not_switch_it_on(heard: list[str]
     controller.power_on(["a"])
     assert controller.floor.work(lambda: controller.settled, 30)
     assert guests["a"].reboots == 2
-    controller.floor.stop()
-
-
-def test_a_unit_that_is_added_later_is_heard_of_by_those_that_are_there(heard: list[str]) -> None:
-    controller, _ = model()
-    controller.deploy("one/0")
-    assert controller.floor.work(lambda: controller.settled, 30)
-    assert list(controller.units) == ["one/0"]
-    heard.clear()
-    controller.deploy("one/1")
-    assert controller.floor.work(lambda: controller.settled, 30)
-    assert "one/0 peers_relation_joined 1" in heard
-    assert "one/1 peers_relation_joined 0" in heard
-    controller.floor.stop()
-
-
-def test_an_option_that_changes_reaches_every_unit_of_the_application(heard: list[str]) -> None:
-    controller, guests = model()
-    controller.deploy(*controller.planned)
-    assert controller.floor.work(lambda: controller.settled, 30)
-    heard.clear()
-    controller.configure("one", {"size": 3})
-    assert controller.floor.work(lambda: controller.settled, 30)
-    assert sorted(heard) == ["one/0 config_changed", "one/1 config_changed"]
-    assert [guest.units["one"]["config"] for guest in guests.values()] == [{"size": 3}] * 2
-    controller.floor.stop()
-
-
-def test_an_action_runs_on_several_units_and_their_results_come_in_order(heard: list[str]) -> None:
-    controller, _ = model()
-    controller.deploy(*controller.planned)
-    assert controller.floor.work(lambda: controller.settled, 30)
-    results = controller.action(["two/0", "one/0"], "verify", 60, format="json")
-    assert [each.results["ran"] for each in results] == [
-        f"verify {{'format': 'json'}} on {name} within 60" for name in ("two/0", "one/0")
-    ]
-    assert not controller.settled, "nobody has looked since"
     controller.floor.stop()
 
 

@@ -34,12 +34,6 @@ def words(svg: str) -> list[tuple[str, str]]:
     return [(element.text or "", element.attrib["fill"]) for element in elements]
 
 
-@pytest.fixture
-def cloud() -> Said:
-    """A run of scenario openstack."""
-    return json.loads((RACK / "openstack.json").read_text())
-
-
 @pytest.mark.parametrize(
     ("name", "rack", "draw"),
     [
@@ -77,39 +71,6 @@ def test_what_was_not_checked_is_grey(said: Said) -> None:
     assert drawing.GOOD not in drawing.nodes(said)
 
 
-def test_the_timeline_has_each_job_as_long_as_it_took(said: Said) -> None:
-    said["timeline"] = [
-        {"machine": "node-0", "what": "roce-qos/0 start", "from": 0.0, "to": 50.0},
-        {"machine": "node-0", "what": "reboot", "from": 50.0, "to": 100.0},
-        {"machine": "node-1", "what": "roce-qos/1 deploy", "from": 0.0, "to": 25.0},
-    ]
-    bars = re.findall(
-        r'width="([\d.]+)" height="22" fill="(#\w+)"><title>(.*?)</title>', drawing.timeline(said)
-    )
-    assert [(colour, title) for _, colour, title in bars] == [
-        (drawing.CHARMS["roce-qos"], "roce-qos/0 start: 50.0 s, after 0.0 s"),
-        (drawing.REBOOT, "reboot: 50.0 s, after 50.0 s"),
-        (drawing.OTHER, "roce-qos/1 deploy: 25.0 s, after 0.0 s"),
-    ]
-    first, second, third = (float(width) for width, *_ in bars)
-    assert first == second == pytest.approx(2 * third)
-
-
-def test_the_ladder_has_each_rung_with_what_was_checked_on_it(cloud: Said) -> None:
-    drawn = drawing.ladder(cloud)
-    assert [text for text, _ in words(drawn) if text in drawing.TITLES.values()] == [*drawing.TITLES.values()]
-    assert drawing.BAD not in drawn
-    # No flow in the NIC is meant from host to host, and virtio never is there.
-    assert words(drawn).count(("not checked", drawing.UNKNOWN)) == 2
-    assert drawing.ladder({"checks": []}) == ""
-
-
-def test_a_rung_that_fails_is_red_with_what_was_measured(cloud: Said) -> None:
-    drawn = drawing.ladder(wrong(cloud, "OpenStack", "rung vf, in-nic", "51.00%"))
-    assert [text for text, colour in words(drawn) if colour == drawing.BAD] == ["51.00%"]
-    assert drawn.count(f'stroke="{drawing.BAD}"') == 1
-
-
 def test_areas_are_folded_unless_something_in_them_does_not_hold(said: Said) -> None:
     assert "<details open>" not in page.page(said, "")
     assert "all 71 checks hold" in page.page(said, "")
@@ -118,18 +79,3 @@ def test_areas_are_folded_unless_something_in_them_does_not_hold(said: Said) -> 
     assert shown == "<b>eswitch</b> <span class=bad>7 of 8 hold</span>"
     assert "1 of 71 checks do not hold" in told
     assert "&lt;legacy&gt;; wanted: mode switchdev" in told
-
-
-def test_the_page_needs_nothing_else_and_fits_a_phone(said: Said) -> None:
-    told = page.page(said, "<svg/>")
-    assert "<script" not in told
-    assert not re.findall(r"(?:src|href)=", told)
-    assert "width=device-width" in told
-    assert told.count("<svg") == told.count("<div class=wide><svg") == 3
-
-
-def test_a_rack_without_jobs_or_drawing_of_the_fabric_has_a_page(said: Said) -> None:
-    said["timeline"] = []
-    told = page.page(said, "")
-    assert told.count("<svg") == 1
-    assert "<h2>Switches" not in told

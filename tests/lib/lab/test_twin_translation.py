@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the twin makes of a tree, without a switch: what it refuses, FRR's lines, the filters."""
 
-import struct
 from copy import deepcopy
 from typing import Any
 
 import pytest
-from lab.twin import asic, events, frr, links, model
+from lab.twin import asic, frr, model
 
 LEAF: dict[str, Any] = {
     "interface": {
@@ -129,21 +128,6 @@ def test_another_asn_replaces_the_whole_router() -> None:
     assert lines.count("router bgp 65009") == 3  # itself, and once for each address family
 
 
-def test_filters_know_the_peer_of_each_segment() -> None:
-    said = [
-        {"accessPort": "bond1", "flags": ["local", "df"], "vteps": [{"vtep": "10.10.10.2"}]},
-        {"accessPort": "bond2", "flags": ["local", "nonDF"], "vteps": [{"vtep": "10.10.10.2"}]},
-        {"flags": ["remote"], "vteps": [{"vtep": "10.10.10.3"}]},
-    ]
-    rules = asic.rules(["swp31"], said)
-    assert rules.peers == ("10.10.10.2",)
-    assert rules.segments == (("bond1", ("10.10.10.2",), True), ("bond2", ("10.10.10.2",), False))
-    told = asic.filters(rules)
-    assert [len(told["bond1"]), len(told["bond2"])] == [1, 1]
-    assert "match mark 257 65535" in told["bond1"][0]
-    assert "match mark 256 256" in told["bond2"][0]
-
-
 def test_filters_change_without_touching_the_qdisc_of_a_device_that_carries_traffic() -> None:
     wanted: asic.Filters = {"swp31": ["mark"], "bond1": ["drop"]}
     assert asic.rewrites({}, wanted) == [
@@ -165,15 +149,6 @@ def test_filters_change_without_touching_the_qdisc_of_a_device_that_carries_traf
         "filter del dev swp31 egress",
         "mark",
     ]
-
-
-@pytest.mark.parametrize("word", ["on", "enabled"])
-def test_a_graceful_shutdown_is_frrs_own(word: str) -> None:
-    tree = deepcopy(LEAF)
-    line = (("router bgp 65101",), "bgp graceful-shutdown")
-    assert line not in frr.configuration(model.parse(tree))
-    tree["router"]["bgp"]["graceful-shutdown"] = word
-    assert line in frr.configuration(model.parse(tree))
 
 
 def test_a_route_map_without_a_condition_is_frrs_own() -> None:
@@ -206,61 +181,3 @@ def test_a_condition_of_a_route_map_is_refused() -> None:
     tree["router"]["policy"] = {"route-map": {"silent": {"rule": {"10": rule}}}}
     with pytest.raises(model.Untranslatable, match=r"router\.policy\.route-map\.silent\.rule\.10\.match"):
         model.parse(tree)
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_a_bonds_member_is_up_unless_it_is_shut_down(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
-
-    def listed(_: str, *command: str) -> list[dict[str, Any]]:
-        return [{"ifname": "swp9", "flags": [], "addr_info": []}] if command[0] == "ip" else []
-
-    monkeypatch.setattr(links, "listed", listed)
-    monkeypatch.setattr(links, "batch", lambda _, __, lines: written.extend(lines))
-    tree = deepcopy(LEAF)
-    if named:
-        tree["interface"]["swp9"]["link"] = {"state": {"down": {}}}
-    else:
-        del tree["interface"]["swp9"]
-    links.Links("Leaf0-1", frozenset({"swp9"}), "192.168.200.11/24").apply(model.parse(tree))
-    (last,) = [line for line in written if line in ("link set swp9 up", "link set swp9 down")][-1:]
-    assert last == f"link set swp9 {'down' if named else 'up'}"
-
-
-def test_hosts_behind_two_leaves_are_reached_by_the_group_of_their_segment() -> None:
-    segments = [
-        {"esi": "03:01", "flags": ["remote", "nexthopGroupActive"], "nexthopGroup": 536870916},
-        {"esi": "03:02", "flags": ["local"], "nexthopGroup": 536870917},
-    ]
-    macs = {
-        "10": {
-            "macs": {
-                "26:a6:ce:f7:fa:3e": {"type": "remote", "remoteEs": "03:01"},
-                "5a:25:c2:21:ba:1e": {"type": "remote", "remoteEs": "03:02"},
-                "82:09:03:d4:6c:25": {"type": "remote", "remoteVtep": "10.10.10.1"},
-                "ae:dd:03:53:7d:04": {"type": "local", "intf": "bond1"},
-            }
-        },
-        "40": {"numMacs": 0},
-    }
-    found = asic.entries(segments, macs)
-    line = "fdb replace 26:a6:ce:f7:fa:3e dev vxlan48 nhid 536870916 src_vni 10 self extern_learn"
-    assert asic.writes(set(), found) == [line]
-    assert asic.writes(found, found) == []
-
-
-def announced(kind: int, payload: bytes) -> bytes:
-    """A netlink message; the kernel pads each to a multiple of four bytes."""
-    return struct.pack("=IHHII", 16 + len(payload), kind, 0, 1, 0) + payload + bytes(-len(payload) % 4)
-
-
-def test_announcements_of_a_namespace_that_is_not_there_are_refused_with_its_name() -> None:
-    with pytest.raises(FileNotFoundError, match="/run/netns/nobody"):
-        events.Events("nobody")
-
-
-def test_an_asic_hears_of_nexthops_links_and_bridge_entries_that_go() -> None:
-    removed = [announced(events.DELNEIGH, family + bytes(11)) for family in (b"\7", b"\2")]
-    said = b"".join([announced(28, b"\7" + bytes(11)), announced(events.NEWNEXTHOP, bytes(9)), *removed])
-    assert list(events.types(said)) == [events.NEWNEXTHOP, events.DELNEIGH]
-    assert list(events.types(b"")) == []

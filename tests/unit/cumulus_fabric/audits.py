@@ -13,10 +13,5 @@ def findings(change=None, hosts=(), example="rdg"):
 
 
 def found(severity, change=None, hosts=(), example="rdg"):
-    return [(f.subject, f.what) for f in findings(change, hosts, example) if f.severity is severity]
-
-
-def the_one(severity, change=None, hosts=(), example="rdg"):
-    """The only finding of this severity, as path and sentence."""
-    (one,) = found(severity, change, hosts, example)
-    return one
+    """The findings of this severity, each as its path and its sentence."""
+    return [f"{f.subject}: {f.what}" for f in findings(change, hosts, example) if f.severity is severity]

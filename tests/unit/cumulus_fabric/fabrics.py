@@ -25,10 +25,23 @@ def data(name: str = "rdg") -> dict[str, Any]:
     return reader.read(text(name), name, lambda document: json.loads(json.dumps(document)), schema.HOLDS)
 
 
-def fabric(name: str = "rdg", change: Callable[[dict[str, Any]], object] | None = None) -> Fabric:
-    """An example spelled out, after ``change`` has changed its data."""
+def put(content: Any, path: str, value: Any) -> None:
+    """Set a value in plain data; mappings on the way to it are made, numbers are places of a list."""
+    *keys, last = path.split(".")
+    for key in keys:
+        content = content[int(key)] if isinstance(content, list) else content.setdefault(key, {})
+    content[last] = value
+
+
+def fabric(
+    name: str = "rdg", change: dict[str, Any] | Callable[[dict[str, Any]], object] | None = None
+) -> Fabric:
+    """An example spelled out, after a change of its data: values by their paths, or a function."""
     content = data(name)
-    if change:
+    if isinstance(change, dict):
+        for path, value in change.items():
+            put(content, path, value)
+    elif change:
         change(content)
     return expand.expand(schema.INTENT.read("", content))
 

@@ -19,12 +19,6 @@ def test_reading_actions_write_nothing_before_and_after_convergence(node: Node, 
     assert node.writes == []
 
 
-@pytest.mark.parametrize("action", READING)
-def test_actions_refuse_a_wrong_option_in_one_sentence(node: Node, action: str) -> None:
-    node.configure(num_vfs=0)
-    assert "num-vfs" in node.failure(action)
-
-
 def test_list_devices_shows_every_port(node: Node) -> None:
     rows = json.loads(node.action("list-devices", format="json")["devices"])
     assert rows[0] == {

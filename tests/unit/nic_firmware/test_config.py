@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options and action parameters: ten wrong values each give one sentence, and not one write to a NIC."""
 
-from typing import Any
-
 import pytest
 from charmkit.output import Output
-from config import Options, Query, ResetParameters, Restore, SetParameters
-from unit.nic_firmware.node import METADATA, Node
+from config import Query, ResetParameters, Restore, SetParameters
+from unit.nic_firmware.node import Node
+from unit.options import REBOOT, VFS, WrongOptions
 
-WRONG_TEXT = {
+WRONG = {
+    **REBOOT,
+    **VFS,
     "devices": [
         "", "   ", "auto enp63s0f0", "enp63s0f0:8", "enp63s0f0:-1", "enp63s0f0:many", "3b:00.0:8",
         "enp63s0f0 enp63s0f0", "a-name-of-20-letters", "/dev/net",
@@ -33,23 +34,12 @@ WRONG_TEXT = {
     ],
     "activation": ["", "Reboot", "now", "none", "reset ", "reboot,reset", "mstfwreset", "yes", "true", "3"],
     "reboot-owner": ["", "nic-firmware", "Self", "me", "roce-qos", "none", "self ", "both", "true", "0"],
-    "reboot-policy": ["", "never", "Manual", "idle", "when_idle", "when idle", "auto", "yes", "rolling", "0"],
 }  # fmt: skip
-WRONG_NUMBERS = {
-    "num-vfs": [0, -1, -8, 1001, 1024, 4096, 65535, 65536, 10**9, -(2**31)],
-    "reboot-settle": [-1, -2, -60, -3600, 3601, 3660, 7200, 86400, 10**9, -(2**31)],
-}
-WRONG = [(name, value) for name, values in {**WRONG_TEXT, **WRONG_NUMBERS}.items() for value in values]
 
 
-@pytest.mark.parametrize(("name", "value"), WRONG)
-def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_write(node: Node, name: str, value: Any) -> None:
-    status = node.configure(**{name: value}).emit("config_changed")
-    assert status.name == "blocked"
-    assert f"option {name}: " in status.message
-    assert "\n" not in status.message
-    assert node.writes == []
-    assert "Traceback" not in node.log
+class TestNicFirmware(WrongOptions):
+    wrong, outputs = WRONG, (Output, Query)
+    actions = ("plan", "verify", "list-devices", "query", "backup")
 
 
 VALUES = [
@@ -117,30 +107,15 @@ def test_spellings_of_one_value(node: Node, value: str) -> None:
     assert node.mst() == []
 
 
-@pytest.mark.parametrize(
-    "value", ["", "text", "TABLE", "yaml", "csv", "table ", "json,table", "0", "none", "xml"]
-)
-def test_a_wrong_format_is_refused(value: str) -> None:
-    for params in (Output, Query):
-        with pytest.raises(ValueError, match=r"^format: .* is not allowed; expected table or json$"):
-            params(format=value)
-
-
-@pytest.mark.parametrize("value", WRONG_TEXT["parameters"])
+@pytest.mark.parametrize("value", WRONG["parameters"])
 def test_set_parameters_refuses_what_the_option_refuses(value: str) -> None:
     with pytest.raises(ValueError, match=r"^parameters: .* is not allowed; expected NAME=value words"):
         SetParameters(parameters=value)
 
 
-@pytest.mark.parametrize("value", ["auto", *WRONG_TEXT["devices"][:9]])
+@pytest.mark.parametrize("value", ["auto", *WRONG["devices"][:9]])
 def test_reset_and_restore_need_the_name_of_a_port(value: str) -> None:
     with pytest.raises(ValueError, match="device"):
         ResetParameters(devices=value)
     with pytest.raises(ValueError, match="device"):
         Restore(device=value, backup="A=1")
-
-
-def test_options_and_charmcraft_yaml_agree() -> None:
-    declared = METADATA["config"]["options"]
-    ours = Options()
-    assert {name.replace("-", "_"): option["default"] for name, option in declared.items()} == vars(ours)

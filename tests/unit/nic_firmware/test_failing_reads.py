@@ -1,27 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A read that fails becomes a finding, never a traceback."""
 
+from typing import Any
+
 from boot import main
-from hostnic import exclusive
-from unit.failing_reads import FailingReads, escaping
+from unit.failing_reads import FailingBoot
 from unit.nic_firmware.node import Node
 
 
-class TestNicFirmware(FailingReads):
-    pass
+class TestNicFirmware(FailingBoot):
+    def converge(self, node: Node) -> None:
+        node.converge(profile="ovn-offload,gpudirect")
 
-
-def test_no_read_at_boot_ends_in_a_traceback(node: Node) -> None:
-    node.converge(profile="gpudirect")
-    escaped, calls = escaping(node, lambda: main.gpudirect_at_boot(node.host))
-    assert escaped == []
-    assert calls >= 2
-
-
-def test_a_boot_unit_waits_for_another_program_and_then_gives_up(node: Node) -> None:
-    node.converge(profile="gpudirect")
-    node.host.locks[exclusive.PATH] = 99
-    node.host.trace.clear()
-    (trouble,) = main.gpudirect_at_boot(node.host)
-    assert trouble.startswith("another program of these charms has been changing this host for 60 s")
-    assert [line for line in node.host.trace if not line.startswith("install /run/")] == []
+    def boot(self, node: Node) -> Any:
+        return main.gpudirect_at_boot(node.host)

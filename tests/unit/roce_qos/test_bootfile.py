@@ -9,8 +9,6 @@ from boot import bootfile
 from charmkit.fabric import STRICT, Marking, Qos
 from converge.shape import InvalidValue
 from desired import Desired
-from hypothesis import given
-from hypothesis import strategies as st
 
 WANTED = Desired(
     ("0000:3b:00.0", "10000:01:00.1"),
@@ -95,19 +93,3 @@ def test_a_wrong_field_is_one_sentence(path: str, value: object, sentence: str) 
 def test_a_wrong_state_is_refused_before_it_is_written() -> None:
     with pytest.raises(InvalidValue, match=r"^mode: 'v3' is not allowed"):
         bootfile.to_json(WANTED._replace(mode="v3"))
-
-
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
-)
-
-
-@given(st.sampled_from(sorted(json.loads(bootfile.to_json(WANTED)))), anything)
-def test_any_value_in_any_field_is_taken_or_one_printable_line(path: str, value: object) -> None:
-    try:
-        read = bootfile.from_json(changed(path, value))
-    except InvalidValue as error:
-        assert str(error).isprintable()
-    else:
-        assert bootfile.from_json(bootfile.to_json(read)) == read

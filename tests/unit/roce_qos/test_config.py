@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from charmkit.output import Output
 from config import Options, Reading
-from unit.roce_qos.node import METADATA, Node
+from unit.options import WrongOptions
+from unit.roce_qos.node import Node
 
-WRONG_TEXT = {
+WRONG = {
     "devices": [
         "", "   ", "auto enp63s0f0", "enp63s0f0:8", "bond0:1", "enp63s0f0:many", "enp63s0f0 enp63s0f0",
         "enp63s0f0,enp63s0f1", "a-name-of-20-letters", "/dev/net",
@@ -28,36 +29,21 @@ WRONG_TEXT = {
         "rp_ai_rate:5", "rp_ai_rate=99999999999", "../x=1", "rp_ai_rate=5,np_x=1",
     ],
     "ovn-encap-tos": ["", "Inherit", "256", "-1", "0x6a", "on", "none", "26.5", "inherit keep", "1000"],
-}  # fmt: skip
-WRONG_NUMBERS = {
     "roce-dscp": [-1, 64, 65, 100, 106, 255, 256, 1000, 10**9, -(2**31)],
     "roce-priority": [-1, 8, 9, 10, 26, 64, 255, 4, 10**9, -(2**31)],
     "cnp-dscp": [-1, 64, 65, 100, 192, 255, 26, 1000, 10**9, -(2**31)],
     "cnp-priority": [-1, 8, 9, 10, 48, 64, 255, 256, 10**9, -(2**31)],
     "cable-length": [-1, 1000, 1001, 5000, 65535, 65536, 99999, -100, 10**9, -(2**31)],
     "rdma-tos": [-1, 256, 257, 300, 1000, 65535, 65536, -106, 10**9, -(2**31)],
-}
-WRONG = [(name, value) for name, values in {**WRONG_TEXT, **WRONG_NUMBERS}.items() for value in values]
-NAMED_OTHERWISE = {("roce-priority", 4): "pfc-priorities"}
+}  # fmt: skip
+TOLD_OF = {("roce-priority", 4): "pfc-priorities"}
 """A priority that is a good one, but that pfc-priorities lacks: that option's sentence names both."""
 
 
-@pytest.mark.parametrize(("name", "value"), WRONG)
-def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_write(node: Node, name: str, value: Any) -> None:
-    status = node.set({name: value}).emit("config_changed")
-    assert status.name == "blocked"
-    assert f"option {NAMED_OTHERWISE.get((name, value), name)}: " in status.message
-    assert "\n" not in status.message
-    assert node.writes == []
-    assert not [line for line in node.context.juju_log if "Traceback" in line.message]
-
-
-@pytest.mark.parametrize(("name", "value"), [(name, values[0]) for name, values in WRONG_NUMBERS.items()])
-@pytest.mark.parametrize("action", ["plan", "verify", "show-qos", "show-counters"])
-def test_actions_refuse_a_wrong_option_in_one_sentence(
-    node: Node, action: str, name: str, value: Any
-) -> None:
-    assert name in node.set({name: value}).failure(action)
+class TestRoceQos(WrongOptions):
+    wrong, told_of = WRONG, TOLD_OF
+    actions = ("plan", "verify", "show-qos", "show-counters")
+    outputs = (Output, Reading)
 
 
 def test_a_wrong_value_on_a_converged_node_touches_nothing(converged: Node) -> None:
@@ -73,15 +59,6 @@ def test_flags_take_only_true_and_false(name: str, value: Any) -> None:
         Options(**{name: value})
 
 
-@pytest.mark.parametrize(
-    "value", ["", "text", "TABLE", "yaml", "csv", "table ", "json,table", "0", "none", "xml"]
-)
-def test_a_wrong_format_is_refused(value: str) -> None:
-    for parameters in (Output, Reading):
-        with pytest.raises(ValueError, match=r"^format: .* is not allowed; expected table or json$"):
-            parameters(format=value)
-
-
 @pytest.mark.parametrize("value", [-1, 301, 3600, "5", "", 0.5, None, True, [1], 10**9])
 def test_a_wrong_number_of_seconds_is_refused(value: Any) -> None:
     with pytest.raises(
@@ -95,17 +72,3 @@ def test_a_wrong_number_of_seconds_is_refused(value: Any) -> None:
 )
 def test_lists_are_read_however_they_are_separated(options: dict[str, Any], pfc: tuple[int, ...]) -> None:
     assert Options(**options).qos.pfc == pfc
-
-
-def test_options_and_charmcraft_yaml_agree() -> None:
-    declared = METADATA["config"]["options"]
-    ours = Options()
-    assert {name.replace("-", "_"): option["default"] for name, option in declared.items()} == vars(ours)
-    for option in declared.values():
-        assert len(option["description"].split()) > 10
-
-
-def test_every_action_is_described_and_takes_nothing_else() -> None:
-    for action in METADATA["actions"].values():
-        assert action["additionalProperties"] is False
-        assert action["description"]

@@ -5,15 +5,12 @@ import json
 import struct
 from typing import Any
 
-import fabric
 import pytest
 from boot import bootfile
 from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, Qos, Vlan
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.ops import lldp
-from hypothesis import given
-from hypothesis import strategies as st
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 QOS = Qos("dscp", (3,), Marking(26, 3), Marking(48, 6), {0: 50, 3: 50, 6: STRICT})
@@ -105,16 +102,6 @@ def test_under_trust_pcp_the_tag_decides_and_the_marks_are_as_configured(converg
     boot_file = json.loads(converged.host.disk.read(bootfile.PATH))
     published = json.loads(converged.published())
     assert [boot_file["qos"]["trust"], published["ports"][0]["qos"]["trust"]] == ["pcp", "pcp"]
-
-
-@given(st.text(max_size=200))
-def test_any_route_table_is_read(text: str) -> None:
-    host = compute_node()
-    host.disk.install("/proc/net/route", f"Iface\n{text}".encode(errors="replace"), 0o444)
-    from observed import Observed
-
-    for vlan in fabric.vlans(host, Observed()):
-        assert vlan.subnets
 
 
 # The firmware's part.

@@ -9,6 +9,7 @@ from converge.shape import InvalidValue
 from fuzz import Reader, check
 from hostnic.system import System
 from hostnic.testing import FakeHost
+from unit.roce_qos.test_bootfile import WANTED
 
 
 def read_record(text: str) -> object:
@@ -32,7 +33,7 @@ READERS = [
     Reader(
         "desired state for boot",
         bootfile.from_json,
-        ['{"version": 1, "ports": ["0000:3b:00.0"]}'],
+        ['{"version": 1, "ports": ["0000:3b:00.0"]}', bootfile.to_json(WANTED)],
         (ValueError,),
     ),
     Reader("record of boot", read_record, ['{"running": true, "at": 5.0, "troubles": ["t"]}']),

@@ -6,8 +6,6 @@ import errno
 import pytest
 from converge import Severity
 from hostnic.testing import FakeHost
-from hypothesis import given
-from hypothesis import strategies as st
 from lab.rack import byhand
 from observed import Writer
 from writers import netplan
@@ -234,18 +232,3 @@ def test_a_file_that_disappears_meanwhile_is_skipped() -> None:
     host = host_with((SITE, BLOCK))
     host.fail("read", SITE, FileNotFoundError(errno.ENOENT, "No such file or directory"))
     assert netplan.second_writers(host) == ((), ())
-
-
-PIECES = st.sampled_from(
-    [
-        *("network", "ethernets", "pf", *netplan.KEYS),
-        *(": ", "{", "}", "[", "]", ",", "&a ", "*a", "<<", "? "),
-        *("\n", "  ", "- ", "\\", '"', "'", "|", "---\n", "!!", "#", "%YAML 1.1\n", "\0"),
-    ]
-)
-
-
-@given(st.text() | st.lists(PIECES).map("".join))
-def test_any_text_is_read_or_is_one_finding(text: str) -> None:
-    writers, findings = netplan.second_writers(host_with((SITE, text.encode("utf-8", "replace"))))
-    assert len(writers) + len(findings) <= 1

@@ -7,13 +7,12 @@ from typing import Any
 
 import desired
 import pytest
-import record
 from boot import bootfile
 from config import Options
 from converge import Disruption
 from desired import Desired, Port
 from hostnic.testing import FakeHost, card
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from observe import observe
 from selection import resolve
@@ -46,12 +45,6 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 @given(DESIRED)
 def test_a_desired_state_survives_its_file(wanted: Desired) -> None:
     assert bootfile.from_json(wanted.to_json()) == wanted
-
-
-@given(st.text() | JSON.map(json.dumps))
-def test_any_other_text_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        bootfile.from_json(text)
 
 
 @given(DESIRED.filter(lambda wanted: bool(wanted.ports)), st.data())
@@ -100,26 +93,6 @@ def test_a_name_that_cannot_be_printed_is_refused() -> None:
     content["ports"][0]["netdev"] = "p\ud800"
     with pytest.raises(ValueError, match=r"^ports\[0\]\.netdev: 'p\\ud800' is not allowed"):
         bootfile.from_json(json.dumps(content))
-
-
-@given(st.text() | JSON.map(json.dumps))
-@example("[" * 100_000)
-@settings(max_examples=60)
-def test_any_boot_record_is_read_or_named(text: str) -> None:
-    host = FakeHost()
-    host.disk.install(record.BOOT, text.encode("utf-8", "replace"), 0o600)
-    read = record.read_boot(host)
-    assert all("\n" not in trouble.what for trouble in read.troubles)
-    read.unfinished(host.now(), 900.0, 900.0)
-
-
-@given(st.text() | JSON.map(json.dumps))
-@example("[" * 100_000)
-@settings(max_examples=60)
-def test_any_live_record_is_read_or_taken_as_none(text: str) -> None:
-    host = FakeHost()
-    host.disk.install(record.LIVE, text.encode("utf-8", "replace"), 0o600)
-    assert isinstance(record.read_live(host).failures, int)
 
 
 NETWORK = "[Match]\nName=enp59s0f1np1\nPermanentMACAddress=0c:42:a1:00:3b:01\n[Network]\nBond=bond0\n"

@@ -2,7 +2,6 @@
 """Two recordings side by side: what is found, what has a reason, what the command's exit status is."""
 
 import dataclasses
-import json
 import re
 from fnmatch import fnmatchcase
 
@@ -106,13 +105,6 @@ def test_a_place_may_have_several_reasons():
     assert difference.reasons == (SYNDROME.reason, more.reason)
 
 
-def test_a_reason_for_lines_that_both_have_is_not_told():
-    more = Purpose("*/log", "mlx5_core PF0: a timer.*", "Only a real card has timers.")
-    log = [FAILED.format("0x1"), "mlx5_core PF0: a timer ended"]
-    (difference,) = compare(recorded(log=log), VIRTUAL, [SYNDROME, more]).differences
-    assert difference.reasons == (more.reason,)
-
-
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A recording in the committed one's place; writes another one and returns its path."""
@@ -139,12 +131,6 @@ def test_the_command_fails_when_something_differs_and_prints_it(committed, capsy
 def test_the_command_says_in_one_sentence_that_a_file_is_not_there(capsys):
     assert command.main(["--compare", "/nowhere/real.json"]) == 1
     assert capsys.readouterr().err == "\n/nowhere/real.json cannot be read: No such file or directory\n"
-
-
-def test_record_and_compare_exclude_each_other(capsys):
-    with pytest.raises(SystemExit):
-        command.main(["--record", "a", "--compare", "b"])
-    assert "not allowed with argument" in capsys.readouterr().err
 
 
 @pytest.fixture(params=sorted(command.COMMITTED))
@@ -177,17 +163,3 @@ def test_each_purposeful_difference_has_a_sentence_and_covers_something_that_is_
         re.compile(each.text)
         assert re.fullmatch(r"[A-Z].{20,}\.", each.reason), each
         assert any(fnmatchcase(place, each.where) for place in compared), each
-
-
-def test_the_list_of_purposes_is_sorted_json():
-    listed = [each["where"] for each in json.loads(purposes.FILE.read_text())]
-    assert listed == sorted(listed)
-
-
-def test_names_of_sequences_and_operations_are_unique():
-    names = [sequence.name for sequence in SEQUENCES]
-    assert len(names) == len(set(names))
-    for sequence in SEQUENCES:
-        operations = [each.name for each in sequence.operations]
-        assert len(operations) == len(set(operations)), sequence.name
-        assert "/" not in "".join(operations)

@@ -9,9 +9,7 @@ import tarfile
 import pytest
 from lab.calibrate import ovstests
 from lab.calibrate.__main__ import main
-from lab.calibrate.ovstests import Case, Outcome, OvsTestsError, cases, packed, revision, run, run_all, table
-from lab.calibrate.shell import PORTS, PREPARE
-from lab.guest import Completed, GuestError
+from lab.calibrate.ovstests import Case, Outcome, OvsTestsError, cases, packed, revision, table
 
 GIT = shutil.which("git")
 needs_git = pytest.mark.skipif(GIT is None, reason="git is not installed")
@@ -41,83 +39,6 @@ def committed(clone):
     git(clone, "add", "-A")
     git(clone, "commit", "-q", "-m", "all")
     return clone
-
-
-class LocalGuest:
-    """Runs cases in this process' own shell, and no others' commands; remembers what it was asked for."""
-
-    def __init__(self):
-        self.trace = []
-
-    def save(self, name):
-        self.trace.append(f"save {name}")
-
-    def load(self, name):
-        self.trace.append(f"load {name}")
-
-    def reboot(self):
-        self.trace.append("reboot")
-
-    def run(self, command, check=True, timeout=60):
-        if isinstance(command, str):
-            self.trace.append("prepare" if command == PREPARE else command)
-            return Completed(0, "", "")
-        if PORTS in command[-1]:
-            return Completed(0, "0000:3b:00.0 enp59s0f0np0\n0000:3b:00.1 enp59s0f1np1\n", "")
-        if ovstests.PLACE + "/config.sh <<" in command[-1]:
-            self.trace.append("configure")
-            return Completed(0, "", "")
-        assert timeout > ovstests.LONGEST
-        self.trace.append("run")
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return Completed(done.returncode, done.stdout, done.stderr)
-
-
-@pytest.fixture
-def place(clone, monkeypatch):
-    (clone / "config.sh").write_text("")
-    monkeypatch.setattr(ovstests, "PLACE", str(clone))
-    return clone
-
-
-def begun(firmware, snapshot):
-    """What makes a guest ready for cases with these settings."""
-    setting = f"mstconfig -y -d 3b:00.0 set {firmware}"
-    return ["load ovs-tests", setting, "reboot", "prepare", "configure", f"save {snapshot}"]
-
-
-def test_each_case_runs_in_a_guest_that_was_just_booted_with_its_firmware_settings(place):
-    guest, told = LocalGuest(), []
-    wrong = Case("test-fails", "It is wrong.")
-    absent = Case("test-not-here", left_out="It needs a second server.")
-    chosen = [Case("test-passes"), absent, Case("test-passes", firmware="NUM_OF_VFS=127"), wrong]
-    found = run_all(guest, chosen, told.append)
-    assert [each.word for each in found] == ["passes", "not run", "passes", "fails"]
-    assert all(each.expected for each in found)
-    assert found[3].output == "wrong\n"
-    assert guest.trace == [
-        "save ovs-tests",
-        *begun("NUM_OF_VFS=32", "ovs-tests-0"),
-        "run",
-        *begun("NUM_OF_VFS=127", "ovs-tests-1"),
-        "run",
-        "load ovs-tests-0",
-        "run",
-    ]
-    assert told == ["test-passes", "test-passes", "test-fails"]
-
-
-def test_a_case_that_takes_too_long_or_the_guest_down_does_not_end(place, monkeypatch):
-    monkeypatch.setattr(ovstests, "LONGEST", 0.0)  # of timeout: never; so the shell's own status
-    (place / "test-slow.sh").write_text("exit 124\n")
-    assert run(LocalGuest(), Case("test-slow")).word == "does not end"
-
-    class Lost(LocalGuest):
-        def run(self, command, check, timeout):
-            raise GuestError("QEMU closed the channel")
-
-    lost = run(Lost(), Case("test-passes"))
-    assert (lost.word, lost.expected, lost.output) == ("does not end", False, "QEMU closed the channel")
 
 
 def test_only_the_scripts_of_the_folder_itself_are_taken(clone):

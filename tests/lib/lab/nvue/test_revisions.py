@@ -2,8 +2,8 @@
 """Revisions are created, changed, applied and saved as NVUE does it, over the simulator's own HTTPS."""
 
 import pytest
-from lab.nvue import Certificate, Issue, Server, SimulatedTime, Switch, Tree, diff, merge
-from lab.nvue.caller import APPLY, CONFIRM, PACE, YES, Caller, commit
+from lab.nvue import Certificate, Issue, Server, SimulatedTime, Switch, Tree, merge
+from lab.nvue.caller import APPLY, PACE, YES, Caller, commit
 from lab.nvue.fabric import Fabric
 from lab.nvue.trees import folded
 
@@ -112,73 +112,9 @@ def test_what_instances_share_is_folded_and_the_rest_stands_beside_it() -> None:
     }
 
 
-def test_an_unchanged_revision_is_not_applied(call: Caller, switch: Switch) -> None:
-    running, name = switch.applied_id, call.create()
-    assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "pending"
-    assert call("GET", f"/?rev={name}&diff=applied&filled=false") == (200, {})
-    assert switch.applied_id == running
-
-
 def test_an_unencoded_slash_names_no_revision(call: Caller) -> None:
     name = call.create().replace("%2F", "/")
     assert call("GET", f"/revision/{name}")[0] == 404
-
-
-@pytest.mark.parametrize(("release", "slashed"), [("5.9.2", True), ("5.15.0", False)])
-def test_ids_have_slashes_or_are_numbers(certificate: Certificate, release: str, slashed: bool) -> None:
-    with Server(Switch(release=release), certificate) as server:
-        assert ("%2F" in Caller(server, certificate).create()) is slashed
-
-
-def test_an_earlier_revision_can_be_applied_again(call: Caller) -> None:
-    before, first = call.applied(), call.create()
-    call("PATCH", f"/?rev={first}", {"system": {"hostname": "new"}})
-    call("PATCH", f"/revision/{first}", APPLY)
-    call.settle(first)
-    booted = next(iter(call("GET", "/revision")[1])).replace("/", "%2F")
-    call("PATCH", f"/revision/{booted}", APPLY)
-    call.settle(booted)
-    assert call.applied() == before
-
-
-def test_startup_is_what_was_confirmed_last(call: Caller) -> None:
-    """From 5.9 on an apply saves by itself."""
-    before, name = call.applied(), call.create()
-    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-    call("PATCH", f"/revision/{name}", commit(300))
-    call.settle(name)
-    assert (call.applied() != before, saved(call)) == (True, before)
-    call("PATCH", f"/revision/{name}", CONFIRM)
-    assert saved(call) == call.applied() != before
-    listed = call("GET", "/revision")[1]
-    assert listed["startup"] == listed["applied"] == listed[name.replace("%2F", "/")]
-
-
-def test_before_auto_save_startup_waits_for_a_save_and_can_be_applied(certificate: Certificate) -> None:
-    with Server(Switch(release="5.8.0", pace=PACE, clock=SimulatedTime()), certificate) as server:
-        call = Caller(server, certificate)
-        factory, name = call.applied(), call.create()
-        call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-        call("PATCH", f"/revision/{name}", APPLY)
-        assert call.settle(name)["state"] == "applied"
-        assert (call.applied() != factory, saved(call)) == (True, factory)
-        call("PATCH", "/revision/startup", APPLY)
-        call.settle("startup")
-        assert call.applied() == factory
-        call("PATCH", f"/revision/{name}", APPLY)
-        call.settle(name)
-        call("PATCH", "/revision/applied", {"state": "save", "auto-prompt": YES})
-        assert saved(call) == call.applied() != factory
-
-
-def test_one_apply_at_a_time(call: Caller) -> None:
-    first, second = call.create(), call.create()
-    for name in (first, second):
-        call("PATCH", f"/?rev={name}", {"system": {"hostname": f"h{name[-1]}"}})
-    call("PATCH", f"/revision/{first}", commit(300))
-    call.settle(first)
-    status, answer = call("PATCH", f"/revision/{second}", APPLY)
-    assert (status, answer["title"]) == (409, "Conflict")
 
 
 def test_without_the_answer_to_are_you_sure_nothing_is_applied(call: Caller, switch: Switch) -> None:
@@ -229,25 +165,3 @@ def test_an_apply_takes_its_time_whether_it_works_or_fails(
         clock.sleep(1)
         state = call("GET", f"/revision/{name}")[1]["state"]
         assert (state, call.applied() == before) == (("apply_fail", True) if issue else (waits, False))
-
-
-@pytest.mark.parametrize(
-    ("release", "path", "told"),
-    [
-        ("5.9.2", "build", "Cumulus Linux 5.9.2"), ("5.14.0", "version/image", "Cumulus Linux 5.14.0"),
-        ("5.18.0", "version/product-release", "5.18.0"), ("5.18.0", "version/image/build-id", "5.18.0.0025"),
-    ],
-)  # fmt: skip
-def test_the_release_is_where_that_release_has_it(
-    certificate: Certificate, release: str, path: str, told: str
-) -> None:
-    with Server(Switch(release=release), certificate) as server:
-        assert Caller(server, certificate)("GET", f"/system/{path}?rev=operational") == (200, told)
-
-
-def test_diff_is_the_patch_between_two_trees() -> None:
-    base, target = {"a": {"b": 1, "c": {}}, "d": {}}, {"a": {"b": 2}, "e": {"f": {}}}
-    patch = diff(base, target)
-    assert patch == {"a": {"b": 2, "c": None}, "d": None, "e": {"f": {}}}
-    assert merge(base, patch) == target
-    assert diff(target, target) == {}

@@ -6,24 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lab.nvue import Certificate, merge
+from lab.nvue import merge
 from online import Site
 from rest import Fleet
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL
-from unit.cumulus_fabric.online.unit import Unit, intent, site
+from unit.cumulus_fabric.online.unit import Unit, intent
 
 
 @pytest.fixture
 def three() -> Iterator[Rack]:
     with rack(SMALL, applied=True) as made:
         yield made
-
-
-@pytest.fixture
-def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    with site(certificate, monkeypatch) as unit:
-        yield unit
 
 
 def planned(unit: Unit) -> str:
@@ -38,30 +32,30 @@ def with_storage(content: dict[str, Any]) -> None:
     content["networks"]["storage"] = {"vlan": 50}
 
 
-def test_an_approved_plan_is_applied_once(unit: Unit) -> None:
-    digest = planned(unit)
-    assert unit.action("apply", plan=digest)["applied"] == "true"
-    assert unit.writes
-    said = unit.failure("apply", plan=digest)
+def test_an_approved_plan_is_applied_once(fresh: Unit) -> None:
+    digest = planned(fresh)
+    assert fresh.action("apply", plan=digest)["applied"] == "true"
+    assert fresh.writes
+    said = fresh.failure("apply", plan=digest)
     assert said == (
         "nothing was sent to any switch: "
         f"plan: what would be done now is not the plan with the digest {digest}; "
         "run plan again, and run apply with the digest that plan then shows"
     )
-    assert unit.writes == []
+    assert fresh.writes == []
 
 
-def test_an_empty_plan_has_no_digest(unit: Unit) -> None:
-    unit.action("apply")
-    assert "digest" not in unit.action("plan")["plan"]
+def test_an_empty_plan_has_no_digest(fresh: Unit) -> None:
+    fresh.action("apply")
+    assert "digest" not in fresh.action("plan")["plan"]
 
 
-def test_a_changed_intent_is_not_the_approved_plan(unit: Unit) -> None:
-    digest = planned(unit)
-    unit.configure(intent=intent(with_storage))
-    assert "not the plan with the digest" in unit.failure("apply", plan=digest)
-    assert unit.writes == []
-    assert unit.action("apply", plan=planned(unit))["applied"] == "true"
+def test_a_changed_intent_is_not_the_approved_plan(fresh: Unit) -> None:
+    digest = planned(fresh)
+    fresh.configure(intent=intent(with_storage))
+    assert "not the plan with the digest" in fresh.failure("apply", plan=digest)
+    assert fresh.writes == []
+    assert fresh.action("apply", plan=planned(fresh))["applied"] == "true"
 
 
 def by_hand(three: Rack, name: str, change: dict[str, Any]) -> None:
@@ -134,7 +128,7 @@ def test_the_commands_of_other_switches_are_part_of_the_plan(three: Rack) -> Non
 @pytest.mark.parametrize(
     "plan", ["p0", "0123456789abcdef0", "P0123456789abcdef", "p0123456789abcdeg", "plan"]
 )
-def test_what_is_no_digest_is_refused(unit: Unit, plan: str) -> None:
+def test_what_is_no_digest_is_refused(fresh: Unit, plan: str) -> None:
     said = f"parameter plan: '{plan}' is not allowed; set the digest that plan ends with, such as p01"
-    assert unit.failure("apply", plan=plan).startswith(said)
-    assert unit.writes == []
+    assert fresh.failure("apply", plan=plan).startswith(said)
+    assert fresh.writes == []

@@ -169,12 +169,6 @@ def test_show_fabric(running: Unit) -> None:
     assert "(blocked)" in running.action("show-fabric", health=True)["fabric"]
 
 
-@pytest.mark.parametrize("action", ["plan", "verify", "apply", "rollback", "audit", "render", "show-fabric"])
-def test_actions_refuse_a_wrong_option_in_one_sentence(running: Unit, action: str) -> None:
-    running.configure(apply_policy="sometimes")
-    assert "apply-policy" in running.failure(action)
-
-
 WRONG = [
     ("apply", {"switch": "../x"}, "switch"),
     ("rollback", {"switch": "Leaf0-1;reboot"}, "switch"),

@@ -8,7 +8,8 @@ import pytest
 from charmkit.output import Output
 from config import Options, Rendering, Showing, Switches
 from lab.nvue import Certificate
-from unit.cumulus_fabric.online.unit import METADATA, Unit, site
+from unit.cumulus_fabric.online.unit import Unit, site
+from unit.options import WrongOptions
 
 F = "9F" * 32
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -32,56 +33,23 @@ WRONG: dict[str, list[Any]] = {
 
 
 @pytest.fixture(scope="module")
-def patch() -> Iterator[pytest.MonkeyPatch]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
-
-
-@pytest.fixture(scope="module")
-def unit(certificate: Certificate, patch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    with site(certificate, patch) as unit:
+def unit(certificate: Certificate) -> Iterator[Unit]:
+    with pytest.MonkeyPatch.context() as patch, site(certificate, patch) as unit:
         yield unit
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in WRONG.items() for value in values]
-)
-def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_call(unit: Unit, name: str, value: Any) -> None:
-    before = unit.state
-    status = unit.configure(**{name: value}).emit()
-    assert status.name == "blocked"
-    assert f"option {name}: " in status.message
-    assert "\n" not in status.message
-    assert "Traceback" not in unit.log
-    assert all(not server.calls for server in unit.rack.servers.values())
-    unit.state = before
+class TestCumulusFabric(WrongOptions):
+    wrong, outputs = WRONG, (Output, Rendering, Showing)
+    actions = ("plan", "verify", "apply", "rollback", "audit", "render", "show-fabric")
 
+    @pytest.fixture
+    def node(self, unit: Unit) -> Iterator[Unit]:
+        before = unit.state
+        yield unit
+        unit.state = before
 
-INTENTS = [
-    "", "   ", "[]", "networks", "networks: {}", "networks: [oam]", "networks: {oam: {vlan: 0}}",
-    "networks: {oam: {vlan: ten}}", "networks: {oam: {vlan: 9}}\nnetworks: {}", "nets: {}",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", INTENTS)
-def test_a_wrong_intent_names_its_path(unit: Unit, text: str) -> None:
-    before = unit.state
-    status = unit.configure(intent=text).emit()
-    assert status.name == "blocked"
-    assert "intent" in status.message
-    assert "Traceback" not in unit.log
-    unit.state = before
-
-
-@pytest.mark.parametrize(
-    "value", ["", "text", "TABLE", "xml", "csv", "table ", "0", "none", "toml", "json,nv"]
-)
-@pytest.mark.parametrize("cls", [Output, Rendering, Showing])
-def test_a_wrong_format_is_refused(cls: type, value: str) -> None:
-    if cls is Showing and value == "text":
-        return
-    with pytest.raises(ValueError, match=r"^format: .* is not allowed; expected "):
-        cls(format=value)
+    def assert_untouched(self, node: Unit) -> None:
+        assert all(not server.calls for server in node.rack.servers.values())
 
 
 def test_a_confirmation_is_waited_for_as_long_as_a_wave_may_take() -> None:
@@ -99,9 +67,3 @@ def test_a_wrong_dialect_is_refused(value: str) -> None:
 
 def test_names_of_switches_may_be_separated_by_spaces_or_commas() -> None:
     assert Switches("Leaf0-1, Leaf0-2 Spine0").names == ("Leaf0-1", "Leaf0-2", "Spine0")
-
-
-def test_options_and_charmcraft_yaml_agree() -> None:
-    declared = METADATA["config"]["options"]
-    defaults = {name.replace("-", "_"): option.get("default") for name, option in declared.items()}
-    assert defaults == vars(Options())

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from converge import Severity
-from lab.nvue import merge
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.beside import typed
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
 
@@ -19,25 +19,6 @@ def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
     """One spine and two leaves that run the intent."""
     with rack(SMALL, applied=True, release=request.param) as made:
         yield made
-
-
-def runs(three: Rack, name: str, change: dict[str, Any]) -> None:
-    """Let a switch run something more than the intent; NVUE takes it."""
-    box = three.servers[name].switch
-    new = box.rules.new
-    running = box.revisions[box.applied_id]
-    on, yes = ("state", "enabled") if new else ("enable", "on")
-    spoken = _spoken(change, on, yes)
-    assert box.rules.refuse(spoken) == ""
-    running.tree = merge(running.tree, spoken)
-    assert box.rules.contradictions(running.tree) == []
-
-
-def _spoken(node: Any, on: str, yes: str) -> Any:
-    """A tree in the dialect of a switch: ENABLE and YES are its words."""
-    if isinstance(node, dict):
-        return {on if key == "ENABLE" else key: _spoken(value, on, yes) for key, value in node.items()}
-    return {"YES": yes, "NO": {"on": "off", "enabled": "disabled"}[yes]}.get(node, node)
 
 
 def bridged(*names: str) -> dict[str, Any]:
@@ -137,9 +118,9 @@ def test_a_port_is_split_as_the_intent_needs_it(
         content["leaves"]["breakout"] = splits
 
     if runs_as:
-        runs(three, "Leaf0-1", {"interface": {"swp9": {"link": {"breakout": {runs_as: {}}}}}})
+        typed(three, "Leaf0-1", {"interface": {"swp9": {"link": {"breakout": {runs_as: {}}}}}})
     if not splits and port != "swp9":
-        runs(three, "Leaf0-2", {"interface": {"swp9": {"link": {"breakout": {"8x": {}}}}}})
+        typed(three, "Leaf0-2", {"interface": {"swp9": {"link": {"breakout": {"8x": {}}}}}})
     plan = Site(fabric(change=moved), three.site.fleet).survey().plan
     blocked = [each for each in plan.findings if each.severity is Severity.BLOCKED]
     assert [(each.subject, each.what, each.remedy) for each in blocked] == (
@@ -165,7 +146,7 @@ def test_ports_are_split_and_their_lanes_used_in_one_go(release: str) -> None:
 def test_a_conflict_is_named_and_nothing_is_planned_or_sent(
     three: Rack, change: dict[str, Any], what: str, remedy: str
 ) -> None:
-    runs(three, "Leaf0-1", change)
+    typed(three, "Leaf0-1", change)
     before = deepcopy(three.applied)
     site = Site(CHANGED, three.site.fleet)
     plan = site.survey().plan
@@ -198,17 +179,17 @@ ALLOWED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)
 def test_settings_that_do_not_conflict_stay(three: Rack, change: dict[str, Any]) -> None:
-    runs(three, "Leaf0-1", change)
+    typed(three, "Leaf0-1", change)
     plan = three.site.survey().plan
     assert (plan.empty, plan.findings) == (True, ())
 
 
 def test_a_spine_without_multihoming_may_learn(three: Rack) -> None:
-    runs(three, "Spine0", {"nve": {"vxlan": {"mac-learning": "YES"}}, "mlag": PAIR})
+    typed(three, "Spine0", {"nve": {"vxlan": {"mac-learning": "YES"}}, "mlag": PAIR})
     assert not three.site.survey().plan.blocked
 
 
 def test_a_rollback_is_not_held_up(three: Rack) -> None:
     assert Site(CHANGED, three.site.fleet).apply().applied
-    runs(three, "Leaf0-1", {"nve": {"vxlan": {"mac-learning": "YES"}}})
+    typed(three, "Leaf0-1", {"nve": {"vxlan": {"mac-learning": "YES"}}})
     assert three.site.rollback().applied

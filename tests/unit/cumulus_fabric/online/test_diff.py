@@ -39,34 +39,6 @@ def test_on_a_fresh_switch_the_patch_makes_the_intent_and_keeps_the_rest(name: s
     assert merge(fresh, difference(fresh, tree(name))) == merge(fresh, tree(name))
 
 
-FOREIGN = [
-    {"system": {"hostname": "other", "timezone": "Europe-Berlin"}},
-    {"interface": {"eth0": {"ip": {"address": {"192.0.2.5/24": {}}}, "link": {"mtu": 9000}}}},
-    {"interface": {"swp31": {"link": {"speed": "100G", "fec": "rs"}}}},
-    {"interface": {"swp31": {"description": "to the first spine"}}},
-    {"interface": {"swp20": {"type": "swp", "description": "spare", "link": {"mtu": 1500}}}},
-    {"nve": {"vxlan": {"encapsulation": {"dscp": {"action": "derive"}}}}},
-    {"vrf": {"default": {"router": {"bgp": {"peer-group": {"border": {"remote-as": 64999}}}}}}},
-    {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp28": {"peer-group": "border"}}}}}}},
-    {"service": {"ntp": {"mgmt": {"server": {"192.0.2.1": {}}}}}},
-    {"interface": {"bond1": {"bond": {"mode": "lacp", "lacp-rate": "slow"}}}},
-    {"interface": {"swp9": {"link": {"state": {"up": {}}}}, "swp31": {"link": {"state": "up"}}}},
-    {"interface": {"swp20": {"type": "swp", "link": {"state": {"down": {}}}}}},
-    {"interface": {"eth0": {"link": {"state": {"down": {}}}}}},
-    {"evpn": {"vni": {"10": {"rd": "10.10.10.1:10"}, "5000": {"route-target": {"both": {"65000:1": {}}}}}}},
-    {"evpn": {"vni": {"10": {"route-target": {"export": {"65000:10": {}}}}}}},
-    {"evpn": {"multihoming": {"startup-delay": 10, "mac-holdtime": 60}}},
-    {"evpn": {"multihoming": {"segment": {"mac-address": "44:38:39:ff:ff:01"}}}},
-    {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"stp": {"bpdu-guard": "on"}}}}}}},
-    {"interface": {"swp31": {"link": {"mtu": 9216}}, "lo": {"link": {"mtu": 1500}}}},
-]
-
-
-@pytest.mark.parametrize("foreign", FOREIGN)
-def test_settings_that_the_intent_does_not_own_stay(foreign: dict[str, Any]) -> None:
-    assert difference(merge(tree(), foreign), tree()) == {}
-
-
 SURPLUS = [
     (
         {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp15": {}}}}}},

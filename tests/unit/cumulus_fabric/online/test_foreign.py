@@ -13,7 +13,7 @@ from cli import __main__ as cli
 from converge import Severity
 from hypothesis import given
 from hypothesis import strategies as st
-from lab.nvue import Certificate, merge
+from lab.nvue import merge
 from online import Site
 from ops import testing
 from tree import record
@@ -22,7 +22,7 @@ from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_approved import by_hand
 from unit.cumulus_fabric.online.test_faults import POLICY, SMALL, small
-from unit.cumulus_fabric.online.unit import Unit, intent, site
+from unit.cumulus_fabric.online.unit import Unit, intent
 
 BRIDGED = {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}
 OTHERS: dict[str, dict[str, Any]] = {
@@ -43,12 +43,6 @@ OTHERS: dict[str, dict[str, Any]] = {
 def three() -> Iterator[Rack]:
     with rack(SMALL, applied=True) as made:
         yield made
-
-
-@pytest.fixture
-def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    with site(certificate, monkeypatch, applied=True) as unit:
-        yield unit
 
 
 def removing(three: Rack, names: str) -> Site:
@@ -209,63 +203,63 @@ def without_network(content: dict[str, Any]) -> None:
     del content["networks"]["provider"]
 
 
-def test_the_unit_knows_what_it_has_applied(unit: Unit) -> None:
-    unit.emit()
-    unit.configure(intent=intent(without_network))
-    assert "unset" in unit.action("plan")["plan"]
-    unit.action("apply")
-    assert "Nothing to do" in unit.action("plan")["plan"]
-    (peers,) = [each for each in unit.state.relations if isinstance(each, testing.PeerRelation)]
+def test_the_unit_knows_what_it_has_applied(running: Unit) -> None:
+    running.emit()
+    running.configure(intent=intent(without_network))
+    assert "unset" in running.action("plan")["plan"]
+    running.action("apply")
+    assert "Nothing to do" in running.action("plan")["plan"]
+    (peers,) = [each for each in running.state.relations if isinstance(each, testing.PeerRelation)]
     assert set(record.read(peers.local_app_data["made"])) == {"Spine0", "Leaf0-1", "Leaf0-2"}
     assert json.loads(peers.local_app_data["made"])["made"]["Leaf0-1"]["vlan"] == "9-10,40,3000"
 
 
 @pytest.mark.parametrize("broken", ["", "{", '{"version": 1, "made": {"Leaf0-1": {"cat": "bond1"}}}'])
-def test_a_unit_whose_record_is_lost_asks_for_every_removal(unit: Unit, broken: str) -> None:
-    unit.configure(intent=intent(without_network))
-    unit.state = replace(
-        unit.state,
-        relations={unit.relation, testing.PeerRelation("applied", local_app_data={"made": broken})},
+def test_a_unit_whose_record_is_lost_asks_for_every_removal(running: Unit, broken: str) -> None:
+    running.configure(intent=intent(without_network))
+    running.state = replace(
+        running.state,
+        relations={running.relation, testing.PeerRelation("applied", local_app_data={"made": broken})},
     )
-    assert "vlan101: not in the intent and not made by this charm" in unit.action("plan")["plan"]
-    assert "unset bridge domain br_default vlan 101" in unit.action("plan", remove="vlan101")["plan"]
-    assert unit.action("apply", remove="vlan101")["applied"] == "true"
-    assert "vlan101" not in unit.action("plan")["plan"]
-    assert "remove: none of these switches has vlan101 beside the intent" in unit.failure(
+    assert "vlan101: not in the intent and not made by this charm" in running.action("plan")["plan"]
+    assert "unset bridge domain br_default vlan 101" in running.action("plan", remove="vlan101")["plan"]
+    assert running.action("apply", remove="vlan101")["applied"] == "true"
+    assert "vlan101" not in running.action("plan")["plan"]
+    assert "remove: none of these switches has vlan101 beside the intent" in running.failure(
         "apply", remove="vlan101"
     )
 
 
-def test_what_a_rollback_brings_back_is_the_charms_again_with_the_earlier_intent(unit: Unit) -> None:
-    unit.emit()
-    before = unit.state.config["intent"]
-    unit.configure(intent=intent(without_network))
-    unit.action("apply")
-    assert unit.roll_back()["applied"] == "true"
+def test_what_a_rollback_brings_back_is_the_charms_again_with_the_earlier_intent(running: Unit) -> None:
+    running.emit()
+    before = running.state.config["intent"]
+    running.configure(intent=intent(without_network))
+    running.action("apply")
+    assert running.roll_back()["applied"] == "true"
     # With the intent that was rolled back it has to be named: it may have been foreign before.
-    plan = unit.action("plan")["plan"]
+    plan = running.action("plan")["plan"]
     assert "vlan101: not in the intent and not made by this charm; stays as it is" in plan
-    unit.configure(intent=str(before))
-    assert "Nothing to do" in unit.action("plan")["plan"]
-    unit.configure(intent=intent(without_network))
-    assert "unset bridge domain br_default vlan 101" in unit.action("plan")["plan"]
+    running.configure(intent=str(before))
+    assert "Nothing to do" in running.action("plan")["plan"]
+    running.configure(intent=intent(without_network))
+    assert "unset bridge domain br_default vlan 101" in running.action("plan")["plan"]
 
 
-def test_a_plan_with_a_removal_has_a_digest_of_its_own(unit: Unit) -> None:
-    by_hand(unit.rack, "Leaf0-1", OTHERS["bond7"])
-    last = json.loads(unit.action("plan", format="json", remove="bond7")["plan"])["findings"][-1]
+def test_a_plan_with_a_removal_has_a_digest_of_its_own(running: Unit) -> None:
+    by_hand(running.rack, "Leaf0-1", OTHERS["bond7"])
+    last = json.loads(running.action("plan", format="json", remove="bond7")["plan"])["findings"][-1]
     assert last["subject"] == "digest"
-    assert "not the plan with the digest" in unit.failure("apply", plan=last["what"])
-    assert unit.writes == []
-    assert unit.action("apply", plan=last["what"], remove="bond7")["applied"] == "true"
-    assert "bond7" not in unit.rack.applied["Leaf0-1"]["interface"]
+    assert "not the plan with the digest" in running.failure("apply", plan=last["what"])
+    assert running.writes == []
+    assert running.action("apply", plan=last["what"], remove="bond7")["applied"] == "true"
+    assert "bond7" not in running.rack.applied["Leaf0-1"]["interface"]
 
 
-def test_status_and_verify_name_it(unit: Unit) -> None:
-    by_hand(unit.rack, "Leaf0-1", OTHERS["bond7"])
-    status = unit.emit()
+def test_status_and_verify_name_it(running: Unit) -> None:
+    by_hand(running.rack, "Leaf0-1", OTHERS["bond7"])
+    status = running.emit()
     assert (status.name, "bond7" in status.message) == ("active", True)
-    assert "bond7" in unit.action("verify")["findings"]
+    assert "bond7" in running.action("verify")["findings"]
 
 
 # -- the record

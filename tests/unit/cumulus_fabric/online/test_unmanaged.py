@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from intent.model import Dialect, Fabric
 from lab.nvue import merge, paths
-from lab.nvue.published import published
 from lab.nvue.values import KEYS
 from online import Site
 from tree import get_path, leaves, nested, render
@@ -22,7 +21,7 @@ from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import POLICY, small
-from unit.cumulus_fabric.online.unmanaged import BESIDE, CHOICES, ON, joined, on_port, spoken, vlan, words
+from unit.cumulus_fabric.online.unmanaged import BESIDE, CHOICES, ON, joined, on_port, typed, vlan, words
 
 RELEASES = {"5.9.2": 9, "5.15.0": 15}
 
@@ -50,19 +49,6 @@ def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
     """One spine and two leaves that run the intent."""
     with rack(PLAIN, applied=True, release=request.param) as made:
         yield made
-
-
-def typed(three: Rack, name: str, tree: dict[str, Any]) -> dict[str, Any]:
-    """Let a switch run something more, which its release takes; what was typed, in its dialect."""
-    box = three.servers[name].switch
-    said = spoken(tree, box.rules.new)
-    minor = 15 if box.rules.new else 9
-    running = box.revisions[box.applied_id]
-    running.tree = merge(running.tree, said)
-    assert (published(minor).refuse(running.tree), box.rules.refuse(running.tree)) == ([], "")
-    assert box.rules.contradictions(running.tree) == []
-    box.backend.apply(running.tree)
-    return said
 
 
 def worse(site: Site) -> list[str]:

@@ -6,6 +6,10 @@ ENABLE, YES, NO, IP and VRF stand for the words of a switch's dialect.
 
 from typing import Any
 
+from lab.nvue import merge
+from lab.nvue.published import published
+from unit.cumulus_fabric.online.site import Rack
+
 Tree = dict[str, Any]
 
 
@@ -49,6 +53,19 @@ def family(content: Tree, name: str = "ipv4-unicast") -> Tree:
 def vlan(number: int, vni: int, **more: Any) -> Tree:
     """A VLAN with its VNI in the fabric's bridge."""
     return {"bridge": {"domain": {"br_default": {"vlan": {str(number): {"vni": {str(vni): more}}}}}}}
+
+
+def typed(made: Rack, name: str, tree: Tree) -> Tree:
+    """Let a switch run something more, which its release takes; what was typed, in its dialect."""
+    box = made.servers[name].switch
+    said = spoken(tree, box.rules.new)
+    running = box.revisions[box.applied_id]
+    running.tree = merge(running.tree, said)
+    minor = 15 if box.rules.new else 9
+    assert (published(minor).refuse(running.tree), box.rules.refuse(running.tree)) == ([], "")
+    assert box.rules.contradictions(running.tree) == []
+    box.backend.apply(running.tree)
+    return said
 
 
 def joined(*trees: Tree) -> Tree:
