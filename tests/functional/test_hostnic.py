@@ -19,9 +19,9 @@ def on_guest(guest: Guest, name: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def model(*, iommu: bool = False) -> FakeHost:
-    """A modelled host of the guest's kind: the default guest has no IOMMU."""
-    host = FakeHost()
+def model(guest: Guest, *, iommu: bool = False) -> FakeHost:
+    """A modelled host with the guest's kernel: the default guest has no IOMMU."""
+    host = FakeHost(kernel=guest.run("uname -r").stdout.strip())
     host.iommu = iommu
     return host
 
@@ -37,7 +37,7 @@ AT_EACH_PUSH = ("converge", "plain", "faults", "refusals")
     ],
 )
 def test_the_model_does_as_the_card_does(machine: Guest, name: str) -> None:
-    assert contract.on_model(name, model()) == on_guest(machine, name)
+    assert contract.on_model(name, model(machine)) == on_guest(machine, name)
 
 
 @pytest.mark.thorough
@@ -46,14 +46,14 @@ def test_the_model_does_as_the_card_does(machine: Guest, name: str) -> None:
 def test_the_model_does_as_the_card_does_behind_an_iommu(machine: Guest, name: str) -> None:
     seen = on_guest(machine, name)
     assert any("iommu True" in line for line in seen)
-    assert contract.on_model(name, model(iommu=True)) == seen
+    assert contract.on_model(name, model(machine, iommu=True)) == seen
 
 
 def test_a_vf_in_a_network_namespace_is_in_use(machine: Guest) -> None:
     machine.run("echo 1 > /sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs; udevadm settle")
     netdev = machine.run("ls /sys/bus/pci/devices/0000:3b:00.0/virtfn0/net").stdout.strip()
     machine.run(f"ip netns add container && ip link set {netdev} netns container")
-    host = model()
+    host = model(machine)
     host.files.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "1")
     host.move_to_netns("0000:3b:00.2")
     seen = on_guest(machine, "plain")

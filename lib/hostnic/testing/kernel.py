@@ -33,6 +33,10 @@ class Fault:
     skip: int
 
 
+WITH_MULTIPORT = (6, 3)
+"""The first kernel whose mlx5 has the devlink parameter esw_multiport (eswitch.c: mlx5_eswitch_params)."""
+
+
 class FakeKernel:
     """State and calls; what tests arrange is in :class:`hostnic.testing.FakeHost`."""
 
@@ -60,6 +64,8 @@ class FakeKernel:
         self.network = FakeNetwork(cards)
         self.ovs = tools.FakeOvs()
         self.rdma = rdma.FakeRdma()
+        for nic in cards:
+            nic.multiport_param = release(kernel) >= WITH_MULTIPORT
         if release(kernel) < discover.MODE_WITHOUT_VFS:
             self._without_mode_before_vfs()
         self.blackouts = 0

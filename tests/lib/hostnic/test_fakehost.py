@@ -4,6 +4,7 @@
 import errno
 
 import pytest
+from hostnic.devices import discover
 from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.ops.boot import DisableUnit, EnableUnit
 from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload, SetSteeringMode
@@ -91,6 +92,14 @@ def test_vf_lag_broken_with_bound_vfs_does_not_come_back_until_the_driver_restar
     assert lag(host) is None
     host.reboot()
     assert lag(host) == "roce"
+
+
+def test_before_linux_6_3_there_is_no_esw_multiport() -> None:
+    host = FakeHost(kernel="6.1.0-41-amd64")
+    with pytest.raises(OSError) as refused:
+        host.devlink.set_param(P0, "esw_multiport", True)
+    assert refused.value.errno == errno.EINVAL
+    assert discover.observe(host).pfs[0].esw_multiport is None
 
 
 def test_esw_multiport_is_refused_while_a_lag_is_active_and_does_not_keep_a_port_from_a_bond() -> None:

@@ -104,7 +104,7 @@ def param(card: FakeCard, port: FakePort, name: str) -> str | bool:
     """The runtime value of a devlink parameter."""
     if name == "flow_steering_mode":
         return port.steering_mode
-    if name == "esw_multiport":
+    if name == "esw_multiport" and card.multiport_param:
         return card.multiport
     raise refuse(errno.EINVAL)
 

@@ -199,6 +199,7 @@ class FakeCard:
         lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
         lag_never: a fault: no LAG ever forms.
         lag_delay: seconds between an event and what mlx5 makes of it.
+        multiport_param: its driver has the devlink parameter ``esw_multiport``.
         settings: the firmware's parameters by name, apart from those of ``FakePort.firmware``.
         lacks: parameters that mstconfig knows and this firmware does not have.
         atc: the register of its ATC that GPUDirect needs on AMD hosts.
@@ -225,6 +226,7 @@ class FakeCard:
     lag_in_firmware: bool = False
     lag_never: bool = False
     lag_delay: float = 0.2
+    multiport_param: bool = True
     settings: dict[str, FakeParameter] = field(default_factory=dict[str, FakeParameter])
     lacks: set[str] = field(default_factory=set[str])
     atc: int = 0
