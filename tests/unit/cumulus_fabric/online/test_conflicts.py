@@ -9,9 +9,9 @@ import pytest
 from converge import Severity
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.unmanaged import typed
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
+from unit.cumulus_fabric.online.unmanaged import typed
 
 
 @pytest.fixture(params=["5.9.2", "5.15.0"])
