@@ -138,12 +138,6 @@ def charms(request: pytest.FixtureRequest) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def charm(charms: dict[str, Path]) -> Path:
-    """sriov-switchdev, packed."""
-    return charms["sriov-switchdev"]
-
-
-@pytest.fixture(scope="session")
 def previous(request: pytest.FixtureRequest) -> dict[str, Path]:
     """The packed charms of the previous revision."""
     folder = request.config.getoption("--previous")

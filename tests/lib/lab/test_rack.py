@@ -214,17 +214,6 @@ def test_a_hook_that_fails_with_the_power_does_not_switch_it_on(heard: list[str]
     controller.floor.stop()
 
 
-def test_an_error_on_one_machine_reaches_whoever_waits() -> None:
-    floor = Floor([Machine("a", FakeGuest("a"))], lambda: None)
-
-    def fails(_: object) -> None:
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError, match="no"):
-        floor.each("fails", {"a": fails})
-    floor.stop()
-
-
 def test_what_is_not_done_in_time_is_named_with_its_machine() -> None:
     done: list[str] = []
     floor = Floor([Machine(name, FakeGuest(name)) for name in "ab"], lambda: None)
@@ -234,18 +223,6 @@ def test_what_is_not_done_in_time_is_named_with_its_machine() -> None:
     assert done == ["a"]
     with pytest.raises(TimeoutError, match="not done within 0 s: slow on b"):
         floor.do([(a, Job("quick", lambda _: None)), (b, Job("slow", lambda _: time.sleep(0.7)))], 0.1)
-    floor.stop()
-
-
-def test_machines_work_side_by_side_and_each_in_order() -> None:
-    done: list[str] = []
-    floor = Floor([Machine(name, FakeGuest(name)) for name in "ab"], lambda: None)
-    for number in (1, 2):
-        for machine in floor.machines.values():
-            machine.queue.append(Job("work", lambda guest, n=number: f"{guest.name}{n}", done.append))
-    assert floor.work(lambda: len(done) == 4, 10)
-    assert (done.index("a1") < done.index("a2"), done.index("b1") < done.index("b2")) == (True, True)
-    assert not floor.work(lambda: False, 0.2)
     floor.stop()
 
 

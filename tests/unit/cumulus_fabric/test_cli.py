@@ -11,8 +11,7 @@ from cli import __main__ as cli
 from intent.model import Dialect
 from output import formats
 from tree import render
-from unit.cumulus_fabric import nvcommands
-from unit.cumulus_fabric.fabrics import CHARM, SIX, data, fabric, guide, text
+from unit.cumulus_fabric.fabrics import CHARM, data, fabric, text
 
 RDG = str(CHARM / "examples/rdg.yaml")
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
@@ -30,15 +29,6 @@ def run(capsys):
         return status, *capsys.readouterr()
 
     return run
-
-
-@pytest.mark.parametrize("name", SIX)
-def test_render_prints_the_guides_commands(run, name):
-    status, out, _ = run("render", "--intent", RDG, "--switch", name)
-    typed = [line for line in out.splitlines() if line.startswith("nv set")]
-    single = {path for line in typed for path in nvcommands.of_command(line, OLD)}
-    assert status == 0
-    assert single == {path for line in guide(name) for path in nvcommands.of_command(line, OLD)}
 
 
 def test_render_says_when_it_had_to_choose_the_dialect(run):

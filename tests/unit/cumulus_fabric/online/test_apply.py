@@ -59,7 +59,7 @@ def test_a_revision_that_cannot_be_dropped_ends_the_run_and_says_so(rdg: Rack) -
         server.switch.difference = lambda target, base: {}
     rdg.servers["Spine0"].inject(Fault("reset-after", call="drop"))
     report = rdg.site.apply(canary="Spine0")
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert [each.subject for each in report.reasons] == ["Spine0"]
     assert rdg.applied == before
 

@@ -51,7 +51,7 @@ def applied(site: Site) -> None:
 def rolled_back(made: Rack, site: Site, said: str) -> None:
     before = deepcopy(made.applied)
     report = site.apply(policy=POLICY)
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert said in {f"{each.subject}: {each.what}" for each in report.reasons}
     assert made.applied == before
 

@@ -86,5 +86,5 @@ def test_a_return_whose_last_step_fails_says_that_the_leaf_is_drained_in_part(si
 def test_a_first_step_that_fails_leaves_the_switch_as_it_was(six: Rack) -> None:
     before = six.applied
     report = work(six, "Leaf0-2", announce=refuse_at(six, 1)).drain()
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert six.applied == before

@@ -243,7 +243,7 @@ def test_a_switch_that_does_not_wait_for_its_confirmation_rolls_everything_back(
     before = deepcopy(three.applied)
     three.servers[CANARY].switch.waits = ""
     report = change(three)
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert [reason.sentence() for reason in report.reasons] == [
         "Spine0: it applied the change permanently instead of waiting for a confirmation; "
         "upgrade it to a release that has nv config apply --confirm"
@@ -264,7 +264,7 @@ def test_a_service_that_does_not_reload_is_not_ignored(three: Rack) -> None:
     before = deepcopy(three.applied)
     three.wires.refuse[CANARY] = RELOAD
     report = change(three)
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert report.reasons[0].sentence().startswith(f"{CANARY}: apply_fail: Unable to reload-or-restart")
     assert outcome(three, before) == "rolled back"
 

@@ -38,7 +38,7 @@ def failing(three: Rack) -> tuple[Report, float]:
 def test_a_failed_apply_is_refused_and_not_waited_out(three: Rack) -> None:
     before = deepcopy(three.applied)
     report, took = failing(three)
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert three.applied == before
     assert took < POLICY.confirm / 2
     assert three.calls("Leaf0-1").count("refuse") == 1
@@ -50,7 +50,7 @@ def test_a_release_without_refusals_is_waited_for(three: Rack) -> None:
     for server in three.servers.values():
         server.switch.declines = False
     report, took = failing(three)
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert three.applied == before
     assert POLICY.confirm <= took < POLICY.confirm + POLICY.settle
     assert three.calls("Leaf0-1").count("refuse") == 1
@@ -61,7 +61,7 @@ def test_a_lost_refusal_is_repeated(three: Rack, kind: str) -> None:
     before = deepcopy(three.applied)
     three.servers["Leaf0-1"].inject(Fault(kind, call="refuse"))
     report, took = failing(three)
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert (three.applied, took < POLICY.confirm / 2) == (before, True)
 
 
@@ -80,7 +80,7 @@ def test_the_switchs_own_rollback_is_waited_for(three: Rack, named: bool) -> Non
 
     box._take_back = slowly
     report, _ = failing(three)
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert three.applied == before
     assert three.calls("Leaf0-1").count("create") == 1
 
@@ -94,7 +94,7 @@ def test_what_a_failed_rollback_of_the_switch_leaves_is_undone(three: Rack) -> N
 
     box._taken_back = fails
     report, _ = failing(three)
-    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.verdict.startswith("fully rolled back")
     assert three.applied == before
     assert three.calls("Leaf0-1").count("create") == 2
 
