@@ -42,6 +42,16 @@ def test_every_folder_of_tests_is_some_parts() -> None:
     assert [folder for folder in folders if not any(path.startswith(folder) for path in tests)] == []
 
 
+def test_each_question_of_a_newcomer_is_answered_in_at_most_four_files() -> None:
+    rows = TEXT.partition("| question | open, in this order |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    assert len(rows) == 5
+    for row in rows:
+        question, answer = row.split("|")[1:3]
+        files = re.findall(r"`([\w./-]+/[\w.-]+)`", answer)
+        assert 1 <= len(files) <= 4, question
+        assert [file for file in files if not (ROOT / file).exists()] == [], question
+
+
 @pytest.mark.parametrize(
     "charm", sorted((ROOT / "charms").glob("*/README.md")), ids=lambda path: path.parent.name
 )
