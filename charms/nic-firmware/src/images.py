@@ -20,8 +20,7 @@ from hostnic.system import CommandError, System
 
 DIRECTORY = "/var/lib/ovn-offload/firmware"
 PART = ".part"
-LEFTOVERS = (PART, "/download")
-"""How the names of downloads end; earlier releases kept theirs as ``download``."""
+"""How the names of downloads end."""
 FETCH_S = 120.0
 """What one fetch may take: Juju runs no other hook on the machine meanwhile."""
 DOWNLOAD_S = 80.0
@@ -102,7 +101,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         digests.note(image.path, image.digest)
     digests.save()
     for name in system.files.listdir(DIRECTORY):
-        if f"/{name}".endswith(LEFTOVERS):
+        if name.endswith(PART):
             system.files.remove(f"{DIRECTORY}/{name}")
     return found
 
@@ -130,20 +129,14 @@ def _index(digest: str) -> str:
 
 
 def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
-    """The images of an index whose files are as they were; none if anything differs.
-
-    Indexes of earlier releases do not have the images' digests. That of a lone image is the index's; images
-    of a zip have none that they could be compared with, and are fetched again.
-    """
+    """The images of an index whose files are as they were; none if anything differs."""
     images = list[Image]()
     try:
         for row in _rows(system.files.read(_index(digest)), f"{DIRECTORY}/{digest}/"):
-            path, psid, version, *kept = row
-            lone = digest if path.endswith("/image.bin") else ""
-            found = digests.of(path)
-            if found != (kept[0] if kept else lone):
+            image = Image(*row)
+            if digests.of(image.path) != image.digest:
                 return ()
-            images.append(Image(path, psid, version, found))
+            images.append(image)
     except (OSError, ValueError, RecursionError):
         return ()
     return tuple(images)
@@ -164,7 +157,7 @@ def _rows(text: str, directory: str) -> list[list[str]]:
 
 def _row(row: object, directory: str) -> list[str]:
     cells = cast("list[Any]", row) if isinstance(row, list) else []
-    if len(cells) not in (3, 4) or not all(isinstance(cell, str) and cell for cell in cells):
+    if len(cells) != 4 or not all(isinstance(cell, str) and cell for cell in cells):
         raise ValueError("a row of the index is malformed")
     name = cells[0].removeprefix(directory)
     if f"{directory}{name}" != cells[0] or "/" in name:

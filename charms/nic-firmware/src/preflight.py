@@ -46,7 +46,7 @@ def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
 
 
 def armed(wanted: Desired, observed: Observed) -> Iterator[Finding]:
-    """InfiniBand ports in use that are set to become Ethernet at the next boot, as earlier releases did."""
+    """InfiniBand ports in use that are set to become Ethernet at the next boot, by whatever set them so."""
     for port, name in ethernet.left(wanted, observed):
         parameter = observed.answers.get(port.bdf, Answer()).parameters.get(name)
         if parameter and mstconfig.number(parameter.current) == 1 != mstconfig.number(parameter.next_boot):

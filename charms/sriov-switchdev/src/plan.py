@@ -101,7 +101,7 @@ def _back(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> li
 
 
 def _queues(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
-    """The steps for ports that only lack queues: another charm or an older version switched them."""
+    """The steps for ports that only lack queues: somebody else switched them."""
     found: list[HostStep] = []
     for port, pf in pairs:
         channels = observed.channels.get(port.bdf)

@@ -29,7 +29,7 @@ def read_boot(system: System) -> BootRecord:
         for name in ("early", "bind", "restore"):
             if item := raw["phases"].get(name):
                 troubles = tuple(Trouble(**trouble) for trouble in item["troubles"])
-                failures = int(item.get("failures", 0))
+                failures = int(item["failures"])
                 phases[name] = PhaseRecord(item["state"], float(item["at"]), troubles, failures)
     except FileNotFoundError:
         return BootRecord()

@@ -128,19 +128,6 @@ def test_a_step_that_fails_in_a_live_change_does_not_put_another_card_into_the_b
     assert asked == [], "a change of mode that still runs would be waited for"
 
 
-def test_the_state_before_a_live_change_is_read_without_mac_as_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    node = changed_live(monkeypatch)
-    content = json.loads(node.host.files.read(record.PREVIOUS))
-    assert [port["mac"] for port in content["ports"]] == [port.mac for port in node.host.network.ports()]
-    for port in content["ports"]:
-        del port["mac"]
-    node.host.disk.install(record.PREVIOUS, json.dumps(content).encode(), 0o600)
-    assert main.revert(node.host) == ()
-    assert modes(node) == [("legacy", 0), ("legacy", 0)]
-
-
 def test_a_new_netdev_of_another_card_is_left_alone_and_the_charm_is_told(small: Node) -> None:
     small.boot()
     small.emit("update_status")
@@ -206,13 +193,13 @@ def test_a_card_whose_pci_address_has_changed_is_known_by_its_mac(monkeypatch: p
     assert modes(node) == [("legacy", 0)] * 2 + [("switchdev", 2)] * 2
 
 
-def test_files_without_mac_are_read_and_boot_uses_them(small: Node) -> None:
+def test_boot_uses_a_port_whose_mac_is_not_known(small: Node) -> None:
     content = json.loads(small.host.files.read(desired.PATH))
     for port in content["ports"]:
-        del port["mac"]
+        port["mac"] = None
     small.host.disk.install(desired.PATH, json.dumps(content).encode(), 0o600)
     assert small.boot().name == "active"
     assert modes(small) == [("switchdev", 2), ("switchdev", 2)]
-    # The first hook adds the addresses and writes nothing else.
+    # The first hook adds the addresses.
     small.emit("update_status")
     assert bootfile.from_json(small.host.files.read(desired.PATH)).ports[0].mac == small.host.port(PF0).mac
