@@ -71,12 +71,12 @@ class NicFirmwareCharm(ops.CharmBase):
             NAME,
             listens_to=["sriov-switchdev", "roce-qos"],
             survey=self._survey,
-            prepare=self._prepare,
-            tell=self._tell,
+            before_survey=self._before_survey,
+            publish=self._publish,
             version=lambda survey: version.of_firmware(self.system, survey.observed.nics),
             capture=self._capture,
-            refused=self._refused,
-            leave=self._remove,
+            on_refused=self._on_refused,
+            uninstall=self._uninstall,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
         self.host.follow("reboot", self.reboot.follow)
@@ -114,7 +114,7 @@ class NicFirmwareCharm(ops.CharmBase):
         }
         return take(self.system, NAME, inputs, capture.show)
 
-    def _prepare(self) -> Sequence[Finding]:
+    def _before_survey(self) -> Sequence[Finding]:
         """Install the tools, and fetch firmware where the operator lets the charm burn it."""
         packages.ensure(self.system, PACKAGES, each_hook=True)
         options = self._options()
@@ -129,7 +129,7 @@ class NicFirmwareCharm(ops.CharmBase):
                 return (Finding(Severity.BLOCKED, "firmware image", str(error), remedy),)
         return ()
 
-    def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Request the reboot that activates what is set, here or from the charm that owns reboots."""
         options = self._options()
         findings = (*self._remember(survey), *self._wake_to_download(), *findings)
@@ -167,10 +167,10 @@ class NicFirmwareCharm(ops.CharmBase):
             return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
         return ()
 
-    def _refused(self, finding: Finding) -> Sequence[Finding]:
+    def _on_refused(self, finding: Finding) -> Sequence[Finding]:
         return self.reboot.refused(finding)
 
-    def _remove(self) -> Removed:
+    def _uninstall(self) -> Removed:
         """Remove what the charm installed; the firmware keeps its parameters."""
         outcome = execute(gpu.removal(self.system), self.system)
         if self.system.files.exists(record.PATH):
@@ -204,7 +204,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
         No reboot is requested for values that no option declares; the result says what activates them.
         """
-        if not self._answer(event, lambda actions: self.host.alone(lambda: act(actions))):
+        if not self._answer(event, lambda actions: self.host.run_exclusively(lambda: act(actions))):
             return
         try:
             self.host.dispatcher.now()

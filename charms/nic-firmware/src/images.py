@@ -39,17 +39,17 @@ class UnfinishedError(StepError):
     """The download is not complete yet; the next fetch continues it."""
 
 
-def at_hand(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
+def cached(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
     """The images that were fetched before, at most one for each PSID; writes nothing.
 
     Raises:
         StepError: the resource cannot be read.
 
     """
-    return _at_hand(system, options, resource, Digests(system))
+    return _cached(system, options, resource, Digests(system))
 
 
-def _at_hand(system: System, options: Options, resource: str | None, digests: Digests) -> tuple[Image, ...]:
+def _cached(system: System, options: Options, resource: str | None, digests: Digests) -> tuple[Image, ...]:
     digest = options.firmware_sha256
     if resource and not options.firmware_url:
         digest = _checked(resource, digest, digests)
@@ -72,7 +72,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
 
     """
     digests = Digests(system)
-    found = _at_hand(system, options, resource, digests)
+    found = _cached(system, options, resource, digests)
     if found or not (options.firmware_url or resource):
         digests.save()
         return found
@@ -87,7 +87,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
             if not digest:
                 digests.save()
                 return ()
-        found = _look(system, path, f"{DIRECTORY}/{digest}", end)
+        found = _unpack(system, path, f"{DIRECTORY}/{digest}", end)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
     psids = [image.psid for image in found]
@@ -186,7 +186,7 @@ def _download(system: System, url: str, digest: str) -> str:
     return path
 
 
-def _look(system: System, path: str, directory: str, end: float) -> tuple[Image, ...]:
+def _unpack(system: System, path: str, directory: str, end: float) -> tuple[Image, ...]:
     """The images of a zip, or the file as the only image; copied and durable before ``end``."""
 
     def run(*argv: str) -> None:

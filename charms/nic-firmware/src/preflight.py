@@ -45,9 +45,9 @@ def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def armed(wanted: Desired, observed: Observed) -> Iterator[Finding]:
+def becoming_ethernet(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     """InfiniBand ports in use that are set to become Ethernet at the next boot, by whatever set them so."""
-    for port, name in ethernet.left(wanted, observed):
+    for port, name in ethernet.unnamed_in_use(wanted, observed):
         parameter = observed.answers.get(port.bdf, Answer()).parameters.get(name)
         if parameter and mstconfig.number(parameter.current) == 1 != mstconfig.number(parameter.next_boot):
             what = f"{name} is {parameter.next_boot} at the next boot, which takes InfiniBand from this port"

@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
     Attributes:
         nics: NICs with those of their ports that are configured.
         findings: names that match none, and InfiniBand ports that are left alone.
-        left: InfiniBand ports that are left alone.
+        left_alone: InfiniBand ports that are left alone.
         named: InfiniBand ports that the selector names.
         unused: InfiniBand ports without a use that are left alone only because nobody decided about them.
 
@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
 
     nics: tuple[Nic, ...] = ()
     findings: tuple[Finding, ...] = ()
-    left: frozenset[str] = frozenset()
+    left_alone: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     unused: tuple[Port, ...] = ()
 
@@ -126,7 +126,7 @@ def resolve(
     handovers = tuple(others)
     for nic in choice.nics:
         for port, settings in _nic(nic, options, handovers, database, findings):
-            of_others = {name for name in settings if port_of(name, nic) in choice.left}
+            of_others = {name for name in settings if port_of(name, nic) in choice.left_alone}
             ports[port.bdf] = {name: s for name, s in settings.items() if name not in of_others}
             findings += [_dropped(settings[name], port_of(name, nic)) for name in sorted(of_others)]
     desired = Desired(

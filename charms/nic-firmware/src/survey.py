@@ -14,12 +14,12 @@ from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.system import System
 from nic import ethernet, reset
-from nic.activation import reboot_reasons, unset
+from nic.activation import reboot_reasons, waits_for_steps
 from nic.changes import Reboot
 from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import Policy, plan
-from preflight import armed, lost_at_next_boot
+from preflight import becoming_ethernet, lost_at_next_boot
 from selection import resolve
 from verify import registers, verify
 
@@ -58,9 +58,9 @@ class Survey(NamedTuple):
         """Why the reboot must wait; empty when it may take place."""
         if self._losses:
             return f"{self._losses[0]} would take Ethernet from a port that the host uses"
-        if finding := next(armed(self.wanted, self.observed), None):
+        if finding := next(becoming_ethernet(self.wanted, self.observed), None):
             return finding.sentence()
-        if unset(self.plan):
+        if waits_for_steps(self.plan):
             return "firmware parameters are not set yet"
         return "a burn of firmware has not finished" if self.observed.record.burns else ""
 
@@ -99,7 +99,7 @@ def survey(
     findings = (*malformed, *gpudirect.unreadable, *findings, *impossible)
     auto = options.firmware_policy == "auto"
     try:
-        found = images.at_hand(system, options, resource) if auto else ()
+        found = images.cached(system, options, resource) if auto else ()
     except StepError as error:
         found, trouble = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
         findings = (*findings, trouble)

@@ -22,7 +22,7 @@ from nic.activation import (
 )
 from observed import Answer, Observed
 from plan import Policy
-from preflight import armed, preflight, taking
+from preflight import becoming_ethernet, preflight, taking
 from record import FIRMWARE
 
 UNBLOCKED = "this is done once nothing blocks it"
@@ -35,7 +35,7 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
         troubled += burning.obstacles(chosen_nics(wanted, observed), observed)
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
-    found = (*armed(wanted, observed), *others, *troubled, *_lost(observed))
+    found = (*becoming_ethernet(wanted, observed), *others, *troubled, *_lost(observed))
     return (
         *(_revived(finding, wanted, observed, policy) for finding in found),
         *_differences(wanted, observed, planned, policy),

@@ -12,7 +12,7 @@ from hostnic.devices.model import Pf
 from hostnic.system import System
 from nic import steps
 from nic.steps import PortAndPf
-from observed import Observed, Trouble
+from observed import BootFailure, Observed
 
 GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
 
@@ -25,18 +25,18 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     # What went wrong at boot matters as much as what it left behind.
     worst = max((found.severity for found in differences), default=Severity.INFO)
     severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
-    troubles = observed.boot.troubles if differences else ()
-    boot = [_released(trouble, plan).finding(severity) for trouble in troubles]
+    problems = observed.boot.problems if differences else ()
+    boot = [_released(problem, plan).finding(severity) for problem in problems]
     return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
 
 
-def _released(trouble: Trouble, plan: Plan[System]) -> Trouble:
+def _released(problem: BootFailure, plan: Plan[System]) -> BootFailure:
     """What went wrong at boot, with what lets the steps of its NIC run again if they are held."""
-    slot = trouble.subject.partition("/")[0].rpartition(".")[0]
+    slot = problem.subject.partition("/")[0].rpartition(".")[0]
     held = next((item for item in plan.held if slot and item.step.key.startswith(slot)), None)
     if held is None:
-        return trouble
-    return trouble._replace(remedy="; then ".join(filter(None, (trouble.remedy, held.release))))
+        return problem
+    return problem._replace(remedy="; then ".join(filter(None, (problem.remedy, held.release))))
 
 
 def waiting_for_boot(observed: Observed) -> Finding | None:
@@ -87,7 +87,7 @@ def _when(plan: Plan[System]) -> str:
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
     if pf.port.num_vfs != port.num_vfs:
         yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
-    if driver_reload.ports([(port, pf)], observed.converged):
+    if driver_reload.lost_ports([(port, pf)], observed.converged):
         yield "eswitch fell back to legacy mode"
     elif pf.eswitch_mode != "switchdev":
         yield f"eswitch in {pf.eswitch_mode} mode"

@@ -25,6 +25,6 @@ def test_a_boot_unit_waits_for_another_program_and_then_gives_up(node: Node) -> 
     node.host.reboot()
     node.host.locks[exclusive.PATH] = 99
     node.host.trace.clear()
-    (trouble,) = main.converge(node.host, main.DEADLINE)
-    assert trouble.startswith("another program of these charms has been changing this host for 60 s")
+    (problem,) = main.converge(node.host, main.DEADLINE)
+    assert problem.startswith("another program of these charms has been changing this host for 60 s")
     assert [line for line in node.host.trace if not line.startswith("install /run/")] == []

@@ -193,8 +193,8 @@ def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
 )
 def test_boot_reports_a_damaged_desired_state(host: FakeHost, text: str) -> None:
     host.disk.install(bootfile.PATH, text.encode(), 0o600)
-    (trouble,) = main.converge(host, 1.0)
-    assert trouble.startswith(bootfile.PATH)
+    (problem,) = main.converge(host, 1.0)
+    assert problem.startswith(bootfile.PATH)
     assert nic(host.trace) == []
 
 
@@ -211,8 +211,8 @@ def test_boot_with_one_port_down_sets_all_that_does_not_cut_the_network(converge
     host = converged.host
     host.power_on()
     host.network.unplugged.add(P1)
-    (trouble,) = main.converge(host, main.DEADLINE)
-    assert trouble.startswith(f"held: set lossless priorities of {P0} to 3: no other port of bond0 carries")
+    (problem,) = main.converge(host, main.DEADLINE)
+    assert problem.startswith(f"held: set lossless priorities of {P0} to 3: no other port of bond0 carries")
     assert host.port(P1).dcb.pfc == (3,)
     assert host.port(P0).dcb.pfc == ()
     assert converged.emit("start").name == "blocked"

@@ -53,7 +53,7 @@ def test_boot_says_which_card_it_left_alone(converged: Node) -> None:
     converged.host.trace.clear()
     converged.host.reboot()
     record = json.loads(converged.host.files.read("/run/ovn-offload/roce-qos/boot.json"))
-    assert record["troubles"] == [
+    assert record["problems"] == [
         f"{PF0}: another card is at this address (MAC {NEW[0]}, not {old}), and is left alone; "
         "the next hook of the charm configures it if option devices selects it"
     ]

@@ -381,10 +381,10 @@ def test_a_state_before_the_change_that_cannot_be_read_is_one_sentence(
     small.configure(allow_live=True)
     small.emit()
     small.host.disk.install(record.PREVIOUS, text.encode(), 0o600)
-    (trouble,) = main.revert(small.host)
+    (problem,) = main.revert(small.host)
     what = f"{record.PREVIOUS}, the state before a live change, cannot be read: "
-    assert what in trouble.what
-    assert why in trouble.what
+    assert what in problem.what
+    assert why in problem.what
     status = small.emit("update_status")
     assert status.name == "blocked"
     assert what in small.log

@@ -48,8 +48,8 @@ def test_boot_leaves_another_card_alone_and_says_whose_address_it_has(small: Nod
     old = small.host.port(PF0).mac
     replace_card(small)
     status = small.boot()
-    told = record.read_boot(small.host).phases["early"].troubles
-    assert [trouble.subject for trouble in told] == [PF0, PF1], "the journal says it, too"
+    told = record.read_boot(small.host).phases["early"].problems
+    assert [problem.subject for problem in told] == [PF0, PF1], "the journal says it, too"
     assert told[0].what == f"{OTHER}{old}), and is left alone"
     assert nic(small.boot_writes) == []
     assert modes(small) == [("legacy", 0), ("legacy", 0)]
@@ -95,7 +95,7 @@ def test_the_revert_of_a_live_change_leaves_another_card_alone(monkeypatch: pyte
     old = [port.mac for port in node.host.network.ports()]
     replace_card(node)
     before = modes(node)
-    said = [trouble.what for trouble in main.revert(node.host)]
+    said = [problem.what for problem in main.revert(node.host)]
     assert said == [
         f"{pf}: another card is at this address (MAC {new}, not {mac}), and is left alone; "
         "put the declared card there, or run action accept-nic on this unit"
@@ -109,7 +109,7 @@ def test_the_revert_of_a_live_change_leaves_another_card_alone(monkeypatch: pyte
 def test_the_revert_restores_the_port_that_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
     node = changed_live(monkeypatch)
     node.host.port(PF0).mac = NEW[0]
-    assert [trouble.what.partition(":")[0] for trouble in main.revert(node.host)] == ["0000"]
+    assert [problem.what.partition(":")[0] for problem in main.revert(node.host)] == ["0000"]
     assert not any(PF0 in line for line in nic(node.host.trace))
     assert modes(node)[1] == ("legacy", 0)
     assert "enp59s0f1np1" in node.host.network.bonds["bond0"].members
@@ -137,7 +137,7 @@ def test_a_new_netdev_of_another_card_is_left_alone_and_the_charm_is_told(small:
     for port in small.host.network.ports():
         port.eswitch_mode = "legacy"
     small.host.trace.clear()
-    said = [trouble.what for trouble in main.restore(small.host)]
+    said = [problem.what for problem in main.restore(small.host)]
     assert said[0] == f"{OTHER}{old}), and is left alone"
     assert len(said) == 2
     assert nic(small.host.trace) == []

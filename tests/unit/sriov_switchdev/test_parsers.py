@@ -109,7 +109,7 @@ def test_any_boot_record_is_read_or_named(text: str) -> None:
     host = FakeHost()
     host.disk.install(record.BOOT, text.encode("utf-8", "replace"), 0o600)
     read = record.read_boot(host)
-    assert all("\n" not in trouble.what for trouble in read.troubles)
+    assert all("\n" not in problem.what for problem in read.problems)
     read.unfinished(host.now(), 900.0, 900.0)
 
 

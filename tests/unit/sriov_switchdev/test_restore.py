@@ -249,8 +249,8 @@ def test_a_step_that_fails_once_is_told_and_the_next_hook_finishes(
     reload.health_recovery(small.host, PF0)
     found = record.read_boot(small.host).phases["restore"]
     assert (found.state, found.failures) == ("failed", 1)
-    assert "ovn-offload-sriov-restore failed to" in found.troubles[0].what
-    assert "Input/output error" in found.troubles[0].what
+    assert "ovn-offload-sriov-restore failed to" in found.problems[0].what
+    assert "Input/output error" in found.problems[0].what
     small.host.sleep(5)
     assert small.host.reachable
     small.configure(allow_live=True)  # for queues
@@ -306,8 +306,8 @@ def test_a_host_that_cannot_be_read_is_a_sentence(small: Node, skip: int) -> Non
     small.host.fail("links", "", REFUSED, skip=skip)
     small.host.services.clear()
     reload.health_recovery(small.host, PF0)
-    (trouble,) = main.restore(small.host)
-    assert "the host cannot be read: Input/output error" in trouble.what
+    (problem,) = main.restore(small.host)
+    assert "the host cannot be read: Input/output error" in problem.what
 
 
 def test_a_port_that_does_not_come_back_is_named_and_the_other_one_is_restored(small: Node) -> None:

@@ -140,7 +140,7 @@ def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -
     return tuple(found)
 
 
-def unset(planned: Plan[System]) -> bool:
+def waits_for_steps(planned: Plan[System]) -> bool:
     """Whether the reboot must wait for steps of the plan.
 
     Not for a burn, which may be refused, and not for a reset, in place of which it is as good.

@@ -26,7 +26,7 @@ ATTEMPTS = 3
 REBOOT = "approve-reboot"
 
 
-def ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[PortAndPf]:
+def lost_ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[PortAndPf]:
     """Those of the ports that were in switchdev mode in this boot, and are in legacy mode now."""
     return [
         (port, pf)
@@ -54,7 +54,7 @@ def steps(wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Hel
     run, held, slots = list[HostStep](), list[Held[System]](), set[str]()
     unit = observed.boot.phases.get("restore")
     for slot, declared in wanted.nics().items():
-        for port, pf in ports(pairs_of(observed.host, declared), observed.converged):
+        for port, pf in lost_ports(pairs_of(observed.host, declared), observed.converged):
             slots.add(slot)
             step = _start(port, wanted)
             reason, release = why_left(port, pf, observed.host)
