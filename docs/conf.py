@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parent / "extension"))
 
 project = "charmed-ovn-offload"
 copyright = "the authors, Apache-2.0"  # noqa: A001 - Sphinx' name
-extensions = ["myst_parser", "reference", "names"]
+extensions = ["myst_parser", "reference", "names", "links"]
 html_theme = "furo"
 html_title = project
 html_copy_source = False

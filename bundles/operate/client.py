@@ -8,7 +8,7 @@ from converge import StepError
 from operate import private
 from operate.process import NotInstalled, Output, Process, last_words, process
 
-MISSING = "sudo snap install juju, or see the first step of bundles/README.md"
+MISSING = "sudo snap install juju, or see step 0 of docs/how-to/deploy.md"
 READ = 120.0
 """Seconds that the client may take to tell what it or the controller knows, or to tell the controller."""
 ACTION = 600.0

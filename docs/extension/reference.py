@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference's pages: options and actions from each charmcraft.yaml, messages from the code."""
+"""The reference's pages: options, actions, messages from the code, and the intent's keys."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import intent_keys
 import yaml
 from messages import OPEN, messages
 from sphinx.application import Sphinx
@@ -29,6 +30,7 @@ def _write(app: Sphinx) -> None:
     pages["shared-messages.md"] = "\n".join(
         ["# Messages that several charms share", "", *_messages(ROOT / SHARED, None)]
     )
+    pages["intent.md"] = intent_keys.page()
     for name, text in pages.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:  # an unchanged page is not read again

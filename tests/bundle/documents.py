@@ -13,6 +13,7 @@ DOCUMENTS = [
     *sorted(ROOT.glob("bundles/*.md")),
     *sorted(ROOT.glob("overlays/*.md")),
     *sorted(ROOT.glob("charms/*/*.md")),
+    *(path for path in sorted(ROOT.glob("docs/**/*.md")) if "generated" not in path.parts),
     *sorted(ROOT.glob("tests/**/README.md")),
 ]
 FIRST = (

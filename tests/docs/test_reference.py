@@ -35,6 +35,58 @@ def test_facts_and_remedies_are_followed_through_variables(code: Path) -> None:
     ]
 
 
+BRANCHES = """
+def check(port, late):
+    what, remedy = "no link", "see the cable"
+    if late:
+        what = "a late link"
+        remedy = "wait"
+    elif port.other:
+        what += " here"
+    yield Finding(Severity.BLOCKED, port.bdf, what, remedy)
+    what = "no driver"
+    yield Finding(Severity.BLOCKED, port.bdf, what, "load it")
+"""
+FUNCTIONS = """
+def why(port):
+    if port.mac:
+        return "another card", "accept it"
+    return f"no card: {port.state}", "put one in"
+
+def word(many):
+    return "ports" if many else "port"
+
+def check(port, many):
+    blocked = partial(Finding, Severity.BLOCKED, port.bdf)
+    yield blocked(f"no {word(many)}", "see the kernel log")
+    yield Finding(Severity.BLOCKED, port.bdf, *why(port))
+    what, remedy = why(port)
+    yield Finding(Severity.BLOCKED, port.bdf, f"{port.netdev}: {what}", remedy)
+"""
+
+
+def test_what_branches_assign_together_stays_together(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(BRANCHES)
+    assert sorted(messages(tmp_path)) == [
+        Message("a late link", "wait"),
+        Message("no driver", "load it"),
+        Message("no link", "see the cable"),
+        Message("no link here", "see the cable"),
+    ]
+
+
+def test_what_functions_return_and_partials_leave_open_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(FUNCTIONS)
+    assert sorted(messages(tmp_path)) == [
+        Message("another card", "accept it"),
+        Message("no card: …", "put one in"),
+        Message("no port", "see the kernel log"),
+        Message("no ports", "see the kernel log"),
+        Message("…: another card", "accept it"),
+        Message("…: no card: …", "put one in"),
+    ]
+
+
 @pytest.mark.parametrize("charm", ["nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric"])
 def test_a_page_has_each_option_each_action_and_messages(charm: str) -> None:
     import yaml
@@ -58,5 +110,14 @@ def test_names_of_options_and_actions_are_known_with_and_without_a_value(literal
     assert name in names.known()
 
 
-def test_a_misspelled_option_is_not_known() -> None:
-    assert "reboot-polcy" not in names.known()
+def test_a_value_is_known_from_the_description_of_its_option() -> None:
+    assert "when-idle" in names.known()
+
+
+def test_a_misspelled_option_is_found() -> None:
+    assert list(names.unknown("Set `reboot-polcy=manual` and `num-vfs`.")) == ["reboot-polcy"]
+
+
+@pytest.mark.parametrize("readme", sorted(ROOT.glob("charms/*/README.md")), ids=lambda path: path.parent.name)
+def test_a_charms_readme_names_only_what_there_is(readme: Path) -> None:
+    assert list(names.unknown(readme.read_text())) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documented path, typed as it stands in bundles/README.md: from the site file to a verified model.
+"""The documented path, typed as it stands in docs/how-to/deploy.md: from the site file to a verified model.
 
 Step 1 needs switches (tests/unit/cumulus_fabric/online), step 9 a cloud. MAAS, Juju's client, Vault and the
 operator's editor are stand-ins; everything else is the real command.
@@ -85,7 +85,7 @@ def typed(command):
 
 
 def test_the_documented_commands_lead_from_the_site_file_to_a_verified_model(desk, region, server, capsys):
-    path = steps(ROOT / "bundles/README.md")
+    path = steps(ROOT / "docs/how-to/deploy.md")
     intent = [command for command in path["1."] if "tox -e fabric" not in command.text]
     commands = [*intent, *(command for number in range(2, 9) for command in path[f"{number}."])]
     applied = 0

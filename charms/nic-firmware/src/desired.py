@@ -12,7 +12,7 @@ from observed import Answer, Observed
 
 
 class State(enum.Enum):
-    """What has to happen until a parameter is as wanted (see README.md)."""
+    """What has to happen until a parameter is as wanted (see docs/explanation/firmware.md)."""
 
     RIGHT = "as wanted"
     ACTIVATE = "set for the next boot"

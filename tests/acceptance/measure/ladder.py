@@ -68,7 +68,7 @@ def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
     """Why a measurement is not made on these compute hosts; "" if it is."""
     missing = [name for name in measure.software if name not in site.software]
     if missing:
-        return f"the image has no {' and no '.join(missing)}: see the recipe in README.md"
+        return f"the image has no {' and no '.join(missing)}: see docs/how-to/prove-the-cloud.md"
     if rung.server == "vm3" and not site.other_rack:
         return "the site file names no other-rack"
     protected = [host for host in hosts if host not in site.disturb]

@@ -44,7 +44,7 @@ def _of(tool: str) -> Callable[[Callable[P, Figure]], Callable[P, Figure]]:
             except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
                 what = f"what {tool} prints cannot be read"
                 raise StepError(
-                    what, f"this tool reads the versions of {tool} that its README names"
+                    what, f"this tool reads the versions of {tool} that docs/how-to/prove-the-cloud.md names"
                 ) from None
 
         return told

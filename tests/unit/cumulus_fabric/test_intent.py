@@ -249,8 +249,9 @@ def test_parser_and_schema_accept_the_same_documents(name, draw):
     assert parsed(content) == VALIDATOR.is_valid(content)
 
 
-def test_the_readmes_intent_is_one_and_is_that_of_the_guide():
-    shown = (CHARM / "README.md").read_text().partition("```yaml\n")[2].partition("```")[0]
+def test_the_intent_of_the_how_to_is_one_and_is_that_of_the_guide():
+    page = (CHARM.parents[1] / "docs/how-to/describe-the-fabric.md").read_text()
+    shown = page.partition("```yaml\n")[2].partition("```")[0]
     short, whole = (expand.expand(schema.parse(document)) for document in (shown, text("rdg")))
     for one, other in zip(short.switches, whole.switches):
         assert (one.name, one.asn, one.loopback, one.links) == (

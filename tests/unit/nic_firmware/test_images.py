@@ -24,7 +24,7 @@ from unit.nic_firmware.images import NEW, URL, flash, offer, spawned
 from unit.nic_firmware.node import RESOURCE, Node, rdg
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = ("SECURITY.md", "charms/nic-firmware/README.md")
+DOCUMENTS = ("SECURITY.md", "docs/explanation/firmware-images.md")
 DIGEST = hashlib.sha256(image()).hexdigest()
 INDEX = f"{images.DIRECTORY}/{DIGEST}.json"
 KEPT = f"{images.DIRECTORY}/{DIGEST}/image.bin"
@@ -524,11 +524,9 @@ def test_what_zipfile_lists_is_all_that_it_unpacks(tmp_path: Path) -> None:
 
 
 def test_the_documents_name_the_limits() -> None:
-    security, readme = (" ".join((ROOT / name).read_text().split()) for name in DOCUMENTS)
+    security, page = (" ".join((ROOT / name).read_text().split()) for name in DOCUMENTS)
     most, unpacked, free = (f"{number >> 20} MiB" for number in (download.MOST, images.MOST, download.FREE))
     row = f"{most}, which unpack to {unpacked} at most; {free} of the file system stay free"
     assert f"| the file at `firmware-url` | {row} | {images.DOWNLOAD_S:g} s in each hook" in security
-    assert (
-        f"A file may have {most}, and an archive may unpack to {unpacked} in {images.MOST_FILES} f" in readme
-    )
-    assert f"At least {free} of the file system stay free" in readme
+    assert f"A file may have {most}, and an archive may unpack to {unpacked} in {images.MOST_FILES} f" in page
+    assert f"At least {free} of the file system stay free" in page

@@ -23,7 +23,7 @@ from unit.sriov_switchdev.node import Node, nic
 __all__ = ["small"]
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = ("SECURITY.md", "charms/sriov-switchdev/README.md")
+DOCUMENTS = ("SECURITY.md", "docs/explanation/boot.md", "docs/explanation/live-changes.md")
 
 
 def test_a_change_of_mode_that_takes_minutes_is_waited_for(small: Node) -> None:
@@ -141,13 +141,13 @@ def test_the_documents_have_the_time_limits_of_a_nic_with_two_ports() -> None:
         math.ceil(seconds(wanted) / 60)
         for seconds in (budget.early_start, budget.early_stop, budget.bind_start, budget.restore_start)
     )
-    security, readme = (" ".join((ROOT / name).read_text().split()) for name in DOCUMENTS)
+    security, boot, live_changes = (" ".join((ROOT / name).read_text().split()) for name in DOCUMENTS)
     limits = f"{early} minutes for the early unit, {bind} to bind VFs, {restore} to restore ports"
     assert f"{limits}, and {stop} more for the fallback" in security
     assert f"after {live.TIMEOUT_S} s without confirmation" in security
-    assert f"one NIC of two ports waits {early} minutes" in readme
-    assert f"another {stop} minutes per NIC for the fallback" in readme
-    assert f"restores the previous state after {live.TIMEOUT_S // 60} minutes" in readme
+    assert f"one NIC of two ports waits {early} minutes" in boot
+    assert f"another {stop} minutes per NIC for the fallback" in boot
+    assert f"restores the previous state after {live.TIMEOUT_S // 60} minutes" in live_changes
 
 
 def test_the_live_timer_is_longer_than_the_slowest_live_change() -> None:

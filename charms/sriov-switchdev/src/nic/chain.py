@@ -4,8 +4,8 @@
 Nothing else orders them. Live changes, the units of a boot, the unit that restores ports, the revert of a
 live change and the fallback run what stands here, and ``plan`` shows it. steps.py has the single steps.
 
-The order is the one that mlx5 needs (see README.md): VFs created unbound, switchdev with every VF unbound,
-both ports in the bond, VF-LAG active, then VFs bound.
+The order is the one that mlx5 needs: VFs created unbound, switchdev with every VF unbound, both ports in the
+bond, VF-LAG active, then VFs bound (docs/explanation/order-and-vf-lag.md).
 """
 
 import enum

@@ -8,7 +8,7 @@ import pytest
 from charmkit.output import Output
 from config import Options, Rendering, Showing, Switches
 from lab.nvue import Certificate
-from unit.cumulus_fabric.online.unit import METADATA, ROOT, Unit, site
+from unit.cumulus_fabric.online.unit import METADATA, Unit, site
 
 F = "9F" * 32
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -105,11 +105,3 @@ def test_options_and_charmcraft_yaml_agree() -> None:
     declared = METADATA["config"]["options"]
     defaults = {name.replace("-", "_"): option.get("default") for name, option in declared.items()}
     assert defaults == vars(Options())
-
-
-def test_the_readme_tells_every_option_with_its_default_and_every_action() -> None:
-    readme = (ROOT / "charms/cumulus-fabric/README.md").read_text()
-    for name, option in METADATA["config"]["options"].items():
-        default = f"`{option['default']}`" if option.get("default") not in (None, "") else ""
-        assert f"| `{name}` | {default}".rstrip() in readme
-    assert all(f"| `{action}` |" in readme for action in METADATA["actions"])

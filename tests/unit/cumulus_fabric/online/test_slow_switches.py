@@ -106,6 +106,6 @@ def test_the_documents_name_the_limits() -> None:
     security = " ".join((ROOT / "SECURITY.md").read_text().split())
     times = f"`request-timeout`; no request to a switch begins when reading it has taken {LOOK_S:g} s"
     assert f"| an answer of a switch | {MOST >> 20} MiB | {times} |" in security
-    readme = (ROOT / "charms/cumulus-fabric/README.md").read_text()
-    assert f"sends more than {MOST >> 20} MiB in answer to GET /`" in readme
-    assert f"it cannot be read within {LOOK_S:g} s`" in readme
+    page = (ROOT / "docs/how-to/when-the-fabric-fails.md").read_text()
+    assert f"sends more than {MOST >> 20} MiB in answer to GET /`" in page
+    assert f"it cannot be read within {LOOK_S:g} s`" in page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page "a year with this fabric": each command that it shows is run, and prints what it shows."""
+"""The page "A year with the fabric": each command that it shows is run, and prints what it shows."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from unit.cumulus_fabric.online.site import rack
 from unit.cumulus_fabric.online.test_approved import by_hand
 from unit.cumulus_fabric.online.unit import Unit, managed
 
-PAGE = CHARM / "a-year.md"
+PAGE = CHARM.parents[1] / "docs/how-to/a-year-with-the-fabric.md"
 
 
 def two_racks(content: dict[str, Any]) -> None:

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Relative links of the pages and of every other document: GitHub and the site follow the same ones."""
+
+import re
+from pathlib import Path
+
+import links
+import pytest
+from links import GENERATED, LINK, ROOT, broken
+from sphinx.application import Sphinx
+
+DOCUMENTS = [
+    path
+    for pattern in ("*.md", "bundles/*.md", "overlays/*.md", "charms/*/*.md", "docs/**/*.md", "tests/**/*.md")
+    for path in sorted(ROOT.glob(pattern))
+    if GENERATED not in path.parents
+]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated. Check CHANGES for Sphinx API")  # of MyST
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_relative_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    assert list(broken(document)) == []
+
+
+def test_a_link_to_what_is_not_there_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One `two`, three\n[a](#one-two-three) [b](#four) [c](other.md) [d](https://x.example)\n"
+    )
+    assert list(broken(page)) == ["#four", "other.md"]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a page that links to files outside the site."""
+    monkeypatch.setattr(links, "ROOT", tmp_path)
+    monkeypatch.setattr(links, "PAGES", tmp_path / "docs")
+    monkeypatch.setattr(links, "GENERATED", tmp_path / "docs/reference/generated")
+    files = {
+        "charms/one/README.md": "# One",
+        "charms/one/charmcraft.yaml": "",
+        "docs/conf.py": 'extensions = ["myst_parser", "links"]',
+        "docs/index.md": "# Index\n[a](../charms/one/README.md) [b](../charms/one/charmcraft.yaml)\n",
+        "docs/reference/generated/one.md": "# Options of one",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def built(root: Path) -> list[str]:
+    docs, out = root / "docs", root / "out"
+    Sphinx(docs, docs, out, out, "html", status=None, warning=None).build()
+    return re.findall(r'href="([^"]*one[^"]*)"', (out / "index.html").read_text())
+
+
+def test_outside_the_site_a_link_leads_to_the_repository(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://forge.example")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "someone/fork")
+    readme = "https://forge.example/someone/fork/blob/HEAD/charms/one/README.md"
+    assert built(site) == [readme, "reference/generated/one.html"]
+
+
+def test_in_a_local_build_it_leads_to_the_clone(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    assert built(site)[0] == f"{site.as_uri()}/charms/one/README.md"
+
+
+def test_links_to_other_sites_are_left_alone() -> None:
+    assert LINK.findall("[a](https://x.example/y) [b](mailto:a@b.example) [c](d.md#e)") == [("d.md", "#e")]
