@@ -4,8 +4,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from charmkit.fabric import Host, Policy, Port
-from charmkit.qos import STRICT, Marking, Qos, Share
+from charmkit.fabric import STRICT, Host, Marking, Policy, Port, Qos, Share
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom a reboot of this host would hurt, and what has to run again after it. Does not import ops.
+"""What a reboot of this host interrupts, and what has to run again after it. Does not import ops.
 
 The host's LXD containers hold members of clusters (MySQL, RabbitMQ, OVN); Juju starts them at boot.
 """

@@ -16,18 +16,62 @@ import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar, cast
 
 from converge.document import read_json
-from converge.shape import Integer, InvalidValue, ListOf, MappingOf, OrNull, Record, Text, at
+from converge.shape import (
+    Integer,
+    InvalidValue,
+    ListOf,
+    MappingOf,
+    OneOf,
+    OrNull,
+    Record,
+    Text,
+    Union,
+    at,
+)
 from hostnic import shapes
-
-from charmkit.fabric_qos import QOS
-from charmkit.qos import Qos
 
 POLICY, HOST = "policy", "host"
 """Keys of the databags."""
 
 VERSION = 1
+
+T = TypeVar("T")
+
+STRICT = "strict"
+Share = int | Literal["strict"]
+"""Of a traffic class: percent of the bandwidth, or served before all others."""
+
+
+@dataclass(frozen=True)
+class Marking:
+    """How one kind of packet is marked: DSCP 0 to 63, and the priority 0 to 7 that it maps to."""
+
+    dscp: int
+    priority: int
+
+
+@dataclass(frozen=True)
+class Qos:
+    """How a port treats traffic.
+
+    Attributes:
+        trust: which marking decides the priority: ``dscp`` or ``pcp``.
+        pfc: lossless priorities, ascending; none means lossy.
+        roce: the mark of RoCE packets.
+        cnp: the mark of congestion notification packets.
+        ets: by traffic class, its share. Class N has priority N; priorities without a class of their own are
+            in class 0. The percentages total 100.
+
+    """
+
+    trust: str
+    pfc: tuple[int, ...]
+    roce: Marking
+    cnp: Marking
+    ets: Mapping[int, Share]
 
 
 @dataclass(frozen=True)
@@ -185,11 +229,67 @@ def _encode(value: "Policy | Host") -> str:
     return json.dumps({"version": VERSION, **asdict(value)}, sort_keys=True, separators=(",", ":"))
 
 
+class _Checked(Record[T]):
+    """A record of a class that does not check itself: it is checked wherever it is read or contained."""
+
+    def read(self, where: str, value: object) -> T:
+        read = super().read(where, value)
+        try:
+            self.check(read)
+        except InvalidValue as error:
+            raise error.under(where) from None
+        return read
+
+
+class _Qos(_Checked[Qos]):
+    """A record whose fields also fit each other."""
+
+    def check(self, instance: object) -> None:
+        super().check(instance)
+        qos = cast("Qos", instance)
+        if tuple(sorted(set(qos.pfc))) != qos.pfc:
+            raise InvalidValue("pfc", list(qos.pfc), "each lossless priority once, in ascending order")
+        percent = [share for share in qos.ets.values() if share != STRICT]
+        if 0 not in qos.ets or (percent and sum(percent) != 100):
+            shown = {str(tc): share for tc, share in qos.ets.items()}
+            raise InvalidValue("ets", shown, "a share for class 0, and percentages that total 100")
+
+
+class _TrafficClass:
+    """The number of a traffic class; as a key of a JSON object it is text."""
+
+    allowed = "a traffic class from 0 to 7"
+
+    def read(self, where: str, value: object) -> int:
+        number = int(str(value)) if value in tuple("01234567") else value
+        return Integer(0, 7, "a traffic class").read(where, number)
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list("01234567")}
+
+
 _NAME = Text(r".{1,255}", "one line of text of 1 to 255 characters")
 _MAC = Text(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", "a MAC address in lower case")
 _SUBNET = Text(r"[^/]+/[^/]+", "a subnet such as 172.16.0.0/24")
 _BYTES = Integer(1280, 65535)
 
+PRIORITY = Integer(0, 7)
+MARKING = _Checked(
+    Marking, {"dscp": Integer(0, 63), "priority": PRIORITY}, required=["dscp", "priority"], lenient=True
+)
+SHARE = Union[Any]({int: Integer(1, 100), str: OneOf((STRICT,))})
+QOS = _Qos(
+    Qos,
+    {
+        "trust": OneOf(("dscp", "pcp")),
+        "pfc": ListOf(PRIORITY, "priorities"),
+        "roce": MARKING,
+        "cnp": MARKING,
+        "ets": MappingOf(_TrafficClass(), SHARE, "traffic classes and their shares"),
+    },
+    required=["trust", "pfc", "roce", "cnp", "ets"],
+    lenient=True,
+)
 MTU = Record(Mtu, {"host": _BYTES, "fabric": _BYTES}, required=["host", "fabric"], lenient=True)
 VLAN = Record(
     Vlan,

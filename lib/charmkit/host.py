@@ -151,7 +151,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         except OSError as error:
             return (_unreadable(error), *findings)
 
-    def run_exclusively(self, act: Callable[[], Done]) -> Done:
+    def exclusively(self, act: Callable[[], Done]) -> Done:
         """Do what an action asks for while no other program changes the host.
 
         Raises:

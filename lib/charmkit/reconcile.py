@@ -15,10 +15,10 @@ A charm owns a :class:`Reconciler`; it inherits nothing but ``ops.CharmBase``::
             …
 
 Every event that may change what is wanted or what is there leads to ``converge``, unless it repeats another
-one (:mod:`charmkit.hooks.repeats`); nothing is deferred. Nothing of the machine is stored, since it can tell.
+one (:mod:`charmkit.repeats`); nothing is deferred. Nothing of the machine is stored, since it can tell.
 Two things are: by what those repetitions are known, and the workload version that Juju was told, which
 cannot be asked for and would start a process in every hook if it were told again. A charm that reboots its
-host keeps what it does not publish of that (:class:`charmkit.reboot.relation.Kept`).
+host keeps what it does not publish of that (:class:`charmkit.reboot.relation.PrivateState`).
 """
 
 import dataclasses
@@ -34,8 +34,8 @@ from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
-from charmkit.hooks.repeats import Repeats
 from charmkit.output import Output
+from charmkit.repeats import Repeats
 from charmkit.status import unit_status
 
 Data = TypeVar("Data")
@@ -207,7 +207,7 @@ class Reconciler(ops.Object):
         except InputError as error:
             findings = (error.finding,)
         self.report(findings)
-        self._repeats.looked(event, findings)
+        self._repeats.remember(event, findings)
         told = [
             f"{finding.severity.name.lower()}: {finding.sentence()}"
             for finding in findings
@@ -221,7 +221,7 @@ class Reconciler(ops.Object):
             follow = self._follow.get(event.relation.name)
             if follow is not None:
                 return follow(event)
-        return not self._repeats.include(event)
+        return not self._repeats.is_repeat(event)
 
     def report(self, findings: Sequence[Finding]) -> None:
         """Have the unit's status say this: in hooks, and in actions that read all that a hook reads."""

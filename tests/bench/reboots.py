@@ -51,11 +51,12 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from charmkit.reboot import turn
+from charmkit.reboot import hook
 from charmkit.reboot.lock import approve_all
+from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.relation import Databags
-from charmkit.reboot.state import Cluster, Mode, Need, RebootPolicy, UnitNow, UnitState
-from charmkit.reboot.unit import approve_one, looks_again_in
+from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
+from charmkit.reboot.unit import approve_one, next_look_in
 from cloud import EARLY, LIGHT, LOOK, Cloud, Done, Event
 from lab.peers import Peers, databags, kept
 
@@ -109,14 +110,14 @@ class Unit:
             return self._approve(bags, now, silent)
         if event.kind == "relation-changed":
             of = name(event.of) if event.of >= 0 else ""
-            if not turn.follow(bags, self._boot_id, now, of, silent):
+            if not hook.follow(bags, self._boot_id, now, of, silent):
                 return Done(LIGHT)
-        taken = turn.take(
+        result = hook.run(
             bags, self._policy, lambda own: self._host(own, cloud, now, leads=bags.leader), silent
         )
-        assert isinstance(taken, turn.Turn), taken
-        decision = taken.decision
-        again = None if decision.reboot else looks_again_in(taken.host, self._policy, decision.own)
+        assert isinstance(result, hook.Result), result
+        decision = result.decision
+        again = None if decision.reboot else next_look_in(result.host, self._policy, decision.own)
         return Done(LOOK, reboot=decision.reboot, wake=again)
 
     def _approve(self, bags: Databags, now: int, silent: Callable[[], tuple[str, ...]]) -> Done:
@@ -124,7 +125,7 @@ class Unit:
         cluster = bags.cluster()
         assert isinstance(cluster, Cluster), cluster
         units[bags.unit] = own = approve_one(units[bags.unit], 0, cluster.cancels)
-        bags.publish(own, turn.with_first(bags, units, approve_all(units, cluster), now, silent))
+        bags.publish(own, hook.with_first_grant(bags, units, approve_all(units, cluster), now, silent))
         return Done(LIGHT, wake=0.0)
 
     def _host(self, own: UnitState, cloud: Cloud, now: int, *, leads: bool) -> UnitNow:
@@ -136,7 +137,7 @@ class Unit:
             leader=leads,
             need=Need((WHY,) if self.needs else ()),
             zone=self._zone,
-            shares=self.number >= QUORUM,
+            has_containers=self.number < QUORUM,
         )
 
     @property

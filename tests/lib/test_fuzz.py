@@ -15,7 +15,7 @@ from urllib.request import Request
 import pytest
 from charmkit import containers
 from charmkit.fabric import Host, Policy
-from charmkit.reboot import databag, membership
+from charmkit.reboot import databag, services
 from check import merge, source
 from converge import StepError
 from converge.shape import InvalidValue
@@ -104,7 +104,7 @@ def of_command(read: Callable[[System], object]) -> Callable[[str], object]:
 
 
 def members(host: System) -> object:
-    return membership.outside(host, containers.autostarting(host).running, "/run/x")
+    return services.not_joined(host, containers.autostarting(host).running, "/run/x")
 
 
 def raw(text: str) -> bytes:
@@ -317,12 +317,12 @@ READERS = [
     Reader("what MAAS took", of_write, [json.dumps(TOOK)], (StepError,)),
     Reader("capture", file.read, [capture_of(json.dumps(CAPTURE))], (file.CaptureError,)),
     Reader("what a capture has", replayed, [json.dumps(CAPTURE)], (file.CaptureError,)),
-    Reader("membership of OVN", membership.raft_joined, [RAFT]),
-    Reader("membership of RabbitMQ", membership.rabbit_joined, [RABBIT], (ValueError,)),
+    Reader("membership of OVN", services.raft_joined, [RAFT]),
+    Reader("membership of RabbitMQ", services.rabbit_joined, [RABBIT], (ValueError,)),
     Reader("members", of_command(members), [json.dumps(INSTANCES), RAFT]),
     Reader(
         "members a minute ago",
-        of_file("/run/x", lambda s: membership.outside(s, ["juju-0-lxd-1"], "/run/x")),
+        of_file("/run/x", lambda s: services.not_joined(s, ["juju-0-lxd-1"], "/run/x")),
         ['{"at": 5.0, "said": "a has not joined"}'],
     ),
     Reader("intent for the overlay", of_intent, [VLANS], (sitefile.SiteError,)),

@@ -67,10 +67,11 @@ def copy(charm: Path, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     left_out = shutil.ignore_patterns("__pycache__", "*.pyc", "uv.lock", COMMAND_LINE)
     shutil.copytree(charm, target, ignore=left_out)
-    # The modelled host is for tests; a charm that imports it fails the look at its artifact.
+    # The modelled host is for tests; a charm that imports it fails the look at its artifact. Documents of
+    # lib/ are for its developers.
     for package in sorted(path for path in (ROOT / "lib").iterdir() if path.is_dir()):
-        tests_only = shutil.ignore_patterns("__pycache__", "*.pyc", "testing")
-        shutil.copytree(package, target / "lib" / package.name, ignore=tests_only)
+        not_run = shutil.ignore_patterns("__pycache__", "*.pyc", "testing", "*.md")
+        shutil.copytree(package, target / "lib" / package.name, ignore=not_run)
     shutil.copy(ROOT / "LICENSE", target)
 
 

@@ -8,9 +8,8 @@ system. The partner that a host sees shows its rack; LLDP shows the port.
 from collections.abc import Iterable, Iterator, Sequence
 
 from charmkit.agreement import differences
-from charmkit.fabric import Host, Mtu, Policy, Vlan
+from charmkit.fabric import Host, Marking, Mtu, Policy, Qos, Share, Vlan
 from charmkit.fabric import Port as HostPort
-from charmkit.qos import Marking, Qos, Share
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from intent.declaration import Roce

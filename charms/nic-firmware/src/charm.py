@@ -3,7 +3,7 @@
 """Maps Juju's events, actions and status to the four steps; nothing else."""
 
 # First: it ends hooks that are nothing to this unit before ops is loaded.
-import charmkit.hooks.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import charmkit.reboot.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 # isort: split
 
@@ -19,8 +19,9 @@ from charmkit import packages
 from charmkit.dispatch import dispatcher
 from charmkit.host import HostReconciler
 from charmkit.output import Output
+from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
-from charmkit.reboot.state import Mode, Need, RebootPolicy
+from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Severity, StepError, unfinished
@@ -147,7 +148,7 @@ class NicFirmwareCharm(ops.CharmBase):
         )
         mode = cast("Mode", options.reboot_policy)
         policy = RebootPolicy(mode, options.reboot_settle, options.reboot_parallel)
-        return (*self.reboot.turn(need, policy, given, survey.others), *findings)
+        return (*self.reboot.reconcile(need, policy, given, survey.others), *findings)
 
     def _wake_to_download(self) -> Sequence[Finding]:
         """Have the next hook run soon if it has to continue the download."""
@@ -161,14 +162,14 @@ class NicFirmwareCharm(ops.CharmBase):
     def _remember(self, survey: Survey) -> Sequence[Finding]:
         """Note what waits for a restart, and since which boot."""
         try:
-            silent = bool(self.host.dispatcher.silent(survey.others))
+            silent = bool(self.host.dispatcher.unheard(survey.others))
             record.write(self.system, remembered(survey.wanted, survey.observed, silent=silent))
         except OSError as error:
             return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
         return ()
 
     def _on_refused(self, finding: Finding) -> Sequence[Finding]:
-        return self.reboot.refused(finding)
+        return self.reboot.options_refused(finding)
 
     def _uninstall(self) -> Removed:
         """Remove what the charm installed; the firmware keeps its parameters."""
@@ -204,7 +205,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
         No reboot is requested for values that no option declares; the result says what activates them.
         """
-        if not self._answer(event, lambda actions: self.host.run_exclusively(lambda: act(actions))):
+        if not self._answer(event, lambda actions: self.host.exclusively(lambda: act(actions))):
             return
         try:
             self.host.dispatcher.now()

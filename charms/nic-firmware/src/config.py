@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from charmkit.options import check, option
 from charmkit.output import Output
-from charmkit.reboot import slots
+from charmkit.reboot.policy import check_parallel
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
@@ -80,7 +80,7 @@ class Options:
 
     def __post_init__(self) -> None:
         check(self)
-        slots.check(self.reboot_parallel)
+        check_parallel(self.reboot_parallel)
         entries("devices", self.devices)
         settings("parameters", self.parameters)
         for word in self.profiles:

@@ -4,10 +4,9 @@
 import re
 from dataclasses import dataclass
 
-from charmkit.fabric_qos import QOS
+from charmkit.fabric import QOS, STRICT, Marking, Qos, Share
 from charmkit.options import check, option
 from charmkit.output import Output
-from charmkit.qos import STRICT, Marking, Qos, Share
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 

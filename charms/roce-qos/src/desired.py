@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How this host's ports must treat traffic. Hooks decide it; :mod:`bootfile` keeps it for boot. Pure."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from charmkit.qos import Qos
 from hostnic.devices.port import is_other_card
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Driver, Ets
+
+if TYPE_CHECKING:
+    from charmkit.fabric import Qos
 
 
 class Desired(NamedTuple):
@@ -33,7 +35,7 @@ class Desired(NamedTuple):
     """
 
     ports: tuple[str, ...]
-    qos: Qos
+    qos: "Qos"
     cable: int = 0
     tos: int = 106
     mode: str = "v2"

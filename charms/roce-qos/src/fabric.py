@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from charmkit.agreement import differences
-from charmkit.fabric import Host, Neighbour, Policy, Port, Vlan
-from charmkit.fabric_qos import QOS
-from charmkit.qos import STRICT, Marking, Qos, Share
+from charmkit.fabric import QOS, STRICT, Host, Marking, Neighbour, Policy, Port, Qos, Share, Vlan
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from desired import Desired

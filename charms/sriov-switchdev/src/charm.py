@@ -3,7 +3,7 @@
 """Juju's events, actions and status for the four verbs; nothing else."""
 
 # First: it ends hooks that are nothing to this unit before ops is loaded.
-import charmkit.hooks.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import charmkit.reboot.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 # isort: split
 
@@ -18,8 +18,9 @@ from boot.files import removal
 from charmkit import packages
 from charmkit.host import Announce, HostReconciler
 from charmkit.output import Output, Table
+from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
-from charmkit.reboot.state import Mode, Need, RebootPolicy
+from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options
 from converge import Finding, Plan, unfinished
@@ -108,11 +109,11 @@ class SriovSwitchdevCharm(ops.CharmBase):
         )
         mode = cast("Mode", options.reboot_policy)
         policy = RebootPolicy(mode, options.reboot_settle, options.reboot_parallel)
-        asked = self.reboot.turn(need, policy, given, others, publish=survey.accepted)
+        asked = self.reboot.reconcile(need, policy, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
 
     def _on_refused(self, finding: Finding) -> Sequence[Finding]:
-        return self.reboot.refused(finding)
+        return self.reboot.options_refused(finding)
 
     def _uninstall(self) -> Removed:
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""

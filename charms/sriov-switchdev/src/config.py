@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from charmkit.options import check, option
-from charmkit.reboot import slots
+from charmkit.reboot.policy import check_parallel
 from hostnic.cpus import MAX_QUEUES
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
@@ -26,7 +26,7 @@ class Options:
 
     def __post_init__(self) -> None:
         check(self)
-        slots.check(self.reboot_parallel)
+        check_parallel(self.reboot_parallel)
         selector.parse(self.devices)
 
     @property

@@ -111,13 +111,13 @@ class Dispatcher:
         if present:
             self._system.run(["systemctl", "daemon-reload"])
 
-    def silent(self, others: Iterable[Handover]) -> str:
+    def unheard(self, others: Iterable[Handover]) -> str:
         """The first of the charms listened to that lives on this machine and hands nothing over; or empty."""
         heard = {other.charm for other in others}
-        unheard = [charm for charm in self._listens_to if charm not in heard]
+        missing = [charm for charm in self._listens_to if charm not in heard]
         agents = handover.AGENTS
-        there = self._system.files.listdir(agents) if unheard and self._system.files.exists(agents) else []
-        here = (charm for charm in unheard if any(name.startswith(f"unit-{charm}-") for name in there))
+        there = self._system.files.listdir(agents) if missing and self._system.files.exists(agents) else []
+        here = (charm for charm in missing if any(name.startswith(f"unit-{charm}-") for name in there))
         return next(here, "")
 
     def failed(self) -> tuple[Finding, ...]:
@@ -156,7 +156,7 @@ class Dispatcher:
             self._system.run(["systemctl", "stop", f"{self._names.later}.timer"])
 
     def _present(self) -> list[str]:
-        """This charm's units on the machine; also those of an earlier revision, by other names."""
+        """This charm's units on the machine; also those that watch a charm no longer listened to."""
         stem = self._names.stem
         return units.installed(self._system, (f"{stem}.", f"{stem}-"))
 

@@ -29,7 +29,7 @@ from converge.shape import (
     Text,
 )
 
-from charmkit.reboot.state import Approval, Cluster, Slot, UnitState
+from charmkit.reboot.state import Approval, Cluster, Probe, Slot, UnitState
 
 KEY = "reboot"
 VERSION = 1
@@ -39,41 +39,33 @@ has to fit in here."""
 
 _TEXTS = ListOf(AnyText(), "texts")
 _COUNT = Integer(0, None)
-_KEYS = {"still_needed": "futile", "rebooted_for": "spent"}
-"""Fields of UnitState with shorter names in the databag."""
-
-
-def _unit_state(**fields: object) -> UnitState:
-    now = {short: name for name, short in _KEYS.items()}
-    return UnitState(**cast("dict[str, Any]", {now.get(name, name): value for name, value in fields.items()}))
-
 
 _UNIT = Record(
-    _unit_state,
+    UnitState,
     {
         "boot_id": AnyText(),
+        "zone": AnyText(),
+        "has_containers": Boolean(),
+        "contested": LINE,
         "reasons": _TEXTS,
         "since": _COUNT,
         "ready": Boolean(),
         "consent": OneOf(("", "always", "idle")),
         "approved": _TEXTS,
-        "requested_at": OrNull(_COUNT),
-        "settled": Boolean(),
-        "healthy_at": OrNull(_COUNT),
-        "up_at": OrNull(_COUNT),
-        "started": AnyText(),
-        "queued": Boolean(),
-        "futile": _TEXTS,
-        "spent": MappingOf(AnyText(), AnyText(), "reasons and boots"),
-        "released": _COUNT,
-        "answered": AnyText(),
-        "contested": LINE,
-        "heard": _COUNT,
-        "instances": _COUNT,
         "approved_after": _COUNT,
-        "zone": AnyText(),
-        "shares": Boolean(),
-        "away": LINE,
+        "still_needed": _TEXTS,
+        "instances": _COUNT,
+        "missing_members": LINE,
+        "rebooted_for": MappingOf(AnyText(), AnyText(), "reasons and boots"),
+        "settled": Boolean(),
+        "queues_unsettled": Boolean(),
+        "answered": AnyText(),
+        "released": _COUNT,
+        "saw_lock_taken": _COUNT,
+        "requested_at": OrNull(_COUNT),
+        "healthy_at": OrNull(_COUNT),
+        "containers_up_at": OrNull(_COUNT),
+        "containers_started": AnyText(),
     },
     lenient=True,
 )
@@ -113,29 +105,44 @@ _GROUP = Record(
 )
 
 
+_PROBE = Record(
+    Probe,
+    {
+        "mark": AnyText(),
+        "at": _COUNT,
+        "is_lazy": Boolean(),
+        "with_containers": _UNIT_NAMES,
+        "for_grant": _COUNT,
+        "unresponsive": _UNIT_NAMES,
+        "to_probe_again": _UNIT_NAMES,
+    },
+    lenient=True,
+)
+
+
 def _cluster(
     application: str = "",
-    approved: Iterable[_Group] = (),
-    away: Mapping[str, str] = {},
     held: Mapping[str, str] = {},
+    approvals: Iterable[_Group] = (),
+    may_be_down: Mapping[str, str] = {},
     **fields: object,
 ) -> Cluster:
-    if not application and (approved or away or held):
+    if not application and (held or approvals or may_be_down):
         raise InvalidValue("application", application, "the name of the application whose units are named")
-    approvals, missing = dict[str, Approval](), dict[str, str]()
-    for group in approved:
+    approved, down = dict[str, Approval](), dict[str, str]()
+    for group in approvals:
         despite = {f"{application}/{number}": was for number, was in _split(group.despite)}
         for number, boot in _split(group.units):
-            approvals[f"{application}/{number}"] = Approval(boot, group.reasons, despite)
-    for why, numbers in away.items():
-        missing.update((f"{application}/{number}", why) for number in numbers.split())
+            approved[f"{application}/{number}"] = Approval(boot, group.reasons, despite)
+    for why, numbers in may_be_down.items():
+        down.update((f"{application}/{number}", why) for number in numbers.split())
     slots = {
         f"{application}/{number}": Slot(int(grant), int(since), int(missing_since) if missing_since else None)
         for since, grants in held.items()
         for number, grant, missing_since in (f"{entry}:".split(":")[:3] for entry in grants.split())
     }
     given = cast("dict[str, Any]", fields)
-    return Cluster(approvals=approvals, missing=missing, held=slots, **given)
+    return Cluster(held=slots, approvals=approved, may_be_down=down, **given)
 
 
 def _split(entries: str) -> list[tuple[str, str]]:
@@ -146,23 +153,17 @@ def _split(entries: str) -> list[tuple[str, str]]:
 _CLUSTER = Record(
     _cluster,
     {
+        "application": Text(f"(?:{_APPLICATION})?", "the name of an application"),
         "grant": _COUNT,
+        "held": MappingOf(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
+        "taken": MappingOf(_UNIT_NAME, _COUNT, "units and numbers of grants"),
         "missed_by": Text(rf"(?:{_APPLICATION}/{_NUMBER})?", "the name of a unit, or nothing"),
-        "forced": MappingOf(_UNIT_NAME, _COUNT, "units and numbers of grants"),
-        "held_up_by": _UNIT_NAMES,
-        "asked": AnyText(),
-        "asked_at": _COUNT,
+        "approvals": ListOf(_GROUP, "approvals"),
         "cancels": _COUNT,
         "stopped": Boolean(),
-        "held": MappingOf(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
-        "lazily": Boolean(),
-        "silenced": _UNIT_NAMES,
-        "probed": _UNIT_NAMES,
-        "asked_for": _COUNT,
-        "again": _UNIT_NAMES,
-        "application": Text(f"(?:{_APPLICATION})?", "the name of an application"),
-        "approved": ListOf(_GROUP, "approvals"),
-        "away": MappingOf(LINE, Text(_NUMBERS, "numbers of units"), "reasons and units"),
+        "probe": _PROBE,
+        "held_up_by": _UNIT_NAMES,
+        "may_be_down": MappingOf(LINE, Text(_NUMBERS, "numbers of units"), "reasons and units"),
     },
     lenient=True,
 )
@@ -171,42 +172,40 @@ _CLUSTER = Record(
 def encode(state: UnitState | Cluster) -> str:
     """``state`` as text; equal states give equal text, so that nothing is written without a change."""
     if isinstance(state, Cluster):
-        return json.dumps(_leaders(state), sort_keys=True, separators=(",", ":"))
-    content = {_KEYS.get(field, field): value for field, value in state._asdict().items()}
-    return json.dumps({"version": VERSION, **content}, sort_keys=True)
+        return json.dumps({"version": VERSION, **_leaders(state)}, sort_keys=True, separators=(",", ":"))
+    return json.dumps({"version": VERSION, **state._asdict()}, sort_keys=True)
 
 
 def _leaders(cluster: Cluster) -> dict[str, object]:
-    content = {
-        field: value
-        for field, value in cluster._asdict().items()
-        if field not in ("approvals", "missing", "held") and value != Cluster._field_defaults[field]
-    }
-    content["version"] = VERSION
-    units = [*cluster.approvals, *cluster.missing, *cluster.held]
-    if units:
-        content["application"] = units[0].partition("/")[0]
+    """What differs from the defaults, with units by number."""
     held: dict[str, list[str]] = {}
     for unit, slot in _numbered(cluster.held):
         missing_since = "" if slot.missing_since is None else f":{slot.missing_since}"
         held.setdefault(str(slot.since), []).append(f"{unit}:{slot.grant}{missing_since}")
-    if held:
-        content["held"] = {since: " ".join(grants) for since, grants in held.items()}
     groups: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for unit, approval in _numbered(cluster.approvals):
         despite = " ".join(f"{number}:{was}" for number, was in _numbered(approval.despite))
         groups.setdefault((approval.reasons, despite), []).append(f"{unit}:{approval.boot}")
-    if groups:
-        content["approved"] = [
+    down: dict[str, list[str]] = {}
+    for unit, why in _numbered(cluster.may_be_down):
+        down.setdefault(why, []).append(unit)
+    units = [*cluster.approvals, *cluster.may_be_down, *cluster.held]
+    content = {
+        **_changed(cluster),
+        "application": units[0].partition("/")[0] if units else "",
+        "probe": _changed(cluster.probe),
+        "held": {since: " ".join(grants) for since, grants in held.items()},
+        "approvals": [
             {"units": " ".join(entries), "reasons": reasons, "despite": despite}
             for (reasons, despite), entries in groups.items()
-        ]
-    away: dict[str, list[str]] = {}
-    for unit, why in _numbered(cluster.missing):
-        away.setdefault(why, []).append(unit)
-    if away:
-        content["away"] = {why: " ".join(numbers) for why, numbers in away.items()}
-    return content
+        ],
+        "may_be_down": {why: " ".join(numbers) for why, numbers in down.items()},
+    }
+    return {field: value for field, value in content.items() if value}
+
+
+def _changed(state: Cluster | Probe) -> dict[str, object]:
+    return {field: value for field, value in state._asdict().items() if value != state._field_defaults[field]}
 
 
 def _numbered(units: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -4,8 +4,7 @@
 from collections.abc import Collection, Mapping
 
 from charmkit.reboot import peers
-from charmkit.reboot.slots import joins
-from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, absence, mark
+from charmkit.reboot.state import Approval, Cluster, Slot, UnitState
 
 GONE_FOR = 5 * 60
 """Seconds without the holder after which the leader considers that unit removed. A new leader does not see
@@ -34,58 +33,77 @@ def arbitrate(
         cluster: what the leader published last.
         now: seconds since the epoch.
         silent: peers whose hosts did not answer just now. Without a look there is none; a grant that is
-            decided so is made only after the look (:mod:`charmkit.reboot.turn`).
+            decided so is made only after the look (:mod:`charmkit.reboot.hook`).
         slots: how many hosts may be down at once.
 
     """
-    cluster = _take_back(leader, units, cluster, now)
-    cluster = _forget(units, cluster)._replace(held_up_by=(), missing={})
-    queue = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
-    queue = [unit for unit in queue if joins(unit, cluster.held, units, slots)]
-    waiting = [unit for unit in queue if _may_be_granted(unit, units[unit], units, cluster)]
-    cluster = peers.ask(leader, units, cluster, now, at_once=bool(waiting))
-    if not waiting:
-        holding_up = {name for unit in queue for name in _in_the_way(unit, units, cluster)}
-        return cluster._replace(held_up_by=tuple(sorted(holding_up))[:NAMED])
-    cluster = peers.ask_silent(leader, units, cluster, now, silent)
-    unknown = peers.unknown(leader, units, cluster)
-    missing = peers.missing(leader, units, cluster, silent)
-    before = cluster.grant
+    cluster = _forget(units, _take_back(leader, units, cluster, now))
+    cluster = cluster._replace(held_up_by=(), may_be_down={})
     unsettled = _unsettled(units, cluster)
-    with_containers = {unit for unit, state in units.items() if not state.shares and unit != leader}
+    queue = [unit for unit in _queue(units, cluster) if joins(unit, cluster.held, units, slots)]
+    waiting = [unit for unit in queue if _may_go(unit, units[unit], unsettled, cluster)]
+    cluster = peers.probe_boot(leader, units, cluster, now, at_once=bool(waiting))
+    if not waiting:
+        holding_up = {name for unit in queue for name in unsettled if name != unit}
+        return cluster._replace(held_up_by=tuple(sorted(holding_up))[:NAMED])
+    cluster = peers.probe_unresponsive(leader, units, cluster, now, silent)
+    unknown = peers.unknown(leader, units, cluster)
+    down = peers.may_be_down(leader, units, cluster, silent)
+    with_containers = {unit for unit, state in units.items() if state.has_containers and unit != leader}
+    before = cluster.grant
     for unit in sorted(waiting, key=lambda unit: (unit == leader, units[unit].since, unit)):
-        excused = {unit, *_despite(unit, units, cluster)}
-        away = {*missing, *unsettled} - excused
-        # Only of a host that reported in this boot of the leader it is known what it holds and where it is.
-        if unit in missing or away & unknown.keys() or not joins(unit, {*cluster.held, *away}, units, slots):
+        excused = {unit, *_excused(unit, units, cluster)}
+        away = {*down, *unsettled} - excused
+        # What a host holds, and its zone, is known only if its unit reported in this boot of the leader.
+        if unit in down or away & unknown.keys() or not joins(unit, {*cluster.held, *away}, units, slots):
             continue
-        if not units[unit].shares and with_containers - {unit}:
-            # The other hosts with containers say first that they are up; until then its turn stays its turn.
-            cluster = peers.probe(leader, units, cluster, now)
+        if units[unit].has_containers and with_containers - {unit}:
+            cluster = peers.probe_containers(leader, units, cluster, now)
             if peers.unanswered(units, cluster).keys() - excused:
-                if now - cluster.asked_at < peers.REPORTS_IN:
-                    break
+                if now - cluster.probe.at < peers.REPORTS_IN:
+                    break  # no other unit is granted the lock before this one while the answers come
                 continue
         number = cluster.grant + 1
-        held = {**cluster.held, unit: Slot(number, now)}
-        cluster = cluster._replace(grant=number, held=held)
+        cluster = cluster._replace(grant=number, held={**cluster.held, unit: Slot(number, now)})
     if cluster.grant > before:
         return cluster
-    named = {**peers.unanswered(units, cluster), **unsettled, **missing}
-    return cluster._replace(missing=peers.named(named, cluster, now))
+    found = {**peers.unanswered(units, cluster), **unsettled, **down}
+    return cluster._replace(may_be_down=peers.to_name(found, cluster, now))
 
 
-def waits_for(leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]) -> str:
+def joins(unit: str, down: Collection[str], units: Mapping[str, UnitState], slots: int) -> bool:
+    """Whether ``unit`` may reboot while the hosts of the units ``down`` are, or may be, down.
+
+    Hosts with containers go one at a time, since each may hold a member of a quorum. Others go together only
+    within one availability zone, since tenants spread their replicas over zones, and a host whose zone Juju
+    does not name may be in any.
+    """
+    if not down:
+        return True
+    if len(down) >= slots:
+        return False
+    states = [units.get(name, UnitState()) for name in (unit, *down)]
+    zones = {state.zone for state in states}
+    return not any(state.has_containers for state in states) and len(zones) == 1 and "" not in zones
+
+
+def blocking_unit(
+    leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]
+) -> str:
     """A unit because of which nothing is granted, although another one waits for it; empty if none is."""
-    queue = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
-    if not queue or cluster.held:
+    if cluster.held or not _queue(units, cluster):
         return ""
-    missing = {
+    found = {
         **peers.unanswered(units, cluster),
         **_unsettled(units, cluster),
-        **peers.missing(leader, units, cluster, silent),
+        **peers.may_be_down(leader, units, cluster, silent),
     }
-    return next(iter((*cluster.held_up_by, *sorted(missing))), "")
+    return next(iter((*cluster.held_up_by, *sorted(found))), "")
+
+
+def holds(unit: str, state: UnitState, cluster: Cluster) -> bool:
+    """Whether ``unit`` has the lock and has not given it back."""
+    return unit in cluster.held and state.released < cluster.held[unit].grant
 
 
 def release(cluster: Cluster, unit: str) -> Cluster:
@@ -94,8 +112,8 @@ def release(cluster: Cluster, unit: str) -> Cluster:
     It is granted again in a later hook, once the holder has read that it lost the lock.
     """
     held = dict(cluster.held)
-    forced = {**cluster.forced, unit: held.pop(unit).grant}
-    return cluster._replace(missed_by="", forced=forced, held=held)
+    taken = {**cluster.taken, unit: held.pop(unit).grant}
+    return cluster._replace(missed_by="", taken=taken, held=held)
 
 
 def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
@@ -104,12 +122,10 @@ def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     The status has named the units that are missing or have not settled, so that it goes on without them, and
     members of clusters that a host waits for. Each excuse is for what was named: not for a later absence.
     """
-    away = sorted({*cluster.missing, *cluster.held_up_by} & units.keys())
-    despite = {unit: absence(units[unit]) for unit in away}
+    away = sorted({*cluster.may_be_down, *cluster.held_up_by} & units.keys())
+    despite = {unit: units[unit].absence for unit in away}
     approvals = {
-        unit: Approval(mark(state.boot_id), state.asks_for, despite)
-        for unit, state in units.items()
-        if state.needs
+        unit: Approval(state.boot, state.asks_for, despite) for unit, state in units.items() if state.needs
     }
     return cluster._replace(approvals={**cluster.approvals, **approvals}, stopped=False)
 
@@ -138,23 +154,26 @@ def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
 
     An approval ends with the boot, or when it is cancelled.
     """
-    granted = set(state.approved if state.approved_after >= cluster.cancels else ())
+    on_unit = state.approved if state.approved_after >= cluster.cancels else ()
+    approval = _approval(unit, state, cluster)
+    return {*on_unit, *(approval.reasons if approval else ())}
+
+
+def _approval(unit: str, state: UnitState, cluster: Cluster) -> Approval | None:
+    """What the operator approved on the leader in this boot of ``unit``."""
     approval = cluster.approvals.get(unit)
-    if approval is not None and approval.boot == mark(state.boot_id):
-        granted.update(approval.reasons)
-    return granted
+    return approval if approval and approval.boot == state.boot else None
 
 
-def _despite(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> set[str]:
+def _excused(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> set[str]:
     """The units that may be missing while ``unit`` reboots: as long as they are away as they were then."""
-    approval = cluster.approvals.get(unit)
-    if approval is None or approval.boot != mark(units[unit].boot_id):
-        return set()
-    return {name for name, was in approval.despite.items() if name in units and absence(units[name]) == was}
+    approval = _approval(unit, units[unit], cluster)
+    despite = approval.despite.items() if approval else ()
+    return {name for name, absence in despite if name in units and units[name].absence == absence}
 
 
 def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
-    """``cluster`` without approvals that are used up, and without forced releases that the unit has read.
+    """``cluster`` without approvals that are used up, and without takings that the unit has followed.
 
     Entries of units that the leader does not see stay: a new leader does not see all peers at once. So do
     approvals of units that hold the lock: a unit that led when it was granted the lock has not published what
@@ -166,11 +185,11 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
             for unit, approval in cluster.approvals.items()
             if unit not in units
             or unit in cluster.held
-            or (units[unit].needs and mark(units[unit].boot_id) == approval.boot)
+            or (units[unit].needs and units[unit].boot == approval.boot)
         },
-        forced={
+        taken={
             unit: grant
-            for unit, grant in cluster.forced.items()
+            for unit, grant in cluster.taken.items()
             if unit not in units or units[unit].released < grant
         },
     )
@@ -180,7 +199,7 @@ def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, no
     held: dict[str, Slot] = {}
     for unit, slot in cluster.held.items():
         if unit in units:
-            if units[unit].released < slot.grant:
+            if holds(unit, units[unit], cluster):
                 held[unit] = slot._replace(missing_since=None)
             continue
         missed = slot.missing_since
@@ -192,20 +211,15 @@ def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, no
     return cluster._replace(missed_by=missed_by, held=held)
 
 
-def _may_queue(unit: str, state: UnitState, cluster: Cluster) -> bool:
-    return unit not in (*cluster.forced, *cluster.held) and eligible(unit, state, cluster)
+def _queue(units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
+    """Those that would use the lock, and neither have it nor had it taken away."""
+    known = {*cluster.taken, *cluster.held}
+    return [unit for unit, state in units.items() if unit not in known and eligible(unit, state, cluster)]
 
 
-def _may_be_granted(unit: str, state: UnitState, units: Mapping[str, UnitState], cluster: Cluster) -> bool:
-    if not _may_queue(unit, state, cluster):
-        return False
-    if approved(unit, state, cluster) or state.consent != "idle":
-        return True
-    return not _in_the_way(unit, units, cluster)
-
-
-def _in_the_way(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
-    return [name for name in _unsettled(units, cluster) if name != unit]
+def _may_go(unit: str, state: UnitState, unsettled: Collection[str], cluster: Cluster) -> bool:
+    """Under ``when-idle`` a unit waits for the grace of the others, unless it is approved."""
+    return state.consent != "idle" or approved(unit, state, cluster) or not {*unsettled} - {unit}
 
 
 def _unsettled(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
@@ -214,5 +228,5 @@ def _unsettled(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, st
         unit: peers.UNSETTLED
         for unit, state in units.items()
         if not state.settled and unit not in cluster.held
-        if not (state.queued and eligible(unit, state, cluster))
+        if not (state.queues_unsettled and eligible(unit, state, cluster))
     }

@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which hosts of the application may be down although their databags read well. Pure functions.
 
-A host that crashed leaves its last databag behind, and after a power cut every databag is from before. So
-before a grant the leader requires three things of its peers: each host answers at a TCP port now; each unit
-has written its databag since the leader's own boot; and before a host with containers goes down, which may
-hold a member of a quorum, each other one with containers has run a hook since the last grant, and not long
-ago. A host that crashed and booted between two looks answers at the port, and its unit has to say that it has
-not settled.
-
-For the last two the leader publishes a mark, which each unit repeats: databags have no time of their own, and
-hosts' clocks differ. The mark is the leader's boot id, and for a new question the time is added. A host that
-did not answer and answers again may have booted, too: its unit has to repeat a new mark. Each mark wakes all
+Before a grant the leader requires that each peer's host answers at a TCP port now, and that its unit has
+repeated a mark of the leader (:class:`.state.Probe`): databags have no time of their own. A host that did not
+answer and answers again may have booted, so that its unit has to repeat a new mark. Each mark wakes all
 units, and a unit whose host does not answer may run hooks all the same, such as behind a firewall that drops
 port 22: so there is a new one at most every few minutes, and one for each grant.
 """
@@ -29,10 +22,10 @@ TIMEOUT = 2.0
 """Seconds for each peer."""
 
 REPORTS_IN = 5 * 60
-"""Seconds that the peers have for repeating the leader's boot id before the status names them: each of them
-runs a hook, and naming them at once would wake all units each time one of them has answered."""
+"""Seconds that the peers have for an answer before the status names them: each of them runs a hook, and
+naming them at once would wake all units each time one of them has answered."""
 
-ASKS_APART = 5 * 60
+PROBES_APART = 5 * 60
 """Seconds between two marks because of hosts that did not answer."""
 
 FRESH = 10 * 60
@@ -42,68 +35,74 @@ SILENT = "does not answer at port 22"
 UNREAD = "has not read yet that its lock was released"
 UNREPORTED = "has not run a hook since the leader's host booted"
 UNSETTLED = "has booted and has not settled yet"
-UNHEARD = "has not run a hook since its host did not answer"
+UNPROVEN = "has not run a hook since its host did not answer"
 UNANSWERED = "has containers, and has not run a hook since the leader asked it"
 
 
-def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, *, at_once: bool) -> Cluster:
+def probe_boot(
+    leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, *, at_once: bool
+) -> Cluster:
     """Ask the peers to repeat the leader's boot id: with what they publish next, or ``at_once``.
 
     Each answer wakes all units. A unit that needs a reboot publishes that anyway, and answers with it. While
     a unit holds the lock nothing is asked in advance: it is asked with the write that frees the lock.
     """
-    boot_id = _boot_id(leader, units)
-    asked = _boot(cluster.asked) == boot_id and not (at_once and cluster.lazily)
+    probe, boot_id = cluster.probe, _boot_id(leader, units)
+    asked = _boot(probe.mark) == boot_id and not (at_once and probe.is_lazy)
     if asked or (cluster.held and not at_once) or not _unreported(leader, units):
         return cluster
-    return cluster._replace(asked=boot_id, asked_at=now, lazily=not at_once, again=())
+    probe = probe._replace(mark=boot_id, at=now, is_lazy=not at_once, to_probe_again=())
+    return cluster._replace(probe=probe)
 
 
-def probe(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    """Before a host with containers goes down: ask the others that have some for one more hook."""
-    others = {unit for unit, state in units.items() if not state.shares and unit != leader}
-    probed = tuple(sorted(others - cluster.held.keys()))
-    if not probed or (is_fresh(cluster, now) and {*probed} <= {*cluster.probed}):
-        return cluster
-    number = cluster.grant + 1
-    mark = f"{_boot_id(leader, units)}{SINCE}{now}.{number}"
-    lazily = not _unreported(leader, units)
-    return cluster._replace(
-        asked=mark, asked_at=now, lazily=lazily, again=(), probed=probed, asked_for=number
-    )
-
-
-def is_fresh(cluster: Cluster, now: int) -> bool:
-    """Whether the peers with containers were asked since the last grant, and not long ago."""
-    return cluster.asked_for == cluster.grant + 1 and 0 <= now - cluster.asked_at < FRESH
-
-
-def unanswered(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
-    """Those that were asked and have not run a hook since."""
-    probed = [unit for unit in cluster.probed if unit in units and units[unit].answered != cluster.asked]
-    return dict.fromkeys(probed, UNANSWERED)
-
-
-def ask_silent(
+def probe_unresponsive(
     leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, silent: Collection[str]
 ) -> Cluster:
     """Ask units whose hosts did not answer just now, and those asked before, for a hook that runs after this.
 
     A host that holds the lock is not asked: what it publishes counts only once it gives the lock back.
     """
-    asked = _unheard(units, cluster)
+    probe = cluster.probe
+    asked = _unproven(units, cluster)
     also = [unit for unit in silent if unit in units and unit not in (*asked, *cluster.held)]
-    silenced = tuple(sorted((*asked, *also)))
-    again = tuple(unit for unit in silenced if units[unit].answered == cluster.asked)
-    lately = SINCE in cluster.asked and 0 <= now - cluster.asked_at < ASKS_APART
-    if not again or lately:
-        return cluster._replace(silenced=silenced, again=again)
-    mark = f"{_boot_id(leader, units)}{SINCE}{now}"
-    lazily = not _unreported(leader, units)
-    return cluster._replace(asked=mark, asked_at=now, lazily=lazily, silenced=silenced, again=())
+    unresponsive = tuple(sorted((*asked, *also)))
+    again = tuple(unit for unit in unresponsive if units[unit].answered == probe.mark)
+    probe = probe._replace(unresponsive=unresponsive, to_probe_again=again)
+    lately = SINCE in probe.mark and 0 <= now - probe.at < PROBES_APART
+    if again and not lately:
+        mark = f"{_boot_id(leader, units)}{SINCE}{now}"
+        lazy = not _unreported(leader, units)
+        probe = probe._replace(mark=mark, at=now, is_lazy=lazy, to_probe_again=())
+    return cluster._replace(probe=probe)
 
 
-def missing(
+def probe_containers(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
+    """Before a host with containers goes down: ask the others that have some for one more hook.
+
+    Once for each grant, and again after :data:`FRESH` seconds.
+    """
+    others = {unit for unit, state in units.items() if state.has_containers and unit != leader}
+    asked = tuple(sorted(others - cluster.held.keys()))
+    probe = cluster.probe
+    number = cluster.grant + 1
+    fresh = probe.for_grant == number and 0 <= now - probe.at < FRESH
+    if not asked or (fresh and {*asked} <= {*probe.with_containers}):
+        return cluster
+    mark = f"{_boot_id(leader, units)}{SINCE}{now}.{number}"
+    lazy = not _unreported(leader, units)
+    probe = probe._replace(
+        mark=mark, at=now, is_lazy=lazy, with_containers=asked, for_grant=number, to_probe_again=()
+    )
+    return cluster._replace(probe=probe)
+
+
+def unanswered(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
+    """Those with containers that were asked and have not run a hook since."""
+    asked = (unit for unit in cluster.probe.with_containers if unit in units)
+    return {unit: UNANSWERED for unit in asked if units[unit].answered != cluster.probe.mark}
+
+
+def may_be_down(
     leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]
 ) -> dict[str, str]:
     """The units whose hosts may be down, or may go down without this lock, and why.
@@ -117,17 +116,18 @@ def missing(
         silent: the peers whose hosts did not answer just now.
 
     """
+    again = cluster.probe.to_probe_again
     return {
-        **{unit: SILENT if unit in cluster.again else UNHEARD for unit in _unheard(units, cluster)},
+        **{unit: SILENT if unit in again else UNPROVEN for unit in _unproven(units, cluster)},
         **unknown(leader, units, cluster),
         **dict.fromkeys(silent, SILENT),
     }
 
 
 def unknown(leader: str, units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
-    """Those of the missing units of which it is not known either what their hosts hold, and why."""
-    taken = cluster.forced.items()
-    unread = [unit for unit, grant in taken if unit in units and units[unit].heard < grant]
+    """Those of these units of which it is not known either what their hosts hold, and why."""
+    taken = cluster.taken.items()
+    unread = [unit for unit, grant in taken if unit in units and units[unit].saw_lock_taken < grant]
     return {
         **{unit: state.contested for unit, state in units.items() if state.contested},
         **dict.fromkeys(_unreported(leader, units), UNREPORTED),
@@ -135,17 +135,19 @@ def unknown(leader: str, units: Mapping[str, UnitState], cluster: Cluster) -> di
     }
 
 
-def named(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str]:
+def to_name(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str]:
     """Those of ``found`` that the status names now: all but those that were asked only lately."""
-    lately = 0 <= now - cluster.asked_at < REPORTS_IN
+    lately = 0 <= now - cluster.probe.at < REPORTS_IN
     return {
         unit: why for unit, why in sorted(found.items()) if not (lately and why in (UNREPORTED, UNANSWERED))
     }
 
 
-def _unheard(units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
-    silenced = [unit for unit in cluster.silenced if unit in units]
-    return [unit for unit in silenced if unit in cluster.again or units[unit].answered != cluster.asked]
+def _unproven(units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
+    """The unresponsive ones that have not run a hook since, or whose hosts were silent after it."""
+    probe = cluster.probe
+    asked = [unit for unit in probe.unresponsive if unit in units]
+    return [unit for unit in asked if unit in probe.to_probe_again or units[unit].answered != probe.mark]
 
 
 def _unreported(leader: str, units: Mapping[str, UnitState]) -> list[str]:

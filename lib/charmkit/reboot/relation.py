@@ -2,7 +2,7 @@
 """The databags of the peer relation: what is read from them, and what is written.
 
 Each write of a unit, and each of the leader's for the application, starts a hook on every other unit. So a
-unit publishes only what the others need (:func:`charmkit.reboot.unit.tells`), and keeps the rest for itself.
+unit publishes only what the others need (:func:`must_publish`), and keeps the rest for itself.
 """
 
 import hashlib
@@ -13,38 +13,44 @@ from converge import Finding, Severity
 from converge.shape import InvalidValue
 
 from charmkit.reboot import databag
-from charmkit.reboot.state import Cluster, UnitState
+from charmkit.reboot.lock import holds
+from charmkit.reboot.state import ABOUT_NEED, PRIVATE, Cluster, UnitState
 from charmkit.reboot.status import unusable
-from charmkit.reboot.unit import tells
 
 
-class Kept(Protocol):
+class PrivateState(Protocol):
     """What a unit keeps from hook to hook, apart from what it publishes.
 
     Attributes:
-        state: its state, where it differs from what it published, with a digest of that. Without this state,
-            as after a change of the charm's revision and back, it goes on with what it published.
-        concern: what the leader's state said of this unit when it looked at its host last.
+        state: its state, where it differs from what it published, with a digest of that. It counts only
+            beside that publication: a hook that fails may keep one and not the other.
+        digest_about: what the leader's state said of this unit when it looked at its host last.
         parallel: the option ``reboot-parallel`` at that time.
-        witness: the unit because of which the leader granted nothing, though another one waits.
+        blocking_unit: the unit because of which the leader granted nothing, though another one waits.
 
     """
 
     state: str
-    concern: str
+    digest_about: str
     parallel: str
-    witness: str
+    blocking_unit: str
 
 
 class Databags:
     """The databags as one unit reads and writes them; each that is read costs a ``relation-get``."""
 
-    def __init__(self, peers: ops.Relation, me: ops.Unit, kept: Kept) -> None:
+    def __init__(self, peers: ops.Relation, me: ops.Unit, private: PrivateState) -> None:
         self._peers = peers
         self._me = me
-        self.kept = kept
+        self.private = private
         self.unit = me.name
         self.leader = me.is_leader()
+
+    def keep(self, **values: str) -> None:
+        """Change the private state where it differs: each field that is set is written to the disk."""
+        for name, value in values.items():
+            if getattr(self.private, name) != value:
+                setattr(self.private, name, value)
 
     def own(self) -> UnitState:
         """What this unit knows of itself.
@@ -54,7 +60,7 @@ class Databags:
 
         """
         published = self._published()
-        digest, _, state = self.kept.state.partition(" ")
+        digest, _, state = self.private.state.partition(" ")
         return databag.decode_unit(state if digest == _digest(published) else published)
 
     def peer(self, name: str) -> UnitState:
@@ -102,26 +108,46 @@ class Databags:
     def publish(self, own: UnitState, cluster: Cluster) -> None:
         """Write what the other units need of ``own`` and, on the leader, of ``cluster``; keep the rest."""
         published, state = self._published(), databag.encode(own)
-        if self._tells(published, own, cluster):
+        if self._must_publish(published, own, cluster):
             self._peers.data[self._me][databag.KEY] = published = state
-        keep = "" if state == published else f"{_digest(published)} {state}"
-        if self.kept.state != keep:  # each that is set is written to the disk
-            self.kept.state = keep
+        self.keep(state="" if state == published else f"{_digest(published)} {state}")
         if self.leader:
             text = databag.encode(cluster)
             if self._peers.data[self._me.app].get(databag.KEY) != text:
                 self._peers.data[self._me.app][databag.KEY] = text
 
-    def _tells(self, published: str, own: UnitState, cluster: Cluster) -> bool:
+    def _must_publish(self, published: str, own: UnitState, cluster: Cluster) -> bool:
         try:
-            return not published or tells(
-                self.unit, databag.decode_unit(published), own, cluster, leads=self.leader
-            )
+            before = databag.decode_unit(published)
         except InvalidValue:
             return True
+        return not published or must_publish(self.unit, before, own, cluster, leads=self.leader)
 
     def _published(self) -> str:
         return self._peers.data[self._me].get(databag.KEY) or ""
+
+
+def must_publish(
+    unit: str, before: UnitState, own: UnitState, cluster: Cluster, *, leads: bool = False
+) -> bool:
+    """Whether the peers need ``own``, of which they know ``before``.
+
+    They do not need what only ``unit`` compares with its own host. Nor do they need the boots of a unit that
+    holds the lock, until it gives the lock back or needs something: until then its host counts as down. Nor
+    why the leader needs a reboot, since only the leader reads that: the unit publishes it once another leads.
+    """
+
+    def with_fields(state: UnitState, names: tuple[str, ...], of: UnitState) -> UnitState:
+        return state._replace(**{name: getattr(of, name) for name in names})
+
+    if leads and own.settled and before.settled and own.boot_id == before.boot_id:
+        own = with_fields(own, ABOUT_NEED, before)
+    if holds(unit, own, cluster) and not own.settled and not own.needs:
+        own = with_fields(before, ("answered", "contested", "saw_lock_taken", "approved_after"), own)
+    probe = cluster.probe
+    if not probe.mark or (probe.is_lazy and unit not in (*probe.unresponsive, *probe.with_containers)):
+        own = own._replace(answered=before.answered)
+    return with_fields(own, PRIVATE, before) != before
 
 
 def _digest(text: str) -> str:

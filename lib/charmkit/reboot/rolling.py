@@ -3,7 +3,7 @@
 
 charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy``, ``reboot-settle`` and
 ``reboot-parallel``, and the actions ``approve-reboot``, ``cancel-reboots``, ``release-reboot-lock`` and
-``plan``. :mod:`charmkit.reboot.unit` decides.
+``plan``. README.md in this folder explains the protocol.
 """
 
 import logging
@@ -23,16 +23,20 @@ from hostnic.system import System, read_boot_id
 from charmkit import containers
 from charmkit.containers import Containers
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reboot import turn as turns
-from charmkit.reboot.operate.actions import RebootActions
-from charmkit.reboot.operate.interruption import running
+from charmkit.reboot import hook
+from charmkit.reboot.actions import RebootActions
+from charmkit.reboot.interruption import running
 from charmkit.reboot.peers import PORT, TIMEOUT
-from charmkit.reboot.relation import Databags, Kept
-from charmkit.reboot.state import Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.relation import Databags, PrivateState
+from charmkit.reboot.state import Need, UnitNow, UnitState
 from charmkit.reboot.status import SUBJECT, handed_over, report
-from charmkit.reboot.unit import as_request, has_lock, looks_again_in, with_others
+from charmkit.reboot.unit import as_request, has_lock, next_look_in, with_others
 
 logger = logging.getLogger(__name__)
+
+PEERS = "reboot"
+"""The peer relation."""
 
 
 class RollingReboot(ops.Object):
@@ -42,43 +46,28 @@ class RollingReboot(ops.Object):
         charm: the charm whose application rolls.
         system: this host.
         dispatcher: wakes this unit after an action, and while its host settles.
-        busy: what a reboot of this host would interrupt; empty when idle. Asked under ``when-idle`` only.
-        stopped: what of the host's containers is not back: stopped ones, and services that are not members of
-            their clusters; empty when all is. Called with the containers, after a reboot only.
-        away: members that the clusters in the host's containers miss; empty when all are there. Called right
-            before a reboot only.
-        peers: the peer relation.
 
     """
 
-    _kept = ops.StoredState()
+    _private = ops.StoredState()
 
     def __init__(
         self,
         charm: ops.CharmBase,
         system: System,
         dispatcher: Dispatcher,
-        *,
-        busy: Callable[[], str] | None = None,
-        stopped: Callable[[Containers], str] | None = None,
-        away: Callable[[], str] | None = None,
-        peers: str = "reboot",
     ) -> None:
         super().__init__(charm, "rolling-reboot")
         self._charm = charm
         self._system = system
         self._dispatcher = dispatcher
-        self._busy = busy or (lambda: containers.busy(system))
-        self._stopped = stopped or self._not_back
-        self._away = away or self._members_away
-        self._relation = peers
         self._has_lock = False
-        self._kept.set_default(state="", concern="", parallel="", witness="")
+        self._private.set_default(state="", digest_about="", parallel="", blocking_unit="")
         self._actions = RebootActions(
             charm, system, self._databags, self._silent, lambda: self._wake(dispatcher.now)
         )
 
-    def turn(
+    def reconcile(
         self,
         need: Need,
         policy: RebootPolicy,
@@ -87,7 +76,7 @@ class RollingReboot(ops.Object):
         *,
         publish: bool = True,
     ) -> tuple[Finding, ...]:
-        """This unit's turn on a machine of several charms; call it in every reconcile.
+        """The unit's part on a machine of several charms; call it in every reconcile.
 
         The charm that owns the machine's reboots also asks for those of the other charms. Any other charm
         hands its own request over, and gives back the lock if it holds it. The owner waits for each charm
@@ -101,17 +90,17 @@ class RollingReboot(ops.Object):
             publish: write ``given``; not while an input is refused, when what was given last stays.
 
         """
-        if silent := self._dispatcher.silent(others):
+        if unheard := self._dispatcher.unheard(others):
             # One reboot serves all charms of the machine.
-            said = need.not_ready or f"{silent} on this machine has not said yet what it needs"
+            said = need.not_ready or f"{unheard} on this machine has not said yet what it needs"
             need = need._replace(not_ready=said)
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
             need = need._replace(not_ready="the charms of this machine name different reboot owners")
         contested = handover.contested(others, given.charm, given.reboot_owner)
         owns = given.reboot_owner == given.charm
-        if owns and silent:
-            contested = contested or f"shares its machine with {silent}, which has not reported yet"
+        if owns and unheard:
+            contested = contested or f"shares its machine with {unheard}, which has not reported yet"
         if owns and contested:
             need = need._replace(not_ready=need.not_ready or f"{self.model.unit.name} {contested}")
         wish = None if owns else as_request(need, self._now())
@@ -123,8 +112,8 @@ class RollingReboot(ops.Object):
         first = not self._system.files.exists(handover.path_of(given.charm))
         return (*differing, *(self._hand_over(given) if publish or first else []), *waits, *rolls)
 
-    def refused(self, finding: Finding) -> tuple[Finding, ...]:
-        """The turn of a unit whose options cannot be used, as ``finding`` says.
+    def options_refused(self, finding: Finding) -> tuple[Finding, ...]:
+        """The part of a unit whose options cannot be used, as ``finding`` says.
 
         It asks for no reboot and gives back a lock that it has not used. What it needed before still waits,
         with the operator's approval; what it needs after a boot is not known yet. So is whether the host
@@ -139,7 +128,7 @@ class RollingReboot(ops.Object):
         return self.roll(need, RebootPolicy())
 
     def roll(self, need: Need, policy: RebootPolicy) -> tuple[Finding, ...]:
-        """This unit's turn, at the end of each reconcile: publish, grant, give back, or ask for the reboot.
+        """The unit's part where no other charm is heard: publish, grant, give back, or ask for the reboot.
 
         Call it in every reconcile, also with an empty ``need``: otherwise the lock is never given back.
         """
@@ -149,22 +138,22 @@ class RollingReboot(ops.Object):
                 return ()
             what = f"needed ({'; '.join(need.reasons)}), waits for the peer relation"
             return (Finding(Severity.WAITING, SUBJECT, what),)
-        turn = turns.take(
+        result = hook.run(
             bags,
             policy,
             lambda own: self._host(need, policy, own),
             lambda: self._silent(bags),
-            self._away,
+            self._missing_members,
         )
-        if not isinstance(turn, turns.Turn):
+        if not isinstance(result, hook.Result):
             self._has_lock = True  # nobody knows: no other charm is to grant one meanwhile
-            return tuple(turn)
-        (own, cluster, reboot), host, findings = turn
+            return tuple(result)
+        (own, cluster, reboot), host, findings = result
         self._has_lock = has_lock(host.unit, own, cluster)
         if reboot:
             logger.warning("asking Juju for a reboot: %s", "; ".join(own.reasons))
             self.model.unit.reboot()
-        elif seconds := looks_again_in(host, policy, own):
+        elif seconds := next_look_in(host, policy, own):
             findings += self._wake(lambda: self._dispatcher.after(seconds))
         return (*findings, *report(host, policy, own, cluster))
 
@@ -179,15 +168,15 @@ class RollingReboot(ops.Object):
         if bags is None:
             return True
         changed = isinstance(event, ops.RelationChangedEvent) and event.unit
-        of = changed.name if changed else ""
+        name = changed.name if changed else ""
         try:
-            return turns.follow(bags, self._boot_id(), self._now(), of, lambda: self._silent(bags))
+            return hook.follow(bags, self._boot_id(), self._now(), name, lambda: self._silent(bags))
         except OSError:
             return True  # the look says what cannot be read
 
     def _databags(self) -> Databags | None:
-        peers = self.model.get_relation(self._relation)
-        return Databags(peers, self.model.unit, cast("Kept", self._kept)) if peers else None
+        peers = self.model.get_relation(PEERS)
+        return Databags(peers, self.model.unit, cast("PrivateState", self._private)) if peers else None
 
     def _hand_over(self, given: Handover) -> list[Finding]:
         try:
@@ -214,37 +203,38 @@ class RollingReboot(ops.Object):
         return UnitNow(
             unit=self.model.unit.name,
             boot_id=boot_id,
-            uptime=self._uptime(),
+            # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.
+            uptime=int(self._system.now()),
             now=self._now(),
             leader=self.model.unit.is_leader(),
             need=need,
             instances=len(running(self._system)) if need.reasons else 0,
-            busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
-            stopped=self._stopped(here()) if waits else "",
-            started=here().started if waits else "",
+            busy=containers.busy(self._system) if policy.mode == "when-idle" and need.reasons else "",
+            not_back=self._not_back(here()) if waits else "",
+            containers_started=here().started if waits else "",
             zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
-            shares=not containers.any_here(self._system),
+            has_containers=containers.any_here(self._system),
         )
 
     def _not_back(self, here: Containers) -> str:
         if here.stopped:
             return here.stopped
-        from charmkit.reboot import membership  # only in the grace after a boot
+        from charmkit.reboot import services  # only in the grace after a boot
 
         path = f"{handover.DIRECTORY}/{self._charm.meta.name}.members"
-        return membership.outside(self._system, here.running, path)
+        return services.not_joined(self._system, here.running, path)
 
-    def _members_away(self) -> str:
+    def _missing_members(self) -> str:
         """What the clusters in this host's containers miss, or that LXD does not tell."""
         here = containers.autostarting(self._system)
         if here.unknown or not here.running:
             return here.unknown
-        from charmkit.reboot import quorum  # only right before a reboot
+        from charmkit.reboot import services  # only right before a reboot
 
-        answer = quorum.members(self._system, here.running)
+        answer = services.missing_members(self._system, here.running)
         if answer.unasked:
             logger.warning("not asked whether all members are there: %s", ", ".join(answer.unasked))
-        return answer.away
+        return answer.missing
 
     def _silent(self, bags: Databags) -> tuple[str, ...]:
         """The peers whose hosts do not answer now."""
@@ -254,10 +244,6 @@ class RollingReboot(ops.Object):
 
     def _boot_id(self) -> str:
         return read_boot_id(self._system)
-
-    def _uptime(self) -> int:
-        # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.
-        return int(self._system.now())
 
     def _now(self) -> int:
         return int(time.time())

@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a unit knows about its own host, and what the units of an application publish for each other."""
+"""What a unit knows about its own host, and what the units of an application publish for each other.
+
+README.md in this folder says how these fields work together.
+"""
 
 import base64
 import hashlib
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
-
-Mode = Literal["manual", "when-idle", "always"]
-
-
-class RebootPolicy(NamedTuple):
-    """The options ``reboot-policy``, ``reboot-settle`` (seconds) and ``reboot-parallel``."""
-
-    mode: Mode = "manual"
-    settle: int = 300
-    parallel: str = "1"
 
 
 class Need(NamedTuple):
@@ -35,7 +28,7 @@ class Need(NamedTuple):
 
 
 class UnitNow(NamedTuple):
-    """This unit and its host, now.
+    """This unit and its host, now. What takes a command to read is read only where a decision needs it.
 
     Attributes:
         unit: ``sriov-switchdev/3``.
@@ -44,16 +37,16 @@ class UnitNow(NamedTuple):
         now: seconds since the epoch.
         leader: this unit leads the application.
         need: what the charm found.
-        busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
-        stopped: containers that do not run yet, or whose services have not joined their clusters again; asked
-            for after a reboot only; empty when all is back.
-        started: changes when one of its containers starts again; asked for after a reboot only.
-        silent: units whose hosts do not answer; the leader looks only before a grant.
-        instances: how many run here; counted only while a reboot is needed.
         zone: the availability zone that Juju names for this machine; empty if it names none.
-        shares: no container is on this host, so that it holds no member of a quorum.
-        away: members of clusters, in this host's containers or elsewhere, that are missing; asked for right
-            before a reboot only; empty when all are there.
+        has_containers: a container is on this host, so that it may hold a member of a quorum.
+        instances: how many run here; counted only while a reboot is needed.
+        busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
+        not_back: containers that do not run yet, or whose services have not joined their clusters again;
+            asked for after a boot only; empty when all is back.
+        containers_started: changes when one of its containers starts again; asked for after a boot only.
+        silent: peers whose hosts do not answer; the leader looks only before a grant.
+        missing_members: members of clusters, in this host's containers or elsewhere, that are missing; asked
+            for right before a reboot only; empty when all are there.
 
     """
 
@@ -63,79 +56,14 @@ class UnitNow(NamedTuple):
     now: int
     leader: bool
     need: Need = Need()
+    zone: str = ""
+    has_containers: bool = True
+    instances: int = 0
     busy: str = ""
-    stopped: str = ""
-    started: str = ""
+    not_back: str = ""
+    containers_started: str = ""
     silent: tuple[str, ...] = ()
-    instances: int = 0
-    zone: str = ""
-    shares: bool = False
-    away: str = ""
-
-
-class UnitState(NamedTuple):
-    """What a unit publishes, and remembers, in its databag.
-
-    Attributes:
-        boot_id: the boot in which this was written; empty before the first hook.
-        reasons: reasons for a reboot that the host has not rebooted for yet.
-        since: when the oldest of them appeared, seconds since the epoch.
-        ready: everything is in place before the reboot.
-        consent: the policy that allows it now; empty when none does.
-        approved: reasons that the operator approved on this unit, in this boot.
-        requested_at: uptime at which Juju was asked for the reboot, in this boot.
-        settled: not in the grace period after a boot.
-        healthy_at: uptime since which the host verifies and its containers run, while not settled.
-        up_at: uptime since which its containers run, after a boot that helped, while not settled.
-        started: ``UnitNow.started`` since these times, which begin anew when it changes.
-        queued: ``up_at`` is at least the settle time ago, and the host needs another reboot.
-        still_needed: reasons that remain although the host rebooted for them.
-        rebooted_for: reasons that the host rebooted for, and the boot that followed.
-        released: number of the last grant that this unit gave back.
-        answered: the leader's mark, as this unit read it last in ``Cluster.asked``.
-        contested: which other charm may reboot its machine; empty when none may.
-        heard: number of the last grant that the operator took away and this unit has read of.
-        instances: how many instances a reboot would stop; 0 while none is needed.
-        approved_after: ``Cluster.cancels`` when the operator approved on this unit.
-        zone: its host's availability zone; empty if Juju names none.
-        shares: its host may be down together with others of its zone: no container is on it.
-        away: members of clusters that were missing when its reboot was due: the reboot waits for them.
-
-    """
-
-    boot_id: str = ""
-    reasons: tuple[str, ...] = ()
-    since: int = 0
-    ready: bool = False
-    consent: Literal["", "always", "idle"] = ""
-    approved: tuple[str, ...] = ()
-    requested_at: int | None = None
-    settled: bool = True
-    healthy_at: int | None = None
-    up_at: int | None = None
-    started: str = ""
-    queued: bool = False
-    still_needed: tuple[str, ...] = ()
-    rebooted_for: Mapping[str, str] = {}
-    released: int = 0
-    answered: str = ""
-    contested: str = ""
-    heard: int = 0
-    instances: int = 0
-    approved_after: int = 0
-    zone: str = ""
-    shares: bool = False
-    away: str = ""
-
-    @property
-    def needs(self) -> bool:
-        """A reboot is needed, or did not help: the operator can approve one."""
-        return bool(self.reasons or self.still_needed)
-
-    @property
-    def asks_for(self) -> tuple[str, ...]:
-        """What the operator approves: the reasons, and to go on without the members that are away."""
-        return (*self.reasons, *self.still_needed, *([self.away] if self.away else []))
+    missing_members: str = ""
 
 
 def mark(text: str) -> str:
@@ -144,25 +72,117 @@ def mark(text: str) -> str:
     return base64.urlsafe_b64encode(digest[:6])[:5].decode()
 
 
-def absence(state: UnitState) -> str:
-    """A mark of one absence, or of one boot that has not settled: of the next one it is another.
+class UnitState(NamedTuple):
+    """What a unit writes: the last state that its peers need is in its databag, the newest one it keeps.
 
-    A unit that is away publishes nothing; once it is back it has run a hook in another boot, or has repeated
-    another mark of the leader's, or has read that its lock was released.
+    Its host
+        boot_id: the boot in which this was written; empty before the first hook.
+        zone: its availability zone; empty if Juju names none.
+        has_containers: a container is on it, so that it may be down only while no other host is.
+        contested: which other charm may reboot the machine; empty when none may.
+
+    The reboot that it needs (:data:`ABOUT_NEED`)
+        reasons: reasons for a reboot that the host has not rebooted for yet.
+        since: when the oldest of them appeared, seconds since the epoch.
+        ready: everything is in place before the reboot.
+        consent: the policy that allows it now; empty when none does.
+        approved: reasons that the operator approved on this unit, in this boot.
+        approved_after: ``Cluster.cancels`` when the operator did.
+        still_needed: reasons that remain although the host rebooted for them.
+        instances: how many instances a reboot would stop; 0 while none is needed.
+        missing_members: members of clusters that were missing when the reboot was due, which waits for them.
+
+    The reboots that it had
+        rebooted_for: reasons that the host rebooted for, and the boot that followed.
+        settled: not in the grace period after a boot.
+        queues_unsettled: not settled, but its containers have run for the settle time, and it needs another
+            reboot.
+
+    Answers to the leader
+        answered: ``Probe.mark`` as this unit read it last.
+        released: number of the last grant that this unit gave back.
+        saw_lock_taken: number of the last grant that the operator took away, as this unit has read.
+
+    For its own host alone, in this boot (:data:`PRIVATE`)
+        requested_at: uptime at which Juju was asked for the reboot.
+        healthy_at: uptime since which the host verifies and its containers run, while not settled.
+        containers_up_at: uptime since which its containers run, after a boot that helped, while not settled.
+        containers_started: ``UnitNow.containers_started`` since these two, which begin anew when it changes.
+
     """
-    if not state.settled:
-        return mark(f"{state.boot_id} unsettled")
-    return mark(f"{state.boot_id} {state.answered} {state.heard}")
+
+    boot_id: str = ""
+    zone: str = ""
+    has_containers: bool = True
+    contested: str = ""
+
+    reasons: tuple[str, ...] = ()
+    since: int = 0
+    ready: bool = False
+    consent: Literal["", "always", "idle"] = ""
+    approved: tuple[str, ...] = ()
+    approved_after: int = 0
+    still_needed: tuple[str, ...] = ()
+    instances: int = 0
+    missing_members: str = ""
+
+    rebooted_for: Mapping[str, str] = {}
+    settled: bool = True
+    queues_unsettled: bool = False
+
+    answered: str = ""
+    released: int = 0
+    saw_lock_taken: int = 0
+
+    requested_at: int | None = None
+    healthy_at: int | None = None
+    containers_up_at: int | None = None
+    containers_started: str = ""
+
+    @property
+    def needs(self) -> bool:
+        """A reboot is needed, or did not help: the operator can approve one."""
+        return bool(self.reasons or self.still_needed)
+
+    @property
+    def asks_for(self) -> tuple[str, ...]:
+        """What the operator approves: the reasons, and to go on without the members that are missing."""
+        missing = (self.missing_members,) if self.missing_members else ()
+        return (*self.reasons, *self.still_needed, *missing)
+
+    @property
+    def boot(self) -> str:
+        """A mark of its boot."""
+        return mark(self.boot_id)
+
+    @property
+    def absence(self) -> str:
+        """A mark of one absence, or of one boot that has not settled: of the next one it is another.
+
+        A unit that is away publishes nothing; once it is back it has run a hook in another boot, or has
+        answered another probe, or has read that its lock was taken.
+        """
+        if not self.settled:
+            return mark(f"{self.boot_id} unsettled")
+        return mark(f"{self.boot_id} {self.answered} {self.saw_lock_taken}")
+
+
+_FIELDS = UnitState._fields
+ABOUT_NEED = _FIELDS[_FIELDS.index("reasons") : _FIELDS.index("rebooted_for")]
+"""The fields that only the leader reads, about a reboot that is needed."""
+
+PRIVATE = _FIELDS[_FIELDS.index("requested_at") :]
+"""The fields that no peer reads."""
 
 
 class Approval(NamedTuple):
     """What the operator approved on the leader for one unit; valid in that unit's boot.
 
     Attributes:
-        boot: that boot, as :func:`mark` shortens its id.
+        boot: that boot, as ``UnitState.boot`` marks it.
         reasons: for a reboot.
         despite: units that the status named as missing, without which the reboot may go on, each with the
-            mark of its absence (:func:`absence`): the excuse ends when it has come back.
+            mark of its absence (``UnitState.absence``): the excuse ends when it has come back.
 
     """
 
@@ -186,47 +206,68 @@ class Slot(NamedTuple):
     missing_since: int | None = None
 
 
-class Cluster(NamedTuple):
-    """What the leader publishes in the application's databag.
+class Probe(NamedTuple):
+    """What the leader asks of its peers: to repeat a mark, which proves a hook after the question.
 
     Attributes:
+        mark: the leader's boot id, with a time after it for a question that some have to answer anew; empty
+            before the first one.
+        at: since when it is asked, seconds since the epoch.
+        is_lazy: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
+        with_containers: units whose hosts have containers, which answer before another such host goes down.
+        for_grant: the number of the grant for which they do.
+        unresponsive: units whose hosts did not answer, until they have repeated a later mark.
+        to_probe_again: those of them that did, and whose hosts did not answer after that; they are asked
+            anew later.
+
+    """
+
+    mark: str = ""
+    at: int = 0
+    is_lazy: bool = False
+    with_containers: tuple[str, ...] = ()
+    for_grant: int = 0
+    unresponsive: tuple[str, ...] = ()
+    to_probe_again: tuple[str, ...] = ()
+
+
+class Cluster(NamedTuple):
+    """What the leader writes, in the application's databag.
+
+    The lock
         grant: number of the last grant.
         held: the units that hold the lock, with their grants; several only within one zone.
+        taken: grants that the operator took away, by unit, until the unit gives them back itself.
         missed_by: the leader that misses a holder among its peers; another leader starts to count anew.
+
+    The operator's word
         approvals: by unit.
-        forced: grants that the operator took away, by unit, until the unit gives them back itself.
-        held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
-        asked: the leader's mark, which every unit repeats: its boot id, with a time after it for a question
-            that some have to answer anew (:mod:`.peers`); empty before the first one.
-        asked_at: since when, seconds since the epoch.
-        lazily: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
-        silenced: units whose hosts did not answer, until they have repeated ``asked`` since.
-        probed: units whose hosts have containers, which repeat ``asked`` before another such host goes down.
-        asked_for: the number of the grant for which they do.
-        again: those of ``silenced`` that repeated ``asked``, and whose hosts did not answer after that; they
-            are asked anew later.
         cancels: how often the operator cancelled the reboots; earlier approvals on units do not count.
         stopped: no policy allows a reboot since the last cancellation, until an approval on the leader.
-        missing: units whose hosts may be down, and why; nothing is granted without an approval despite them.
+
+    What is asked of the units
+        probe: see there.
+
+    What the statuses name
+        held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
+        may_be_down: units whose hosts may be down, and why; nothing is granted without an approval despite
+            them.
 
     """
 
     grant: int = 0
     held: Mapping[str, Slot] = {}
+    taken: Mapping[str, int] = {}
     missed_by: str = ""
+
     approvals: Mapping[str, Approval] = {}
-    forced: Mapping[str, int] = {}
-    held_up_by: tuple[str, ...] = ()
-    asked: str = ""
-    asked_at: int = 0
-    missing: Mapping[str, str] = {}
     cancels: int = 0
     stopped: bool = False
-    lazily: bool = False
-    silenced: tuple[str, ...] = ()
-    again: tuple[str, ...] = ()
-    probed: tuple[str, ...] = ()
-    asked_for: int = 0
+
+    probe: Probe = Probe()
+
+    held_up_by: tuple[str, ...] = ()
+    may_be_down: Mapping[str, str] = {}
 
     @property
     def holder(self) -> str:

@@ -7,8 +7,9 @@ from converge import Finding, Severity
 
 from charmkit.reboot.lock import approved
 from charmkit.reboot.peers import UNSETTLED
-from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
-from charmkit.reboot.unit import NEVER_CAME, looks_again_in
+from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
+from charmkit.reboot.unit import NEVER_CAME, next_look_in
 
 STUCK = 30 * 60
 """Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
@@ -18,7 +19,7 @@ _SHOWN = 3
 
 
 def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
-    """The findings of one unit's turn, after :func:`charmkit.reboot.decide`."""
+    """The findings of one unit, after :func:`charmkit.reboot.unit.decide`."""
     findings = [_still_needed(own)] if own.still_needed else []
     if own.requested_at is not None:
         findings.append(_requested(host, own, own.requested_at))
@@ -90,8 +91,8 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         return Finding(Severity.WAITING, SUBJECT, f"not before: {host.need.not_ready}; needed ({why})")
     application = host.unit.partition("/")[0]
     approve = f"run: juju run {application}/leader approve-reboot"
-    if own.away:
-        what = f"not while a cluster misses a member ({own.away}); needed ({why})"
+    if own.missing_members:
+        what = f"not while a cluster misses a member ({own.missing_members}); needed ({why})"
         return Finding(Severity.HELD, SUBJECT, what, f"to reboot all the same, {approve}")
     if not own.consent and not approved(host.unit, own, cluster):
         if policy.mode == "when-idle":
@@ -106,7 +107,8 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         return Finding(
             Severity.WAITING, SUBJECT, f"waits until settled: {others}; needed ({why})", f"or {approve}"
         )
-    missing = {unit: what for unit, what in cluster.missing.items() if (unit, what) != (host.unit, UNSETTLED)}
+    found = cluster.may_be_down.items()
+    missing = {unit: what for unit, what in found if (unit, what) != (host.unit, UNSETTLED)}
     if missing:
         # A host in its grace period settles without the operator, or its own status says what he has to do.
         stays = policy.mode == "manual" and set(missing.values()) != {UNSETTLED}
@@ -136,11 +138,11 @@ def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
         return Finding(
             Severity.WAITING, SUBJECT, f"done; settles once the host verifies: {host.need.unverified}"
         )
-    if host.stopped:
+    if host.not_back:
         return Finding(
-            Severity.WAITING, SUBJECT, f"done; settles once its containers are back: {host.stopped}"
+            Severity.WAITING, SUBJECT, f"done; settles once its containers are back: {host.not_back}"
         )
-    left = duration(looks_again_in(host, policy, own) or 0)
+    left = duration(next_look_in(host, policy, own) or 0)
     return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {left}")
 
 

@@ -1,36 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One unit's turn: what it publishes about its host, and whether it asks for the reboot. Pure functions."""
+"""One unit's part: what it publishes about its host, and whether it asks for the reboot. Pure functions."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from hostnic.handover import Handover, RebootRequest
 
-from charmkit.reboot import slots
-from charmkit.reboot.lock import approved_reasons, arbitrate, eligible
-from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.lock import approved_reasons, arbitrate, eligible, holds
+from charmkit.reboot.policy import RebootPolicy, slots
+from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 
 NEVER_CAME = 15 * 60
 """Seconds after which a requested reboot that has not happened needs the operator."""
 
-AGAIN = 60
+LOOK_AGAIN = 60
 """Seconds until the next look at a host that is not in order after a boot."""
 
-_PRIVATE: dict[str, Any] = {"requested_at": None, "healthy_at": None, "up_at": None, "started": ""}
-"""Fields of UnitState that a unit only compares with its own host later, and their defaults."""
 
-_NEED = (
-    "reasons",
-    "since",
-    "ready",
-    "consent",
-    "approved",
-    "approved_after",
-    "still_needed",
-    "instances",
-    "away",
-)
-"""Fields of UnitState about a reboot that is needed."""
+_NO_TIMES: dict[str, Any] = {"healthy_at": None, "containers_up_at": None, "containers_started": ""}
 
 
 class Decision(NamedTuple):
@@ -63,24 +50,33 @@ def as_request(need: Need, now: int) -> RebootRequest | None:
 def decide(
     host: UnitNow, policy: RebootPolicy, own: UnitState, peers: Mapping[str, UnitState], cluster: Cluster
 ) -> Decision:
-    """One unit's turn.
+    """What one unit does after a look at its host.
 
     Args:
         host: this unit, now.
         policy: its options.
-        own: what it published last.
+        own: its state so far.
         peers: what the other units publish, by unit.
         cluster: what the leader published last.
 
     """
-    own = _look(host, policy, own, cluster)
-    most = slots.allowed(policy.parallel, len(peers) + 1)
-    if host.leader:
-        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent, most)
-    own, reboot = _act(host, own, cluster)
-    if host.leader and not reboot:
-        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent, most)
+    own = _observed(host, policy, own, cluster)
+    cluster = _lead(host, policy, own, peers, cluster)
+    own, reboot = _use_lock(host, own, cluster)
+    if not reboot:
+        cluster = _lead(host, policy, own, peers, cluster)
     return Decision(own, cluster, reboot)
+
+
+def _lead(
+    host: UnitNow, policy: RebootPolicy, own: UnitState, peers: Mapping[str, UnitState], cluster: Cluster
+) -> Cluster:
+    """The leader's part, where this unit leads."""
+    if not host.leader:
+        return cluster
+    units = {**peers, host.unit: own}
+    most = slots(policy.parallel, len(units))
+    return arbitrate(host.unit, units, cluster, host.now, host.silent, most)
 
 
 def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
@@ -88,24 +84,7 @@ def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
     return own.requested_at is not None or holds(unit, own, cluster)
 
 
-def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster, *, leads: bool = False) -> bool:
-    """Whether the peers need ``own``, of which they know ``before``.
-
-    They do not need what only ``unit`` compares with its own host. Nor do they need the boots of a unit that
-    holds the lock, until it gives the lock back or needs something: until then its host counts as down. Nor
-    why the leader needs a reboot, since only the leader reads that: the unit publishes it once another leads.
-    """
-    if leads and own.settled and before.settled and own.boot_id == before.boot_id:
-        own = own._replace(**{field: getattr(before, field) for field in _NEED})
-    if holds(unit, own, cluster) and not own.settled and not own.needs:
-        told = ("answered", "contested", "heard", "approved_after")
-        own = before._replace(**{field: getattr(own, field) for field in told})
-    if not cluster.asked or (cluster.lazily and unit not in (*cluster.silenced, *cluster.probed)):
-        own = own._replace(answered=before.answered)
-    return own._replace(**_PRIVATE) != before._replace(**_PRIVATE)
-
-
-def looks_again_in(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
+def next_look_in(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
     """In how many seconds a host that waits for members of clusters, or has not settled, is looked at again.
 
     None for any other one.
@@ -114,11 +93,11 @@ def looks_again_in(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int |
     hook. That look sees whether a container has started again meanwhile, and asks the clustered services; the
     update-status hooks in between look, too.
     """
-    if own.away:
-        return AGAIN
+    if own.missing_members:
+        return LOOK_AGAIN
     if own.settled:
         return None
-    return AGAIN if own.healthy_at is None else policy.settle - (host.uptime - own.healthy_at)
+    return LOOK_AGAIN if own.healthy_at is None else policy.settle - (host.uptime - own.healthy_at)
 
 
 def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
@@ -129,8 +108,8 @@ def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
     return own._replace(approved=own.asks_for, approved_after=cancels, requested_at=requested)
 
 
-def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> UnitState:
-    """What this host publishes about itself."""
+def _observed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> UnitState:
+    """``own`` after a look at the host."""
     if own.boot_id != host.boot_id:
         own = _after_boot(host, own)
     need = host.need
@@ -140,26 +119,25 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
         rebooted_for = {reason: boot for reason, boot in rebooted_for.items() if boot == host.boot_id}
     over = rebooted_for.keys() - approved_reasons(host.unit, own, cluster)
     reasons = tuple(reason for reason in need.reasons if reason not in over)
-    still_needed = tuple(reason for reason in need.reasons if reason in over)
     requested = own.requested_at
     if requested is not None and not reasons and host.uptime - requested >= NEVER_CAME:
         requested = None
     own = own._replace(
+        zone=host.zone,
+        has_containers=host.has_containers,
+        contested=need.contested,
         reasons=reasons,
         since=own.since if own.reasons and reasons else host.now if reasons else 0,
         ready=bool(reasons) and not need.not_ready,
         consent=_consent(policy, host) if reasons else "",
         approved=own.approved if reasons else (),
-        requested_at=requested,
-        still_needed=still_needed,
-        rebooted_for=rebooted_for,
-        answered=cluster.asked or own.answered,
-        contested=need.contested,
+        still_needed=tuple(reason for reason in need.reasons if reason in over),
         instances=host.instances if need.reasons else 0,
-        heard=max(own.heard, cluster.forced.get(host.unit, 0)),
-        zone=host.zone,
-        shares=host.shares,
-        away="",
+        missing_members="",
+        rebooted_for=rebooted_for,
+        answered=cluster.probe.mark or own.answered,
+        saw_lock_taken=max(own.saw_lock_taken, cluster.taken.get(host.unit, 0)),
+        requested_at=requested,
     )
     return own if own.settled else _settle(host, policy, own)
 
@@ -173,33 +151,35 @@ def _after_boot(host: UnitNow, own: UnitState) -> UnitState:
         boot_id=host.boot_id,
         reasons=(),
         approved=(),
-        requested_at=None,
-        settled=not own.boot_id,
-        healthy_at=None,
-        up_at=None,
-        started="",
-        queued=False,
         rebooted_for=rebooted_for,
+        settled=not own.boot_id,
+        queues_unsettled=False,
+        requested_at=None,
+        **_NO_TIMES,
     )
 
 
 def _settle(host: UnitNow, policy: RebootPolicy, own: UnitState) -> UnitState:
-    if own.started != host.started:
-        own = own._replace(healthy_at=None, up_at=None, started=host.started)
-    own = _queue(host, policy, own)
-    if host.need.unverified or host.stopped or own.still_needed:
-        return own._replace(healthy_at=None)
-    since = host.uptime if own.healthy_at is None else own.healthy_at
-    if host.uptime - since >= policy.settle:
-        return own._replace(settled=True, healthy_at=None, up_at=None, started="", queued=False)
-    return own._replace(healthy_at=since)
+    """The grace after a boot ends once all has been in order for the settle time.
 
-
-def _queue(host: UnitNow, policy: RebootPolicy, own: UnitState) -> UnitState:
-    if host.stopped or own.still_needed:
-        return own._replace(up_at=None, queued=False)
-    since = host.uptime if own.up_at is None else own.up_at
-    return own._replace(up_at=since, queued=bool(own.reasons) and host.uptime - since >= policy.settle)
+    Sooner than that a host may ask for the lock whose containers have run for that time, but which verifies
+    only after another reboot. One whose reboot did not help does not.
+    """
+    up_at, healthy_at = own.containers_up_at, own.healthy_at
+    if own.containers_started != host.containers_started:
+        up_at = healthy_at = None
+    containers_up = not (host.not_back or own.still_needed)
+    up_at = (host.uptime if up_at is None else up_at) if containers_up else None
+    healthy = containers_up and not host.need.unverified
+    healthy_at = (host.uptime if healthy_at is None else healthy_at) if healthy else None
+    if healthy_at is not None and host.uptime - healthy_at >= policy.settle:
+        return own._replace(settled=True, queues_unsettled=False, **_NO_TIMES)
+    return own._replace(
+        queues_unsettled=up_at is not None and bool(own.reasons) and host.uptime - up_at >= policy.settle,
+        healthy_at=healthy_at,
+        containers_up_at=up_at,
+        containers_started=host.containers_started,
+    )
 
 
 def _consent(policy: RebootPolicy, host: UnitNow) -> Literal["", "always", "idle"]:
@@ -208,23 +188,19 @@ def _consent(policy: RebootPolicy, host: UnitNow) -> Literal["", "always", "idle
     return "idle" if policy.mode == "when-idle" and not host.busy else ""
 
 
-def holds(unit: str, own: UnitState, cluster: Cluster) -> bool:
-    """Whether ``unit`` has the lock and has not given it back."""
-    return unit in cluster.held and own.released < cluster.held[unit].grant
-
-
-def _act(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:
+def _use_lock(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:
     """Use the lock, keep it, or give it back. Once given back it is not used, even if it names this unit."""
     if own.requested_at is not None:
         return own, False
     if holds(host.unit, own, cluster):
         # A container may have come to this host since the leader granted the lock to several.
-        if eligible(host.unit, own, cluster) and (own.shares or len(cluster.held) == 1):
-            if host.away and host.away not in approved_reasons(host.unit, own, cluster):
-                return own._replace(away=host.away), False
+        if eligible(host.unit, own, cluster) and (len(cluster.held) == 1 or not own.has_containers):
+            missing = host.missing_members
+            if missing and missing not in approved_reasons(host.unit, own, cluster):
+                return own._replace(missing_members=missing), False
             return own._replace(requested_at=host.uptime), True
         return (own._replace(released=cluster.held[host.unit].grant) if own.settled else own), False
-    taken = cluster.forced.get(host.unit, 0)
+    taken = cluster.taken.get(host.unit, 0)
     # A host that only verifies after another reboot never settles: it queues again once its containers run.
-    queues = own.settled or (own.queued and eligible(host.unit, own, cluster))
+    queues = own.settled or (own.queues_unsettled and eligible(host.unit, own, cluster))
     return (own._replace(released=taken) if queues and taken > own.released else own), False

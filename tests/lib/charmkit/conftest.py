@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole application on modelled hosts, driven by Juju's events."""
 
+import json
 from typing import Any
 
 import ops
 import pytest
+from charmkit.containers import LXC
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reboot.databag import KEY, decode_cluster
+from charmkit.reboot.policy import RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
-from charmkit.reboot.state import Need, RebootPolicy
+from charmkit.reboot.state import Need
 from charmkit.reconcile import Reconciler
 from converge import Finding, Plan
 from hostnic.handover import Handover
@@ -31,10 +34,6 @@ class Node:
         self.owner = "sriov"
         self.needs: tuple[str, ...] = ()
         self.unverified = ""
-        self.busy = ""
-        self.stopped = ""
-        self.lxd = False  # the unit looks at the host's own instances and containers instead
-        self.probes: list[str] = []
         self.looks = 0
         self.zone = ""
         self.reboots = 0
@@ -42,9 +41,12 @@ class Node:
         self.data: dict[str, str] = {}
         self.kept: frozenset[testing.StoredState] = frozenset()
 
-    def probe(self, name: str) -> str:
-        self.probes.append(name)
-        return str(getattr(self, name))
+    def has_stopped(self, *containers: str) -> None:
+        """LXD has these containers, and none of them runs."""
+        self.host.disk.install(LXC, b"", 0o755)
+        config = {"boot.autostart": "true"}
+        found = [{"name": name, "status": "Stopped", "config": config} for name in containers]
+        self.host.answers[(LXC, "query", "/1.0/instances?recursion=1")] = json.dumps(found)
 
     @property
     def wakes_in(self) -> int | None:
@@ -103,13 +105,7 @@ class Application:
         class Charm(ops.CharmBase):
             def __init__(self, framework: ops.Framework) -> None:
                 super().__init__(framework)
-                self.rolling = RollingReboot(
-                    self,
-                    node.host,
-                    Dispatcher(node.host, self.unit.name, "sriov"),
-                    busy=None if node.lxd else lambda: node.probe("busy"),
-                    stopped=None if node.lxd else lambda _: node.probe("stopped"),
-                )
+                self.rolling = RollingReboot(self, node.host, Dispatcher(node.host, self.unit.name, "sriov"))
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
                 self.reconciler = Reconciler(
                     self, converge=self.converge, preview=lambda _: Plan(), verify=lambda: ()
@@ -121,7 +117,7 @@ class Application:
                 self.dispatcher.install()
                 need = Need(node.needs, unverified=node.unverified)
                 given = Handover("sriov", self.unit.name, node.owner)
-                return self.rolling.turn(need, application.policy, given, node.others)
+                return self.rolling.reconcile(need, application.policy, given, node.others)
 
         peers = testing.PeerRelation(
             "reboot",
@@ -132,7 +128,6 @@ class Application:
             },
         )
         context = testing.Context(Charm, meta=META, actions=ACTIONS, unit_id=number)
-        node.probes.clear()
         node.host.spawned.clear()
         node.host.contacted.clear()
         node.host.silent_hosts = {self.address(n) for n, other in enumerate(self.nodes) if other.down}

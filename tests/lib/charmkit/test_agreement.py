@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from charmkit.agreement import Difference, differences
-from charmkit.fabric import Host, Mtu, Policy, Port
-from charmkit.qos import STRICT, Marking, Qos
+from charmkit.fabric import STRICT, Host, Marking, Mtu, Policy, Port, Qos
 
 QOS = Qos("dscp", (3,), Marking(26, 3), Marking(48, 6), {0: 50, 3: 50, 6: STRICT})
 POLICY = Policy(QOS, Mtu(9000, 9216), {"rack0": "44:38:39:be:ef:01", "rack1": "44:38:39:be:ef:02"})

@@ -24,37 +24,8 @@ FILES = tuple(
     )
 )
 WATCHERS = FILES[2:]
+OTHER = f"{NAME}-other.path"
 SCRIPT = "/usr/lib/ovn-offload/sriov-switchdev-dispatch.sh"
-BEFORE = {
-    "service": """[Unit]
-Description=Dispatch sriov-switchdev/3 outside of any hook
-StartLimitIntervalSec=0
-
-[Service]
-Type=oneshot
-ExecStart=/usr/bin/juju-exec -u sriov-switchdev/3 "JUJU_DISPATCH_PATH=hooks/update-status ./dispatch"
-Restart=on-failure
-RestartSec=30
-""",
-    "timer": """[Unit]
-Description=Dispatch sriov-switchdev/3 in a minute
-
-[Timer]
-OnActiveSec=60
-AccuracySec=5
-""",
-    "path": """[Unit]
-Description=Dispatch sriov-switchdev/3 when another charm of this machine hands something over
-
-[Path]
-PathChanged=/run/ovn-offload/nic-firmware.json
-PathChanged=/run/ovn-offload/roce-qos.json
-
-[Install]
-WantedBy=multi-user.target
-""",
-}
-"""What the charm installed until its path unit watched one file only."""
 OUTDATED = ("systemctl", "show", "--property=NeedDaemonReload", "--value")
 
 
@@ -76,12 +47,12 @@ def watches(host: FakeHost, name: str) -> list[str]:
     return [line.partition("=")[2] for line in lines if line.startswith("PathChanged=")]
 
 
-def of_an_earlier_revision(host: FakeHost) -> None:
-    """The units of an earlier revision, enabled, loaded and at work."""
-    for suffix, text in BEFORE.items():
-        host.disk.install(units.path(f"{NAME}.{suffix}"), text.encode(), 0o644)
-        host.disk.units[f"{NAME}.{suffix}"] = text.encode()
-    host.run(["systemctl", "enable", "--no-reload", f"{NAME}.path"])
+def with_other_units(host: FakeHost) -> None:
+    """All units with another text, and one for a charm that is no longer listened to."""
+    dispatcher(host, ("nic-firmware", "other", "roce-qos")).install()
+    for name in FILES:
+        host.disk.install(units.path(name), b"[Unit]\nDescription=of another revision\n", 0o644)
+        host.disk.units[name] = host.disk.content[units.path(name)]
     host.trace.clear()
     host.spawned.clear()
 
@@ -161,23 +132,22 @@ def test_an_install_that_was_interrupted_is_finished_by_the_next(host: FakeHost,
 
 
 @pytest.mark.parametrize("verb", ["disable", "stop", "show", "daemon-reload", "restart", "enable"])
-def test_a_refresh_from_two_files_in_one_unit_is_finished_by_the_next_hook(host: FakeHost, verb: str):
-    of_an_earlier_revision(host)
+def test_a_refresh_that_was_interrupted_is_finished_by_the_next_hook(host: FakeHost, verb: str):
+    with_other_units(host)
     host.fail("run", verb, CommandError(["systemctl"], "systemctl failed (1): no"))
     with pytest.raises(CommandError):
         dispatcher(host).install()
     assert dispatcher(host).install()
 
-    assert not host.files.exists(units.path(f"{NAME}.path"))
-    assert not units.enabled(host, f"{NAME}.path")
+    assert not host.files.exists(units.path(OTHER))
     assert all(units.enabled(host, name) for name in WATCHERS)
     for name in (*WATCHERS, f"{NAME}.service"):
         assert host.disk.units[name] == host.disk.content[units.path(name)]
     ran = [line for line in host.trace if line.startswith("run")]
-    assert ran[0] == f"run systemctl disable --no-reload {NAME}.path"
     names = " ".join(WATCHERS)
+    assert ran[0] == f"run systemctl disable --no-reload {OTHER} {names}"
+    assert f"run systemctl stop {OTHER}" in ran
     assert ran[-2:] == [f"run systemctl restart {names}", f"run systemctl enable --no-reload {names}"]
-    assert f"run systemctl stop {NAME}.path {NAME}.timer" in ran
     assert not dispatcher(host).install()
 
 
@@ -300,20 +270,6 @@ def test_a_wake_up_that_systemd_refused_does_not_count_as_asked_for(host: FakeHo
     assert host.spawned == wakes_in(240)
 
 
-def test_the_timer_of_releases_up_to_1_4_is_stopped_and_removed(host: FakeHost):
-    timer = f"{NAME}.timer"
-    dispatcher(host).install()
-    host.disk.install(units.path(timer), BEFORE["timer"].encode(), 0o644)
-    host.disk.units[timer] = host.disk.content[units.path(timer)]
-    host.spawned.clear()
-
-    assert dispatcher(host).install()
-
-    assert ("systemctl", "stop", timer) in host.spawned
-    assert not host.files.exists(units.path(timer))
-    assert not dispatcher(host).install()
-
-
 def test_the_stop_hook_stops_a_wake_up_that_is_still_to_come(host: FakeHost):
     dispatcher(host).install()
     host.spawned.clear()
@@ -323,12 +279,9 @@ def test_the_stop_hook_stops_a_wake_up_that_is_still_to_come(host: FakeHost):
     assert ("systemctl", "stop", f"{NAME}-later.timer") in host.spawned
 
 
-@pytest.mark.parametrize("refreshed", [True, False])
-def test_the_stop_hook_leaves_nothing_behind(host: FakeHost, refreshed: bool):
+def test_the_stop_hook_leaves_nothing_behind(host: FakeHost):
     before = (set(host.disk.content), set(host.disk.links))
-    of_an_earlier_revision(host)
-    if refreshed:
-        dispatcher(host).install()
+    dispatcher(host).install()
     host.disk.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no\n", 0o600)
 
     dispatcher(host).remove()

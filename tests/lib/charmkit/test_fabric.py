@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from charmkit.fabric import Host, Mtu, Neighbour, Policy, Port, Vlan
-from charmkit.qos import STRICT, Marking, Qos
+from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, Port, Qos, Vlan
 from converge.document import LONGEST
 from converge.shape import InvalidValue
 from hypothesis import given

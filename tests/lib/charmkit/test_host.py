@@ -202,7 +202,7 @@ def test_a_unit_whose_options_are_refused_does_not_ask_to_be_woken(demo: type[De
     assert not demo.host.disk.exists(DISPATCHER)
 
 
-def test_a_unit_whose_boot_units_are_at_work_looks_again_in_a_minute(demo: type[Demo]) -> None:
+def test_a_unit_whose_boot_units_are_at_work_next_look_in_a_minute(demo: type[Demo]) -> None:
     emit(demo, "config_changed")
     assert wakes_in(demo.host, "demo") is None
     demo.boot_at_work = True

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from charmkit.containers import LXC, autostarting
-from charmkit.reboot import membership, quorum
-from charmkit.reboot.membership import (
-    AGAIN_AFTER,
+from charmkit.reboot.services import (
     FIND,
     IN_ALL,
+    KEPT_FOR,
     SERVICES,
+    not_joined,
     rabbit_joined,
     raft_joined,
 )
@@ -94,7 +94,7 @@ def put(host: FakeHost, *named: Any) -> None:
         there = "".join(f"{service.data}\n" for service in state)
         host.answers[(LXC, "exec", name, "--", *FIND)] = there
         for service, text in state.items():
-            host.answers[(LXC, "exec", name, "--", *service.ask)] = text
+            host.answers[(LXC, "exec", name, "--", *service.command)] = text
 
 
 def executed(host: FakeHost) -> list[tuple[str, ...]]:
@@ -139,22 +139,22 @@ def test_what_cannot_be_read_is_a_value_error(text: str):
 
 def outside(host: FakeHost) -> str:
     """What of the containers that run on the host has not joined."""
-    return membership.outside(host, autostarting(host).running, PATH)
+    return not_joined(host, autostarting(host).running, PATH)
 
 
 def test_only_services_that_are_there_are_asked_and_all_are_members(host: FakeHost):
     assert outside(host) == ""
     assert executed(host) == [
         (ONE, *FIND),
-        (ONE, *NB.ask),
-        (ONE, *SB.ask),
+        (ONE, *NB.command),
+        (ONE, *SB.command),
         (TWO, *FIND),
-        (TWO, *RABBIT.ask),
+        (TWO, *RABBIT.command),
     ]
 
 
 def test_each_service_is_asked_with_its_own_tool():
-    assert [" ".join(service.ask) for service in SERVICES] == [
+    assert [" ".join(service.command) for service in SERVICES] == [
         "ovn-appctl -t /var/run/ovn/ovnnb_db.ctl cluster/status OVN_Northbound",
         "ovn-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound",
         "rabbitmqctl --quiet cluster_status --formatter json",
@@ -187,14 +187,14 @@ def test_a_host_without_containers_runs_and_writes_nothing():
 
 
 def test_a_command_that_fails_is_no_member(host: FakeHost):
-    argv = (LXC, "exec", TWO, "--", *RABBIT.ask)
+    argv = (LXC, "exec", TWO, "--", *RABBIT.command)
     host.answers[argv] = failure(argv, 69, "", "Error: unable to perform an operation on node")
 
     assert outside(host) == f"{TWO} does not tell (rabbitmqctl failed)"
 
 
 def test_a_database_that_is_not_clustered_is_not_waited_for(host: FakeHost):
-    argv = (LXC, "exec", ONE, "--", *NB.ask)
+    argv = (LXC, "exec", ONE, "--", *NB.command)
     host.answers[argv] = failure(argv, 2, "", '"cluster/status" is not a valid command (use "list-commands")')
 
     assert outside(host) == ""
@@ -202,7 +202,7 @@ def test_a_database_that_is_not_clustered_is_not_waited_for(host: FakeHost):
 
 def test_a_database_that_is_not_clustered_hides_no_other_one_in_its_container(host: FakeHost):
     put(host, ONE, {NB: "", SB: JOINING})
-    argv = (LXC, "exec", ONE, "--", *NB.ask)
+    argv = (LXC, "exec", ONE, "--", *NB.command)
     host.answers[argv] = failure(argv, 2, "", '"cluster/status" is not a valid command (use "list-commands")')
 
     assert outside(host) == f"OVN_Southbound in {ONE} has not joined"
@@ -221,7 +221,7 @@ def test_an_answer_holds_for_a_minute(host: FakeHost):
     host.spawned.clear()
     put(host, ONE, {NB: FOLLOWER})
 
-    host.sleep(AGAIN_AFTER - 1)
+    host.sleep(KEPT_FOR - 1)
     assert (outside(host), executed(host)) == (first, [])
     host.sleep(1)
     assert outside(host) == ""
@@ -270,11 +270,12 @@ def test_a_rebooted_host_settles_after_its_database_has_joined_again(application
     app = application(1, "always")
     node = app.nodes[0]
     node.host.disk.install(LXC, b"", 0o755)
-    put(node.host, ONE, {NB: JOINING})
-    node.lxd = True
+    put(node.host, ONE, {NB: FOLLOWER})
     node.needs = ("8 VFs at the next boot",)
     app.hook(0)
-    assert [words for _, *words in executed(node.host)] == [[*quorum.FIND]], "before the reboot: all members"
+    asked = [tuple(words) for _, *words in executed(node.host)]
+    assert asked == [FIND, NB.command], "before the reboot: all members"
+    put(node.host, ONE, {NB: JOINING})
     node.boot()
 
     out = app.hook(0)

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 from charmkit.containers import LXC
-from charmkit.reboot import quorum
 from charmkit.reboot.lock import approve_all, arbitrate
-from charmkit.reboot.membership import SERVICES
 from charmkit.reboot.peers import FRESH
-from charmkit.reboot.quorum import FIND, SEEDS_FILE, silent_servers
-from charmkit.reboot.state import Cluster, UnitState
+from charmkit.reboot.services import FIND, SEEDS_FILE, SERVICES, Answer, missing_members, raft_suspects
+from charmkit.reboot.state import Cluster, Probe, UnitState
 from hostnic.process import failure
 from hostnic.testing import FakeHost
 
@@ -67,7 +65,7 @@ def put(host: FakeHost, paths: Mapping[str, str], answering: tuple[str, ...] = (
     host.answers[(*inside, *FIND)] = "".join(f"{path}\n" for path in paths)
     for service in SERVICES:
         if service.data in paths:
-            host.answers[(*inside, *service.ask)] = paths[service.data]
+            host.answers[(*inside, *service.command)] = paths[service.data]
     host.answers[(*inside, "cat", SEEDS_FILE)] = paths.get(SEEDS_FILE, "")
     host.answers = {key: value for key, value in host.answers.items() if "timeout" not in key}
     for address in answering:
@@ -78,8 +76,8 @@ def put(host: FakeHost, paths: Mapping[str, str], answering: tuple[str, ...] = (
     return host
 
 
-def asked(paths: Mapping[str, str], *answering: str) -> quorum.Answer:
-    return quorum.members(put(FakeHost(), paths, answering), [NAME])
+def asked(paths: Mapping[str, str], *answering: str) -> Answer:
+    return missing_members(put(FakeHost(), paths, answering), [NAME])
 
 
 def test_all_are_there() -> None:
@@ -133,27 +131,27 @@ def test_all_are_there() -> None:
 def test_a_missing_member_is_named_with_its_service(
     paths: dict[str, str], answering: list[str], away: str
 ) -> None:
-    assert asked(paths, *answering).away == away
+    assert asked(paths, *answering).missing == away
 
 
 def test_a_container_that_tells_something_else_is_no_reason_to_go_down() -> None:
     host = put(FakeHost(), {})
     host.answers[(LXC, "exec", NAME, "--", *FIND)] = raft()
-    assert quorum.members(host, [NAME]).away.startswith(f"what {NAME} tells cannot be read")
+    assert missing_members(host, [NAME]).missing.startswith(f"what {NAME} tells cannot be read")
 
 
 def test_a_service_that_does_not_answer_is_no_reason_to_go_down() -> None:
     host = put(FakeHost(), {SB.data: ""})
-    command = (LXC, "exec", NAME, "--", *SB.ask)
+    command = (LXC, "exec", NAME, "--", *SB.command)
     host.answers[command] = failure(list(command), 1, "", "no such file or directory")
-    assert quorum.members(host, [NAME]).away == f"{NAME} does not tell (ovn-appctl failed)"
+    assert missing_members(host, [NAME]).missing == f"{NAME} does not tell (ovn-appctl failed)"
 
 
 def test_a_database_of_one_server_has_no_members_to_miss() -> None:
     host = put(FakeHost(), {SB.data: ""})
-    command = (LXC, "exec", NAME, "--", *SB.ask)
+    command = (LXC, "exec", NAME, "--", *SB.command)
     host.answers[command] = failure(list(command), 2, "", '"cluster/status" is not a valid command')
-    assert quorum.members(host, [NAME]) == ("", ())
+    assert missing_members(host, [NAME]) == ("", ())
 
 
 def test_mysql_without_the_addresses_of_its_members_is_named_as_not_asked() -> None:
@@ -162,8 +160,8 @@ def test_mysql_without_the_addresses_of_its_members_is_named_as_not_asked() -> N
 
 def test_the_leaders_time_without_a_message_follows_its_election_timer() -> None:
     slow = raft(second=100_000, leads=True)
-    assert [server for server, _, _ in silent_servers(slow)] == ["007f"]
-    assert [*silent_servers(slow.replace("timer: 4000", "timer: 60000"))] == []
+    assert [what for what, _ in raft_suspects(slow)] == ["member 007f at ssl:10.0.0.33:6644 is missing"]
+    assert [*raft_suspects(slow.replace("timer: 4000", "timer: 60000"))] == []
 
 
 # In a charm.
@@ -172,7 +170,6 @@ def test_the_leaders_time_without_a_message_follows_its_election_timer() -> None
 def test_a_host_keeps_its_lock_and_waits_until_all_members_are_there(application: Any) -> None:
     app = application(1, "always")
     node = app.nodes[0]
-    node.lxd = True
     put(node.host, {SB.data: raft(second=900_000)})
     node.needs = (WHY,)
 
@@ -194,7 +191,6 @@ def test_approve_reboot_goes_on_without_the_member_that_was_named_and_without_no
 ) -> None:
     app = application(1)
     node = app.nodes[0]
-    node.lxd = True
     put(node.host, {RABBIT.data: rabbit((0, 2))})
     node.needs = (WHY,)
     app.hook(0)
@@ -212,7 +208,6 @@ def test_approve_reboot_goes_on_without_the_member_that_was_named_and_without_no
 
 def test_a_host_without_containers_asks_nobody(application: Any) -> None:
     app = application(1, "always")
-    app.nodes[0].lxd = True
     app.nodes[0].needs = (WHY,)
     app.hook(0)
     assert app.nodes[0].reboots == 1
@@ -238,12 +233,12 @@ def test_a_released_holder_that_comes_back_has_to_settle_before_the_next_goes(ap
 
     app.nodes[1].down = False
     app.nodes[1].boot()
-    app.nodes[1].stopped = "juju-1-lxd-0, juju-1-lxd-1 stopped"
+    app.nodes[1].has_stopped("juju-1-lxd-0", "juju-1-lxd-1")
     for number in (1, 0, 2, 0, 2):
         app.hook(number)
 
     assert app.nodes[2].reboots == 0, "two of a quorum of three would be out"
-    app.nodes[1].stopped = ""
+    app.nodes[1].has_stopped()
     app.hook(1)
     app.nodes[1].host.sleep(300)
     for number in (1, 0, 2):
@@ -253,12 +248,12 @@ def test_a_released_holder_that_comes_back_has_to_settle_before_the_next_goes(ap
 
 @pytest.mark.parametrize("settled", [True, False], ids=["it was down", "it had not settled"])
 def test_an_approval_despite_a_host_covers_that_absence_and_no_later_one(settled: bool) -> None:
-    known = UnitState(boot_id="a", answered="a", shares=True)
+    known = UnitState(boot_id="a", answered="a", has_containers=False)
     needs = known._replace(reasons=(WHY,), ready=True)
     away = known._replace(boot_id="c", settled=settled)
     units = {"s/0": known, "s/1": needs._replace(boot_id="b"), "s/2": away}
     found = arbitrate("s/0", units, approve_all(units, Cluster()), 1000, ("s/2",))
-    assert (found.holder, set(found.missing)) == ("", {"s/2"})
+    assert (found.holder, set(found.may_be_down)) == ("", {"s/2"})
 
     approved = approve_all(units, found)
     assert arbitrate("s/0", units, approved, 1001, ("s/2",)).holder == "s/1"
@@ -267,26 +262,26 @@ def test_an_approval_despite_a_host_covers_that_absence_and_no_later_one(settled
         away._replace(settled=True, answered="a@1000"),  # it ran a hook, and went down again
     ):
         again = arbitrate("s/0", {**units, "s/2": back}, approved, 40_000, ("s/2",))
-        assert (again.holder, set(again.missing)) == ("", {"s/2"})
+        assert (again.holder, set(again.may_be_down)) == ("", {"s/2"})
 
 
 def test_a_host_with_containers_waits_until_the_others_have_run_a_hook_in_their_present_boot() -> None:
     known = UnitState(boot_id="a", answered="a")
     needs = known._replace(reasons=(WHY,), ready=True, consent="always")
     units = {"s/0": known, "s/1": needs._replace(boot_id="b"), "s/2": known._replace(boot_id="c")}
-    asked = arbitrate("s/0", units, Cluster(asked="a"), 1000)
-    assert (asked.holder, asked.probed) == ("", ("s/1", "s/2"))
+    asked = arbitrate("s/0", units, Cluster(probe=Probe("a")), 1000)
+    assert (asked.holder, asked.probe.with_containers) == ("", ("s/1", "s/2"))
 
-    answered = {**units, "s/2": units["s/2"]._replace(answered=asked.asked)}
+    answered = {**units, "s/2": units["s/2"]._replace(answered=asked.probe.mark)}
     assert arbitrate("s/0", answered, asked, 1060).holder == "s/1"
-    crashed = {**units, "s/2": units["s/2"]._replace(answered=asked.asked, boot_id="d", settled=False)}
+    crashed = {**units, "s/2": units["s/2"]._replace(answered=asked.probe.mark, boot_id="d", settled=False)}
     assert arbitrate("s/0", crashed, asked, 1060).holder == ""
     late = arbitrate("s/0", answered, asked, 1000 + FRESH)
-    assert (late.holder, late.asked == asked.asked) == ("", False), "it may have crashed since"
+    assert (late.holder, late.probe.mark == asked.probe.mark) == ("", False), "it may have crashed since"
 
 
 def test_a_host_without_containers_does_not_wait_for_that() -> None:
     known = UnitState(boot_id="a", answered="a")
-    needs = known._replace(reasons=(WHY,), ready=True, consent="always", shares=True)
+    needs = known._replace(reasons=(WHY,), ready=True, consent="always", has_containers=False)
     units = {"s/0": known, "s/1": needs._replace(boot_id="b"), "s/2": known._replace(boot_id="c")}
-    assert arbitrate("s/0", units, Cluster(asked="a"), 1000).holder == "s/1"
+    assert arbitrate("s/0", units, Cluster(probe=Probe("a")), 1000).holder == "s/1"

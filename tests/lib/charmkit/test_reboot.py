@@ -4,15 +4,16 @@
 import pytest
 from charmkit.reboot.lock import GONE_FOR, approve_all, arbitrate, release
 from charmkit.reboot.peers import UNREAD
-from charmkit.reboot.state import Approval, Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState, mark
+from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.state import Approval, Cluster, Need, Slot, UnitNow, UnitState, mark
 from charmkit.reboot.unit import NEVER_CAME, Decision, approve_one, decide
 
 ME, PEER = "sriov/0", "sriov/1"
 WHY = ("8 VFs at the next boot",)
 ALWAYS, IDLE, MANUAL = RebootPolicy("always"), RebootPolicy("when-idle"), RebootPolicy("manual")
-HOST = UnitNow(unit=ME, boot_id="boot 1", uptime=5000, now=1_000_000, leader=True, shares=True)
+HOST = UnitNow(unit=ME, boot_id="boot 1", uptime=5000, now=1_000_000, leader=True, has_containers=False)
 NEEDS = HOST._replace(need=Need(WHY))
-SETTLED = UnitState(boot_id="boot 1", answered="boot 1", shares=True)
+SETTLED = UnitState(boot_id="boot 1", answered="boot 1", has_containers=False)
 WANTS = SETTLED._replace(reasons=WHY, since=999_000, ready=True, consent="always")
 
 
@@ -133,11 +134,11 @@ def test_policies(policy: RebootPolicy, busy: str, goes: bool):
 
 @pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
 def test_every_policy_waits_for_every_other_hosts_grace(policy: RebootPolicy):
-    peers = {PEER: SETTLED._replace(settled=False, heard=1)}
+    peers = {PEER: SETTLED._replace(settled=False, saw_lock_taken=1)}
     approvals = {ME: Approval(mark("boot 1"), WHY)} if policy == MANUAL else {}
 
     assert not turn(NEEDS, policy, peers=peers, cluster=Cluster(approvals=approvals)).reboot
-    taken = Cluster(grant=1, forced={PEER: 1}, approvals=approvals)
+    taken = Cluster(grant=1, taken={PEER: 1}, approvals=approvals)
     assert not turn(NEEDS, policy, peers=peers, cluster=taken).reboot, "also of one whose lock was released"
 
 
@@ -253,7 +254,7 @@ def test_the_lock_survives_the_reboot_until_the_host_has_settled():
     "trouble",
     [
         REBOOTED._replace(uptime=200, need=Need(unverified="VF-LAG is not active")),
-        REBOOTED._replace(uptime=200, stopped="juju-0-lxd-1 stopped"),
+        REBOOTED._replace(uptime=200, not_back="juju-0-lxd-1 stopped"),
     ],
 )
 def test_trouble_starts_the_settle_time_again(trouble: UnitNow):
@@ -393,17 +394,17 @@ def test_a_lock_taken_away_goes_to_the_next_and_not_back_to_the_same():
 
     freed = release(Cluster(grant=5, held={PEER: Slot(5, 999_000)}), PEER)
     waits = arbitrate(ME, units, freed, HOST.now)
-    assert (waits.holder, waits.missing) == ("", {PEER: UNREAD}), "its hook may have begun before the release"
-    units[PEER] = units[PEER]._replace(heard=5)
+    assert (waits.holder, waits.may_be_down) == ("", {PEER: UNREAD}), "its hook may have begun before that"
+    units[PEER] = units[PEER]._replace(saw_lock_taken=5)
     granted = arbitrate(ME, units, freed, HOST.now)
 
     assert granted.holder == "sriov/2"
-    assert granted.forced == {PEER: 5}
+    assert granted.taken == {PEER: 5}
     assert arbitrate(ME, {PEER: WANTS}, freed, HOST.now).holder == ""
 
 
 def test_a_host_whose_lock_was_taken_queues_again_when_it_has_settled():
-    taken = Cluster(grant=5, forced={ME: 5})
+    taken = Cluster(grant=5, taken={ME: 5})
     unsettled = SETTLED._replace(settled=False)
 
     away = turn(HOST._replace(leader=False, need=Need(unverified="no")), own=unsettled, cluster=taken)
@@ -411,18 +412,18 @@ def test_a_host_whose_lock_was_taken_queues_again_when_it_has_settled():
 
     assert away.own.released == 0
     assert back.own.released == 5
-    assert arbitrate(ME, {ME: back.own}, taken, HOST.now).forced == {}
+    assert arbitrate(ME, {ME: back.own}, taken, HOST.now).taken == {}
 
 
 def test_a_host_whose_lock_was_taken_and_that_does_not_settle_queues_only_with_an_approval():
-    taken = Cluster(grant=5, forced={ME: 5})
-    unsettled = SETTLED._replace(settled=False, up_at=0)
+    taken = Cluster(grant=5, taken={ME: 5})
+    unsettled = SETTLED._replace(settled=False, containers_up_at=0)
     host = HOST._replace(leader=False, need=Need(WHY, unverified="no"))
 
     waits = turn(host, MANUAL, own=unsettled, cluster=taken)
     approved = turn(host, MANUAL, own=approve_one(waits.own, HOST.uptime), cluster=taken)
 
-    assert (waits.own.queued, waits.own.released) == (True, 0)
+    assert (waits.own.queues_unsettled, waits.own.released) == (True, 0)
     assert (approved.own.released, approved.reboot) == (5, False)
 
 
@@ -470,7 +471,7 @@ def test_a_clock_behind_the_former_leaders_starts_the_wait_again():
 
 
 def test_a_leaders_approval_of_units_it_does_not_see_stays():
-    known = Cluster(approvals={PEER: Approval(mark("boot 1"), WHY)}, forced={PEER: 1})
+    known = Cluster(approvals={PEER: Approval(mark("boot 1"), WHY)}, taken={PEER: 1})
 
     assert arbitrate(ME, {ME: SETTLED}, known, HOST.now) == known
     assert set(approve_all({ME: WANTS}, known).approvals) == {ME, PEER}

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
-from charmkit.reboot.state import Approval, Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState, mark
+from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.state import Approval, Cluster, Need, Probe, Slot, UnitNow, UnitState, mark
 from charmkit.reboot.status import report
 from charmkit.reboot.unit import decide
 from hypothesis import given
@@ -31,19 +32,19 @@ units = st.builds(
     requested_at=st.none() | counts,
     settled=st.booleans(),
     healthy_at=st.none() | counts,
-    up_at=st.none() | counts,
-    queued=st.booleans(),
+    containers_up_at=st.none() | counts,
+    queues_unsettled=st.booleans(),
     still_needed=texts,
     rebooted_for=st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3),
     released=counts,
     answered=st.text(max_size=40),
     contested=lines,
-    heard=counts,
+    saw_lock_taken=counts,
     instances=counts,
     approved_after=counts,
     zone=st.text(max_size=20),
-    shares=st.booleans(),
-    away=lines,
+    has_containers=st.booleans(),
+    missing_members=lines,
 )
 names = st.integers(0, 300).map("sriov-switchdev/{}".format)
 slots = st.builds(Slot, st.integers(0, 10**8), st.integers(0, 2**40), st.none() | counts)
@@ -59,18 +60,21 @@ clusters = st.builds(
         st.builds(Approval, marks, texts, st.dictionaries(names, marks, max_size=3)),
         max_size=3,
     ),
-    forced=st.dictionaries(names, counts, max_size=3),
+    taken=st.dictionaries(names, counts, max_size=3),
     held_up_by=listed,
-    asked=st.text(max_size=40),
-    asked_at=counts,
     cancels=counts,
     stopped=st.booleans(),
-    missing=st.dictionaries(names, lines, max_size=3),
-    lazily=st.booleans(),
-    silenced=listed,
-    again=listed,
-    probed=listed,
-    asked_for=counts,
+    may_be_down=st.dictionaries(names, lines, max_size=3),
+    probe=st.builds(
+        Probe,
+        mark=st.text(max_size=40),
+        at=counts,
+        is_lazy=st.booleans(),
+        with_containers=listed,
+        for_grant=counts,
+        unresponsive=listed,
+        to_probe_again=listed,
+    ),
 )
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -114,7 +118,7 @@ def test_the_approval_of_256_units_is_less_than_4_kilobytes():
     approvals = {unit: Approval(mark(f"boot of {unit}"), (why,), despite) for unit in units}
     missing = dict.fromkeys(units[:64], "does not answer at port 22")
     held = {unit: Slot(number, 1_790_000_000) for number, unit in enumerate(units[100:125], 200)}
-    cluster = Cluster(grant=255, approvals=approvals, missing=missing)._replace(held=held)
+    cluster = Cluster(grant=255, approvals=approvals, may_be_down=missing)._replace(held=held)
 
     assert len(encode(cluster)) < 4096
 
@@ -142,7 +146,7 @@ def test_the_approval_of_256_units_is_less_than_4_kilobytes():
             "released: -1 is not allowed; expected a whole number of at",
         ),
         ('{"version": 1, "released": true}', "released: true is not allowed"),
-        ('{"version": 1, "spent": {"a": 1}}', "spent.a: 1 is not allowed; expected text"),
+        ('{"version": 1, "rebooted_for": {"a": 1}}', "rebooted_for.a: 1 is not allowed; expected text"),
     ],
 )
 def test_a_malformed_unit_is_one_sentence(text: str, says: str):
@@ -154,23 +158,23 @@ def test_a_malformed_unit_is_one_sentence(text: str, says: str):
     ("fields", "says"),
     [
         ({"grant": "7"}, "grant: '7' is"),
-        ({"approved": {}}, "approved: {} is"),
-        ({"approved": ["yes"]}, "approved[0]: 'yes' is"),
-        ({"approved": [{"units": "3:aB"}]}, "approved[0].reasons: an empty value is"),
-        ({"approved": [{"units": "3:aB", "reasons": [], "despite": "4"}]}, "approved[0].despite: '4' is"),
-        ({"forced": {"u": 7}}, "forced.u: 'u' is"),
-        ({"silenced": ["u/1/2"]}, "silenced[0]: 'u/1/2' is"),
-        ({"again": ["/2"]}, "again[0]: '/2' is"),
+        ({"approvals": {}}, "approvals: {} is"),
+        ({"approvals": ["yes"]}, "approvals[0]: 'yes' is"),
+        ({"approvals": [{"units": "3:aB"}]}, "approvals[0].reasons: an empty value is"),
+        ({"approvals": [{"units": "3:aB", "reasons": [], "despite": "4"}]}, "approvals[0].despite: '4' is"),
+        ({"taken": {"u": 7}}, "taken.u: 'u' is"),
+        ({"probe": {"unresponsive": ["u/1/2"]}}, "probe.unresponsive[0]: 'u/1/2' is"),
+        ({"probe": {"to_probe_again": ["/2"]}}, "probe.to_probe_again[0]: '/2' is"),
         ({"held_up_by": ["U/1"]}, "held_up_by[0]: 'U/1' is"),
         ({"missed_by": "u/01"}, "missed_by: 'u/01' is"),
         ({"held": {"5": "3:1"}}, "application: an empty value is"),
-        ({"forced": {"u/0": "7"}}, "forced.u/0: '7' is"),
-        ({"forced": None}, "forced: an empty value is"),
+        ({"taken": {"u/0": "7"}}, "taken.u/0: '7' is"),
+        ({"taken": None}, "taken: an empty value is"),
         ({"held": {"soon": "3:1"}}, "held.soon: 'soon' is"),
         ({"held": {"5": "3"}}, "held.5: '3' is"),
         ({"held": {"5": "3:" + "9" * 5000}}, f"held.5: '3:{'9' * 35}…' is"),
-        ({"approved": [{"units": "3", "reasons": []}]}, "approved[0].units: '3' is"),
-        ({"away": {"why": ""}}, "away.why: an empty value is"),
+        ({"approvals": [{"units": "3", "reasons": []}]}, "approvals[0].units: '3' is"),
+        ({"may_be_down": {"why": ""}}, "may_be_down.why: an empty value is"),
         ({"application": "no such/name"}, "application: 'no such/name' is"),
     ],
 )
@@ -185,7 +189,7 @@ def test_what_statuses_repeat_is_one_line_that_can_be_printed(wrong: str):
     with pytest.raises(ValueError, match=r"contested: .* is not allowed; expected one line of text"):
         decode_unit(json.dumps({"version": 1, "contested": wrong}))
     with pytest.raises(ValueError, match="expected one line of text"):
-        decode_cluster(json.dumps({"version": 1, "application": "u", "away": {wrong: "7"}}))
+        decode_cluster(json.dumps({"version": 1, "application": "u", "may_be_down": {wrong: "7"}}))
 
 
 def test_a_unit_cannot_make_the_leaders_state_longer_than_can_be_read():

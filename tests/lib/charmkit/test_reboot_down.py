@@ -8,17 +8,17 @@ import pytest
 from charmkit.reboot.databag import KEY, decode_cluster
 from charmkit.reboot.lock import arbitrate
 from charmkit.reboot.peers import (
-    ASKS_APART,
+    PROBES_APART,
     REPORTS_IN,
     SILENT,
-    UNHEARD,
+    UNPROVEN,
     UNREPORTED,
     UNSETTLED,
-    ask,
-    missing,
-    named,
+    may_be_down,
+    probe_boot,
+    to_name,
 )
-from charmkit.reboot.state import Cluster, UnitState
+from charmkit.reboot.state import Cluster, Probe, UnitState
 
 WHY = "8 VFs at the next boot"
 LEADER, PEER = "sriov/0", "sriov/1"
@@ -29,7 +29,7 @@ def reboots(app: Any) -> list[int]:
 
 
 def missing_in(app: Any) -> dict[str, str]:
-    return dict(decode_cluster(app.app_data[KEY]).missing)
+    return dict(decode_cluster(app.app_data[KEY]).may_be_down)
 
 
 @pytest.mark.parametrize("mode", ["when-idle", "always"])
@@ -47,7 +47,7 @@ def test_a_crashed_peer_keeps_the_others_from_rebooting_until_it_is_back(applica
     )
     app.nodes[1].down = False
     app.hook(0)
-    assert (reboots(app), missing_in(app)) == ([0, 0, 0], {"sriov/1": UNHEARD}), "its databag is from before"
+    assert (reboots(app), missing_in(app)) == ([0, 0, 0], {"sriov/1": UNPROVEN}), "its databag is from before"
     app.hook(1)
     app.hook(0)
     assert (reboots(app), missing_in(app)) == ([1, 0, 0], {})
@@ -60,7 +60,7 @@ def test_a_crashed_host_that_answers_again_has_to_settle_first(application: Any)
     app.hook(0)
     app.nodes[1].down = False
     app.nodes[1].boot()
-    app.nodes[1].stopped = "juju-1-lxd-0"
+    app.nodes[1].has_stopped("juju-1-lxd-0")
 
     for number in (0, 1, 2, 0):
         app.hook(number)
@@ -76,7 +76,7 @@ def test_under_manual_a_host_that_crashes_during_a_roll_has_to_settle_before_the
     app.action(0, "approve-reboot")
     app.changed(1)
     app.nodes[0].boot()  # a crash of the leader's host
-    app.nodes[0].stopped = "juju-0-lxd-1 stopped"
+    app.nodes[0].has_stopped("juju-0-lxd-1")
     app.hook(0)
     app.nodes[1].boot()
     app.hook(1)
@@ -90,7 +90,7 @@ def test_under_manual_a_host_that_crashes_during_a_roll_has_to_settle_before_the
         f"reboot: not while sriov/0 {UNSETTLED}; needed ({WHY}); "
         "to reboot all the same, run: juju run sriov/leader approve-reboot"
     )
-    app.nodes[0].stopped = ""
+    app.nodes[0].has_stopped()
     app.hook(0)
     app.nodes[0].host.sleep(300)
     for number in (0, 2):
@@ -125,7 +125,7 @@ def test_a_unit_that_runs_hooks_while_its_host_does_not_answer_is_not_asked_at_e
     for now in range(1_000_000, 1_000_050, 10):
         monkeypatch.setattr(time, "time", lambda now=now: now)
         app.hook(0)
-        marks.add(decode_cluster(app.app_data[KEY]).asked)
+        marks.add(decode_cluster(app.app_data[KEY]).probe.mark)
         app.changed(1)
 
     assert len(marks) == 1
@@ -243,37 +243,39 @@ def test_a_peer_without_an_ip_address_counts_as_down(application: Any, address: 
 
 # As pure functions.
 
-NEEDS = UnitState(boot_id="a", reasons=(WHY,), shares=True)
+NEEDS = UnitState(boot_id="a", reasons=(WHY,), has_containers=False)
 
 
 def test_without_a_grant_that_waits_the_peers_answer_with_what_they_publish_next():
     units = {LEADER: UnitState(boot_id="a"), PEER: UnitState(boot_id="b")}
 
-    assert ask(LEADER, units, Cluster(), 7, at_once=False) == Cluster(asked="a", asked_at=7, lazily=True)
+    assert probe_boot(LEADER, units, Cluster(), 7, at_once=False) == Cluster(
+        probe=Probe("a", 7, is_lazy=True)
+    )
 
 
 def test_the_peers_are_asked_once_in_a_boot_of_the_leader_and_once_more_for_a_grant():
     units = {LEADER: NEEDS, PEER: UnitState(boot_id="b", answered="before")}
 
-    first = ask(LEADER, units, Cluster(asked="before"), 7, at_once=False)
-    urgent = ask(LEADER, units, first, 8, at_once=True)
+    first = probe_boot(LEADER, units, Cluster(probe=Probe("before")), 7, at_once=False)
+    urgent = probe_boot(LEADER, units, first, 8, at_once=True)
 
-    assert ask(LEADER, units, first, 8, at_once=False) == first
-    assert urgent == Cluster(asked="a", asked_at=8)
-    assert ask(LEADER, units, urgent, 9, at_once=True) == urgent
+    assert probe_boot(LEADER, units, first, 8, at_once=False) == first
+    assert urgent == Cluster(probe=Probe("a", 8))
+    assert probe_boot(LEADER, units, urgent, 9, at_once=True) == urgent
     answered = {**units, PEER: UnitState(boot_id="b", answered="a")}
-    assert ask(LEADER, answered, first, 8, at_once=True) == first
-    assert missing(LEADER, answered, first, ()) == {}
-    assert missing(LEADER, units, first, ()) == {PEER: UNREPORTED}
+    assert probe_boot(LEADER, answered, first, 8, at_once=True) == first
+    assert may_be_down(LEADER, answered, first, ()) == {}
+    assert may_be_down(LEADER, units, first, ()) == {PEER: UNREPORTED}
 
 
 def test_a_silent_peer_is_named_at_once_and_one_that_has_not_reported_after_five_minutes():
     found = {PEER: UNREPORTED, "sriov/2": SILENT}
-    cluster = Cluster(asked="a", asked_at=1000)
+    cluster = Cluster(probe=Probe("a", 1000))
 
-    assert named(found, cluster, 1000 + REPORTS_IN - 1) == {"sriov/2": SILENT}
-    assert named(found, cluster, 1000 + REPORTS_IN) == found
-    assert named(found, cluster, 999) == found, "a clock that was set back hides nothing"
+    assert to_name(found, cluster, 1000 + REPORTS_IN - 1) == {"sriov/2": SILENT}
+    assert to_name(found, cluster, 1000 + REPORTS_IN) == found
+    assert to_name(found, cluster, 999) == found, "a clock that was set back hides nothing"
 
 
 def test_a_host_that_did_not_answer_again_needs_a_later_hook_before_a_grant():
@@ -286,19 +288,19 @@ def test_a_host_that_did_not_answer_again_needs_a_later_hook_before_a_grant():
         return arbitrate(LEADER, units, cluster, now, silent)
 
     def answers(cluster: Cluster) -> None:
-        units[PEER] = units[PEER]._replace(answered=cluster.asked)
+        units[PEER] = units[PEER]._replace(answered=cluster.probe.mark)
 
-    asked = look(Cluster(asked="a"), 1000, (PEER,))
+    asked = look(Cluster(probe=Probe("a")), 1000, (PEER,))
     answers(asked)
     again = look(asked, 1010, (PEER,))
-    assert (again.asked, again.missing) == ("a@1000", {PEER: SILENT})
+    assert (again.probe.mark, again.may_be_down) == ("a@1000", {PEER: SILENT})
 
     back = look(again, 1020)
-    assert (back.grant, back.asked, back.missing) == (0, "a@1000", {PEER: SILENT}), (
+    assert (back.grant, back.probe.mark, back.may_be_down) == (0, "a@1000", {PEER: SILENT}), (
         "it may have crashed at 1010"
     )
 
-    later = look(back, 1000 + ASKS_APART)
-    assert (later.grant, later.asked, later.missing) == (0, "a@1300", {PEER: UNHEARD})
+    later = look(back, 1000 + PROBES_APART)
+    assert (later.grant, later.probe.mark, later.may_be_down) == (0, "a@1300", {PEER: UNPROVEN})
     answers(later)
     assert look(later, 1310).held.keys() == {LEADER}

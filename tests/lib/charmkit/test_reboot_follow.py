@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
+from charmkit.reboot.hook import may_lead_to_grant
 from charmkit.reboot.peers import SILENT
-from charmkit.reboot.state import Cluster, Slot, UnitState
-from charmkit.reboot.turn import matters
-from charmkit.reboot.unit import tells
+from charmkit.reboot.relation import must_publish
+from charmkit.reboot.state import Cluster, Probe, Slot, UnitState
 
 WHY = ("8 VFs at the next boot",)
 
@@ -119,7 +119,7 @@ def test_the_leader_names_a_host_that_is_down_without_a_look_at_its_own(applicat
     app.nodes[2].down = True
 
     assert looks(app, 0, lambda: app.changed(0, of=1)) == 0
-    assert (app.holder, decode_cluster(app.app_data[KEY]).missing) == ("", {"sriov/2": SILENT})
+    assert (app.holder, decode_cluster(app.app_data[KEY]).may_be_down) == ("", {"sriov/2": SILENT})
 
 
 def test_the_leader_looks_at_its_own_host_before_it_reboots_itself(application: Any):
@@ -197,39 +197,39 @@ def test_a_unit_answers_the_leader_at_once_if_a_grant_waits_for_it(application: 
 # As pure functions.
 
 IDLE = UnitState(boot_id="b")
-NEEDS = IDLE._replace(reasons=WHY, ready=True, consent="always", zone="zone-a", shares=True)
+NEEDS = IDLE._replace(reasons=WHY, ready=True, consent="always", zone="zone-a", has_containers=False)
 HELD = Cluster(grant=3, held={"u/1": Slot(3, 5)})
 
 
 def test_the_peers_need_no_times_of_another_host():
-    waits = IDLE._replace(settled=False, healthy_at=7, up_at=7)
+    waits = IDLE._replace(settled=False, healthy_at=7, containers_up_at=7)
 
-    assert not tells("u/1", waits, waits._replace(healthy_at=None, up_at=9), Cluster())
-    assert not tells("u/1", NEEDS, NEEDS._replace(requested_at=70), HELD)
+    assert not must_publish("u/1", waits, waits._replace(healthy_at=None, containers_up_at=9), Cluster())
+    assert not must_publish("u/1", NEEDS, NEEDS._replace(requested_at=70), HELD)
 
 
 @pytest.mark.parametrize(
-    "field", [{"heard": 3}, {"contested": "leaves its reboots to nic"}, {"answered": "l"}]
+    "field", [{"saw_lock_taken": 3}, {"contested": "leaves its reboots to nic"}, {"answered": "l"}]
 )
 def test_while_it_holds_the_lock_a_booted_unit_still_tells_what_a_leader_waits_for(field: Any):
     booted = IDLE._replace(boot_id="b2", settled=False)
 
-    assert not tells("u/1", NEEDS, booted, HELD)
-    assert tells("u/1", NEEDS, booted._replace(**field), HELD._replace(asked="l"))
+    assert not must_publish("u/1", NEEDS, booted, HELD)
+    assert must_publish("u/1", NEEDS, booted._replace(**field), HELD._replace(probe=Probe("l")))
 
 
 def test_which_changes_of_a_peer_may_lead_to_a_grant():
     free, full = Cluster(grant=3), HELD
     two = Cluster(grant=4)._replace(held={"u/1": Slot(3, 5), "u/2": Slot(4, 5)})
 
-    assert matters("u/1", IDLE._replace(released=3), full, 1, "")
-    assert not matters("u/1", IDLE._replace(released=2), full, 1, "")
-    assert not matters("u/2", NEEDS, full, 1, "")
-    assert matters("u/2", NEEDS, full, 2, "")
-    assert not matters("u/2", NEEDS._replace(shares=False), full, 2, "")
-    assert not matters("u/3", NEEDS, two, 2, "")
-    assert matters("u/2", NEEDS, free, 1, "")
-    assert not matters("u/2", IDLE, free, 1, "")
-    assert not matters("u/2", NEEDS, free, 1, "u/3"), "it waits for u/3, as the one before it"
-    assert matters("u/3", IDLE, free, 1, "u/3")
-    assert matters("u/2", NEEDS._replace(approved=WHY), free, 1, "u/3")
+    assert may_lead_to_grant("u/1", IDLE._replace(released=3), full, 1, "")
+    assert not may_lead_to_grant("u/1", IDLE._replace(released=2), full, 1, "")
+    assert not may_lead_to_grant("u/2", NEEDS, full, 1, "")
+    assert may_lead_to_grant("u/2", NEEDS, full, 2, "")
+    assert not may_lead_to_grant("u/2", NEEDS._replace(has_containers=True), full, 2, "")
+    assert not may_lead_to_grant("u/3", NEEDS, two, 2, "")
+    assert may_lead_to_grant("u/2", NEEDS, free, 1, "")
+    assert not may_lead_to_grant("u/2", IDLE, free, 1, "")
+    assert not may_lead_to_grant("u/2", NEEDS, free, 1, "u/3"), "it waits for u/3, as the one before it"
+    assert may_lead_to_grant("u/3", IDLE, free, 1, "u/3")
+    assert may_lead_to_grant("u/2", NEEDS._replace(approved=WHY), free, 1, "u/3")

@@ -3,7 +3,8 @@
 
 import pytest
 from charmkit.reboot.lock import approve_all
-from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.unit import decide
 
 ME, PEER = "sriov/0", "sriov/1"
@@ -42,7 +43,7 @@ class Fleet:
             now=1_000_000 + self.now,
             leader=unit == ME,
             need=self.needs[unit],
-            stopped=self.stopped[unit],
+            not_back=self.stopped[unit],
         )
         peers = {name: state for name, state in self.units.items() if name != unit}
         decision = decide(host, IDLE, self.units[unit], peers, self.cluster)
@@ -106,7 +107,7 @@ def test_not_even_with_another_reason_beside_it():
         fleet.hook(PEER)
 
     assert fleet.units[PEER].reasons == ("switchdev at the next boot",)
-    assert not fleet.units[PEER].queued
+    assert not fleet.units[PEER].queues_unsettled
 
 
 def test_a_host_whose_containers_have_not_run_for_the_settle_time_keeps_the_others_waiting():

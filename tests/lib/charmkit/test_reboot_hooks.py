@@ -10,14 +10,15 @@ import pytest
 from charmkit.containers import LXC
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate
-from charmkit.reboot.peers import ask
-from charmkit.reboot.state import Approval, Cluster, RebootPolicy, Slot, UnitState, mark
-from charmkit.reboot.unit import tells
+from charmkit.reboot.peers import probe_boot
+from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.relation import must_publish
+from charmkit.reboot.services import FIND
+from charmkit.reboot.state import Approval, Cluster, Probe, Slot, UnitState, mark
 from ops import testing
 
 WHY = ("8 VFs at the next boot",)
 QUERY = (LXC, "query", "/1.0/instances?recursion=1")
-FIND = "ls -d /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/rabbitmq/mnesia 2>/dev/null; true"
 CONTAINER = "juju-3f1a2b-0-lxd-1"
 
 
@@ -72,12 +73,11 @@ def runs_since(host: Any, time: str) -> None:
     config = {"boot.autostart": "true"}
     container = {"name": CONTAINER, "status": "Running", "last_used_at": time, "config": config}
     host.answers[QUERY] = json.dumps([container])
-    host.answers[(LXC, "exec", CONTAINER, "--", "sh", "-c", FIND)] = ""
+    host.answers[(LXC, "exec", CONTAINER, "--", *FIND)] = ""
 
 
 def test_a_container_that_starts_again_between_two_looks_begins_the_settle_time_anew(booted: Any):
     node = booted.nodes[0]
-    node.lxd = True
     node.host.disk.install(LXC, b"", 0o755)
     runs_since(node.host, "2026-11-23T20:04:00.1Z")
     booted.hook(0)
@@ -95,7 +95,6 @@ def test_a_container_that_starts_again_between_two_looks_begins_the_settle_time_
 
 def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
     node = booted.nodes[0]
-    node.lxd = True
     node.host.disk.install(LXC, b"", 0o755)
     runs_since(node.host, "2026-11-23T20:04:00.1Z")
     node.needs, booted.policy = ("another reason",), RebootPolicy("manual", 300, "2")
@@ -104,7 +103,7 @@ def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
 
     assert [argv for argv in node.host.spawned if argv[0] == LXC] == [
         QUERY,
-        (LXC, "exec", CONTAINER, "--", "sh", "-c", FIND),
+        (LXC, "exec", CONTAINER, "--", *FIND),
     ]
 
 
@@ -171,25 +170,25 @@ NEEDS = IDLE._replace(reasons=WHY, ready=True, approved=WHY)
 
 
 def test_which_changes_a_leader_publishes_of_its_own():
-    assert tells("u/0", IDLE, NEEDS, Cluster())
-    assert not tells("u/0", IDLE, NEEDS, Cluster(), leads=True)
-    assert tells("u/0", IDLE, NEEDS._replace(zone="zone-a"), Cluster(), leads=True)
-    assert tells("u/0", IDLE, IDLE._replace(boot_id="c", settled=False), Cluster(), leads=True)
-    assert tells("u/0", IDLE, NEEDS._replace(settled=False), Cluster(), leads=True)
+    assert must_publish("u/0", IDLE, NEEDS, Cluster())
+    assert not must_publish("u/0", IDLE, NEEDS, Cluster(), leads=True)
+    assert must_publish("u/0", IDLE, NEEDS._replace(zone="zone-a"), Cluster(), leads=True)
+    assert must_publish("u/0", IDLE, IDLE._replace(boot_id="c", settled=False), Cluster(), leads=True)
+    assert must_publish("u/0", IDLE, NEEDS._replace(settled=False), Cluster(), leads=True)
 
 
 def test_a_new_leader_asks_for_nothing_in_advance_while_a_unit_holds_the_lock():
     units = {"u/0": IDLE, "u/1": IDLE._replace(boot_id="n")}
-    held = Cluster(grant=4, held={"u/0": Slot(4, 0)}, asked="l")
+    held = Cluster(grant=4, held={"u/0": Slot(4, 0)}, probe=Probe("l"))
 
-    assert ask("u/1", units, held, 7, at_once=False) == held
-    assert ask("u/1", units, held, 7, at_once=True).asked == "n"
-    assert ask("u/1", units, held._replace(held={}), 7, at_once=False).asked == "n"
+    assert probe_boot("u/1", units, held, 7, at_once=False) == held
+    assert probe_boot("u/1", units, held, 7, at_once=True).probe.mark == "n"
+    assert probe_boot("u/1", units, held._replace(held={}), 7, at_once=False).probe.mark == "n"
 
 
 def test_the_approval_of_a_holder_that_has_not_said_what_it_needs_stays_until_it_gives_the_lock_back():
     approval = Approval(mark("b"), WHY)
-    held = Cluster(approvals={"u/0": approval}, asked="n", grant=4)._replace(held={"u/0": Slot(4, 5)})
+    held = Cluster(approvals={"u/0": approval}, probe=Probe("n"), grant=4)._replace(held={"u/0": Slot(4, 5)})
     units = {"u/0": IDLE, "u/1": IDLE._replace(boot_id="n")}
 
     assert arbitrate("u/1", units, held, 9) == held

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
+from charmkit.reboot.hook import Result, follow, run, with_first_grant
 from charmkit.reboot.lock import approve_all, release
+from charmkit.reboot.policy import RebootPolicy, slots
 from charmkit.reboot.relation import Databags
-from charmkit.reboot.slots import allowed
-from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.status import report
-from charmkit.reboot.turn import Turn, follow, take, with_first
 from charmkit.reboot.unit import NEVER_CAME, approve_one
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -120,16 +120,16 @@ class Application(RuleBasedStateMachine):
             return
         node.last_hook, node.said, node.parallel = self.hooks, node.quorum, self.policy.parallel
         before = bags.own()
-        turn = take(
+        result = run(
             bags,
             self.policy,
             lambda own: self.look(name),
             lambda: self.silent(name),
             lambda: LACKS if node.lacks else "",
         )
-        assert isinstance(turn, Turn)
-        own, cluster, reboot = turn.decision
-        report(turn.host, self.policy, own, cluster)
+        assert isinstance(result, Result)
+        own, cluster, reboot = result.decision
+        report(result.host, self.policy, own, cluster)
         self.carry(name, peers)
         if name != self.leader and app_data is None:
             assert cluster == self.cluster(), "only the leader writes the lock"
@@ -159,7 +159,7 @@ class Application(RuleBasedStateMachine):
             ),
             busy="2 instances" if node.busy else "",
             zone=node.zone,
-            shares=not node.quorum,
+            has_containers=node.quorum,
         )
 
     def boot_id(self, name: str) -> str:
@@ -178,7 +178,7 @@ class Application(RuleBasedStateMachine):
             self.app_data, self.app_data_before = peers.text("sriov"), self.app_data
         after = self.cluster()
         assert decode_cluster(encode(after)) == after
-        if after.asked_for != before.asked_for:
+        if after.probe.for_grant != before.probe.for_grant:
             self.asked_at_hook = self.hooks
         for holder, slot in after.held.items():
             if slot.grant > before.grant:
@@ -209,7 +209,7 @@ class Application(RuleBasedStateMachine):
         # A host that booted by itself meanwhile does not use the lock for what was approved in its last boot.
         uses = decode_unit(self.nodes[holder].unit_data).boot_id == self.boot_id(holder)
         if away and uses:
-            most = allowed(self.nodes[leader].parallel, len(seen))
+            most = slots(self.nodes[leader].parallel, len(seen))
             assert len(away) + 1 <= most, "more than the slots"
             alone = any(self.nodes[name].said for name in (holder, *away))
             assert not alone, f"{holder} may reboot while {away} are down"
@@ -218,7 +218,7 @@ class Application(RuleBasedStateMachine):
     def unsettled(self, names: Iterable[str]) -> set[str]:
         """Those in their grace, as their units said last, without those that wait for the lock themselves."""
         said = {name: decode_unit(self.nodes[name].unit_data) for name in names}
-        waits = {name for name, state in said.items() if state.queued and state.reasons}
+        waits = {name for name, state in said.items() if state.queues_unsettled and state.reasons}
         return {name for name, state in said.items() if not state.settled} - waits
 
     def excused(self, holder: str) -> set[str]:
@@ -425,14 +425,14 @@ class Application(RuleBasedStateMachine):
         units, _ = bags.units()
         for name, state in units.items():
             self.approved(self.nodes[name], state)
-            named = {*self.cluster().missing, *self.cluster().held_up_by} & units.keys()
+            named = {*self.cluster().may_be_down, *self.cluster().held_up_by} & units.keys()
             self.nodes[name].despite = {each: (units[each].boot_id, units[each].settled) for each in named}
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].again = True
         units[self.leader] = own
         cluster = approve_all(units, self.cluster())
         if own.boot_id == self.boot_id(self.leader):
-            cluster = with_first(bags, units, cluster, self.now, lambda: self.silent(self.leader))
+            cluster = with_first_grant(bags, units, cluster, self.now, lambda: self.silent(self.leader))
         bags.publish(own, cluster)
         self.carry(self.leader, peers)
 
@@ -507,7 +507,7 @@ class Application(RuleBasedStateMachine):
             self.everybody_hooks()
         units, cluster = self.units(), self.cluster()
         assert not cluster.held, (cluster, units)
-        assert not set(cluster.forced) & set(units)
+        assert not set(cluster.taken) & set(units)
         for name, node in self.nodes.items():
             assert not node.reasons, (name, node)
             expected = UnitState(
@@ -515,9 +515,9 @@ class Application(RuleBasedStateMachine):
                 rebooted_for=units[name].rebooted_for,
                 released=units[name].released,
                 answered=units[name].answered,
-                heard=units[name].heard,
+                saw_lock_taken=units[name].saw_lock_taken,
                 zone=node.zone,
-                shares=not node.quorum,
+                has_containers=node.quorum,
             )
             assert self.units()[name] == expected
 

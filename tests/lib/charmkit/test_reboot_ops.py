@@ -23,7 +23,7 @@ def test_a_host_that_needs_no_reboot_publishes_once_and_asks_nobody(application:
 
     assert out.unit_status == testing.ActiveStatus()
     assert app.nodes[0].data == data
-    assert (app.nodes[0].probes, app.nodes[0].host.spawned) == ([], [])
+    assert app.nodes[0].host.spawned == []
 
 
 def test_one_approval_rolls_through_the_application(application: Any):
@@ -64,11 +64,11 @@ def test_the_next_host_waits_until_the_first_one_has_settled(application: Any):
     app.hook(0)
     app.hook(1)
     first.boot()
-    first.stopped = "juju-0-lxd-1 stopped"
+    first.has_stopped("juju-0-lxd-1")
 
     assert "once its containers are back: juju-0-lxd-1 stopped" in app.hook(0).unit_status.message
     assert first.wakes_in == 60
-    first.stopped = ""
+    first.has_stopped()
     assert "settles for another 5 min" in app.hook(0).unit_status.message
     first.host.sleep(299)
     app.hook(0)
@@ -84,23 +84,10 @@ def test_the_next_host_waits_until_the_first_one_has_settled(application: Any):
     assert app.holder == "sriov/1"
 
 
-def test_when_idle_asks_who_would_feel_it(application: Any):
-    app = application(1, "when-idle")
-    app.nodes[0].needs = (WHY,)
-    app.nodes[0].busy = "instance-0000002a running"
-
-    waiting = app.hook(0)
-    app.nodes[0].busy = ""
-    app.hook(0)
-
-    assert "waits until idle: instance-0000002a running" in waiting.unit_status.message
-    assert app.nodes[0].reboots == 1
-
-
 def test_when_idle_waits_for_the_instances_of_the_host(application: Any):
     app = application(1, "when-idle")
     node = app.nodes[0]
-    node.needs, node.lxd = (WHY,), True
+    node.needs = (WHY,)
     instance = "/run/libvirt/qemu/instance-00000007.xml"
     node.host.disk.install(instance, b"<domstatus/>", 0o600)
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts may reboot at once: the option, zones, containers, hosts that are down, and older revisions."""
+"""Which hosts may reboot at once: the option, zones, containers, and hosts that are down."""
 
 import re
 from typing import Any
 
 import pytest
 from charmkit.containers import DIRECTORY, LXC
-from charmkit.reboot import slots
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate, release
 from charmkit.reboot.peers import SILENT, UNREPORTED
-from charmkit.reboot.state import Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState
+from charmkit.reboot.policy import PARALLEL, RebootPolicy, check_parallel, slots
+from charmkit.reboot.state import Cluster, Need, Probe, Slot, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, report
 from charmkit.reboot.unit import decide
 from converge.shape import InvalidValue
@@ -27,7 +27,7 @@ WANTS = UnitState(
     ready=True,
     consent="always",
     zone="zone-a",
-    shares=True,
+    has_containers=False,
 )
 
 
@@ -48,16 +48,16 @@ def granted(found: dict[str, UnitState], most: int, *, silent: tuple[str, ...] =
     [("1", 256, 1), ("4", 256, 4), ("5%", 256, 12), ("5%", 8, 1), ("100%", 3, 3), ("34%", 3, 1)],
 )
 def test_a_percentage_is_rounded_down_to_at_least_one(parallel: str, count: int, most: int):
-    slots.check(parallel)
-    assert slots.allowed(parallel, count) == most
+    check_parallel(parallel)
+    assert slots(parallel, count) == most
 
 
 @pytest.mark.parametrize("wrong", ["", "0", "-1", "0%", "101%", "5 %", "1.5", "all", "01", "5%%", "٣", "1\n"])
 def test_another_value_is_one_sentence(wrong: str):
     with pytest.raises(InvalidValue) as refused:
-        slots.check(wrong)
+        check_parallel(wrong)
     assert str(refused.value).startswith("reboot-parallel: ")
-    assert str(refused.value).endswith(f"expected {slots.ALLOWED}")
+    assert str(refused.value).endswith(f"expected {PARALLEL}")
 
 
 # Who goes together.
@@ -75,7 +75,7 @@ def test_several_hosts_of_one_zone_reboot_at_once_up_to_the_limit():
     [
         pytest.param(WANTS._replace(zone="zone-b"), id="another zone"),
         pytest.param(WANTS._replace(zone=""), id="an unknown zone"),
-        pytest.param(WANTS._replace(shares=False), id="containers"),
+        pytest.param(WANTS._replace(has_containers=True), id="containers"),
     ],
 )
 def test_hosts_that_may_not_go_together_go_one_after_the_other(other: UnitState):
@@ -119,13 +119,15 @@ def test_a_holder_is_not_granted_a_second_lock():
 
 def test_a_container_that_came_after_the_grant_makes_the_holder_give_the_lock_back():
     both = Cluster(grant=2)._replace(held={"sriov/1": Slot(1, NOW), "sriov/2": Slot(2, NOW)})
-    host = UnitNow("sriov/2", "b", 5000, NOW, leader=False, need=Need(WHY), zone="zone-a", shares=False)
+    host = UnitNow(
+        "sriov/2", "b", 5000, NOW, leader=False, need=Need(WHY), zone="zone-a", has_containers=True
+    )
     always = RebootPolicy("always", 300, "2")
 
     decision = decide(host, always, WANTS, {}, both)
     assert (decision.reboot, decision.own.released) == (False, 2)
 
-    assert decide(host._replace(shares=True), always, WANTS, {}, both).reboot
+    assert decide(host._replace(has_containers=False), always, WANTS, {}, both).reboot
 
 
 # Hosts that are down.
@@ -145,29 +147,29 @@ def test_a_host_in_its_grace_takes_a_slot_in_its_zone():
 
     assert granted(found, 3) == ["sriov/2", "sriov/3"]
     assert granted(found, 1) == []
-    assert granted(units(booted._replace(shares=False), WANTS), 3) == []
+    assert granted(units(booted._replace(has_containers=True), WANTS), 3) == []
 
 
 def test_a_host_in_its_grace_is_not_in_its_own_way():
     assert granted(units(WANTS._replace(settled=False), IDLE), 1) == ["sriov/1"]
 
 
-@pytest.mark.parametrize("crashed", [{"zone": "zone-b"}, {"zone": ""}, {"shares": False}])
+@pytest.mark.parametrize("crashed", [{"zone": "zone-b"}, {"zone": ""}, {"has_containers": True}])
 def test_nothing_is_granted_beside_a_host_that_is_down_and_has_containers_or_is_elsewhere(crashed: Any):
     found = units(WANTS._replace(reasons=(), **crashed), WANTS)
 
     after = arbitrate(LEADER, found, Cluster(), NOW, ("sriov/1",), 9)
 
-    assert (after.holder, after.missing) == ("", {"sriov/1": SILENT})
+    assert (after.holder, after.may_be_down) == ("", {"sriov/1": SILENT})
 
 
 def test_a_host_that_has_not_reported_in_this_boot_of_the_leader_is_not_known_to_share():
     found = units(WANTS._replace(reasons=(), answered="before"), WANTS)
 
-    after = arbitrate(LEADER, found, Cluster(asked="a"), NOW, ("sriov/1",), 9)
-    assert (after.holder, set(after.missing)) == ("", {"sriov/1"})
-    after = arbitrate(LEADER, found, Cluster(asked="a"), NOW, (), 9)
-    assert (after.holder, after.missing) == ("", {"sriov/1": UNREPORTED})
+    after = arbitrate(LEADER, found, Cluster(probe=Probe("a")), NOW, ("sriov/1",), 9)
+    assert (after.holder, set(after.may_be_down)) == ("", {"sriov/1"})
+    after = arbitrate(LEADER, found, Cluster(probe=Probe("a")), NOW, (), 9)
+    assert (after.holder, after.may_be_down) == ("", {"sriov/1": UNREPORTED})
 
 
 # Releases.
@@ -178,7 +180,7 @@ def test_the_lock_of_one_of_several_holders_is_released():
 
     after = release(both, "sriov/1")
 
-    assert (dict(after.held), dict(after.forced)) == ({"sriov/2": Slot(6, 6)}, {"sriov/1": 5})
+    assert (dict(after.held), dict(after.taken)) == ({"sriov/2": Slot(6, 6)}, {"sriov/1": 5})
 
 
 def test_each_holder_that_is_stuck_is_named_with_the_action_that_releases_it():
@@ -189,9 +191,6 @@ def test_each_holder_that_is_stuck_is_named_with_the_action_that_releases_it():
 
     assert stuck.what.startswith("sriov/1 has held the lock for ")
     assert stuck.remedy.endswith("release-reboot-lock unit=sriov/1")
-
-
-# Other revisions.
 
 
 # In charms.
@@ -230,11 +229,11 @@ def test_two_nodes_of_a_zone_are_down_at_once_and_the_third_follows(application:
 
 
 @pytest.mark.parametrize(
-    ("containers", "shares"),
-    [([], True), (["juju-1-lxd-0"], False)],
+    ("containers", "has_containers"),
+    [([], False), (["juju-1-lxd-0"], True)],
 )
 def test_a_host_shares_its_time_only_without_containers_and_no_process_is_asked(
-    application: Any, containers: list[str], shares: bool
+    application: Any, containers: list[str], has_containers: bool
 ):
     app = application(1, "always")
     node = app.nodes[0]
@@ -244,7 +243,7 @@ def test_a_host_shares_its_time_only_without_containers_and_no_process_is_asked(
 
     app.hook(0)
 
-    assert decode_unit(node.data[KEY]).shares is shares
+    assert decode_unit(node.data[KEY]).has_containers is has_containers
     assert node.host.spawned == []
 
 
@@ -254,7 +253,7 @@ def test_a_host_whose_containers_cannot_be_listed_goes_alone(application: Any):
 
     app.hook(0)
 
-    assert not decode_unit(app.nodes[0].data[KEY]).shares
+    assert decode_unit(app.nodes[0].data[KEY]).has_containers
 
 
 def test_with_several_holders_release_reboot_lock_wants_a_unit(application: Any):

@@ -3,7 +3,8 @@
 
 import pytest
 from charmkit.reboot.peers import SILENT, UNSETTLED
-from charmkit.reboot.state import Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState
+from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.state import Cluster, Need, Slot, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, duration, handed_over, report
 from charmkit.status import unit_status
 from converge import Severity
@@ -57,7 +58,7 @@ def test_durations(seconds: int, text: str):
             "manual",
             HOST,
             WANTS._replace(approved=WANTS.reasons),
-            Cluster(missing={"sriov/3": "does not answer at port 22", "sriov/7": "has not run a hook"}),
+            Cluster(may_be_down={"sriov/3": "does not answer at port 22", "sriov/7": "has not run a hook"}),
             Severity.HELD,
             "reboot: not while sriov/3 does not answer at port 22; "
             "sriov/7 has not run a hook; needed (8 VFs at the next boot); "
@@ -68,7 +69,7 @@ def test_durations(seconds: int, text: str):
             "always",
             HOST,
             WANTS._replace(consent="always"),
-            Cluster(missing={f"sriov/{n}": "is away" for n in range(3, 8)}),
+            Cluster(may_be_down={f"sriov/{n}": "is away" for n in range(3, 8)}),
             Severity.WAITING,
             "reboot: not while sriov/3 is away; sriov/4 is away; sriov/5 is away; and 2 more; "
             "needed (8 VFs at the next boot); to reboot all the same, "
@@ -79,7 +80,7 @@ def test_durations(seconds: int, text: str):
             "manual",
             HOST,
             WANTS._replace(approved=WANTS.reasons),
-            Cluster(missing={"sriov/0": UNSETTLED, "sriov/3": UNSETTLED}),
+            Cluster(may_be_down={"sriov/0": UNSETTLED, "sriov/3": UNSETTLED}),
             Severity.WAITING,
             "reboot: not while sriov/3 has booted and has not settled yet; needed (8 VFs at the next boot); "
             "to reboot all the same, run: juju run sriov/leader approve-reboot",
@@ -89,7 +90,7 @@ def test_durations(seconds: int, text: str):
             "manual",
             HOST,
             WANTS._replace(approved=WANTS.reasons),
-            Cluster(missing={"sriov/3": UNSETTLED, "sriov/7": SILENT}),
+            Cluster(may_be_down={"sriov/3": UNSETTLED, "sriov/7": SILENT}),
             Severity.HELD,
             "reboot: not while sriov/3 has booted and has not settled yet; "
             "sriov/7 does not answer at port 22; needed (8 VFs at the next boot); "
@@ -173,7 +174,7 @@ def test_durations(seconds: int, text: str):
         ),
         pytest.param(
             "always",
-            HOST._replace(need=Need(), stopped="juju-0-lxd-1 stopped"),
+            HOST._replace(need=Need(), not_back="juju-0-lxd-1 stopped"),
             BACK,
             Cluster(1, "sriov/0"),
             Severity.WAITING,

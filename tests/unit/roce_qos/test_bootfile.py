@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from boot import bootfile
-from charmkit.qos import STRICT, Marking, Qos
+from charmkit.fabric import STRICT, Marking, Qos
 from converge.shape import InvalidValue
 from desired import Desired
 from hypothesis import given

@@ -8,8 +8,7 @@ from typing import Any
 import fabric
 import pytest
 from boot import bootfile
-from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
-from charmkit.qos import STRICT, Marking, Qos
+from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, Qos, Vlan
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.ops import lldp

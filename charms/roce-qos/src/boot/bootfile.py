@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict
 from typing import Any, cast
 
-from charmkit.fabric_qos import QOS
+from charmkit.fabric import QOS
 from converge.document import read_json
 from converge.shape import (
     LINE,

@@ -7,8 +7,7 @@ from typing import Any
 
 import ops
 import pytest
-from charmkit.fabric import Host, Neighbour, Policy, Port
-from charmkit.qos import Marking
+from charmkit.fabric import Host, Marking, Neighbour, Policy, Port
 from lab.nvue import Certificate, Fault
 from ops import testing
 from unit.cumulus_fabric.online.site import PASSWORD

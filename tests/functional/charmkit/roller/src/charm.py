@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import ops
 from charmkit.dispatch.dispatcher import Dispatcher
+from charmkit.reboot.policy import RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
-from charmkit.reboot.state import Need, RebootPolicy
+from charmkit.reboot.state import Need
 from charmkit.reboot.unit import with_others
 from charmkit.reconcile import Reconciler, Removed
 from converge import Finding, Plan

@@ -16,7 +16,7 @@ OF_A_PEER = tuple(f"hooks/reboot-relation-{kind}" for kind in ("joined", "change
 """As Juju has them in ``JUJU_DISPATCH_PATH``."""
 
 
-def leave() -> None:
+def end_early() -> None:
     """End this program if its hook is about a peer, and this unit does not lead."""
     if os.environ.get("JUJU_DISPATCH_PATH") not in OF_A_PEER or not os.environ.get("JUJU_REMOTE_UNIT"):
         return
@@ -28,4 +28,4 @@ def leave() -> None:
         raise SystemExit(0)
 
 
-leave()
+end_early()

@@ -10,9 +10,9 @@ from converge import Finding
 from hostnic.system import System, read_boot_id
 
 from charmkit.options import check, option
-from charmkit.reboot import turn
+from charmkit.reboot.hook import with_first_grant
+from charmkit.reboot.interruption import interruption
 from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
-from charmkit.reboot.operate.interruption import interruption
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, UnitState
 from charmkit.reboot.status import duration
@@ -97,7 +97,7 @@ class RebootActions(ops.Object):
         if bags.leader:
             cluster = approve_all(units, cluster)
             now = int(time.time())
-            cluster = turn.with_first(bags, units, cluster, now, lambda: self._silent(bags))
+            cluster = with_first_grant(bags, units, cluster, now, lambda: self._silent(bags))
         bags.publish(own, cluster)
         return {
             "approved": ", ".join(needing),

@@ -28,8 +28,7 @@ CONFIG_CHANGED = "config-changed"
 class Repeats(ops.Object):
     """What tells whether a hook repeats another one; it is kept from hook to hook.
 
-    A hook that fails keeps nothing. A unit that an earlier revision installed has nothing kept either, and
-    looks in every hook.
+    A hook that fails keeps nothing. A unit of which nothing is kept looks in every hook.
 
     Args:
         charm: the unit's charm.
@@ -51,7 +50,7 @@ class Repeats(ops.Object):
         self._kept.set_default(covers="", databags="")
         self.framework.observe(charm.on.install, self._on_install)
 
-    def include(self, event: ops.EventBase) -> bool:
+    def is_repeat(self, event: ops.EventBase) -> bool:
         """Whether this event's hook has nothing to look at."""
         if isinstance(event, ops.RelationCreatedEvent | ops.LeaderElectedEvent):
             return self._kept.covers == CONFIG_CHANGED
@@ -63,7 +62,7 @@ class Repeats(ops.Object):
             return self._follows_application(event.relation) and self._kept.databags == self._databags()
         return False
 
-    def looked(self, event: ops.EventBase, findings: Sequence[Finding]) -> None:
+    def remember(self, event: ops.EventBase, findings: Sequence[Finding]) -> None:
         """Keep what the hooks that follow this one, which looked at everything, may repeat."""
         first = isinstance(event, ops.ConfigChangedEvent) and self._kept.covers == CONFIG_CHANGED
         self._keep("covers", self._start() if first and not unfinished(findings) else "")

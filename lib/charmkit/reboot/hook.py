@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hook does for the rolling reboot: after a look at the host, or without one. Does not import ops.
+
+Most hooks of an application that reboots come from its peers. Of those, a unit that does not lead looks at
+its host only if the leader's state says something new of that unit, and the leader reads all databags only
+if the peer's one may lead to a grant.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from converge import Finding
+from converge.shape import InvalidValue
+
+from charmkit.reboot.lock import approved, arbitrate, blocking_unit, eligible, holds
+from charmkit.reboot.policy import RebootPolicy, slots
+from charmkit.reboot.state import Cluster, UnitNow, UnitState
+from charmkit.reboot.unit import Decision, decide
+
+if TYPE_CHECKING:
+    from charmkit.reboot.relation import Databags
+
+Silent = Callable[[], tuple[str, ...]]
+"""The peers whose hosts do not answer now; called only before a grant."""
+
+
+class Result(NamedTuple):
+    """What a unit decided, about which host, and which databags it could not read."""
+
+    decision: Decision
+    host: UnitNow
+    unreadable: list[Finding]
+
+
+def run(
+    bags: "Databags",
+    policy: RebootPolicy,
+    look: Callable[[UnitState], UnitNow],
+    silent: Silent,
+    missing_members: Callable[[], str] = str,
+) -> Result | list[Finding]:
+    """A hook that looks at its host; only findings if the leader's state cannot be read.
+
+    Args:
+        bags: the databags.
+        policy: the unit's options.
+        look: its host, given the unit's state so far.
+        silent: see :data:`Silent`.
+        missing_members: of the clusters in its host's containers; called only right before a reboot.
+
+    """
+    units, unreadable = bags.units()
+    cluster = bags.cluster()
+    if isinstance(cluster, Finding):
+        return [*unreadable, cluster]
+    own = units.pop(bags.unit)
+    host = look(own)
+    decision = decide(host, policy, own, units, cluster)
+    if decision.cluster.grant != cluster.grant and (unheard := silent()):
+        host = host._replace(silent=unheard)
+        decision = decide(host, policy, own, units, cluster)
+    if decision.reboot and (missing := missing_members()):
+        host = host._replace(missing_members=missing)
+        decision = decide(host, policy, own, units, cluster)
+    bags.publish(decision.own, decision.cluster)
+    about = digest_about(bags.unit, decision.own, decision.cluster)
+    private = {"digest_about": about, "parallel": policy.parallel}
+    if bags.leader:
+        units[bags.unit] = decision.own
+        private["blocking_unit"] = blocking_unit(bags.unit, units, decision.cluster, host.silent)
+    bags.keep(**private)
+    return Result(decision, host, unreadable)
+
+
+def follow(bags: "Databags", boot_id: str, now: int, changed: str, silent: Silent) -> bool:
+    """A hook of the peer relation, as far as it needs no look at the host.
+
+    Args:
+        bags: the databags.
+        boot_id: of this boot.
+        now: seconds since the epoch.
+        changed: the unit whose databag changed, which tells only the leader something; empty for the leader's
+            state and for a peer that departed.
+        silent: see :data:`Silent`.
+
+    Returns:
+        Whether the unit has to look at its host.
+
+    """
+    try:
+        own = bags.own()
+        if own.boot_id != boot_id:
+            return True
+        cluster = bags.cluster()
+        if isinstance(cluster, Finding):
+            return True
+        if bags.leader:
+            return _lead(bags, cluster, now, changed, silent)
+    except InvalidValue:
+        return True
+    if digest_about(bags.unit, own, cluster) != bags.private.digest_about:
+        return True
+    bags.publish(own._replace(answered=cluster.probe.mark or own.answered), cluster)
+    return False
+
+
+def _lead(bags: "Databags", cluster: Cluster, now: int, changed: str, silent: Silent) -> bool:
+    """The leader's part of :func:`follow`."""
+    private = bags.private
+    if changed and not may_lead_to_grant(
+        changed, bags.peer(changed), cluster, _slots(bags), private.blocking_unit
+    ):
+        return False
+    units, unreadable = bags.units()
+    if unreadable:
+        return True
+    granted, away = _granted(bags, units, cluster, now, silent)
+    if _is_next(bags, cluster, granted):
+        return True  # what this host needs, and whether it is ready, is seen first
+    bags.publish(units[bags.unit], granted)
+    bags.keep(blocking_unit=blocking_unit(bags.unit, units, granted, away))
+    return False
+
+
+def digest_about(unit: str, own: UnitState, cluster: Cluster) -> str:
+    """What the leader's state says of ``unit``; the lock and the approvals of others are not among it."""
+    held = cluster.held[unit].grant if holds(unit, own, cluster) else 0
+    approval = cluster.approvals.get(unit) if own.needs else None
+    return repr((held, cluster.taken.get(unit, 0), approval, cluster.cancels, cluster.stopped))
+
+
+def may_lead_to_grant(unit: str, state: UnitState, cluster: Cluster, most: int, blocking: str) -> bool:
+    """Whether what ``unit`` published may lead to a grant, or gives the lock back.
+
+    Args:
+        unit: the unit.
+        state: what it publishes.
+        cluster: what the leader published last.
+        most: how many hosts may be down at once.
+        blocking: the unit because of which the leader granted nothing; see :func:`.lock.blocking_unit`.
+
+    """
+    if unit in cluster.held:
+        return not holds(unit, state, cluster)
+    if unit == blocking or unit in cluster.taken:
+        return True
+    if cluster.held and (len(cluster.held) >= most or state.has_containers):
+        return False
+    return eligible(unit, state, cluster) and (not blocking or approved(unit, state, cluster))
+
+
+def with_first_grant(
+    bags: "Databags", units: Mapping[str, UnitState], cluster: Cluster, now: int, silent: Silent
+) -> Cluster:
+    """``cluster``, as the operator has just approved it, with the first grant: each write wakes all units.
+
+    Nothing is granted here if a host does not answer, or if the leader's own host would be next: the next
+    hook decides, which names the unit that does not answer, and looks at the leader's host before a grant.
+    """
+    granted, away = _granted(bags, units, cluster, now, silent)
+    return cluster if away or _is_next(bags, cluster, granted) else granted
+
+
+def _granted(
+    bags: "Databags", units: Mapping[str, UnitState], cluster: Cluster, now: int, silent: Silent
+) -> tuple[Cluster, tuple[str, ...]]:
+    """What the leader decides without a look at its own host, and which peers' hosts do not answer."""
+    most = _slots(bags)
+    granted = arbitrate(bags.unit, units, cluster, now, slots=most)
+    if granted.grant != cluster.grant and (away := silent()):
+        return arbitrate(bags.unit, units, cluster, now, away, most), away
+    return granted, ()
+
+
+def _slots(bags: "Databags") -> int:
+    return slots(bags.private.parallel or RebootPolicy().parallel, bags.count())
+
+
+def _is_next(bags: "Databags", before: Cluster, cluster: Cluster) -> bool:
+    """Whether ``cluster`` grants the lock to this unit."""
+    return bags.unit in cluster.held.keys() - before.held.keys()
