@@ -137,7 +137,7 @@ class NicFirmwareCharm(ops.CharmBase):
         left = unfinished(findings)
         need = Need(
             reasons=survey.reboot_reasons,
-            not_ready="firmware is still being downloaded" if self._downloading else survey.not_ready,
+            not_ready="the download of firmware" if self._downloading else survey.not_ready,
             unverified=left.sentence() if left else "",
         )
         given = Handover(

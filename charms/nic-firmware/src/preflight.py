@@ -83,7 +83,7 @@ def _from_infiniband(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[
 
 def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Finding:
     what = f"{setting} ({setting.source}) would take Ethernet from this port"
-    remedy = "this NIC is not changed unless option allow-ethernet-loss is true"
+    remedy = "the NIC is not changed; set allow-ethernet-loss=true if the port may lose Ethernet"
     if state is State.ACTIVATE:
         what += " with the next boot, for which it is set"
         remedy = f"set {setting.name} back, or set allow-ethernet-loss=true; no reboot until then"

@@ -252,7 +252,9 @@ def _of_others(
                     taken[name] = setting
                     yield setting
                 elif own.value != setting.value:
-                    what = f"{other.charm} needs {setting}, {own.source} says {own}, which is set"
+                    what = (
+                        f"{other.charm} needs {setting}, but {own.source} sets {own}, which takes precedence"
+                    )
                     findings.append(
                         Finding(Severity.WARNING, nic.slot, what, "set both to the same value, or remove one")
                     )
@@ -298,9 +300,11 @@ def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION)
     for name in given if database.entries else ():
         if database.get(name) is None:
             near = database.near(name)
-            meant = f"; near: {', '.join(near)}" if near else ""
+            meant = f"; similar names: {', '.join(near)}" if near else ""
             what = f"mstflint's database has no {name}{meant}"
-            findings.append(Finding(Severity.WARNING, source, what, "correct it, unless the NIC supports it"))
+            findings.append(
+                Finding(Severity.WARNING, source, what, "correct the name, unless the NIC has this parameter")
+            )
     return findings
 
 

@@ -61,8 +61,8 @@ class Survey(NamedTuple):
         if finding := next(becoming_ethernet(self.wanted, self.observed), None):
             return finding.sentence()
         if waits_for_steps(self.plan):
-            return "firmware parameters are not set yet"
-        return "a burn of firmware has not finished" if self.observed.record.burns else ""
+            return "firmware parameters that are not set yet"
+        return "a burn of firmware that has not finished" if self.observed.record.burns else ""
 
     @property
     def _losses(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def survey(
         options: the charm's.
         database: mstflint's, of parameters.
         resource: path of the attached firmware; None when there is none.
-        application: this charm's name in the model, for the command that releases a reboot.
+        application: this charm's name in the model, for the command that approves a reboot.
 
     """
     observed = observe(system)
@@ -101,11 +101,11 @@ def survey(
     try:
         found = images.cached(system, options, resource) if auto else ()
     except StepError as error:
-        found, trouble = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
-        findings = (*findings, trouble)
+        found, unreadable = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
+        findings = (*findings, unreadable)
     observed = ask_flash(system, observed, wanted, found, every=bool(found))
     own = options.reboot_owner == "self"
-    release = f"juju run {application if own else options.reboot_owner}/leader approve-reboot"
+    release = f"run: juju run {application if own else options.reboot_owner}/leader approve-reboot"
     policy = Policy(burn=auto, release=release)
     host_steps = gpu.steps(gpudirect, wanted.ports, wanted.gpudirect)
     planned = plan(wanted, observed, policy, findings, host_steps)

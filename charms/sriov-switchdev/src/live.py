@@ -120,7 +120,7 @@ class Arm:
             raise StepError(
                 f"neither gateway nor controller ({', '.join(asked) or 'none is known'}) answers a ping, "
                 "so that a live change could not be confirmed",
-                "let them answer, or let a reboot do it: allow-live=false and approve-reboot",
+                "make one of them answer, or set allow-live=false and run approve-reboot",
             )
         # If a hook died before its confirmation, the state before that hook is the one to restore.
         armed = record.armed(system)

@@ -143,5 +143,5 @@ def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
         )
         return Finding(Severity.BLOCKED, port.bdf, what, remedy)
     return Finding(
-        Severity.PLANNED, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot"
+        Severity.PLANNED, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot this host"
     )

@@ -55,12 +55,13 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
     # A blocked plan has no step: what blocks it says so, and the next hook would do nothing.
     for step in () if plan.blocked else files.install_steps(wanted, observed.installed):
-        yield Finding(Severity.WAITING, step.key, f"needed at boot: {step.what}; {step.why}", NEXT_HOOK)
+        what = f"to do before the next boot: {step.what}; {step.why}"
+        yield Finding(Severity.WAITING, step.key, what, NEXT_HOOK)
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if item.step.key.startswith(slot)]
         held = next((item for item in own if not steps.of_queues(item.step)), None)
         severity = Severity.PLANNED if held else Severity.WAITING
-        remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
+        remedy = f"{held.reason}; {held.release}" if held else _when(plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
         pairs = [(port, pf) for port, pf in pairs if not (pf and port.is_other(pf.mac))]  # see preflight
         for port, pf in pairs:
@@ -106,7 +107,7 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
     count = steps.queues_to_set(wanted, channels, observed.cpus)
     if channels and count and not steps.needs_work(port, pf):
         held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
-        remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
+        remedy = f"{held.reason}; {held.release}" if held else _when(plan)
         what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
         yield Finding(Severity.WARNING, port.bdf, what, remedy)
 

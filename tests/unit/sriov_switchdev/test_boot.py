@@ -342,7 +342,8 @@ def test_hooks_wait_while_the_boot_units_are_at_work(small: Node) -> None:
     assert small.reboots_asked == 1
     main.bind(small.host)
     status = small.emit("update_status")
-    assert (status.name, status.message) == ("waiting", "reboot: done; the host settles for another 5 min")
+    assert status.name == "waiting"
+    assert "settles for another 5 min" in status.message
     assert "Nothing to do" in small.action("plan")["plan"]
 
 

@@ -131,7 +131,7 @@ def test_a_refreshed_node_is_not_touched_and_verify_names_its_ports(one_queue: N
     findings = one_queue.action("verify")["findings"]
     for port in (PORT0, PORT1):
         assert f"the number of queues of {port} is 1, not 8" in findings
-    assert "link-flap while the node runs; released by the next boot, or allow-live=true" in findings
+    assert "would take the port's link down for a moment; reboot this host, or set allow" in findings
     assert f"give {PORT0} 8 queues" in one_queue.action("plan")["plan"]
     # The next boot, whatever its reason, sets them.
     assert one_queue.boot().name == "active"

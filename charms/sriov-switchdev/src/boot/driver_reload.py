@@ -23,7 +23,7 @@ from boot.files import RESTORE
 ATTEMPTS = 3
 """Failures of the unit in a row after which only a reboot is tried."""
 
-REBOOT = "approve-reboot"
+REBOOT = "run approve-reboot"
 
 
 def lost_ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[PortAndPf]:
@@ -70,7 +70,7 @@ def steps(wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Hel
 def _start(port: Port, wanted: Desired) -> HostStep:
     from hostnic.ops.boot import StartUnit  # a hook on a host in order does without it
 
-    what = f"start {RESTORE}: {port.num_vfs} VFs of {port.bdf}, switchdev mode"
+    what = f"start {RESTORE}, which restores switchdev mode and {port.num_vfs} VFs of {port.bdf}"
     why = "its eswitch fell back to legacy mode"
     return Step(
         f"{port.bdf}/restore",
