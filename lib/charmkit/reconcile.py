@@ -25,8 +25,8 @@ import dataclasses
 import json
 import logging
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 import ops
 from converge import Finding, Plan, Severity
@@ -58,12 +58,7 @@ def load_config(charm: ops.CharmBase, cls: type[Data]) -> Data:
         InputError: names the option, its value and what is allowed.
 
     """
-    given = {name.replace("-", "_") for name in charm.config}
-    _refuse_missing("option", cls, given)
-    try:
-        return charm.load_config(cls)
-    except ValueError as error:
-        raise _refused("option", error) from None
+    return _load("option", charm.config, charm.load_config, cls)
 
 
 def load_params(event: ops.ActionEvent, cls: type[Data]) -> Data:
@@ -73,12 +68,7 @@ def load_params(event: ops.ActionEvent, cls: type[Data]) -> Data:
         InputError: names the parameter, its value and what is allowed.
 
     """
-    given = {name.replace("-", "_") for name in event.params}
-    _refuse_missing("parameter", cls, given)
-    try:
-        return event.load_params(cls)
-    except ValueError as error:
-        raise _refused("parameter", error) from None
+    return _load("parameter", event.params, event.load_params, cls)
 
 
 class ActionError(Exception):
@@ -272,13 +262,17 @@ class Reconciler(ops.Object):
         answer(event, show)
 
 
-def _refuse_missing(kind: str, cls: type[Any], given: set[str]) -> None:
-    """Refuse before the constructor does, whose error would name no option."""
-    for field in dataclasses.fields(cls):
+def _load(kind: str, given: Iterable[str], load: Callable[[type[Data]], Data], cls: type[Data]) -> Data:
+    known = {name.replace("-", "_") for name in given}
+    for field in dataclasses.fields(cast("Any", cls)):
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and field.name not in given:
+        if required and field.name not in known:  # the constructor's error would name no option
             name = field.name.replace("_", "-")
             raise InputError(Finding(Severity.BLOCKED, f"{kind} {name}", "is not set", "it has no default"))
+    try:
+        return load(cls)
+    except ValueError as error:
+        raise _refused(kind, error) from None
 
 
 def _refused(kind: str, error: ValueError) -> InputError:
