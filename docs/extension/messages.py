@@ -10,7 +10,7 @@ from texts import OPEN, Function, Functions, Scope
 
 MADE_BY = {
     "Finding": (2, 3),
-    "Trouble": (1, 2),
+    "BootFailure": (1, 2),
     "StepError": (0, 1),
     "Held": (1, 2),
     "Refused": (0, 1),

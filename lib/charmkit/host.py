@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The four verbs on one machine, in the order that all host charms have in common.
 
-    prepare ─► survey ─► apply ─► survey again ─► wake-ups ─► tell ─► findings
+    before_survey ─► survey ─► apply ─► survey again ─► wake-ups ─► publish ─► findings
 
 A charm gives the verbs and its own words. Its ``survey`` is observe and plan; ``Survey.findings`` is verify.
 """
@@ -51,11 +51,11 @@ class Survey(Protocol):
     def boot_at_work(self) -> bool: ...
 
 
-Look = TypeVar("Look", bound=Survey)
+SurveyT = TypeVar("SurveyT", bound=Survey)
 Done = TypeVar("Done")
 
 
-class HostReconciler(Reconciler, Generic[Look]):
+class HostReconciler(Reconciler, Generic[SurveyT]):
     """A :class:`Reconciler` for a charm that brings one machine to a declared state.
 
     Args:
@@ -65,15 +65,16 @@ class HostReconciler(Reconciler, Generic[Look]):
         listens_to: the charms whose hand-over wakes this unit.
         survey: observe and plan; writes nothing.
         apply: runs a plan's steps.
-        prepare: runs before the first look; returns what it could not do.
-        tell: runs last, with what the last survey gave and with all findings: tells others what they need to
-            know, and returns the unit's findings.
+        before_survey: installs and fetches what the survey needs; returns what it could not do.
+        publish: runs last, with what the last survey gave and with all findings: hands over to other charms
+            and units what they need to know, and returns the unit's findings.
         version: the workload version for ``juju status``, from what the last survey gave.
         capture: returns what the charm reads of the host, without what identifies it; see
             :mod:`hostnic.capture`.
-        refused: runs instead of all others if an option or an attached file cannot be used, with the finding
-            that says so; returns what the operator has to know besides.
-        leave: takes away what the charm installed, after the hand-over and the wake-ups; in the stop hook.
+        on_refused: runs instead of all others if an option or an attached file cannot be used, with the
+            finding that says so; returns what the operator has to know besides.
+        uninstall: takes away what the charm installed, after the hand-over and the wake-ups; in the stop
+            hook.
         by_application: relations of which the charm reads nothing but the remote application's databag.
 
     """
@@ -85,14 +86,14 @@ class HostReconciler(Reconciler, Generic[Look]):
         name: str,
         *,
         listens_to: Sequence[str],
-        survey: Callable[[], Look],
+        survey: Callable[[], SurveyT],
         apply: Callable[[Plan[System], System, Announce], Outcome[System]] = execute,
-        prepare: Callable[[], Sequence[Finding]] = tuple,
-        tell: Callable[[Look, Sequence[Finding]], Sequence[Finding]],
-        version: Callable[[Look], str],
+        before_survey: Callable[[], Sequence[Finding]] = tuple,
+        publish: Callable[[SurveyT, Sequence[Finding]], Sequence[Finding]],
+        version: Callable[[SurveyT], str],
         capture: Callable[[], str],
-        refused: Callable[[Finding], Sequence[Finding]] = lambda _: (),
-        leave: Callable[[], Removed],
+        on_refused: Callable[[Finding], Sequence[Finding]] = lambda _: (),
+        uninstall: Callable[[], Removed],
         by_application: Collection[str] = (),
     ) -> None:
         super().__init__(
@@ -110,13 +111,13 @@ class HostReconciler(Reconciler, Generic[Look]):
         self._name = name
         self._survey = survey
         self._apply = apply
-        self._prepare = prepare
-        self._tell = tell
-        self._refused = refused
-        self._leave = leave
+        self._before_survey = before_survey
+        self._publish = publish
+        self._on_refused = on_refused
+        self._uninstall = uninstall
         self._version_of = version
         self._capture = capture
-        self._last: Look | None = None
+        self._last: SurveyT | None = None
         self.framework.observe(charm.on["capture"].action, self._on_capture)
 
     def _preview_host(self) -> Plan[System]:
@@ -128,14 +129,14 @@ class HostReconciler(Reconciler, Generic[Look]):
             return self._converge_host()
         except InputError as error:
             try:
-                return (error.finding, *self._refused(error.finding))
+                return (error.finding, *self._on_refused(error.finding))
             except OSError as unread:
                 return (error.finding, _unreadable(unread))
 
     def _converge_host(self) -> Sequence[Finding]:
         failures = list[Finding]()
         try:
-            failures += self._prepare()
+            failures += self._before_survey()
             survey = self._survey()
             if survey.plan.steps:
                 survey = self._change(survey, failures)
@@ -146,7 +147,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         failures += self._install_wake_ups(survey, again=again)
         findings = (*failures, *self.dispatcher.failed(), *survey.findings)
         try:
-            return self._tell(survey, findings)
+            return self._publish(survey, findings)
         except OSError as error:
             return (_unreadable(error), *findings)
 
@@ -163,7 +164,7 @@ class HostReconciler(Reconciler, Generic[Look]):
                 raise ActionError(f"{held}; nothing was changed; {exclusive.REMEDY}")
             return act()
 
-    def _change(self, survey: Look, failures: list[Finding]) -> Look:
+    def _change(self, survey: SurveyT, failures: list[Finding]) -> SurveyT:
         """Run the plan while no other program changes the host, and look again."""
         with exclusive.lock(self._system, WAIT) as lock:
             if not lock.held:
@@ -208,7 +209,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         try:
             if not exclusive.take(self._system, WAIT).held:
                 problems.append(f"{exclusive.held_by_another(WAIT)}; {exclusive.REMEDY}")
-            removed = self._leave()
+            removed = self._uninstall()
         except OSError as error:
             finding = _unreadable(error)
             removed = Removed(

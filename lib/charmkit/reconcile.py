@@ -196,7 +196,7 @@ class Reconciler(ops.Object):
             findings = self._converge()
         except InputError as error:
             findings = (error.finding,)
-        self.found(findings)
+        self.report(findings)
         self._repeats.remember(event, findings)
         told = [
             f"{finding.severity.name.lower()}: {finding.sentence()}"
@@ -213,7 +213,7 @@ class Reconciler(ops.Object):
                 return follow(event)
         return not self._repeats.is_repeat(event)
 
-    def found(self, findings: Sequence[Finding]) -> None:
+    def report(self, findings: Sequence[Finding]) -> None:
         """Have the unit's status say this: in hooks, and in actions that read all that a hook reads."""
         self._findings = findings
         version = self._version()

@@ -9,6 +9,10 @@ RETRIED = "retried at the next hook"
 """The remedy where the charm tries again by itself."""
 
 
+DIGEST = " #"
+"""Begins a digest at the end of a phrase: it tells phrases with the same words apart, and is not shown."""
+
+
 def one_line(text: str) -> str:
     """``text`` in one line that can be printed.
 

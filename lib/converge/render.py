@@ -1,21 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans and findings as a table for people and as JSON for programs."""
 
+import textwrap
 from collections.abc import Sequence
+from itertools import groupby, zip_longest
 from typing import Any, TypeVar
 
 from converge.finding import Finding, Severity, one_line, unfinished, worst_first
-from converge.plan import Plan, Step
+from converge.plan import Held, Plan, Step
 
 System = TypeVar("System")
 
+PLAN_WIDTH = 160
+"""Columns of a plan: it is read in a terminal."""
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns, as wide as their widest cell."""
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Aligned columns, as wide as their widest cell; with ``width`` the widest ones are wrapped to fit it."""
     shown = [[one_line(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in shown]
+    while width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        widths[widths.index(max(widths))] -= 1
+    lines = list[str]()
+    for row in shown:
+        cells = [_wrapped(cell, most) for cell, most in zip(row, widths)]
+        for parts in zip_longest(*cells, fillvalue=""):
+            lines.append("  ".join(part.ljust(most) for part, most in zip(parts, widths)).rstrip())
     return "\n".join(lines)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of ``width`` columns at most; those after the first are indented."""
+    if len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def with_differences(plan: Plan[System], verified: Sequence[Finding]) -> Plan[System]:
@@ -35,24 +53,48 @@ def plan_as_table(plan: Plan[System]) -> str:
     """The plan as the ``plan`` action prints it; held steps and findings follow the steps."""
     parts: list[str] = []
     if plan.steps:
-        rows = [(str(n), s.what, s.why, s.disruption.label) for n, s in enumerate(plan.steps, 1)]
-        parts.append(table(("#", "step", "because", "disruption"), rows))
+        parts.append(_steps_as_table(plan.steps))
     elif not plan.held and not unfinished(plan.findings):
         parts.append("Nothing to do: everything is as declared.")
-    if plan.held:
-        rows = [(h.step.what, h.step.disruption.label, h.reason, h.release) for h in plan.held]
-        parts.append(table(("held step", "disruption", "held because", "released by"), rows))
+    parts += [_held_as_table(why, list(held)) for why, held in groupby(plan.held, _why_held)]
     if plan.findings:
-        parts.append(findings_as_table(plan.findings))
+        parts.append(findings_as_table(plan.findings, PLAN_WIDTH))
     return "\n\n".join(parts)
 
 
-def findings_as_table(findings: Sequence[Finding]) -> str:
-    """Findings, worst first, as the ``verify`` action prints them."""
+def _steps_as_table(steps: Sequence[Step[System]]) -> str:
+    """Steps in order; one with the reason of an earlier step refers to that step."""
+    first: dict[str, int] = {}
+    rows = list[tuple[str, ...]]()
+    for number, step in enumerate(steps, 1):
+        why = step.why
+        if first.setdefault(why, number) != number:
+            why = min(why, f"as step {first[why]}", key=len)
+        rows.append((str(number), step.what, why, step.disruption.label))
+    return table(("#", "step", "because", "disruption"), rows, PLAN_WIDTH)
+
+
+def _why_held(held: Held[System]) -> tuple[str, str]:
+    return held.reason, held.release
+
+
+def _held_as_table(why: tuple[str, str], held: Sequence[Held[System]]) -> str:
+    """Steps that wait for the same, below what they wait for and what has them run."""
+    rows = [(each.step.what, each.step.disruption.label) for each in held]
+    reason, release = (_wrapped(one_line(text), PLAN_WIDTH - 14) for text in why)
+    lines = [
+        *(f"{title}{line}" for title, line in zip_longest(["held because: "], reason, fillvalue=" " * 14)),
+        *(f"{title}{line}" for title, line in zip_longest(["what to do:   "], release, fillvalue=" " * 14)),
+    ]
+    return "\n".join((*lines, table(("held step", "disruption"), rows, PLAN_WIDTH)))
+
+
+def findings_as_table(findings: Sequence[Finding], width: int | None = None) -> str:
+    """Findings, worst first, as the ``verify`` action prints them; no wider than ``width``."""
     if not findings:
         return "No finding: everything is as declared."
     rows = [(f.severity.name.lower(), f.subject, f.what, f.remedy) for f in worst_first(findings)]
-    return table(("severity", "subject", "finding", "remedy"), rows)
+    return table(("severity", "subject", "finding", "remedy"), rows, width)
 
 
 def _step(step: Step[System]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from operate.__main__ import main
 
 FINDING = {
     **{"severity": "held", "subject": "0000:3b:00.0", "what": "0 of 8 VFs, eswitch in legacy mode"},
-    "remedy": "released by approve-reboot",
+    "remedy": "run approve-reboot",
 }
 UNITS = [f"{name}/{n}" for name in ("sriov-switchdev", "nic-firmware") for n in (0, 1, 10)]
 

@@ -13,6 +13,11 @@ settings.register_profile("unhurried", deadline=None, suppress_health_check=[Hea
 settings.load_profile("unhurried")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option of :mod:`unit.refreshed`."""
+    parser.addoption("--record", action="store_true", help="record what the charm leaves on a host")
+
+
 @pytest.fixture
 def versions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The workload versions that Juju was told; each is a process of its own on a real machine."""

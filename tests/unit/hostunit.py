@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One unit of a host charm on a modelled host: its hooks, actions and boots, and what each of them wrote."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 import ops
 import pytest
 import yaml
+from converge.render import PLAN_WIDTH
 from hostnic.testing import FakeHost
 from ops import testing
 from wakeups import wakes_in
@@ -29,6 +31,16 @@ ROUTES = (
 def metadata(name: str) -> dict[str, Any]:
     """A charm's charmcraft.yaml."""
     return yaml.safe_load((CHARMS / name / "charmcraft.yaml").read_text())
+
+
+def _check_plan(text: str, style: str) -> None:
+    """Each plan of each test fits a terminal, and no reason repeats its step."""
+    if style == "table":
+        assert max(map(len, text.splitlines())) <= PLAN_WIDTH, text
+        return
+    plan = json.loads(text)
+    for step in (*plan["steps"], *plan["held"]):
+        assert step["what"] not in (step["why"], step.get("reason", "")), step
 
 
 class HostUnit:
@@ -89,7 +101,10 @@ class HostUnit:
         given = {key.replace("_", "-"): value for key, value in parameters.items()}
         self.state = self.context.run(self.context.on.action(name, params=given), self.state)
         self.writes = list(self.host.trace)
-        return self.context.action_results or {}
+        results = self.context.action_results or {}
+        if name == "plan":
+            _check_plan(results["plan"], parameters.get("format", "table"))
+        return results
 
     def failure(self, action: str, **parameters: Any) -> str:
         """Run an action that must fail; its one sentence."""

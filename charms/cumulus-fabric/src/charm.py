@@ -212,7 +212,7 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _report(self, findings: Sequence[Finding]) -> None:
         if self.unit.is_leader():  # the others leave the switches, and the status, to it
-            self.reconciler.found(findings)
+            self.reconciler.report(findings)
 
     def _stop(self) -> Removed:
         return Removed("removed; the switches keep their configuration")

@@ -72,12 +72,12 @@ class NicFirmwareCharm(ops.CharmBase):
             NAME,
             listens_to=["sriov-switchdev", "roce-qos"],
             survey=self._survey,
-            prepare=self._prepare,
-            tell=self._tell,
+            before_survey=self._before_survey,
+            publish=self._publish,
             version=lambda survey: version.of_firmware(self.system, survey.observed.nics),
             capture=self._capture,
-            refused=self._refused,
-            leave=self._remove,
+            on_refused=self._on_refused,
+            uninstall=self._uninstall,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
         self.host.follow("reboot", self.reboot.follow)
@@ -115,7 +115,7 @@ class NicFirmwareCharm(ops.CharmBase):
         }
         return take(self.system, NAME, inputs, capture.show)
 
-    def _prepare(self) -> Sequence[Finding]:
+    def _before_survey(self) -> Sequence[Finding]:
         """Install the tools, and fetch firmware where the operator lets the charm burn it."""
         packages.ensure(self.system, PACKAGES, each_hook=True)
         options = self._options()
@@ -130,14 +130,14 @@ class NicFirmwareCharm(ops.CharmBase):
                 return (Finding(Severity.BLOCKED, "firmware image", str(error), remedy),)
         return ()
 
-    def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Request the reboot that activates what is set, here or from the charm that owns reboots."""
         options = self._options()
         findings = (*self._remember(survey), *self._wake_to_download(), *findings)
         left = unfinished(findings)
         need = Need(
             reasons=survey.reboot_reasons,
-            not_ready="firmware is still being downloaded" if self._downloading else survey.not_ready,
+            not_ready="the download of firmware" if self._downloading else survey.not_ready,
             unverified=left.sentence() if left else "",
         )
         given = Handover(
@@ -168,10 +168,10 @@ class NicFirmwareCharm(ops.CharmBase):
             return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
         return ()
 
-    def _refused(self, finding: Finding) -> Sequence[Finding]:
+    def _on_refused(self, finding: Finding) -> Sequence[Finding]:
         return self.reboot.options_refused(finding)
 
-    def _remove(self) -> Removed:
+    def _uninstall(self) -> Removed:
         """Remove what the charm installed; the firmware keeps its parameters."""
         outcome = execute(gpu.removal(self.system), self.system)
         if self.system.files.exists(record.PATH):

@@ -20,8 +20,7 @@ from hostnic.system import CommandError, System
 
 DIRECTORY = "/var/lib/ovn-offload/firmware"
 PART = ".part"
-LEFTOVERS = (PART, "/download")
-"""How the names of downloads end; earlier releases kept theirs as ``download``."""
+"""How the names of downloads end."""
 FETCH_S = 120.0
 """What one fetch may take: Juju runs no other hook on the machine meanwhile."""
 DOWNLOAD_S = 80.0
@@ -40,17 +39,17 @@ class UnfinishedError(StepError):
     """The download is not complete yet; the next fetch continues it."""
 
 
-def at_hand(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
+def cached(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
     """The images that were fetched before, at most one for each PSID; writes nothing.
 
     Raises:
         StepError: the resource cannot be read.
 
     """
-    return _at_hand(system, options, resource, Digests(system))
+    return _cached(system, options, resource, Digests(system))
 
 
-def _at_hand(system: System, options: Options, resource: str | None, digests: Digests) -> tuple[Image, ...]:
+def _cached(system: System, options: Options, resource: str | None, digests: Digests) -> tuple[Image, ...]:
     digest = options.firmware_sha256
     if resource and not options.firmware_url:
         digest = _checked(resource, digest, digests)
@@ -73,7 +72,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
 
     """
     digests = Digests(system)
-    found = _at_hand(system, options, resource, digests)
+    found = _cached(system, options, resource, digests)
     if found or not (options.firmware_url or resource):
         digests.save()
         return found
@@ -88,7 +87,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
             if not digest:
                 digests.save()
                 return ()
-        found = _look(system, path, f"{DIRECTORY}/{digest}", end)
+        found = _unpack(system, path, f"{DIRECTORY}/{digest}", end)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
     psids = [image.psid for image in found]
@@ -102,7 +101,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         digests.note(image.path, image.digest)
     digests.save()
     for name in system.files.listdir(DIRECTORY):
-        if f"/{name}".endswith(LEFTOVERS):
+        if name.endswith(PART):
             system.files.remove(f"{DIRECTORY}/{name}")
     return found
 
@@ -130,20 +129,14 @@ def _index(digest: str) -> str:
 
 
 def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
-    """The images of an index whose files are as they were; none if anything differs.
-
-    Indexes of earlier releases do not have the images' digests. That of a lone image is the index's; images
-    of a zip have none that they could be compared with, and are fetched again.
-    """
+    """The images of an index whose files are as they were; none if anything differs."""
     images = list[Image]()
     try:
         for row in _rows(system.files.read(_index(digest)), f"{DIRECTORY}/{digest}/"):
-            path, psid, version, *kept = row
-            lone = digest if path.endswith("/image.bin") else ""
-            found = digests.of(path)
-            if found != (kept[0] if kept else lone):
+            image = Image(*row)
+            if digests.of(image.path) != image.digest:
                 return ()
-            images.append(Image(path, psid, version, found))
+            images.append(image)
     except (OSError, ValueError, RecursionError):
         return ()
     return tuple(images)
@@ -164,7 +157,7 @@ def _rows(text: str, directory: str) -> list[list[str]]:
 
 def _row(row: object, directory: str) -> list[str]:
     cells = cast("list[Any]", row) if isinstance(row, list) else []
-    if len(cells) not in (3, 4) or not all(isinstance(cell, str) and cell for cell in cells):
+    if len(cells) != 4 or not all(isinstance(cell, str) and cell for cell in cells):
         raise ValueError("a row of the index is malformed")
     name = cells[0].removeprefix(directory)
     if f"{directory}{name}" != cells[0] or "/" in name:
@@ -193,7 +186,7 @@ def _download(system: System, url: str, digest: str) -> str:
     return path
 
 
-def _look(system: System, path: str, directory: str, end: float) -> tuple[Image, ...]:
+def _unpack(system: System, path: str, directory: str, end: float) -> tuple[Image, ...]:
     """The images of a zip, or the file as the only image; copied and durable before ``end``."""
 
     def run(*argv: str) -> None:

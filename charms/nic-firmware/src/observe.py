@@ -55,7 +55,7 @@ def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
     }
     for bdf, setting in wanted.undecided.items():
         names[bdf] = (*names.get(bdf, ()), setting.name)
-    for port, name in ethernet.left(wanted, observed):
+    for port, name in ethernet.unnamed_in_use(wanted, observed):
         names[port.bdf] = (*names.get(port.bdf, ()), name)
     answers = ask_ports(system, observed.nics, names)
     at_stake = [port for nic in observed.nics for port in ethernet.at_stake(nic, wanted)]

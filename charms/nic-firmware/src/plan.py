@@ -19,12 +19,12 @@ class Policy(NamedTuple):
 
     Attributes:
         burn: burn images without being asked (``firmware-policy=auto``).
-        release: what lets the reboot happen, in words.
+        release: what the operator does to have the reboot, in words.
 
     """
 
     burn: bool = False
-    release: str = "approve-reboot"
+    release: str = "run approve-reboot"
 
 
 def plan(
@@ -90,7 +90,7 @@ def _set_steps(nic: Nic, bdf: str, wanted: Desired, observed: Observed) -> Itera
             words = " ".join(str(setting) for setting in settings)
             was = ", ".join(_was(setting, answer) for setting in settings)
             op = changes.SetNextBoot(bdf, tuple(settings))
-            what, why = f"set {words} on {bdf}", f"next boot has {was}"
+            what, why = f"set {words} on {bdf}", f"the next boot has {was}"
             yield Step(f"{bdf}/{name}", what, why, Disruption.NONE, op)
 
 
@@ -107,8 +107,8 @@ def _undecided(wanted: Desired, observed: Observed) -> Iterator[Held[System]]:
     for bdf, setting in wanted.undecided.items():
         parameter = observed.answers.get(bdf, Answer()).parameters.get(setting.name)
         if parameter and not setting.matches(parameter.next_boot):
-            own = f"action set-parameters with devices={bdf} parameters={setting.name}=ETH"
-            release = f"{own}, or the port's name in option devices"
+            own = f"run set-parameters devices={bdf} parameters={setting.name}=ETH"
+            release = f"if it is to be Ethernet, {own}, or name {bdf} in option devices"
             reason = "reboot-policy is manual, and this port may be meant as InfiniBand"
             yield Held(_conversion(bdf, bdf, setting, observed), reason, release)
 

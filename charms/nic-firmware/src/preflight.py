@@ -45,9 +45,9 @@ def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def armed(wanted: Desired, observed: Observed) -> Iterator[Finding]:
-    """InfiniBand ports in use that are set to become Ethernet at the next boot, as earlier releases did."""
-    for port, name in ethernet.left(wanted, observed):
+def becoming_ethernet(wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    """InfiniBand ports in use that are set to become Ethernet at the next boot, by whatever set them so."""
+    for port, name in ethernet.unnamed_in_use(wanted, observed):
         parameter = observed.answers.get(port.bdf, Answer()).parameters.get(name)
         if parameter and mstconfig.number(parameter.current) == 1 != mstconfig.number(parameter.next_boot):
             what = f"{name} is {parameter.next_boot} at the next boot, which takes InfiniBand from this port"
@@ -83,7 +83,7 @@ def _from_infiniband(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[
 
 def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Finding:
     what = f"{setting} ({setting.source}) would take Ethernet from this port"
-    remedy = "this NIC is not changed unless option allow-ethernet-loss is true"
+    remedy = "the NIC is not changed; set allow-ethernet-loss=true if the port may lose Ethernet"
     if state is State.ACTIVATE:
         what += " with the next boot, for which it is set"
         remedy = f"set {setting.name} back, or set allow-ethernet-loss=true; no reboot until then"

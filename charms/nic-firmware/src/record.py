@@ -169,6 +169,6 @@ def _decode(raw: dict[str, Any]) -> Record:
             str(digest): Attempts(str(item["version"]), int(item["count"]), str(item["reason"]))
             for digest, item in images.items()
         }
-        for nic, images in raw.get("attempts", {}).items()  # not in the record of earlier releases
+        for nic, images in raw["attempts"].items()
     }
     return Record(waiting, burns, resets, attempts)

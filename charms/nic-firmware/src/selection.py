@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
     Attributes:
         nics: NICs with those of their ports that are configured.
         findings: names that match none, and InfiniBand ports that are left alone.
-        left: InfiniBand ports that are left alone.
+        left_alone: InfiniBand ports that are left alone.
         named: InfiniBand ports that the selector names.
         unused: InfiniBand ports without a use that are left alone only because nobody decided about them.
 
@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
 
     nics: tuple[Nic, ...] = ()
     findings: tuple[Finding, ...] = ()
-    left: frozenset[str] = frozenset()
+    left_alone: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     unused: tuple[Port, ...] = ()
 
@@ -126,7 +126,7 @@ def resolve(
     handovers = tuple(others)
     for nic in choice.nics:
         for port, settings in _nic(nic, options, handovers, database, findings):
-            of_others = {name for name in settings if port_of(name, nic) in choice.left}
+            of_others = {name for name in settings if port_of(name, nic) in choice.left_alone}
             ports[port.bdf] = {name: s for name, s in settings.items() if name not in of_others}
             findings += [_dropped(settings[name], port_of(name, nic)) for name in sorted(of_others)]
     desired = Desired(
@@ -252,7 +252,9 @@ def _of_others(
                     taken[name] = setting
                     yield setting
                 elif own.value != setting.value:
-                    what = f"{other.charm} needs {setting}, {own.source} says {own}, which is set"
+                    what = (
+                        f"{other.charm} needs {setting}, but {own.source} sets {own}, which takes precedence"
+                    )
                     findings.append(
                         Finding(Severity.WARNING, nic.slot, what, "set both to the same value, or remove one")
                     )
@@ -298,9 +300,11 @@ def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION)
     for name in given if database.entries else ():
         if database.get(name) is None:
             near = database.near(name)
-            meant = f"; near: {', '.join(near)}" if near else ""
+            meant = f"; similar names: {', '.join(near)}" if near else ""
             what = f"mstflint's database has no {name}{meant}"
-            findings.append(Finding(Severity.WARNING, source, what, "correct it, unless the NIC supports it"))
+            findings.append(
+                Finding(Severity.WARNING, source, what, "correct the name, unless the NIC has this parameter")
+            )
     return findings
 
 

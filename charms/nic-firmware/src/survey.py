@@ -14,12 +14,12 @@ from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.system import System
 from nic import ethernet, reset
-from nic.activation import reboot_reasons, unset
+from nic.activation import reboot_reasons, waits_for_steps
 from nic.changes import Reboot
 from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import Policy, plan
-from preflight import armed, lost_at_next_boot
+from preflight import becoming_ethernet, lost_at_next_boot
 from selection import resolve
 from verify import registers, verify
 
@@ -58,11 +58,11 @@ class Survey(NamedTuple):
         """Why the reboot must wait; empty when it may take place."""
         if self._losses:
             return f"{self._losses[0]} would take Ethernet from a port that the host uses"
-        if finding := next(armed(self.wanted, self.observed), None):
+        if finding := next(becoming_ethernet(self.wanted, self.observed), None):
             return finding.sentence()
-        if unset(self.plan):
-            return "firmware parameters are not set yet"
-        return "a burn of firmware has not finished" if self.observed.record.burns else ""
+        if waits_for_steps(self.plan):
+            return "firmware parameters that are not set yet"
+        return "a burn of firmware that has not finished" if self.observed.record.burns else ""
 
     @property
     def _losses(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def survey(
         options: the charm's.
         database: mstflint's, of parameters.
         resource: path of the attached firmware; None when there is none.
-        application: this charm's name in the model, for the command that releases a reboot.
+        application: this charm's name in the model, for the command that approves a reboot.
 
     """
     observed = observe(system)
@@ -99,13 +99,13 @@ def survey(
     findings = (*malformed, *gpudirect.unreadable, *findings, *impossible)
     auto = options.firmware_policy == "auto"
     try:
-        found = images.at_hand(system, options, resource) if auto else ()
+        found = images.cached(system, options, resource) if auto else ()
     except StepError as error:
-        found, trouble = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
-        findings = (*findings, trouble)
+        found, unreadable = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
+        findings = (*findings, unreadable)
     observed = ask_flash(system, observed, wanted, found, every=bool(found))
     own = options.reboot_owner == "self"
-    release = f"juju run {application if own else options.reboot_owner}/leader approve-reboot"
+    release = f"run: juju run {application if own else options.reboot_owner}/leader approve-reboot"
     policy = Policy(burn=auto, release=release)
     host_steps = gpu.steps(gpudirect, wanted.ports, wanted.gpudirect)
     planned = plan(wanted, observed, policy, findings, host_steps)

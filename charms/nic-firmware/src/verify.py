@@ -22,7 +22,7 @@ from nic.activation import (
 )
 from observed import Answer, Observed
 from plan import Policy
-from preflight import armed, preflight, taking
+from preflight import becoming_ethernet, preflight, taking
 from record import FIRMWARE
 
 UNBLOCKED = "this is done once nothing blocks it"
@@ -35,7 +35,7 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
         troubled += burning.obstacles(chosen_nics(wanted, observed), observed)
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
-    found = (*armed(wanted, observed), *others, *troubled, *_lost(observed))
+    found = (*becoming_ethernet(wanted, observed), *others, *troubled, *_lost(observed))
     return (
         *(_revived(finding, wanted, observed, policy) for finding in found),
         *_differences(wanted, observed, planned, policy),
@@ -57,7 +57,7 @@ def _revived(finding: Finding, wanted: Desired, observed: Observed, policy: Poli
     if finding.remedy != REVIVAL and not (lost and not wanted.ports and finding.subject == selector.OPTION):
         return finding
     planned = min(finding.severity, Severity.PLANNED)
-    return finding._replace(severity=planned, remedy=f"{REVIVAL}; released by {policy.release}")
+    return finding._replace(severity=planned, remedy=f"{REVIVAL}; {policy.release}")
 
 
 def _next_hook(planned: Plan[System], key: str) -> str:
@@ -68,7 +68,7 @@ def _next_hook(planned: Plan[System], key: str) -> str:
 def _restart(planned: Plan[System], slot: str, policy: Policy) -> str:
     """When the firmware of a NIC is restarted."""
     held = any(item.step.key == activation_key(slot) for item in planned.held)
-    return f"released by {policy.release}" if held else _next_hook(planned, activation_key(slot))
+    return policy.release if held else _next_hook(planned, activation_key(slot))
 
 
 def _differences(
@@ -93,7 +93,7 @@ def _differences(
                 words = f"{setting.name} (now {parameter.current}, then {parameter.next_boot})"
                 unapplied.setdefault(why, []).append(words) if why else waiting.append(words)
         if waiting:
-            what = f"set for the next boot, not active yet: {', '.join(waiting)}"
+            what = f"set for the next boot, and not active yet: {', '.join(waiting)}"
             slot = bdf.rpartition(".")[0]
             yield Finding(Severity.PLANNED, bdf, what, _restart(planned, slot, policy))
         for why, words in unapplied.items():
@@ -103,9 +103,9 @@ def _differences(
 def registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
     """Registers that are not as GPUDirect needs them."""
     for wrong in host.wrong:
-        what = f"{wrong.register} is {wrong.value:#x}, GPUDirect needs {wrong.wanted:#x}"
+        what = f"{wrong.register} is {wrong.value:#x}, but GPUDirect needs {wrong.wanted:#x}"
         if host.instances:
-            remedy = f"set at the next boot, as instances run: {', '.join(host.instances[:3])}"
+            remedy = f"the next boot sets it, since instances run: {', '.join(host.instances[:3])}"
             yield Finding(Severity.WARNING, wrong.bdf, what, remedy)
         else:
             yield Finding(Severity.WAITING, wrong.bdf, what, _next_hook(planned, f"{wrong.bdf}/"))
@@ -126,7 +126,7 @@ def _burns(observed: Observed, planned: Plan[System], policy: Policy) -> Iterato
             yield Finding(Severity.WARNING, nic.slot, what, "the next hook reads it again")
         if not isinstance(flash, Flash) or flash.version == flash.running:
             continue
-        what = f"firmware {flash.version} is in flash, {flash.running} runs"
+        what = f"firmware {flash.version} is in flash, but {flash.running} runs"
         if ineffective_version(nic, observed):
             yield Finding(
                 Severity.BLOCKED, nic.slot, f"a restart of the host did not help: {what}", POWER_CYCLE

@@ -24,7 +24,7 @@ from hostnic.machine import Machine
 from hostnic.system import System
 from observe import observe
 from selection import resolve
-from survey import NAME, Survey, look, survey
+from survey import NAME, Survey, read_host, survey
 
 REBOOT_OWNER = "sriov-switchdev"
 """In the hand-over, the reboot owner if no other charm names one. This charm itself needs no reboot."""
@@ -49,10 +49,10 @@ class RoceQosCharm(ops.CharmBase):
             NAME,
             listens_to=["sriov-switchdev", "nic-firmware"],
             survey=self._survey,
-            tell=self._tell,
+            publish=self._publish,
             version=self._version,
             capture=self._capture,
-            leave=self._remove,
+            uninstall=self._uninstall,
             by_application=[RELATION],
         )
 
@@ -80,7 +80,7 @@ class RoceQosCharm(ops.CharmBase):
         relation = self.model.get_relation(RELATION)
         return relation if relation and relation.app else None
 
-    def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Publish this host to the fabric, and the requested parameters to nic-firmware."""
         relation = self._fabric()
         if relation and survey.fabric.host:
@@ -100,7 +100,7 @@ class RoceQosCharm(ops.CharmBase):
             return (Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED), *findings)
         return findings
 
-    def _remove(self) -> Removed:
+    def _uninstall(self) -> Removed:
         """Take away what the charm installed; the ports stay as they are."""
         outcome = execute(files.removal(observe(self.system), files.look(self.system)), self.system)
         problems = [outcome.finding.sentence()] if outcome.finding else []
@@ -117,8 +117,8 @@ class RoceQosCharm(ops.CharmBase):
         def show() -> dict[str, str]:
             reading, options = load_params(event, Reading), load_config(self, Options)
             last = files.last_desired(files.look(self.system))
-            wanted, _ = resolve(options, look(self.system, options), last)
-            table = counters(self.system, wanted, lambda: look(self.system, options), reading.seconds)
+            wanted, _ = resolve(options, read_host(self.system, options), last)
+            table = counters(self.system, wanted, lambda: read_host(self.system, options), reading.seconds)
             return {"counters": table.shown(reading.format)}
 
         answer(event, show)

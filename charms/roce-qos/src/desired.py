@@ -30,7 +30,7 @@ class Desired(NamedTuple):
             Open vSwitch's database, so boot does not set it.
         devices: the option from which the ports follow; no port is forgotten while it stays the same.
         macs: PCI addresses and the permanent MAC addresses of the ports there, as far as they are known: at
-            boot another card at such an address is left alone. Files of releases before 1.2 have none.
+            boot another card at such an address is left alone.
 
     """
 

@@ -39,7 +39,7 @@ def compare(system: System, wanted: Desired, observed: Observed, policy: str) ->
         here = host(system, name, wanted, observed)
         return Comparison(here, disagreements(Policy.from_json(policy) if policy else None, here))
     except (InvalidValue, OSError) as error:
-        remedy = "refresh both charms to revisions that know each other"
+        remedy = "refresh both charms to the same revision"
         return Comparison(here, (Finding(Severity.WARNING, f"relation {RELATION}", str(error), remedy),))
 
 

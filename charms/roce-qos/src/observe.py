@@ -131,5 +131,6 @@ def _encap_tos(system: System, findings: list[Finding]) -> str | None:
         return ovs.settings(system).encap_tos or ""
     except CommandError as error:
         what = f"ovn-encap-tos is unknown: {error.reason}"
-        findings.append(Finding(Severity.INFO, "Open vSwitch", what, "ovn-chassis installs it"))
+        remedy = "it is read once ovn-chassis has installed Open vSwitch"
+        findings.append(Finding(Severity.INFO, "Open vSwitch", what, remedy))
         return None

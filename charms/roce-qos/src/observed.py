@@ -26,13 +26,13 @@ class BootRecord(NamedTuple):
     Attributes:
         running: one of them is at work.
         at: monotonic seconds of the last change.
-        troubles: sentences about what went wrong in the last run.
+        problems: sentences about what went wrong in the last run.
 
     """
 
     running: bool = False
     at: float = 0.0
-    troubles: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     def busy(self, now: float) -> bool:
         """A unit is at work, and has been for a credible time."""

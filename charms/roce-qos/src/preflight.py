@@ -11,7 +11,7 @@ def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
     """Report lldpad or firmware that controls data centre bridging, where the charm may not take it over."""
     found: list[Finding] = []
     if observed.lldpad and not wanted.takeover:
-        what = "runs and would fight over data centre bridging"
+        what = "runs, and sets data centre bridging, too"
         found.append(Finding(Severity.BLOCKED, "lldpad", what, "remove it, or set dcbx-takeover=true"))
     for port in observed.among(wanted.ports):
         if port.dcb is None or wanted.takeover or port.driver.may_set(port.dcb):

@@ -21,8 +21,8 @@ def read(system: System) -> BootRecord:
     """The record; an empty one when no unit ran or it cannot be read."""
     try:
         raw = cast("dict[str, Any]", json.loads(system.files.read(PATH)))
-        troubles = tuple(str(line) for line in raw["troubles"])
-        return BootRecord(bool(raw["running"]), float(raw["at"]), troubles)
+        problems = tuple(str(line) for line in raw["problems"])
+        return BootRecord(bool(raw["running"]), float(raw["at"]), problems)
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return BootRecord()
 
@@ -33,7 +33,7 @@ def begin(system: System) -> None:
     write(system, running=True)
 
 
-def write(system: System, running: bool, troubles: Sequence[str] = ()) -> None:
+def write(system: System, running: bool, problems: Sequence[str] = ()) -> None:
     """Record whether a unit is at work."""
-    content = {"running": running, "at": system.now(), "troubles": list(troubles)}
+    content = {"running": running, "at": system.now(), "problems": list(problems)}
     system.files.install(PATH, (json.dumps(content) + "\n").encode(), 0o600)

@@ -100,5 +100,5 @@ def _chosen(
     for port in chosen:
         if port.dcb is None:
             what = f"driver {port.driver.name} has no data centre bridging"
-            findings.append(Finding(Severity.BLOCKED, port.netdev, what, "leave it out of devices"))
+            findings.append(Finding(Severity.BLOCKED, port.netdev, what, "take it out of option devices"))
     return chosen, findings

@@ -55,7 +55,7 @@ class Survey(NamedTuple):
         return (*verify(self.wanted, self.observed, self.plan), *self.fabric.findings)
 
 
-def look(system: System, options: Options) -> Observed:
+def read_host(system: System, options: Options) -> Observed:
     """Read the parts of the host that the options are about."""
     names = (name for name, _ in cc_params(options))
     ask_ovs = options.ovn_encap_tos != "keep"
@@ -71,7 +71,7 @@ def survey(system: System, options: Options, policy: str | None = None) -> Surve
         policy: the text of the fabric's databag; empty while it has none, None without a relation.
 
     """
-    observed, installed = look(system, options), files.look(system)
+    observed, installed = read_host(system, options), files.look(system)
     wanted, findings = resolve(options, observed, files.last_desired(installed))
     others, malformed = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)

@@ -17,7 +17,7 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     if unfinished := waiting_for_boot(observed):
         return (unfinished,)
     left = [*_left(wanted, observed, plan)]
-    boot = [Finding(Severity.WARNING, "boot", trouble) for trouble in observed.boot.troubles] if left else []
+    boot = [Finding(Severity.WARNING, "boot", problem) for problem in observed.boot.problems] if left else []
     return (*plan.findings, *left, *boot)
 
 

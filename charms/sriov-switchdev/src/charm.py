@@ -64,11 +64,11 @@ class SriovSwitchdevCharm(ops.CharmBase):
             listens_to=["nic-firmware"],
             survey=self._survey,
             apply=_apply,
-            tell=self._tell,
+            publish=self._publish,
             version=self._version,
             capture=self._capture,
-            refused=self._refused,
-            leave=self._remove,
+            on_refused=self._on_refused,
+            uninstall=self._uninstall,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
         self.host.follow("reboot", self.reboot.follow)
@@ -88,7 +88,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         inputs = {"options": asdict(load_config(self, Options)), "controllers": _controllers()}
         return take(self.system, NAME, inputs, capture.show, capture.RULES)
 
-    def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need.
 
         nic-firmware's option says which charm asks; without nic-firmware it is this one.
@@ -112,10 +112,10 @@ class SriovSwitchdevCharm(ops.CharmBase):
         asked = self.reboot.reconcile(need, policy, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
 
-    def _refused(self, finding: Finding) -> Sequence[Finding]:
+    def _on_refused(self, finding: Finding) -> Sequence[Finding]:
         return self.reboot.options_refused(finding)
 
-    def _remove(self) -> Removed:
+    def _uninstall(self) -> Removed:
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""
         problems: list[str] = []
         if record.armed(self.system):

@@ -22,7 +22,7 @@ class Port(NamedTuple):
         bond: the kernel bond that it belongs in, or None.
         lag: VF-LAG is to be active when both ports of the NIC are in that bond.
         mac: its permanent MAC address, by which boot tells it from another card at this PCI address; None if
-            that is not known, as in the files of releases before 1.2.
+            that is not known.
 
     """
 

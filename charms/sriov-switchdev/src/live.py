@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import record
 from boot import budget, files
 from converge import Disruption, Plan, Step, StepError
 from converge.execute import Outcome, execute
-from converge.shape import AnyText, Boolean, Integer, ListOf, OneOf, OrNull, Record, Text
+from converge.shape import AnyText, Boolean, Integer, ListOf, OneOf, OrNull, Record, Shape, Text
 from desired import Desired
 from hostnic import shapes
 from hostnic.devices import discover
@@ -59,21 +59,17 @@ PREVIOUS_REMEDY = f"check that this node answers on its network, then remove {re
 """Of a file that cannot be read."""
 
 _NAME = r"[^\s/:]{0,15}"
-_PORT = Record(
-    PortState,
-    {
-        "bdf": shapes.ADDRESS,
-        "netdev": Text(_NAME, "the name of a network device"),
-        "mode": OneOf(("legacy", "switchdev", "switchdev_inactive")),
-        "num_vfs": Integer(0, 0xFFFF, "a number of VFs"),
-        "autoprobe": Boolean(),
-        "bond": OrNull(Text(_NAME, "the name of a bond")),
-        "queues": Integer(0, 0xFFFF, "a number of queues"),
-        "mac": OrNull(shapes.PERMANENT_MAC),
-    },
-    required=["bdf", "netdev", "mode", "num_vfs", "autoprobe", "bond"],
-    lenient=True,
-)
+_OF_PORT: dict[str, Shape[Any]] = {
+    "bdf": shapes.ADDRESS,
+    "netdev": Text(_NAME, "the name of a network device"),
+    "mode": OneOf(("legacy", "switchdev", "switchdev_inactive")),
+    "num_vfs": Integer(0, 0xFFFF, "a number of VFs"),
+    "autoprobe": Boolean(),
+    "bond": OrNull(Text(_NAME, "the name of a bond")),
+    "queues": Integer(0, 0xFFFF, "a number of queues"),
+    "mac": OrNull(shapes.PERMANENT_MAC),
+}
+_PORT = Record(PortState, _OF_PORT, required=tuple(_OF_PORT), lenient=True)
 _PREVIOUS = Record(
     Previous,
     {
@@ -124,7 +120,7 @@ class Arm:
             raise StepError(
                 f"neither gateway nor controller ({', '.join(asked) or 'none is known'}) answers a ping, "
                 "so that a live change could not be confirmed",
-                "let them answer, or let a reboot do it: allow-live=false and approve-reboot",
+                "make one of them answer, or set allow-live=false and run approve-reboot",
             )
         # If a hook died before its confirmation, the state before that hook is the one to restore.
         armed = record.armed(system)

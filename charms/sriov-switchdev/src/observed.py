@@ -70,7 +70,7 @@ class Writer(NamedTuple):
     tool: str = "netplan"
 
 
-class Trouble(NamedTuple):
+class BootFailure(NamedTuple):
     """One thing that went wrong in a phase, in the operator's words."""
 
     subject: str
@@ -78,7 +78,7 @@ class Trouble(NamedTuple):
     remedy: str = ""
 
     def finding(self, severity: Severity = Severity.BLOCKED) -> Finding:
-        """The trouble as a finding."""
+        """The problem as a finding."""
         return Finding(severity, self.subject, self.what, self.remedy)
 
 
@@ -88,14 +88,14 @@ class PhaseRecord(NamedTuple):
     Attributes:
         state: ``running`` until the unit ends.
         at: monotonic seconds of the last change.
-        troubles: what went wrong.
+        problems: what went wrong.
         failures: how often it failed in a row; only ``restore`` runs more than once in a boot.
 
     """
 
     state: State
     at: float
-    troubles: tuple[Trouble, ...] = ()
+    problems: tuple[BootFailure, ...] = ()
     failures: int = 0
 
 
@@ -105,9 +105,9 @@ class BootRecord(NamedTuple):
     phases: Mapping[Phase, PhaseRecord] = {}
 
     @property
-    def troubles(self) -> tuple[Trouble, ...]:
+    def problems(self) -> tuple[BootFailure, ...]:
         """What went wrong in this boot, in order."""
-        return tuple(trouble for record in self.phases.values() for trouble in record.troubles)
+        return tuple(problem for record in self.phases.values() for problem in record.problems)
 
     def unfinished(self, now: float, early_time: float, bind_time: float) -> bool:
         """Whether a boot unit still runs. It counts as dead so many seconds after its last record."""

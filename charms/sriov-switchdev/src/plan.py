@@ -20,10 +20,17 @@ from observed import Observed
 LIVE_ATTEMPTS = 3
 """Failed live changes towards one desired state after which only a reboot is tried."""
 
-REBOOT = "approve-reboot"
+REBOOT = "run approve-reboot"
 
-NEXT_BOOT = "the next boot, or allow-live=true"
-"""What lets steps run for which no reboot is asked for."""
+NEXT_BOOT = "reboot this host, or set allow-live=true"
+"""What has steps run for which no reboot is asked for."""
+
+COSTS = {
+    Disruption.LINK_FLAP: "would take the port's link down for a moment",
+    Disruption.HOST_NETWORK_CUT: "would cut this host's network now",
+    Disruption.VF_DESTROYING: "would destroy VFs now",
+}
+"""What steps would do while the node runs, in words."""
 
 
 def plan(
@@ -101,7 +108,7 @@ def _back(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> li
 
 
 def _queues(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
-    """The steps for ports that only lack queues: another charm or an older version switched them."""
+    """The steps for ports that only lack queues: somebody else switched them."""
     found: list[HostStep] = []
     for port, pf in pairs:
         channels = observed.channels.get(port.bdf)
@@ -119,7 +126,7 @@ def _given_up(wanted: Desired, observed: Observed) -> bool:
 def _why_held(
     pairs: Sequence[PortAndPf], now: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
 ) -> tuple[str, str]:
-    """Why a NIC's steps wait, and what lets them run; empty when they may run now."""
+    """Why a NIC's steps wait, and what the operator does to have them run; empty when they may run now."""
     for port, pf in pairs:
         after = short_until_reboot(port, pf, observed)
         if after is not None:
@@ -132,7 +139,7 @@ def _why_held(
     if busy:
         return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
     if not allow_live:
-        return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"
+        return COSTS[cost], f"{REBOOT}, or set allow-live=true"
     if alone := _without_neighbour(pairs, now, observed.host):
         pf, others = alone
         fix = f"fix {' or '.join(others) or 'its other port'}"
@@ -149,7 +156,7 @@ def _why_queues_wait(
 ) -> str:
     """Why a running port does not get its queues now; empty when it does."""
     if flaps and not allow_live:
-        return f"{_cost(flaps).label} while the node runs"
+        return COSTS[_cost(flaps)]
     if alone := _without_neighbour(pairs, flaps, observed.host):
         return steps.only_carrier(alone[0])
     return ""
@@ -189,8 +196,8 @@ def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
         if not any(key.startswith(slot) for key in keys):
             continue
         # What this boot had already is another aim than the one that it was rebooted for.
-        to = "back to" if any(key.startswith(slot) and key.endswith("/restore") for key in keys) else "to"
+        to = "back to " if any(key.startswith(slot) and key.endswith("/restore") for key in keys) else ""
         what = "VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs"
         vfs = "+".join(str(port.num_vfs) for port in ports)
-        reasons.append(f"{slot.removeprefix('0000:')} {to} {vfs} {what}")
+        reasons.append(f"{slot.removeprefix('0000:')}: {to}{vfs} {what}")
     return tuple(reasons)

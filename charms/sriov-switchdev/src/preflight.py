@@ -78,7 +78,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     offered = pf.port.total_vfs
     if offered < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
-    was_lost = driver_reload.ports(
+    was_lost = driver_reload.lost_ports(
         [(port, pf)], observed.converged
     )  # its VFs stay; the plan holds what waits for them
     if (
@@ -143,5 +143,5 @@ def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
         )
         return Finding(Severity.BLOCKED, port.bdf, what, remedy)
     return Finding(
-        Severity.PLANNED, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot"
+        Severity.PLANNED, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot this host"
     )

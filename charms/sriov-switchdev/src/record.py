@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from hostnic.system import System
-from observed import BootRecord, LiveRecord, Phase, PhaseRecord, State, Trouble
+from observed import BootFailure, BootRecord, LiveRecord, Phase, PhaseRecord, State
 
 DIRECTORY = "/run/ovn-offload/sriov-switchdev"
 BOOT = f"{DIRECTORY}/boot.json"
@@ -28,26 +28,26 @@ def read_boot(system: System) -> BootRecord:
         raw = cast("dict[str, Any]", json.loads(system.files.read(BOOT)))
         for name in ("early", "bind", "restore"):
             if item := raw["phases"].get(name):
-                troubles = tuple(Trouble(**trouble) for trouble in item["troubles"])
-                failures = int(item.get("failures", 0))
-                phases[name] = PhaseRecord(item["state"], float(item["at"]), troubles, failures)
+                problems = tuple(BootFailure(**problem) for problem in item["problems"])
+                failures = int(item["failures"])
+                phases[name] = PhaseRecord(item["state"], float(item["at"]), problems, failures)
     except FileNotFoundError:
         return BootRecord()
     except _UNREADABLE as error:
-        trouble = Trouble(
+        problem = BootFailure(
             BOOT, f"the record of this boot cannot be read: {error}", "the next boot writes a new one"
         )
-        return BootRecord({"early": PhaseRecord("failed", 0.0, (trouble,))})
+        return BootRecord({"early": PhaseRecord("failed", 0.0, (problem,))})
     return BootRecord(phases)
 
 
 def write_boot(
-    system: System, phase: Phase, state: State, troubles: tuple[Trouble, ...] = (), failures: int = 0
+    system: System, phase: Phase, state: State, problems: tuple[BootFailure, ...] = (), failures: int = 0
 ) -> None:
     """Record how far ``phase`` got."""
-    phases = {**read_boot(system).phases, phase: PhaseRecord(state, system.now(), troubles, failures)}
+    phases = {**read_boot(system).phases, phase: PhaseRecord(state, system.now(), problems, failures)}
     plain = {
-        name: {**record._asdict(), "troubles": [trouble._asdict() for trouble in record.troubles]}
+        name: {**record._asdict(), "problems": [problem._asdict() for problem in record.problems]}
         for name, record in phases.items()
     }
     _install(system, BOOT, {"version": VERSION, "phases": plain})

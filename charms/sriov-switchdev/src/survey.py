@@ -20,7 +20,7 @@ from record import NoteConverged
 from selection import resolve
 from verify import verify, waiting_for_boot
 
-NOT_INSTALLED = "the boot units and their files are not in place"
+NOT_INSTALLED = "the boot units and their files, which are not in place"
 
 
 class Survey(NamedTuple):

@@ -12,7 +12,7 @@ from hostnic.devices.model import Pf
 from hostnic.system import System
 from nic import steps
 from nic.steps import PortAndPf
-from observed import Observed, Trouble
+from observed import BootFailure, Observed
 
 GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
 
@@ -25,18 +25,18 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     # What went wrong at boot matters as much as what it left behind.
     worst = max((found.severity for found in differences), default=Severity.INFO)
     severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
-    troubles = observed.boot.troubles if differences else ()
-    boot = [_released(trouble, plan).finding(severity) for trouble in troubles]
+    problems = observed.boot.problems if differences else ()
+    boot = [_released(problem, plan).finding(severity) for problem in problems]
     return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
 
 
-def _released(trouble: Trouble, plan: Plan[System]) -> Trouble:
+def _released(problem: BootFailure, plan: Plan[System]) -> BootFailure:
     """What went wrong at boot, with what lets the steps of its NIC run again if they are held."""
-    slot = trouble.subject.partition("/")[0].rpartition(".")[0]
+    slot = problem.subject.partition("/")[0].rpartition(".")[0]
     held = next((item for item in plan.held if slot and item.step.key.startswith(slot)), None)
     if held is None:
-        return trouble
-    return trouble._replace(remedy="; then ".join(filter(None, (trouble.remedy, held.release))))
+        return problem
+    return problem._replace(remedy="; then ".join(filter(None, (problem.remedy, held.release))))
 
 
 def waiting_for_boot(observed: Observed) -> Finding | None:
@@ -55,12 +55,13 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
     # A blocked plan has no step: what blocks it says so, and the next hook would do nothing.
     for step in () if plan.blocked else files.install_steps(wanted, observed.installed):
-        yield Finding(Severity.WAITING, step.key, f"needed at boot: {step.what}; {step.why}", NEXT_HOOK)
+        what = f"to do before the next boot: {step.what}; {step.why}"
+        yield Finding(Severity.WAITING, step.key, what, NEXT_HOOK)
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if item.step.key.startswith(slot)]
         held = next((item for item in own if not steps.of_queues(item.step)), None)
         severity = Severity.PLANNED if held else Severity.WAITING
-        remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
+        remedy = f"{held.reason}; {held.release}" if held else _when(plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
         pairs = [(port, pf) for port, pf in pairs if not (pf and port.is_other(pf.mac))]  # see preflight
         for port, pf in pairs:
@@ -87,7 +88,7 @@ def _when(plan: Plan[System]) -> str:
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
     if pf.port.num_vfs != port.num_vfs:
         yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
-    if driver_reload.ports([(port, pf)], observed.converged):
+    if driver_reload.lost_ports([(port, pf)], observed.converged):
         yield "eswitch fell back to legacy mode"
     elif pf.eswitch_mode != "switchdev":
         yield f"eswitch in {pf.eswitch_mode} mode"
@@ -106,7 +107,7 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
     count = steps.queues_to_set(wanted, channels, observed.cpus)
     if channels and count and not steps.needs_work(port, pf):
         held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
-        remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
+        remedy = f"{held.reason}; {held.release}" if held else _when(plan)
         what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
         yield Finding(Severity.WARNING, port.bdf, what, remedy)
 

@@ -30,7 +30,7 @@ from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.policy import RebootPolicy
 from charmkit.reboot.relation import Databags, PrivateState
 from charmkit.reboot.state import Need, UnitNow, UnitState
-from charmkit.reboot.status import SUBJECT, handed_over, report
+from charmkit.reboot.status import SUBJECT, handed_over, needed_for, report
 from charmkit.reboot.unit import as_request, has_lock, next_look_in, with_others
 
 logger = logging.getLogger(__name__)
@@ -92,17 +92,18 @@ class RollingReboot(ops.Object):
         """
         if unheard := self._dispatcher.unheard(others):
             # One reboot serves all charms of the machine.
-            said = need.not_ready or f"{unheard} on this machine has not said yet what it needs"
+            said = need.not_ready or f"{unheard} on this machine, which has not reported yet"
             need = need._replace(not_ready=said)
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
-            need = need._replace(not_ready="the charms of this machine name different reboot owners")
+            need = need._replace(not_ready="the charms of this machine to name the same reboot owner")
         contested = handover.contested(others, given.charm, given.reboot_owner)
         owns = given.reboot_owner == given.charm
         if owns and unheard:
             contested = contested or f"shares its machine with {unheard}, which has not reported yet"
         if owns and contested:
-            need = need._replace(not_ready=need.not_ready or f"{self.model.unit.name} {contested}")
+            reboots = f"another charm's reboots: {self.model.unit.name} {contested}"
+            need = need._replace(not_ready=need.not_ready or reboots)
         wish = None if owns else as_request(need, self._now())
         waits = () if owns else handed_over(need, given.reboot_owner)
         need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
@@ -136,7 +137,7 @@ class RollingReboot(ops.Object):
         if bags is None:
             if not need.reasons:
                 return ()
-            what = f"needed ({'; '.join(need.reasons)}), waits for the peer relation"
+            what = f"waits for the peer relation; {needed_for(need.reasons)}"
             return (Finding(Severity.WAITING, SUBJECT, what),)
         result = hook.run(
             bags,
@@ -151,7 +152,7 @@ class RollingReboot(ops.Object):
         (own, cluster, reboot), host, findings = result
         self._has_lock = has_lock(host.unit, own, cluster)
         if reboot:
-            logger.warning("asking Juju for a reboot: %s", "; ".join(own.reasons))
+            logger.warning("asking Juju for a reboot, %s", needed_for(own.reasons))
             self.model.unit.reboot()
         elif seconds := next_look_in(host, policy, own):
             findings += self._wake(lambda: self._dispatcher.after(seconds))

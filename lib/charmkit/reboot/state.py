@@ -14,8 +14,9 @@ class Need(NamedTuple):
     """What the charm found on this host in this hook.
 
     Attributes:
-        reasons: why it needs a reboot, one stable sentence each; empty when it needs none.
-        not_ready: what has to be in place before the reboot; empty when all is.
+        reasons: what it needs a reboot for, one stable phrase each; empty when it needs none.
+            A digest may end one (:data:`converge.finding.DIGEST`).
+        not_ready: what the reboot waits for; empty when all is in place.
         unverified: what does not hold on this host, apart from the reboot; empty when it verifies.
         contested: which other charm may reboot the machine (:func:`hostnic.handover.contested`).
 

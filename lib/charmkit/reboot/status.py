@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the rolling reboot waits for, in the operator's words. Does not import ops."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from converge import Finding, Severity
+from converge.finding import DIGEST
 
 from charmkit.reboot.lock import approved
 from charmkit.reboot.peers import UNSETTLED
@@ -41,8 +42,16 @@ def handed_over(need: Need, owner: str) -> tuple[Finding, ...]:
     """What a charm says that does not own this machine's reboots: whom it waits for."""
     if not need.reasons:
         return ()
-    why = "; ".join(need.reasons)
-    return (Finding(Severity.WAITING, SUBJECT, f"needed ({why}); {owner} asks for it"),)
+    return (Finding(Severity.WAITING, SUBJECT, f"{needed_for(need.reasons)}; {owner} asks for it"),)
+
+
+def needed_for(reasons: Iterable[str]) -> str:
+    """Why a reboot is needed, as an end of a sentence; without digests."""
+    return f"needed for {_shown(reasons)}"
+
+
+def _shown(reasons: Iterable[str]) -> str:
+    return "; ".join(reason.partition(DIGEST)[0] for reason in reasons)
 
 
 def unusable(severity: Severity, what: str, error: ValueError) -> Finding:
@@ -66,7 +75,7 @@ def _still_needed(own: UnitState) -> Finding:
     return Finding(
         Severity.BLOCKED,
         SUBJECT,
-        f"done, but still needed: {'; '.join(own.still_needed)}",
+        f"rebooted, and still needs a reboot for {_shown(own.still_needed)}",
         "fix what verify reports, then run approve-reboot; the charm does not repeat it by itself",
     )
 
@@ -74,7 +83,7 @@ def _still_needed(own: UnitState) -> Finding:
 def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
     elapsed = host.uptime - requested_at
     if elapsed < NEVER_CAME:
-        why = f": {'; '.join(own.reasons)}" if own.reasons else ", but not needed any more"
+        why = f"; {needed_for(own.reasons)}" if own.reasons else ", but not needed any more"
         return Finding(Severity.WAITING, SUBJECT, f"requested {duration(elapsed)} ago{why}")
     return Finding(
         Severity.BLOCKED,
@@ -86,27 +95,24 @@ def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
 
 def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> Finding:
     """Whom or what it waits for comes before the reasons: a status that is too long is cut at its end."""
-    why = "; ".join(own.reasons)
+    needed = needed_for(own.reasons)
     if host.need.not_ready:
-        return Finding(Severity.WAITING, SUBJECT, f"not before: {host.need.not_ready}; needed ({why})")
+        return Finding(Severity.WAITING, SUBJECT, f"waits for {host.need.not_ready}; {needed}")
     application = host.unit.partition("/")[0]
     approve = f"run: juju run {application}/leader approve-reboot"
     if own.missing_members:
-        what = f"not while a cluster misses a member ({own.missing_members}); needed ({why})"
+        what = f"waits, since a cluster misses a member ({own.missing_members}); {needed}"
         return Finding(Severity.HELD, SUBJECT, what, f"to reboot all the same, {approve}")
     if not own.consent and not approved(host.unit, own, cluster):
         if policy.mode == "when-idle":
-            return Finding(
-                Severity.WAITING, SUBJECT, f"waits until idle: {host.busy}; needed ({why})", f"or {approve}"
-            )
-        return Finding(Severity.HELD, SUBJECT, f"needed: {why}", approve)
+            what = f"waits until the host is idle ({host.busy}); {needed}"
+            return Finding(Severity.WAITING, SUBJECT, what, f"or {approve}")
+        return Finding(Severity.HELD, SUBJECT, needed, approve)
     if cluster.stopped and not approved(host.unit, own, cluster):
-        return Finding(Severity.HELD, SUBJECT, f"stopped by cancel-reboots; needed ({why})", approve)
+        return Finding(Severity.HELD, SUBJECT, f"stopped by cancel-reboots; {needed}", approve)
     others = ", ".join(unit for unit in cluster.held_up_by if unit != host.unit)
     if others:
-        return Finding(
-            Severity.WAITING, SUBJECT, f"waits until settled: {others}; needed ({why})", f"or {approve}"
-        )
+        return Finding(Severity.WAITING, SUBJECT, f"waits for {others} to settle; {needed}", f"or {approve}")
     found = cluster.may_be_down.items()
     missing = {unit: what for unit, what in found if (unit, what) != (host.unit, UNSETTLED)}
     if missing:
@@ -115,13 +121,13 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         return Finding(
             Severity.HELD if stays else Severity.WAITING,
             SUBJECT,
-            f"not while {_missing(missing)}; needed ({why})",
+            f"waits, since {_missing(missing)}; {needed}",
             f"to reboot all the same, {approve}",
         )
     if not cluster.held or host.unit in cluster.held:
-        return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
+        return Finding(Severity.WAITING, SUBJECT, f"waits for the leader to grant it; {needed}")
     holder, age = cluster.holder, _age(host, cluster, cluster.holder)
-    what = f"waits for {holder}, whose turn began {duration(age)} ago; needed ({why})"
+    what = f"waits for {holder}, whose turn began {duration(age)} ago; {needed}"
     # The leader says it in a finding of its own.
     stuck = age >= STUCK + policy.settle and not host.leader
     return Finding(Severity.WAITING, SUBJECT, what, _release(host, cluster, holder) if stuck else "")
@@ -136,14 +142,14 @@ def _missing(missing: Mapping[str, str]) -> str:
 def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
     if host.need.unverified:
         return Finding(
-            Severity.WAITING, SUBJECT, f"done; settles once the host verifies: {host.need.unverified}"
+            Severity.WAITING, SUBJECT, f"rebooted; settles once the host verifies: {host.need.unverified}"
         )
     if host.not_back:
         return Finding(
-            Severity.WAITING, SUBJECT, f"done; settles once its containers are back: {host.not_back}"
+            Severity.WAITING, SUBJECT, f"rebooted; settles once its containers are back: {host.not_back}"
         )
     left = duration(next_look_in(host, policy, own) or 0)
-    return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {left}")
+    return Finding(Severity.WAITING, SUBJECT, f"rebooted; the host settles for another {left}")
 
 
 def _stuck(host: UnitNow, cluster: Cluster, unit: str) -> Finding:

@@ -36,7 +36,7 @@ def with_others(need: Need, others: Iterable[Handover], owner: str) -> Need:
             continue
         reasons += [f"{other.charm}: {reason}" for reason in other.reboot.reasons]
         if not other.reboot.ready:
-            not_ready.append(f"{other.charm}: {other.pending or 'still prepares it'}")
+            not_ready.append(f"{other.charm}: {other.pending or 'it still prepares the reboot'}")
     return need._replace(reasons=tuple(reasons), not_ready="; ".join(not_ready))
 
 

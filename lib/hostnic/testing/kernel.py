@@ -152,7 +152,7 @@ class FakeKernel:
         self.rdma.re_add_those_of(self.network, port.bdf)
 
     def start(self, unit: str) -> object:
-        """Start a unit, as systemd does; true if it fails: the boot units return troubles."""
+        """Start a unit, as systemd does; true if it fails: the boot units return problems."""
         service = self.services.get(unit)
         return self.as_process(lambda: service(self)) if service else None
 

@@ -26,7 +26,7 @@ def offline(parameters: str, says: str) -> object:
         offline("LINK_TYPE_P1=fast", "'fast' is not allowed; it takes IB (1), ETH (2)"),
         ("NUM_OF_VFS=1000", "larger than maximum allowed 127"),
         offline("NUM_OF_VFS=65 NUM_VF_MSIX=63", "Illegal constraint"),
-        offline("NUM_OF_VF=8", "mstflint's database has no NUM_OF_VF; near: NUM_OF_VFS"),
+        offline("NUM_OF_VF=8", "mstflint's database has no NUM_OF_VF; similar names: NUM_OF_VFS"),
         offline("INTERNAL_CPU_OFFLOAD_ENGINE=1", "the firmware does not offer INTERNAL_CPU_OFFLOAD_ENGINE"),
         ("MAX_ACC_OUT_READ=44", "also set ADVANCED_PCI_SETTINGS=1, which makes the firmware offer it"),
     ],

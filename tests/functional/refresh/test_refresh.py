@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host charms of one node are refreshed from 1.0, one after the other, and back, on a real kernel."""
+"""The host charms of one node are refreshed, one after the other, and back, on a real kernel.
 
-import subprocess
+The previous revision is this one under another path, with other code in its boot copies.
+tests/unit/refreshed.py reads what each release left.
+"""
+
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from functional.once import once
@@ -15,11 +17,13 @@ from lab.juju import Result, Unit
 
 pytestmark = pytest.mark.thorough
 
-ROOT = Path(__file__).parents[3]
-PREVIOUS = "08ac094"
-"""1.0. Its code comes from this repository's history: a shallow clone lacks it."""
-
 OLD, NEW = "/opt/previous", MOUNTED
+MAKE_OLD = f"""
+mkdir -p {OLD}/charms
+cp -r {NEW}/lib {OLD}/
+cp -r {NEW}/charms/nic-firmware {NEW}/charms/sriov-switchdev {NEW}/charms/roce-qos {OLD}/charms/
+echo '# the previous revision' >> {OLD}/lib/hostnic/__init__.py
+"""
 POLICY = {"reboot-policy": "always", "reboot-settle": 0}
 CHARMS = {
     "nic-firmware": {"profile": "", "num-vfs": 2, "reboot-owner": "sriov-switchdev", **POLICY},
@@ -32,16 +36,6 @@ OWN = ("install ", "remove ", "run systemctl ")
 """Writes to what belongs to the charms: their files and units."""
 
 
-def previous_code() -> bytes:
-    done = subprocess.run(
-        ["git", "archive", PREVIOUS, "lib", *(f"charms/{charm}" for charm in CHARMS)],
-        cwd=ROOT, capture_output=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        pytest.fail(f"git archive {PREVIOUS}: {done.stderr.decode()}; fetch the whole history")
-    return done.stdout
-
-
 def settle(units: Sequence[Unit]) -> dict[str, Result]:
     """Hooks of all, as often as they still tell each other something."""
     for _ in range(2):
@@ -51,11 +45,10 @@ def settle(units: Sequence[Unit]) -> dict[str, Result]:
 
 @pytest.fixture
 def old(machine: Guest) -> dict[str, Unit]:
-    """The three charms of 1.0 on a converged node."""
+    """The three charms of the previous revision on a converged node."""
 
     def make() -> dict[str, Unit]:
-        machine.write("/tmp/previous.tar", previous_code())
-        machine.run(f"mkdir -p {OLD}; tar -C {OLD} -xf /tmp/previous.tar")
+        machine.run(MAKE_OLD)
         assert site.reachable(machine, 120)
         units = {
             name: machine.unit(name, path=f"{OLD}/charms/{name}", lib=f"{OLD}/lib", config=config)

@@ -58,15 +58,15 @@ class Demo(ops.CharmBase):
             "demo",
             listens_to=["other"],
             survey=self.survey,
-            prepare=self.prepare,
-            tell=self.tell,
+            before_survey=self.before_survey,
+            publish=self.publish,
             version=self.version,
             capture=lambda: "what it reads",
-            leave=self.leave,
+            uninstall=self.uninstall,
         )
 
-    def prepare(self) -> Sequence[Finding]:
-        self.calls.append("prepare")
+    def before_survey(self) -> Sequence[Finding]:
+        self.calls.append("before_survey")
         return (Finding(Severity.WARNING, "tools", "one is missing"),)
 
     def survey(self) -> Look:
@@ -76,8 +76,8 @@ class Demo(ops.CharmBase):
         plan = Plan[Any](() if there else (step,))
         return Look(plan, () if there else (DRIFT,), self.accepted, self.boot_at_work)
 
-    def tell(self, survey: Look, findings: Sequence[Finding]) -> Sequence[Finding]:
-        self.calls.append(f"tell: {', '.join(finding.subject for finding in findings)}")
+    def publish(self, survey: Look, findings: Sequence[Finding]) -> Sequence[Finding]:
+        self.calls.append(f"publish: {', '.join(finding.subject for finding in findings)}")
         handover.publish(self.host, Handover("demo", self.unit.name, "demo"))
         return findings
 
@@ -86,10 +86,10 @@ class Demo(ops.CharmBase):
             raise OSError(errno.EIO, os.strerror(errno.EIO), "/proc")
         return f"{len(survey.plan.steps)} steps"
 
-    def leave(self) -> Removed:
+    def uninstall(self) -> Removed:
         published = self.host.disk.exists(handover.path_of("demo"))
         woken = self.host.disk.exists(DISPATCHER)
-        self.calls.append(f"leave: hand-over {published}, wake-ups {woken}")
+        self.calls.append(f"uninstall: hand-over {published}, wake-ups {woken}")
         return Removed("removed; the file stays")
 
 
@@ -108,7 +108,7 @@ def emit(demo: type[Demo], event: str) -> testing.State:
 
 def test_a_hook_applies_what_differs_and_looks_again(demo: type[Demo]) -> None:
     status = emit(demo, "config_changed").unit_status
-    assert demo.calls == ["prepare", "survey: not there", "survey: there", "tell: tools"]
+    assert demo.calls == ["before_survey", "survey: not there", "survey: there", "publish: tools"]
     assert status == testing.ActiveStatus("tools: one is missing")
     assert demo.host.disk.exists(DISPATCHER)
 
@@ -116,7 +116,7 @@ def test_a_hook_applies_what_differs_and_looks_again(demo: type[Demo]) -> None:
 def test_an_idle_hook_looks_once(demo: type[Demo]) -> None:
     emit(demo, "config_changed")
     emit(demo, "update_status")
-    assert demo.calls == ["prepare", "survey: there", "tell: tools"]
+    assert demo.calls == ["before_survey", "survey: there", "publish: tools"]
 
 
 def test_a_hook_that_waited_for_another_program_looks_again_before_it_changes_anything(
@@ -135,7 +135,7 @@ def test_a_hook_that_waited_for_another_program_looks_again_before_it_changes_an
 
     monkeypatch.setattr(host, "sleep", sleep)
     emit(demo, "config_changed")
-    assert demo.calls[:3] == ["prepare", "survey: not there", "survey: there"]
+    assert demo.calls[:3] == ["before_survey", "survey: not there", "survey: there"]
     assert host.disk.content[FILE] == b"by the other"
     assert host.locks == {}
 
@@ -183,7 +183,7 @@ def test_a_version_that_cannot_be_read_is_logged_and_not_told(demo: type[Demo], 
 def test_a_step_that_fails_is_told_before_what_still_differs(demo: type[Demo]) -> None:
     demo.refused = True
     status = emit(demo, "config_changed").unit_status
-    assert demo.calls[-2:] == ["survey: not there", f"tell: tools, file, {FILE}"]
+    assert demo.calls[-2:] == ["survey: not there", f"publish: tools, file, {FILE}"]
     assert status.name == "blocked"
     assert f"file: failed to write {FILE}: the disk is full; free some space" in status.message
 
@@ -222,11 +222,11 @@ def test_wake_ups_that_cannot_be_installed_are_a_warning_of_their_own(
 
     monkeypatch.setattr(demo.host.files, "install", refuse)
     emit(demo, "config_changed")
-    assert demo.calls[-1] == "tell: tools, the service that wakes this unit"
+    assert demo.calls[-1] == "publish: tools, the service that wakes this unit"
 
 
 def test_the_charms_own_removal_comes_after_the_hand_over_and_the_wake_ups(demo: type[Demo]) -> None:
     emit(demo, "config_changed")
     status = emit(demo, "stop").unit_status
-    assert demo.calls == ["leave: hand-over False, wake-ups False"]
+    assert demo.calls == ["uninstall: hand-over False, wake-ups False"]
     assert status == testing.MaintenanceStatus("removed; the file stays")

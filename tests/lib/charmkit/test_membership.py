@@ -282,7 +282,7 @@ def test_a_rebooted_host_settles_after_its_database_has_joined_again(application
     app.hook(0)
 
     assert out.unit_status.message == (
-        f"reboot: done; settles once its containers are back: OVN_Northbound in {ONE} has not joined"
+        f"reboot: rebooted; settles once its containers are back: OVN_Northbound in {ONE} has not joined"
     )
     assert app.holder == "sriov/0"
     put(node.host, ONE, {NB: FOLLOWER})

@@ -177,8 +177,8 @@ def test_a_host_keeps_its_lock_and_waits_until_all_members_are_there(application
 
     assert (node.reboots, app.holder) == (0, "sriov/0")
     assert (
-        f"reboot: not while a cluster misses a member (OVN_Southbound in {NAME}: "
-        "member 007f at ssl:10.0.0.33:6644 i"
+        f"reboot: waits, since a cluster misses a member (OVN_Southbound in {NAME}: "
+        "member 007f at ssl:10.0.0.33:66"
     ) in out.unit_status.message
     assert node.wakes_in == 60
     put(node.host, {SB.data: raft()})

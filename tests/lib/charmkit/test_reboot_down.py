@@ -43,7 +43,7 @@ def test_a_crashed_peer_keeps_the_others_from_rebooting_until_it_is_back(applica
     assert (reboots(app), app.holder, missing_in(app)) == ([0, 0, 0], "", {"sriov/1": SILENT})
     assert held.unit_status.name == "waiting"
     assert held.unit_status.message.startswith(
-        f"reboot: not while sriov/1 does not answer at port 22; needed ({WHY}); to reboot"
+        f"reboot: waits, since sriov/1 does not answer at port 22; needed for {WHY}; to reboot"
     )
     app.nodes[1].down = False
     app.hook(0)
@@ -87,7 +87,7 @@ def test_under_manual_a_host_that_crashes_during_a_roll_has_to_settle_before_the
     assert reboots(app) == [0, 1, 0], "a quorum of three has only sriov/1 and sriov/2"
     assert out.unit_status.name == "waiting"
     assert out.unit_status.message == (
-        f"reboot: not while sriov/0 {UNSETTLED}; needed ({WHY}); "
+        f"reboot: waits, since sriov/0 {UNSETTLED}; needed for {WHY}; "
         "to reboot all the same, run: juju run sriov/leader approve-reboot"
     )
     app.nodes[0].has_stopped()
@@ -142,7 +142,7 @@ def test_under_manual_a_second_approval_goes_on_without_the_crashed_peer(applica
     held = app.hook(0)
 
     assert (reboots(app), held.unit_status.name) == ([0, 0, 0], "blocked")
-    assert "not while sriov/1 does not answer at port 22" in held.unit_status.message
+    assert "waits, since sriov/1 does not answer at port 22" in held.unit_status.message
     app.action(0, "approve-reboot")
     app.hook(0)
     assert reboots(app) == [1, 0, 0]

@@ -56,7 +56,7 @@ class Fleet:
             self.up_since[unit], self.needs[unit] = self.now, Need()
 
 
-LACKS = Need(WHY, unverified="set for the next boot, not active yet: NUM_OF_VFS")
+LACKS = Need(WHY, unverified="set for the next boot, and not active yet: NUM_OF_VFS")
 
 
 def test_after_a_power_cut_hosts_that_all_need_a_reboot_take_turns():

@@ -133,7 +133,7 @@ def test_an_approval_grants_nothing_while_a_host_does_not_answer(application: An
     results = app.action(0, "approve-reboot")
 
     assert (results["first"], app.holder) == ("as the leader grants it", "")
-    assert "not while sriov/2 does not answer at port 22" in app.hook(0).unit_status.message
+    assert "waits, since sriov/2 does not answer at port 22" in app.hook(0).unit_status.message
 
 
 def test_the_leader_keeps_what_it_needs_itself_until_another_unit_leads(application: Any):

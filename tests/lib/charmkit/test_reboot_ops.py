@@ -33,7 +33,7 @@ def test_one_approval_rolls_through_the_application(application: Any):
     for number in range(3):
         blocked = app.hook(number)
         assert blocked.unit_status == testing.BlockedStatus(
-            f"reboot: needed: {WHY}; run: juju run sriov/leader approve-reboot"
+            f"reboot: needed for {WHY}; run: juju run sriov/leader approve-reboot"
         )
 
     results = app.action(0, "approve-reboot")
@@ -93,7 +93,7 @@ def test_when_idle_waits_for_the_instances_of_the_host(application: Any):
 
     waiting = app.hook(0)
     assert node.reboots == 0
-    assert "waits until idle: instance-00000007 running" in waiting.unit_status.message
+    assert "waits until the host is idle (instance-00000007 running)" in waiting.unit_status.message
 
     node.host.disk.remove(instance)
     app.hook(0)
@@ -129,7 +129,7 @@ def test_a_reboot_that_changed_nothing_stops_the_roll_until_the_operator_approve
         app.nodes[0].host.sleep(300)
 
     assert out.unit_status.name == "blocked"
-    assert out.unit_status.message.startswith(f"reboot: done, but still needed: {WHY}")
+    assert out.unit_status.message.startswith(f"reboot: rebooted, and still needs a reboot for {WHY}")
     assert [node.reboots for node in app.nodes] == [1, 0]
     # One approval is one reboot, and one that changes something lets the roll go on.
     assert app.action(0, "approve-reboot")["approved"] == "sriov/0, sriov/1"
@@ -256,7 +256,7 @@ def test_before_the_peer_relation_there_is_no_reboot(application: Any):
     out = app.hook(0)
 
     assert app.nodes[0].reboots == 0
-    assert out.unit_status == testing.WaitingStatus(f"reboot: needed ({WHY}), waits for the peer relation")
+    assert out.unit_status == testing.WaitingStatus(f"reboot: waits for the peer relation; needed for {WHY}")
     with pytest.raises(testing.ActionFailed, match="the peer relation is not there yet"):
         app.action(0, "approve-reboot")
     app.nodes[0].needs = ()

@@ -83,7 +83,7 @@ def test_another_charms_reboot_is_handed_over_under_every_policy(application: An
     assert app.nodes[0].reboots == 0
     assert app.holder == ""
     assert published(app).reboot.reasons == WHY
-    said = "reboot: needed (8 VFs at the next boot); nic-firmware asks for it"
+    said = "reboot: needed for 8 VFs at the next boot; nic-firmware asks for it"
     assert out.unit_status == testing.WaitingStatus(said)
 
 
@@ -164,7 +164,7 @@ def test_a_new_owner_grants_nothing_while_the_change_has_not_reached_another_mac
     out = app.hook(0)
 
     assert app.nodes[0].reboots == 0
-    assert "not while sriov/1 leaves its reboots to nic-firmware" in out.unit_status.message
+    assert "waits, since sriov/1 leaves its reboots to nic-firmware" in out.unit_status.message
     app.nodes[1].others, app.nodes[1].owner = nic(1, "sriov"), "sriov"
     app.hook(1)
     app.hook(0)
@@ -179,7 +179,7 @@ def test_another_owner_counts_even_if_that_charm_wants_no_reboot_itself(applicat
     out = app.hook(0)
 
     assert app.nodes[0].reboots == 0
-    assert "not before: sriov/0 shares its machine with nic-firmware/0" in out.unit_status.message
+    assert "reboots: sriov/0 shares its machine with nic-firmware/0" in out.unit_status.message
 
 
 def test_a_unit_hands_over_that_it_holds_the_lock_until_it_has_settled(application: Any):

@@ -41,7 +41,7 @@ def test_durations(seconds: int, text: str):
             WANTS,
             Cluster(),
             Severity.HELD,
-            "reboot: needed: 8 VFs at the next boot; run: juju run sriov/leader approve-reboot",
+            "reboot: needed for 8 VFs at the next boot; run: juju run sriov/leader approve-reboot",
             id="needs approval",
         ),
         pytest.param(
@@ -50,7 +50,7 @@ def test_durations(seconds: int, text: str):
             WANTS,
             Cluster(),
             Severity.WAITING,
-            "reboot: waits until idle: instance-1 running; needed (8 VFs at the next boot); "
+            "reboot: waits until the host is idle (instance-1 running); needed for 8 VFs at the next boot; "
             "or run: juju run sriov/leader approve-reboot",
             id="waits until idle",
         ),
@@ -60,8 +60,8 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(approved=WANTS.reasons),
             Cluster(may_be_down={"sriov/3": "does not answer at port 22", "sriov/7": "has not run a hook"}),
             Severity.HELD,
-            "reboot: not while sriov/3 does not answer at port 22; "
-            "sriov/7 has not run a hook; needed (8 VFs at the next boot); "
+            "reboot: waits, since sriov/3 does not answer at port 22; "
+            "sriov/7 has not run a hook; needed for 8 VFs at the next boot; "
             "to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="another host may be down",
         ),
@@ -71,8 +71,8 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(consent="always"),
             Cluster(may_be_down={f"sriov/{n}": "is away" for n in range(3, 8)}),
             Severity.WAITING,
-            "reboot: not while sriov/3 is away; sriov/4 is away; sriov/5 is away; and 2 more; "
-            "needed (8 VFs at the next boot); to reboot all the same, "
+            "reboot: waits, since sriov/3 is away; sriov/4 is away; sriov/5 is away; and 2 more; "
+            "needed for 8 VFs at the next boot; to reboot all the same, "
             "run: juju run sriov/leader approve-reboot",
             id="many hosts may be down",
         ),
@@ -82,7 +82,8 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(approved=WANTS.reasons),
             Cluster(may_be_down={"sriov/0": UNSETTLED, "sriov/3": UNSETTLED}),
             Severity.WAITING,
-            "reboot: not while sriov/3 has booted and has not settled yet; needed (8 VFs at the next boot); "
+            "reboot: waits, since sriov/3 has booted and has not settled yet; "
+            "needed for 8 VFs at the next boot; "
             "to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="another host settles, which needs no approval",
         ),
@@ -92,8 +93,8 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(approved=WANTS.reasons),
             Cluster(may_be_down={"sriov/3": UNSETTLED, "sriov/7": SILENT}),
             Severity.HELD,
-            "reboot: not while sriov/3 has booted and has not settled yet; "
-            "sriov/7 does not answer at port 22; needed (8 VFs at the next boot); "
+            "reboot: waits, since sriov/3 has booted and has not settled yet; "
+            "sriov/7 does not answer at port 22; needed for 8 VFs at the next boot; "
             "to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="one settles and another one may be down",
         ),
@@ -103,7 +104,7 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(consent="idle"),
             Cluster(held_up_by=("sriov/0", "sriov/3", "sriov/7")),
             Severity.WAITING,
-            "reboot: waits until settled: sriov/3, sriov/7; needed (8 VFs at the next boot); "
+            "reboot: waits for sriov/3, sriov/7 to settle; needed for 8 VFs at the next boot; "
             "or run: juju run sriov/leader approve-reboot",
             id="waits for others that came back and have not settled",
         ),
@@ -113,7 +114,7 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(ready=False),
             Cluster(),
             Severity.WAITING,
-            "reboot: not before: boot files are not installed; needed (8 VFs at the next boot)",
+            "reboot: waits for boot files are not installed; needed for 8 VFs at the next boot",
             id="not prepared",
         ),
         pytest.param(
@@ -122,7 +123,7 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(consent="always"),
             Cluster(),
             Severity.WAITING,
-            "reboot: needed (8 VFs at the next boot), waits for the leader to grant it",
+            "reboot: waits for the leader to grant it; needed for 8 VFs at the next boot",
             id="waits for the leader",
         ),
         pytest.param(
@@ -131,7 +132,7 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(consent="always"),
             HELD_BY_OTHER,
             Severity.WAITING,
-            "reboot: waits for sriov/7, whose turn began 3 h 2 min ago; needed (8 VFs at the next boot); "
+            "reboot: waits for sriov/7, whose turn began 3 h 2 min ago; needed for 8 VFs at the next boot; "
             "look at that host, or run: juju run sriov/leader release-reboot-lock",
             id="waits for its turn",
         ),
@@ -141,7 +142,7 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(requested_at=4820),
             Cluster(1, "sriov/0"),
             Severity.WAITING,
-            "reboot: requested 3 min ago: 8 VFs at the next boot",
+            "reboot: requested 3 min ago; needed for 8 VFs at the next boot",
             id="under way",
         ),
         pytest.param(
@@ -169,7 +170,7 @@ def test_durations(seconds: int, text: str):
             BACK,
             Cluster(1, "sriov/0"),
             Severity.WAITING,
-            "reboot: done; settles once the host verifies: VF-LAG is not active",
+            "reboot: rebooted; settles once the host verifies: VF-LAG is not active",
             id="does not verify yet",
         ),
         pytest.param(
@@ -178,7 +179,7 @@ def test_durations(seconds: int, text: str):
             BACK,
             Cluster(1, "sriov/0"),
             Severity.WAITING,
-            "reboot: done; settles once its containers are back: juju-0-lxd-1 stopped",
+            "reboot: rebooted; settles once its containers are back: juju-0-lxd-1 stopped",
             id="containers",
         ),
         pytest.param(
@@ -187,7 +188,7 @@ def test_durations(seconds: int, text: str):
             BACK._replace(healthy_at=4940),
             Cluster(1, "sriov/0"),
             Severity.WAITING,
-            "reboot: done; the host settles for another 4 min",
+            "reboot: rebooted; the host settles for another 4 min",
             id="settles",
         ),
     ],
@@ -206,7 +207,7 @@ def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
     assert [(finding.severity, finding.sentence()) for finding in findings] == [
         (
             Severity.BLOCKED,
-            "reboot: done, but still needed: 8 VFs at the next boot; "
+            "reboot: rebooted, and still needs a reboot for 8 VFs at the next boot; "
             "fix what verify reports, then run approve-reboot; the charm does not repeat it by itself",
         )
     ]
@@ -257,12 +258,12 @@ def test_nothing_to_say_about_a_host_that_needs_none():
 def test_a_charm_that_does_not_own_the_reboots_names_the_owner():
     (finding,) = handed_over(Need(WHY), "nic-firmware")
 
-    assert finding.sentence() == "reboot: needed (8 VFs at the next boot); nic-firmware asks for it"
+    assert finding.sentence() == "reboot: needed for 8 VFs at the next boot; nic-firmware asks for it"
     assert handed_over(Need(), "nic-firmware") == ()
 
 
 def test_a_status_that_is_cut_still_names_the_unit_that_is_waited_for():
-    many = WANTS._replace(consent="always", reasons=("3b:00 to 9+9 VFs and VF-LAG",) * 8)
+    many = WANTS._replace(consent="always", reasons=("3b:00: 9+9 VFs and VF-LAG",) * 8)
     cluster = Cluster(grant=3, held={"sriov-switchdev/107": Slot(3, HOST.now - 60)})
 
     status = unit_status(report(HOST, RebootPolicy("always"), many, cluster))
@@ -280,7 +281,7 @@ def test_a_status_that_is_cut_still_names_the_unit_that_is_waited_for():
     ],
 )
 def test_a_status_that_is_cut_still_says_what_is_waited_for(host: UnitNow, cluster: Cluster, waits_for: str):
-    many = WANTS._replace(consent="" if host.busy else "idle", reasons=("3b:00 to 9+9 VFs and VF-LAG",) * 8)
+    many = WANTS._replace(consent="" if host.busy else "idle", reasons=("3b:00: 9+9 VFs and VF-LAG",) * 8)
 
     message = unit_status(report(host, RebootPolicy("when-idle"), many, cluster)).message
 

@@ -2,9 +2,11 @@
 """Plans and findings as people and as programs read them."""
 
 import json
+from dataclasses import replace
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step, worst_first
 from converge.render import (
+    PLAN_WIDTH,
     findings_as_json,
     findings_as_table,
     plan_as_json,
@@ -29,7 +31,7 @@ MODE = Step(
 )
 FLAP = Finding(Severity.WARNING, "enp59s0f1np1", "has no carrier", "see the cable")
 THREE = Finding(Severity.BLOCKED, "bond0", "has three members", "remove enp4s0")
-PLAN = Plan((VFS,), (Held(MODE, "allow-live is false", "approve-reboot"),), (FLAP,))
+PLAN = Plan((VFS,), (Held(MODE, "allow-live is false", "run approve-reboot"),), (FLAP,))
 
 
 def test_a_plan_as_a_table():
@@ -37,12 +39,35 @@ def test_a_plan_as_a_table():
         "#  step                          because         disruption",
         "1  create 8 VFs on 0000:3b:00.0  there are none  none",
         "",
-        "held step                      disruption        held because         released by",
-        "set switchdev on 0000:3b:00.0  host-network-cut  allow-live is false  approve-reboot",
+        "held because: allow-live is false",
+        "what to do:   run approve-reboot",
+        "held step                      disruption",
+        "set switchdev on 0000:3b:00.0  host-network-cut",
         "",
         "severity  subject       finding         remedy",
         "warning   enp59s0f1np1  has no carrier  see the cable",
     ]
+
+
+def test_a_wide_plan_is_wrapped():
+    wide = replace(VFS, what=f"set {' '.join(f'NAME_{n}=1' for n in range(40))}", why="there is " * 20)
+    found = Finding(Severity.BLOCKED, "bond0", "it is " * 30 + "wrong", "mend " * 30 + "it")
+    lines = plan_as_table(Plan((wide,), (Held(wide, "x " * 200, "y " * 200),), (found,))).splitlines()
+
+    assert max(map(len, lines)) <= PLAN_WIDTH
+    assert all(f"NAME_{n}=1" in "\n".join(lines) for n in range(40))
+
+
+def test_a_reason_stands_once():
+    why = "VFs stay unbound until the NIC is ready"
+    steps = [
+        replace(VFS, key=str(n), what=f"do {n}", why=each) for n, each in enumerate([why, "no", why, "no"])
+    ]
+    held = [Held(step, "would cut the network", "run approve-reboot") for step in steps]
+    lines = plan_as_table(Plan(tuple(steps), tuple(held))).splitlines()
+
+    assert [line.split("  ")[2].strip() for line in lines[1:5]] == [why, "no", "as step 1", "no"]
+    assert "\n".join(lines).count("would cut the network") == 1
 
 
 def test_a_converged_machine():
@@ -104,7 +129,7 @@ def test_a_plan_as_json():
                 "why": "it is legacy",
                 "disruption": "host-network-cut",
                 "reason": "allow-live is false",
-                "release": "approve-reboot",
+                "release": "run approve-reboot",
             }
         ],
         "findings": [

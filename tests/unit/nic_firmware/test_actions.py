@@ -51,7 +51,7 @@ def test_the_plan_names_what_is_set_and_what_waits(node: Node) -> None:
     plan = json.loads(node.action("plan", format="json")["plan"])
     (step,), (held,) = plan["steps"], plan["held"]
     assert step["what"] == f"set NUM_VF_MSIX=63 LAG_RESOURCE_ALLOCATION=1 SRIOV_EN=1 NUM_OF_VFS=8 on {PF0}"
-    assert step["why"] == "next boot has 11, DEVICE_DEFAULT(0), False(0), 4"
+    assert step["why"] == "the next boot has 11, DEVICE_DEFAULT(0), False(0), 4"
     assert held["what"] == "activate LAG_RESOURCE_ALLOCATION, NUM_OF_VFS, NUM_VF_MSIX, SRIOV_EN on 3b:00"
     assert held["disruption"] == "reboot"
 
@@ -180,7 +180,7 @@ def test_another_charm_requests_a_name_with_small_letters(node: Node) -> None:
 @pytest.mark.parametrize("name", ["EXP_ROM_UEFI_X86_ENABLE", "Exp_Rom_Uefi_x86_Enable"])
 def test_a_name_in_other_letters_gets_the_right_spelling(node: Node, name: str) -> None:
     assert node.deploy(parameters=f"{name}=1").name == "blocked"
-    assert f"mstflint's database has no {name}; near: {X86}" in node.findings()
+    assert f"mstflint's database has no {name}; similar names: {X86}" in node.findings()
 
 
 def test_approve_reboot_where_none_is_needed(node: Node) -> None:

@@ -79,7 +79,7 @@ def test_values_that_are_set_on_a_blocked_nic_do_not_wait_for_an_approval(node: 
     node.deploy()
     lacking(node)
     node.emit()
-    assert "set for the next boot, not active yet" in node.findings()
+    assert "set for the next boot, and not active yet" in node.findings()
     assert "approve-reboot" not in node.findings()
     assert "no reboot is needed" in node.failure("approve-reboot")
 

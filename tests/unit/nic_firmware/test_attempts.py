@@ -3,7 +3,6 @@
 
 import contextlib
 import hashlib
-import json
 
 import pytest
 import record
@@ -14,7 +13,7 @@ from hostnic.system import failure
 from hostnic.testing.nic.flash import image
 from nic.changes import Burn
 from ops import testing
-from record import Attempts, Record, Waiting
+from record import Attempts, Record
 from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer
 from unit.nic_firmware.node import PF0, Node, machine, nics
 
@@ -269,56 +268,12 @@ def test_a_power_cut_at_any_call_allows_no_third_burn(node: Node, call: int) -> 
     assert f"2 burns of firmware {NEW} did not succeed" in node.findings()
 
 
-# What earlier releases left.
-
-
-def test_the_record_of_an_earlier_release_is_read_and_its_burn_is_completed(node: Node) -> None:
-    waiting = {PF0: {"NUM_OF_VFS": {"value": "8", "boot_id": "b", "power_cycle": False}}}
-    old = {"version": 1, "burns": {SLOT: NEW}, "resets": {SLOT: "b"}, "waiting": waiting}
-    node.host.disk.install(record.PATH, json.dumps(old, sort_keys=True, indent=1).encode(), 0o600)
-    assert record.read(node.host) == Record(
-        {PF0: {"NUM_OF_VFS": Waiting("8", "b")}}, {SLOT: NEW}, {SLOT: "b"}
-    )
-    offer(node, image(version=OLD), firmware_policy="auto").emit()
-    assert node.host.flash.begun == []
-    offer(node).emit()
-    assert node.host.flash.begun == [NEW]
-    assert record.read(node.host).burns == {}
-
-
 def test_counts_are_written_and_read_back(node: Node) -> None:
     known = Record(
         burns={SLOT: NEW}, attempts={SLOT: {"d1": Attempts(NEW, 2, "why"), "d2": Attempts(OLD, 1)}}
     )
     record.write(node.host, known)
     assert record.read(node.host) == known
-
-
-def test_images_that_an_earlier_release_fetched_are_burned_without_fetching_them_again(node: Node) -> None:
-    digest = hashlib.sha256(image()).hexdigest()
-    path = f"{INDEX}/{digest}/image.bin"
-    node.host.disk.install(path, image(), 0o644)
-    index = json.dumps([[path, "MT_0000000359", NEW]])
-    node.host.disk.install(f"{INDEX}/{digest}.json", index.encode(), 0o644)
-    offer(node, firmware_policy="auto")
-    node.host.flash.web.clear()
-    node.host.flash.breaks = FAILED
-    node.emit()
-    assert list(record.read(node.host).attempts[SLOT]) == [digest]
-    node.emit()
-    assert flash(node)[0] == NEW
-
-
-def test_images_of_a_zip_whose_digests_an_earlier_release_did_not_keep_are_fetched_again(node: Node) -> None:
-    archive = b"PK\n" + image()
-    digest = hashlib.sha256(archive).hexdigest()
-    path = f"{INDEX}/{digest}/fw-0.bin"
-    node.host.disk.install(path, image(version=OLD), 0o644)
-    index = json.dumps([[path, "MT_0000000359", NEW]])
-    node.host.disk.install(f"{INDEX}/{digest}.json", index.encode(), 0o644)
-    offer(node, archive, firmware_policy="auto").emit()
-    assert node.host.flash.begun == [NEW]
-    assert len(json.loads(node.host.disk.content[f"{INDEX}/{digest}.json"])[0]) == 4
 
 
 # The step itself.

@@ -130,7 +130,8 @@ def test_a_failed_reset_is_no_reason_to_burn_again(node: Node) -> None:
     status = node.boot()
     assert status.name == "blocked"
     assert (
-        f"a restart of the host did not help: firmware {NEW} is in flash, 22.35.2000 runs" in node.findings()
+        f"a restart of the host did not help: firmware {NEW} is in flash, but 22.35.2000 runs"
+        in node.findings()
     )
     for _ in range(3):
         node.emit()

@@ -68,8 +68,8 @@ def test_a_value_that_the_database_refuses_blocks_before_any_write(
 
 
 NAMES = [
-    ("NUM_OF_VF=8", "near: NUM_OF_VFS"),
-    ("CNP_DSCP=48", "near: CNP_DSCP_P"),
+    ("NUM_OF_VF=8", "similar names: NUM_OF_VFS"),
+    ("CNP_DSCP=48", "similar names: CNP_DSCP_P"),
     ("NUM_OF_VFS_P1=8", "mstflint's database has no NUM_OF_VFS_P1"),
     ("QUITE_OTHER=1", "mstflint's database has no QUITE_OTHER"),
 ]

@@ -92,7 +92,7 @@ def test_a_parameter_that_takes_ethernet_from_the_hosts_bond_is_blocked_before_a
     assert found["severity"] == "blocked"
     assert "would take Ethernet from this port; enp59s0f" in found["what"]
     assert "carries bond0" in found["what"]
-    assert found["remedy"] == "this NIC is not changed unless option allow-ethernet-loss is true"
+    assert found["remedy"].startswith("the NIC is not changed; set allow-ethernet-loss=true")
 
 
 @pytest.mark.parametrize(("parameters", "bdf"), TAKING)
@@ -176,7 +176,7 @@ def test_another_charms_request_is_checked_too(used: Node) -> None:
 
 def test_no_reboot_that_would_take_ethernet_is_requested_and_eth_sets_it_back(used: Node) -> None:
     used.host.cards[0].settings["LINK_TYPE_P1"].next_boot = 1
-    request = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
+    request = {"reasons": ["3b:00: 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
     used.hand_over("sriov-switchdev", owner="nic-firmware", reboot=request)
     assert used.configure(parameters="LINK_TYPE_P1=IB").emit().name == "blocked"
     assert used.reboots_asked == 0
@@ -184,7 +184,7 @@ def test_no_reboot_that_would_take_ethernet_is_requested_and_eth_sets_it_back(us
     said = "LINK_TYPE_P1=1 (option parameters) would take Ethernet from this port with the next boot"
     assert said in used.findings()
     assert "set LINK_TYPE_P1 back, or set allow-ethernet-loss=true" in used.findings()
-    assert "released by juju run nic-firmware" not in used.findings()
+    assert "run: juju run nic-firmware" not in used.findings()
     used.configure(parameters="LINK_TYPE_P1=ETH").emit()
     assert link_types(used) == (2, 2)
     assert used.reboots_asked == 1, "the one that the other charm needs"
@@ -212,7 +212,7 @@ def test_set_parameters_refuses_what_the_option_refuses(used: Node, parameters: 
     used.configure(profile="").emit()
     said = used.failure("set-parameters", parameters=f"{parameters} CNP_DSCP_P1=26")
     assert "would take Ethernet from this port" in said
-    assert "unless option allow-ethernet-loss is true" in said
+    assert "set allow-ethernet-loss=true" in said
     assert used.mst() == []
     assert used.next_boot("CNP_DSCP_P1") == 48
     used.configure(allow_ethernet_loss=True)

@@ -37,7 +37,7 @@ def read_index(text: str) -> object:
     host = FakeHost()
     host.disk.install(f"{images.DIRECTORY}/{DIGEST}.json", text.encode("utf-8", "surrogatepass"), 0o600)
     host.disk.install(INDEX[0][0], b"x", 0o600)
-    found = images.at_hand(host, Options(firmware_url="https://e/x", firmware_sha256=DIGEST), None)
+    found = images.cached(host, Options(firmware_url="https://e/x", firmware_sha256=DIGEST), None)
     assert found == ()
     return found
 

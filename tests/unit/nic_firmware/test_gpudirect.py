@@ -65,7 +65,7 @@ def test_while_an_instance_runs_registers_wait_for_the_next_boot(direct: Node) -
     direct.host.disk.install(path, b"<domstatus/>", 0o600)
     assert direct.emit().name == "active"
     assert direct.mst() == []
-    assert "set at the next boot, as instances run: instance-00000007" in direct.findings()
+    assert "the next boot sets it, since instances run: instance-00000007" in direct.findings()
     plan = direct.action("plan")["plan"]
     assert "instances run: instance-00000007" in plan
     direct.host.reboot()

@@ -123,7 +123,7 @@ def test_an_option_takes_precedence_over_a_request_and_the_conflict_is_named(nod
     node.configure(profile="", parameters="CNP_DSCP_P1=40").emit()
     assert node.next_boot("CNP_DSCP_P1") == 40
     found = node.findings()
-    assert "roce-qos needs CNP_DSCP_P1=26, option parameters says CNP_DSCP_P1=40, which is set" in found
+    assert "roce-qos needs CNP_DSCP_P1=26, but option parameters sets CNP_DSCP_P1=40" in found
 
 
 def test_an_option_takes_precedence_over_a_profile(node: Node) -> None:
@@ -157,7 +157,7 @@ def test_the_request_is_passed_to_sriov_switchdev_if_that_charm_requests_reboots
     given = json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))
     assert given["reboot_owner"] == "sriov-switchdev"
     assert given["reboot"]["ready"] is True
-    assert given["reboot"]["reasons"][0].startswith("3b:00: 4 parameters (")
+    assert given["reboot"]["reasons"][0].startswith("3b:00: NUM_OF_VFS=8 and 3 more #")
     assert node.boot().name == "active"
     assert json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
 
@@ -166,7 +166,7 @@ def test_the_reboot_waits_until_the_other_charms_have_stated_their_needs(node: N
     node.beside("sriov-switchdev")
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
-    assert "sriov-switchdev on this machine has not said yet what it needs" in node.log
+    assert "sriov-switchdev on this machine, which has not reported yet" in node.log
     node.hand_over("sriov-switchdev", vfs={PF0: 16})
     node.emit("update_status")
     assert node.reboots_asked == 1
@@ -175,7 +175,7 @@ def test_the_reboot_waits_until_the_other_charms_have_stated_their_needs(node: N
 
 def test_another_charms_reboot_is_requested(node: Node) -> None:
     rdg(node.host)
-    request = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
+    request = {"reasons": ["3b:00: 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
     node.hand_over("sriov-switchdev", reboot=request)
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 1

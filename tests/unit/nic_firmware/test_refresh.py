@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from pathlib import Path
-
-from unit.refreshed import FromRelease1
+from unit.refreshed import FromRelease
 
 
-class TestNicFirmware(FromRelease1):
-    folder = Path(__file__).parent
+class TestNicFirmware(FromRelease):
+    charm = "nic-firmware"

@@ -19,12 +19,6 @@ WANTED = Desired(
     devices="auto",
     macs=(("0000:3b:00.0", "b8:3f:d2:00:00:00"),),
 )
-OF_1_0 = """{
- "cable": 0, "ecn": true, "encap_tos": null, "knobs": [["np_cnp_dscp", 48]], "lldp": true, "mode": "v2",
- "ports": ["0000:3b:00.0"], "takeover": false, "tos": 106, "version": 1, "vlans": [[2, 5]],
- "qos": {"cnp": {"dscp": 48, "priority": 6}, "ets": {"0": 50, "3": 50, "6": "strict"}, "pfc": [3],
-  "roce": {"dscp": 26, "priority": 3}, "trust": "dscp"}
-}"""
 
 
 def changed(path: str, value: object) -> str:
@@ -39,23 +33,6 @@ def changed(path: str, value: object) -> str:
 
 def test_it_comes_back_as_it_was() -> None:
     assert bootfile.from_json(bootfile.to_json(WANTED)) == WANTED
-
-
-def test_the_file_of_1_0_reads_with_todays_defaults() -> None:
-    assert bootfile.from_json(OF_1_0) == Desired(
-        ("0000:3b:00.0",), WANTED.qos, vlans=((2, 5),), cc_params=(("np_cnp_dscp", 48),)
-    )
-
-
-def test_the_new_name_of_a_field_wins_over_its_old_one() -> None:
-    both = changed("knobs", [["np_cnp_dscp", 48]])
-    assert bootfile.from_json(both).cc_params == WANTED.cc_params
-
-
-def test_a_wrong_field_under_its_old_name_is_one_sentence() -> None:
-    old = OF_1_0.replace('"np_cnp_dscp"', '"../x"')
-    with pytest.raises(InvalidValue, match=r"^cc_params\[0\]\[0\]: '../x' is not allowed"):
-        bootfile.from_json(old)
 
 
 def test_a_field_of_a_later_revision_is_passed_over() -> None:

@@ -98,7 +98,7 @@ def test_under_trust_pcp_the_tag_decides_and_the_marks_are_as_configured(converg
     found = Host.from_json(converged.published()).ports[0].qos
     assert found is not None
     assert (found.trust, found.roce) == ("pcp", QOS.roce)
-    # The option has a new name; what other charms and the boot unit of 1.0.0 read has not.
+    # Juju reserves the name trust for options, not for these.
     boot_file = json.loads(converged.host.disk.read(bootfile.PATH))
     published = json.loads(converged.published())
     assert [boot_file["qos"]["trust"], published["ports"][0]["qos"]["trust"]] == ["pcp", "pcp"]

@@ -36,7 +36,7 @@ READERS = [
         ['{"version": 1, "ports": ["0000:3b:00.0"]}', bootfile.to_json(WANTED)],
         (ValueError,),
     ),
-    Reader("record of boot", read_record, ['{"running": true, "at": 5.0, "troubles": ["t"]}']),
+    Reader("record of boot", read_record, ['{"running": true, "at": 5.0, "problems": ["t"]}']),
     *(
         Reader(f"option {name}", lambda text, name=name: Options(**{name: text}), [sample], REFUSALS)
         for name, sample in OPTIONS.items()

@@ -2,7 +2,6 @@
 """A unit's life: from a new node to a lossless one, idle hooks, reboots, mode changes, refresh, removal."""
 
 import errno
-import json
 from collections.abc import Callable
 
 import pytest
@@ -106,35 +105,6 @@ def test_a_refresh_with_other_code_touches_no_port(converged: Node, monkeypatch:
     assert f"install {files.COPY.stamp_path}" in converged.writes
 
 
-def as_in_1_0(host: FakeHost) -> None:
-    """Write the desired state as the charm up to 1.0.1 does: ``cc_params`` was ``knobs`` there."""
-    content = json.loads(host.disk.read(bootfile.PATH))
-    content["knobs"] = content.pop("cc_params")
-    host.disk.install(bootfile.PATH, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode(), 0o600)
-
-
-def test_a_refresh_from_1_0_writes_the_boot_file_anew_and_touches_no_port(converged: Node) -> None:
-    as_in_1_0(converged.host)
-    converged.host.network.unplugged.add(P1)
-    converged.host.links.set_master(P1, None)  # detached: only the boot file says that this port is managed
-    converged.emit("upgrade_charm")
-    assert nic(converged.writes) == []
-    on_disk = [line for line in converged.writes if line.startswith("install /etc")]
-    assert on_disk == [f"install {bootfile.PATH}"]
-    content = json.loads(converged.host.disk.read(bootfile.PATH))
-    assert content["ports"] == [PF0, PF1]
-    assert "knobs" not in content
-
-
-def test_a_boot_between_a_refresh_and_its_first_hook_reads_the_boot_file_of_1_0(converged: Node) -> None:
-    converged.configure(dcqcn="rp_ai_rate=7").emit()
-    before = ports(converged.host)
-    as_in_1_0(converged.host)
-    converged.host.reboot()
-    assert record.read(converged.host).troubles == ()
-    assert ports(converged.host) == before
-
-
 def test_a_changed_option_writes_only_its_own_settings(converged: Node) -> None:
     assert converged.configure(ets="0:40 3:60 6:strict").emit().name == "active"
     assert nic(converged.writes) == [f"set_dcb {P0} ets", f"set_dcb {P1} ets"]
@@ -223,8 +193,8 @@ def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
 )
 def test_boot_reports_a_damaged_desired_state(host: FakeHost, text: str) -> None:
     host.disk.install(bootfile.PATH, text.encode(), 0o600)
-    (trouble,) = main.converge(host, 1.0)
-    assert trouble.startswith(bootfile.PATH)
+    (problem,) = main.converge(host, 1.0)
+    assert problem.startswith(bootfile.PATH)
     assert nic(host.trace) == []
 
 
@@ -241,8 +211,8 @@ def test_boot_with_one_port_down_sets_all_that_does_not_cut_the_network(converge
     host = converged.host
     host.power_on()
     host.network.unplugged.add(P1)
-    (trouble,) = main.converge(host, main.DEADLINE)
-    assert trouble.startswith(f"held: set lossless priorities of {P0} to 3: no other port of bond0 carries")
+    (problem,) = main.converge(host, main.DEADLINE)
+    assert problem.startswith(f"held: set lossless priorities of {P0} to 3: no other port of bond0 carries")
     assert host.port(P1).dcb.pfc == (3,)
     assert host.port(P0).dcb.pfc == ()
     assert converged.emit("start").name == "blocked"

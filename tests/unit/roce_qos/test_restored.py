@@ -74,4 +74,4 @@ def test_a_port_that_is_added_anew_while_the_unit_runs_is_served_too(
     reload.health_recovery(host, PF0, PF1)
     assert done
     assert is_lossless(host)
-    assert not main.record.read(host).troubles
+    assert not main.record.read(host).problems

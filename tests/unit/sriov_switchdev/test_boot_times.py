@@ -71,9 +71,9 @@ def test_a_change_that_does_not_end_is_left_alone(small: Node) -> None:
     small.host.services = {}
     small.host.reboot()
     small.host.trace.clear()
-    troubles = main.early(small.host)
+    problems = main.early(small.host)
     assert nic(small.host.trace)[-1] == f"set_eswitch_mode {PF0} switchdev"
-    assert "a change of its mode still runs 300 s later; the NIC is left alone" in troubles[-1].what
+    assert "a change of its mode still runs 300 s later; the NIC is left alone" in problems[-1].what
     small.host.trace.clear()
     record.write_boot(small.host, "early", "running")
     main.fallback(small.host)

@@ -72,9 +72,9 @@ def test_no_other_program_changes_a_nic_in_the_middle_of_a_hook(
 
 def test_the_program_that_could_not_run_says_why(interleaved: Node) -> None:
     host = live_change(interleaved, 4, main.revert)
-    (trouble,) = host.said
-    assert trouble.what == f"{HELD} {budget.REVERT_TURN:g} s"
-    assert trouble.remedy == f"fuser -v {exclusive.PATH} shows which program it is"
+    (problem,) = host.said
+    assert problem.what == f"{HELD} {budget.REVERT_TURN:g} s"
+    assert problem.remedy == f"fuser -v {exclusive.PATH} shows which program it is"
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def test_a_boot_unit_waits_for_another_program_and_then_gives_up(small: Node, na
     small.host.locks[exclusive.PATH] = 99
     small.host.trace.clear()
     before = small.host.clock
-    (trouble,) = getattr(main, name)(small.host)
-    assert trouble.what == f"{HELD} 60 s"
+    (problem,) = getattr(main, name)(small.host)
+    assert problem.what == f"{HELD} 60 s"
     assert small.host.clock - before >= 60
     assert nic(small.host.trace) == []
     # Else hooks would wait for the binding unit as long as it may take.
@@ -127,7 +127,7 @@ def test_a_fallback_that_cannot_run_ends_the_early_phase_all_the_same(small: Nod
     small.host.locks[exclusive.PATH] = 99
     main.fallback(small.host)
     found = record.read_boot(small.host).phases["early"]
-    assert (found.state, [trouble.what for trouble in found.troubles]) == ("failed", [f"{HELD} 60 s"])
+    assert (found.state, [problem.what for problem in found.problems]) == ("failed", [f"{HELD} 60 s"])
 
 
 PHASES: list[Any] = [main.early, main.bind, main.fallback, main.restore, main.revert]
@@ -147,8 +147,8 @@ def test_no_read_of_a_phase_ends_in_a_traceback(small: Node, phase: Callable[[Fa
 
 def test_a_host_that_cannot_be_read_early_ends_in_the_fallback(small: Node) -> None:
     small.host.fail("links", "", OSError(5, "Input/output error"))
-    (trouble,) = main.early(small.host)
-    assert trouble.what == "the host cannot be read: Input/output error"
+    (problem,) = main.early(small.host)
+    assert problem.what == "the host cannot be read: Input/output error"
     assert record.read_boot(small.host).phases["early"].state == "running"
     main.fallback(small.host)
     assert record.read_boot(small.host).phases["early"].state == "failed"

@@ -22,7 +22,7 @@ from writers import netplan, other_files
 BOOT = {
     "version": 1,
     "phases": {
-        "early": {"state": "done", "at": 5.0, "troubles": [{"subject": "s", "what": "w", "remedy": "r"}]}
+        "early": {"state": "done", "at": 5.0, "problems": [{"subject": "s", "what": "w", "remedy": "r"}]}
     },
 }
 LIVE = {"version": 1, "target": "t", "failures": 1, "undone": ""}

@@ -38,7 +38,7 @@ def test_a_new_node_is_prepared_waits_for_approval_reboots_once_and_is_converged
     status = node.deploy(reboot_settle=0)
     assert status.name == "blocked"
     assert status.message == (
-        "reboot: needed: 3b:00 to 8+8 VFs and VF-LAG; run: juju run sriov-switchdev/leader approve-reboot "
+        "reboot: needed for 3b:00: 8+8 VFs and VF-LAG; run: juju run sriov-switchdev/leader approve-reboot "
         "(+3 more, see verify)"
     )
     assert state(node.host) == [("legacy", 0, [])] * 2
@@ -246,7 +246,7 @@ def test_vf_lag_that_is_missing_is_never_forced_while_a_vf_is_in_use(converged: 
     converged.emit("update_status")
     assert nic(converged.writes) == []
     assert state(converged.host) == before
-    assert f"VFs are in use: VF 0000:3b:00.4 by {user}; released by free them" in converged.log
+    assert f"VFs are in use: VF 0000:3b:00.4 by {user}; free them, then run approve-reboot" in converged.log
 
 
 # Removal.

@@ -63,7 +63,7 @@ def test_a_port_outside_a_bond_waits_for_the_reboot_only_with_the_hosts_network_
     if what == "nothing":
         assert status.name == "active"
     else:
-        assert "host-network-cut while the node runs; released by approve-reboot" in node.log
+        assert "would cut this host's network now; run approve-reboot, or set allow-live=true" in node.log
         assert nic(node.writes) == []
 
 
@@ -138,7 +138,7 @@ def test_the_only_port_that_carries_traffic_is_left_alone_and_the_preview_says_s
     assert nic(small.writes) == []
     preview = small.action("plan")["plan"]
     assert f"{lit} is the only port of bond0 that carries traffic" in preview
-    assert f"fix {dark}, or approve-reboot" in preview
+    assert f"fix {dark}, or run approve-reboot" in preview
     # The cable is back.
     small.host.network.unplugged.clear()
     assert small.emit("update_status").name == "active"
@@ -381,10 +381,10 @@ def test_a_state_before_the_change_that_cannot_be_read_is_one_sentence(
     small.configure(allow_live=True)
     small.emit()
     small.host.disk.install(record.PREVIOUS, text.encode(), 0o600)
-    (trouble,) = main.revert(small.host)
+    (problem,) = main.revert(small.host)
     what = f"{record.PREVIOUS}, the state before a live change, cannot be read: "
-    assert what in trouble.what
-    assert why in trouble.what
+    assert what in problem.what
+    assert why in problem.what
     status = small.emit("update_status")
     assert status.name == "blocked"
     assert what in small.log

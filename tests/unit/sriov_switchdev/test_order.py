@@ -125,7 +125,7 @@ def test_vfs_that_lost_their_driver_are_bound_again_and_the_plan_says_why(small:
     for address in VFS0:
         small.host.files.write("/sys/bus/pci/drivers/mlx5_core/unbind", address)
     (step,) = json.loads(small.action("plan", format="json")["plan"])["steps"]
-    assert (step["what"], step["why"]) == (f"bind the VFs of {PF0}", "last, as VF-LAG is active")
+    assert (step["what"], step["why"]) == (f"bind the VFs of {PF0}", "VF-LAG is active by then")
     small.emit("update_status")
     assert nic(small.writes) == bind(*VFS0)
 
@@ -146,7 +146,7 @@ def test_vf_lag_that_never_forms_live_keeps_vfs_unbound_only_as_long_as_it_is_tr
     ]
     assert "bind the VFs of 0000:3b:00.0: VF-LAG did not form, and is not required" in small.log
     findings = small.action("verify")["findings"]
-    assert "VF-LAG is not active  the live change failed 3 times; released by approve-reboot" in findings
+    assert "VF-LAG is not active  the live change failed 3 times; run approve-reboot" in findings
     assert "bound to no driver" not in findings
     small.emit("update_status")
     assert nic(small.writes) == []

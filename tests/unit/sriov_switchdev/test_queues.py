@@ -4,10 +4,8 @@
 import errno
 import json
 
-import desired
 import pytest
-import record
-from boot import bootfile, main
+from boot import main
 from converge import StepError
 from hostnic import cpus
 from hostnic.netlink.dcb import Rings
@@ -34,7 +32,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Node:
 
 @pytest.fixture
 def one_queue(small: Node) -> Node:
-    """A node that an older version of this charm has converged: its boot step left each port one queue."""
+    """A converged node whose ports somebody has left one queue each."""
     small.converge(reboot_settle=0)
     for port in small.host.network.ports():
         port.channels = 1
@@ -133,7 +131,7 @@ def test_a_refreshed_node_is_not_touched_and_verify_names_its_ports(one_queue: N
     findings = one_queue.action("verify")["findings"]
     for port in (PORT0, PORT1):
         assert f"the number of queues of {port} is 1, not 8" in findings
-    assert "link-flap while the node runs; released by the next boot, or allow-live=true" in findings
+    assert "would take the port's link down for a moment; reboot this host, or set allow" in findings
     assert f"give {PORT0} 8 queues" in one_queue.action("plan")["plan"]
     # The next boot, whatever its reason, sets them.
     assert one_queue.boot().name == "active"
@@ -192,14 +190,6 @@ def test_a_live_change_that_is_undone_puts_the_queues_back(one_queue: Node) -> N
     assert channels(one_queue.host) == [5, 6]
 
 
-def test_a_state_kept_by_an_older_version_is_restored_without_queues(one_queue: Node) -> None:
-    port = {"bdf": PF0, "netdev": PORT0, "mode": "switchdev", "num_vfs": 2, "autoprobe": True}
-    kept = {"ports": [{**port, "bond": "bond0"}], "answering": [], "target": "x"}
-    one_queue.host.files.install(record.PREVIOUS, json.dumps(kept).encode(), 0o600)
-    assert main.revert(one_queue.host) == ()
-    assert channels(one_queue.host) == [1, 1]
-
-
 def test_queues_that_cannot_be_read_are_a_warning(one_queue: Node) -> None:
     one_queue.host.fail("channels", PORT0, REFUSED)
     status = one_queue.emit("update_status")
@@ -213,13 +203,6 @@ def test_a_number_that_is_out_of_range_is_refused_in_a_sentence(small: Node, val
     assert status.name == "blocked"
     assert f"option uplink-queues: {value} is not allowed" in status.message
     assert "from 0 to 1024" in status.message
-
-
-def test_a_boot_file_of_an_older_version_means_a_queue_per_cpu() -> None:
-    text = json.dumps({"version": 1, "ports": [{"bdf": PF0, "netdev": PORT0, "num_vfs": 2}]})
-    assert bootfile.from_json(text).uplink_queues == 0
-    wanted = desired.Desired(uplink_queues=7)
-    assert bootfile.from_json(wanted.to_json()) == wanted
 
 
 # The operations.

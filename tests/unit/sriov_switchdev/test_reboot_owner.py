@@ -47,7 +47,7 @@ def test_it_asks_when_the_other_charm_is_ready(node: Node) -> None:
     hand_over(node.host, "nic-firmware", owner="sriov-switchdev", ready=False)
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
-    assert "not before: nic-firmware: still prepares it" in node.log
+    assert "waits for nic-firmware: it still prepares the reboot" in node.log
     hand_over(node.host, "nic-firmware", owner="sriov-switchdev")
     node.emit("update_status")
     assert node.reboots_asked == 1
@@ -57,7 +57,7 @@ def test_a_nic_firmware_that_has_not_run_a_hook_yet_is_waited_for(node: Node) ->
     node.host.disk.install("/var/lib/juju/agents/unit-nic-firmware-0/agent.conf", b"", 0o600)
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
-    assert "not before: nic-firmware on this machine has not said yet what it needs" in node.log
+    assert "waits for nic-firmware on this machine, which has not reported yet" in node.log
     hand_over(node.host, "nic-firmware", owner="sriov-switchdev")
     node.emit("update_status")
     assert node.reboots_asked == 1
@@ -86,10 +86,10 @@ def test_with_nic_firmware_as_owner_the_request_is_passed_on_and_not_made(node: 
     hand_over(node.host, "nic-firmware", owner="nic-firmware", wish=False)
     status = node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
-    assert "needed (3b:00 to 8+8 VFs and VF-LAG); nic-firmware asks for it" in node.log
+    assert "needed for 3b:00: 8+8 VFs and VF-LAG; nic-firmware asks for it" in node.log
     assert status.name == "waiting"
     assert handed(node)["reboot_owner"] == "nic-firmware"
-    assert handed(node)["reboot"]["reasons"] == ["3b:00 to 8+8 VFs and VF-LAG"]
+    assert handed(node)["reboot"]["reasons"] == ["3b:00: 8+8 VFs and VF-LAG"]
     assert handed(node)["reboot"]["ready"] is True
     assert "no reboot is needed" in node.failure("approve-reboot")
 
@@ -147,7 +147,7 @@ def test_what_keeps_the_node_from_converging_is_what_the_other_charms_reboot_wai
     asked = converged.reboots_asked
     converged.configure(num_vfs=4).emit()
     assert converged.reboots_asked == asked
-    assert "not before: 0000:3b:00.0: going from 8 to 4 VFs would destroy VFs in use" in converged.log
+    assert "waits for 0000:3b:00.0: going from 8 to 4 VFs would destroy VFs in use" in converged.log
     assert "boot units" not in converged.log
 
 
@@ -188,7 +188,7 @@ def test_a_reboot_waits_for_what_the_next_boot_needs(node: Node) -> None:
     node.host.fail("install", "ovn-offload-sriov-early", OSError(28, "No space left on device"), times=None)
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
-    assert "not before: the boot units and their files are not in place" in node.log
+    assert "waits for the boot units and their files, which are not in place" in node.log
 
 
 # What nic-firmware needs to know.

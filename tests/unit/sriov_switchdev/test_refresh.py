@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from pathlib import Path
-
-from unit.refreshed import FromRelease1
+from unit.refreshed import FromRelease
 
 
-class TestSriovSwitchdev(FromRelease1):
-    folder = Path(__file__).parent
+class TestSriovSwitchdev(FromRelease):
+    charm = "sriov-switchdev"

@@ -160,10 +160,10 @@ def test_vfs_in_use_on_the_lost_port_hold_it_and_the_next_hook_restores_it_when_
     findings = small.action("verify")["findings"]
     assert "eswitch fell back to legacy mode" in findings
     assert f"VFs are in use: VF {VF0} by instance-0000002a" in findings
-    assert f"free them (the next hook then restores {PF0}), or approve-reboot" in findings
+    assert f"free them (the next hook then restores {PF0}), or run approve-reboot" in findings
     assert "would destroy VFs in use" not in findings
     assert f"start {files.RESTORE}" in small.action("plan")["plan"]
-    assert "reboot: needed: 3b:00 back to 2+2 VFs and VF-LAG" in status.message
+    assert "reboot: needed for 3b:00: back to 2+2 VFs and VF-LAG" in status.message
     small.host.stop_instance(VF0)
     assert small.emit("update_status").name == "active", small.log
     assert f"run systemctl start {files.RESTORE}" in small.writes
@@ -249,8 +249,8 @@ def test_a_step_that_fails_once_is_told_and_the_next_hook_finishes(
     reload.health_recovery(small.host, PF0)
     found = record.read_boot(small.host).phases["restore"]
     assert (found.state, found.failures) == ("failed", 1)
-    assert "ovn-offload-sriov-restore failed to" in found.troubles[0].what
-    assert "Input/output error" in found.troubles[0].what
+    assert "ovn-offload-sriov-restore failed to" in found.problems[0].what
+    assert "Input/output error" in found.problems[0].what
     small.host.sleep(5)
     assert small.host.reachable
     small.configure(allow_live=True)  # for queues
@@ -274,7 +274,7 @@ def test_a_port_that_keeps_failing_has_no_vf_in_legacy_mode_and_is_given_up_afte
         starts += small.writes.count(f"run systemctl start {files.RESTORE}")
     assert starts == 2, "the first attempt was udev's"
     findings = small.action("verify")["findings"]
-    assert f"{files.RESTORE} failed 3 times; released by approve-reboot" in findings
+    assert f"{files.RESTORE} failed 3 times; run approve-reboot" in findings
     assert "ovn-offload-sriov-restore failed to set 0000:3b:00.0 to switchdev mode" in findings
     small.host.port(PF0).mode_fails = False
     small.configure(reboot_policy="always").emit()
@@ -306,8 +306,8 @@ def test_a_host_that_cannot_be_read_is_a_sentence(small: Node, skip: int) -> Non
     small.host.fail("links", "", REFUSED, skip=skip)
     small.host.services.clear()
     reload.health_recovery(small.host, PF0)
-    (trouble,) = main.restore(small.host)
-    assert "the host cannot be read: Input/output error" in trouble.what
+    (problem,) = main.restore(small.host)
+    assert "the host cannot be read: Input/output error" in problem.what
 
 
 def test_a_port_that_does_not_come_back_is_named_and_the_other_one_is_restored(small: Node) -> None:

@@ -50,7 +50,7 @@ def test_the_holder_gives_the_lock_back_and_does_not_reboot(holder: Node) -> Non
 
 def test_what_the_operator_approved_is_still_approved_when_the_option_is_right_again(holder: Node) -> None:
     holder.emit()
-    assert f"not before: {WRONG}" in holder.log
+    assert f"waits for {WRONG}" in holder.log
     relate(holder, Cluster(grant=5, held={"sriov-switchdev/0": Slot(5, 1)}), leader=False)
     holder.configure(num_vfs=8).emit()
     assert holder.reboots_asked == 1
@@ -76,7 +76,7 @@ def test_a_unit_whose_option_is_wrong_after_its_boot_gives_its_lock_back(node: N
     assert lock.holder == "sriov-switchdev/0"
     node.configure(num_vfs=0)
     assert node.boot().message.startswith(WRONG)
-    assert "reboot: done; the host settles for another 5 min" in node.log
+    assert "reboot: rebooted; the host settles for another 5 min" in node.log
     node.host.sleep(300)
     assert node.emit().message.startswith(WRONG)
     assert published(node).settled

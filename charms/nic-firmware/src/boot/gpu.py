@@ -67,7 +67,7 @@ def steps(host: Host, nics: Iterable[str], wanted: bool) -> Iterator[HostStep | 
         step: HostStep = Step(key, what, f"it is {wrong.value:#x}", Disruption.NONE, op)
         if host.instances:
             reason = f"instances run: {', '.join(host.instances[:3])}"
-            yield Held(step, reason, "the next boot, or the end of these instances")
+            yield Held(step, reason, "reboot this host, or stop these instances")
         else:
             yield step
 

@@ -32,10 +32,10 @@ def main(arguments: Sequence[str]) -> int:
     if arguments:
         print("usage: boot.pyz", file=sys.stderr)
         return 5
-    troubles = gpudirect_at_boot(Machine())
-    for trouble in troubles:
-        print(trouble, file=sys.stderr, flush=True)
-    return 1 if troubles else 0
+    problems = gpudirect_at_boot(Machine())
+    for problem in problems:
+        print(problem, file=sys.stderr, flush=True)
+    return 1 if problems else 0
 
 
 def gpudirect_at_boot(system: System) -> list[str]:
@@ -61,8 +61,8 @@ def _gpudirect(system: System) -> list[str]:
         return [f"{files.WANTED}: {words(error)}"]
     bridges = sorted(system.files.listdir(pci.DEVICES))
     return [
-        *(trouble for bdf in bridges for trouble in _set(system, gpudirect.of_bridge, bdf)),
-        *(trouble for bdf in nics for trouble in _set(system, gpudirect.of_nic, bdf)),
+        *(problem for bdf in bridges for problem in _set(system, gpudirect.of_bridge, bdf)),
+        *(problem for bdf in nics for problem in _set(system, gpudirect.of_nic, bdf)),
     ]
 
 

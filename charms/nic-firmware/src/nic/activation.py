@@ -5,8 +5,10 @@ import hashlib
 from collections.abc import Iterator, Mapping
 
 from converge import Disruption, Held, Plan, Step
+from converge.finding import DIGEST
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic
+from hostnic.firmware.mstconfig import NUM_OF_VFS
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
 from observed import Answer, Observed
@@ -109,7 +111,7 @@ def held_reboot(
         wanted: its settings, among others.
         observed: the host.
         burns: an image is burned into the NIC before.
-        release: what lets the reboot happen, in words.
+        release: what the operator does to have the reboot, in words.
 
     """
     names = sorted({s.name for port in nic.ports for s in waiting(port.bdf, wanted, observed)})
@@ -140,7 +142,7 @@ def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -
     return tuple(found)
 
 
-def unset(planned: Plan[System]) -> bool:
+def waits_for_steps(planned: Plan[System]) -> bool:
     """Whether the reboot must wait for steps of the plan.
 
     Not for a burn, which may be refused, and not for a reset, in place of which it is as good.
@@ -176,13 +178,16 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
 
 
 def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:
+    """What waits for the reboot of a NIC; a digest tells other values apart that begin with the same one."""
     words = sorted({str(setting) for port in nic.ports for setting in waiting(port.bdf, wanted, observed)})
     version = pending_version(nic, observed)
     words += [f"firmware {version}"] if version else []
     if len(words) <= 1:
         return "".join(words)
+    known = ("firmware ", f"{NUM_OF_VFS}=")
+    first = next((word for word in words if word.startswith(known)), words[0])
     digest = hashlib.sha256(" ".join(words).encode()).hexdigest()[:4]
-    return f"{len(words)} parameters ({digest})"
+    return f"{first} and {len(words) - 1} more{DIGEST}{digest}"
 
 
 def _since(bdf: str, name: str, value: str, observed: Observed) -> Waiting:

@@ -26,7 +26,7 @@ def obstacles(nics: Iterable[Nic], observed: Observed) -> Iterator[Finding]:
     for nic in nics if by_psid else ():
         flash = observed.flashes.get(nic.slot)
         if isinstance(flash, str):
-            yield Finding(Severity.BLOCKED, nic.slot, flash, "no image is burned")
+            yield Finding(Severity.BLOCKED, nic.slot, f"no image is burned: {flash}")
         elif flash and flash.psid in by_psid and nic.slot not in observed.burning:
             yield from _given_up(nic, flash, by_psid[flash.psid], observed.record)
 

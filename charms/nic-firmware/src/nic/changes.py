@@ -81,7 +81,7 @@ class Reboot:
 
     def run(self, system: System) -> None:  # noqa: ARG002 - every operation's signature
         """Never run: no policy lets a plan reboot the host by itself."""
-        raise StepError(f"{self.nic} needs a reboot of the host", "approve-reboot")
+        raise StepError(f"{self.nic} needs a reboot of the host", "run approve-reboot")
 
 
 def ignore(said: str) -> None:

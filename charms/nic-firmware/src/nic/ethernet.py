@@ -91,7 +91,7 @@ def possible(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Findin
     return wanted._replace(ports=ports), tuple(findings)
 
 
-def left(wanted: Desired, observed: Observed) -> Iterator[tuple[Port, str]]:
+def unnamed_in_use(wanted: Desired, observed: Observed) -> Iterator[tuple[Port, str]]:
     """InfiniBand ports in use that nobody named, each with its parameter that may make it Ethernet."""
     for port in (port for nic in observed.nics for port in nic.ports):
         if port.bdf in observed.infiniband.keys() - wanted.named:

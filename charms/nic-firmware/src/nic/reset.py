@@ -20,7 +20,7 @@ from nic.changes import Burn, Reboot, read_parameters
 
 TIMEOUT_S = 300.0
 """Of mstfwreset, which waits for the firmware, then for the driver."""
-INSTEAD = "a reboot of the host does it, and there is no second reset before it; released by"
+INSTEAD = "no second reset is tried in this boot, and a reboot of the host does the same;"
 
 
 def instead_of_reboots(planned: Plan[System], wanted: Desired, observed: Observed) -> Plan[System]:
@@ -89,14 +89,14 @@ class ResetFirmware:
         bdf: one of its ports.
         settings: by BDF, what must be current afterwards.
         version: the firmware that must run afterwards; empty for the same.
-        release: what lets the reboot happen if the reset fails, in words.
+        release: what the operator does to have the reboot if the reset fails, in words.
 
     """
 
     bdf: str
     settings: Mapping[str, tuple[Setting, ...]]
     version: str = ""
-    release: str = "approve-reboot"
+    release: str = "run approve-reboot"
 
     def run(self, system: System) -> None:
         """Level 3: PCI reset with the driver stopped and started again (mstfwreset).

@@ -51,10 +51,6 @@ class _BootFile(Record[Desired]):
     """A desired state; each port is in it once."""
 
     def read(self, where: str, value: object) -> Desired:
-        """Up to 1.0.1 the key ``cc_params`` was ``knobs``."""
-        if isinstance(value, dict):
-            given = cast("dict[str, object]", value)
-            value = {"cc_params": given["knobs"], **given} if "knobs" in given else given
         wanted = super().read(where, value)
         self.check(wanted)
         return wanted
@@ -79,10 +75,10 @@ _KEYS: dict[str, Shape[Any]] = {
     "takeover": Boolean(),
     "lldp": Boolean(),
     "encap_tos": OrNull(LINE),
+    "devices": AnyText(),
+    "macs": ListOf(_Pair(shapes.ADDRESS, shapes.PERMANENT_MAC, "a PCI address and a MAC address"), "ports"),
 }
-_MACS = ListOf(_Pair(shapes.ADDRESS, shapes.PERMANENT_MAC, "a PCI address and a MAC address"), "ports")
-_LATER: dict[str, Shape[Any]] = {"devices": AnyText(), "macs": _MACS}
-_DESIRED = _BootFile(Desired, {**_KEYS, **_LATER}, required=tuple(_KEYS), lenient=True)
+_DESIRED = _BootFile(Desired, _KEYS, required=tuple(_KEYS), lenient=True)
 
 
 def to_json(wanted: Desired) -> str:

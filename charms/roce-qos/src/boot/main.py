@@ -43,10 +43,10 @@ def main(arguments: Sequence[str]) -> int:
     if deadline is None:
         print(f"usage: boot.pyz {'|'.join(deadlines)}", file=sys.stderr)
         return 5
-    troubles = converge(Machine(), deadline)
-    for trouble in troubles:
-        print(trouble, file=sys.stderr, flush=True)
-    return 1 if troubles else 0
+    problems = converge(Machine(), deadline)
+    for problem in problems:
+        print(problem, file=sys.stderr, flush=True)
+    return 1 if problems else 0
 
 
 def converge(system: System, deadline: float) -> tuple[str, ...]:
@@ -64,14 +64,14 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
         return (f"{bootfile.PATH}: {error}; the next hook of the charm rewrites it",)
     try:
         record.begin(system)
-        troubles = _converge(system, wanted, deadline)
+        problems = _converge(system, wanted, deadline)
     except OSError as error:
-        troubles = (unreadable(error),)
+        problems = (unreadable(error),)
     try:
-        record.write(system, running=False, troubles=troubles)
+        record.write(system, running=False, problems=problems)
     except OSError as error:
-        troubles = (*troubles, f"{record.PATH} cannot be written: {error.strerror or error}")
-    return troubles
+        problems = (*problems, f"{record.PATH} cannot be written: {error.strerror or error}")
+    return problems
 
 
 def _without_others(wanted: Desired, observed: Observed) -> tuple[Desired, list[str]]:

@@ -25,7 +25,7 @@ def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostSte
     """
     steps: list[HostStep] = []
     if observed.lldpad:
-        why = "it would fight over data centre bridging"
+        why = "it sets data centre bridging, too"
         steps.append(_step("lldpad", "stop lldpad, and keep it from starting", why, StopLldpad()))
     for port in ports:
         if port.dcb is not None and not port.driver.may_set(port.dcb):

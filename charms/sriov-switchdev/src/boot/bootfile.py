@@ -1,37 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading the desired state that the last hook left in a file for boot and for the next hook."""
 
+from typing import Any
+
 from converge.document import read_json
-from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, OrNull, Record, Text
+from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, OrNull, Record, Shape, Text
 from desired import VERSION, Desired, Port
 from hostnic import shapes
 from hostnic.cpus import MAX_QUEUES
 
 _NAME = Text(r"[^\s/:]{1,15}", "the name of a network device")
-_PORT = Record(
-    Port,
-    {
-        "bdf": shapes.ADDRESS,
-        "netdev": _NAME,
-        "num_vfs": Integer(0, 0xFFFF, "a number of VFs"),
-        "bond": OrNull(_NAME),
-        "lag": Boolean(),
-        "mac": OrNull(shapes.PERMANENT_MAC),
-    },
-    required=["bdf", "netdev", "num_vfs"],
-    lenient=True,
-)
-_DESIRED = Record(
-    Desired,
-    {
-        "ports": ListOf(_PORT, "ports"),
-        "steering_mode": OrNull(OneOf(("smfs", "dmfs"))),
-        "lag_required": Boolean(),
-        "uplink_queues": Integer(0, MAX_QUEUES, "a number of queues"),
-    },
-    required=["ports"],
-    lenient=True,
-)
+_OF_PORT: dict[str, Shape[Any]] = {
+    "bdf": shapes.ADDRESS,
+    "netdev": _NAME,
+    "num_vfs": Integer(0, 0xFFFF, "a number of VFs"),
+    "bond": OrNull(_NAME),
+    "lag": Boolean(),
+    "mac": OrNull(shapes.PERMANENT_MAC),
+}
+_OF_HOST: dict[str, Shape[Any]] = {
+    "ports": ListOf(Record(Port, _OF_PORT, required=tuple(_OF_PORT), lenient=True), "ports"),
+    "steering_mode": OrNull(OneOf(("smfs", "dmfs"))),
+    "lag_required": Boolean(),
+    "uplink_queues": Integer(0, MAX_QUEUES, "a number of queues"),
+}
+_DESIRED = Record(Desired, _OF_HOST, required=tuple(_OF_HOST), lenient=True)
 
 
 def from_json(text: str) -> Desired:

@@ -23,10 +23,10 @@ from boot.files import RESTORE
 ATTEMPTS = 3
 """Failures of the unit in a row after which only a reboot is tried."""
 
-REBOOT = "approve-reboot"
+REBOOT = "run approve-reboot"
 
 
-def ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[PortAndPf]:
+def lost_ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[PortAndPf]:
     """Those of the ports that were in switchdev mode in this boot, and are in legacy mode now."""
     return [
         (port, pf)
@@ -54,7 +54,7 @@ def steps(wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Hel
     run, held, slots = list[HostStep](), list[Held[System]](), set[str]()
     unit = observed.boot.phases.get("restore")
     for slot, declared in wanted.nics().items():
-        for port, pf in ports(pairs_of(observed.host, declared), observed.converged):
+        for port, pf in lost_ports(pairs_of(observed.host, declared), observed.converged):
             slots.add(slot)
             step = _start(port, wanted)
             reason, release = why_left(port, pf, observed.host)
@@ -70,7 +70,7 @@ def steps(wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Hel
 def _start(port: Port, wanted: Desired) -> HostStep:
     from hostnic.ops.boot import StartUnit  # a hook on a host in order does without it
 
-    what = f"start {RESTORE}: {port.num_vfs} VFs of {port.bdf}, switchdev mode"
+    what = f"start {RESTORE}, which restores switchdev mode and {port.num_vfs} VFs of {port.bdf}"
     why = "its eswitch fell back to legacy mode"
     return Step(
         f"{port.bdf}/restore",

@@ -31,13 +31,13 @@ from hostnic.system import System
 from nic import chain, steps
 from nic.chain import Facts, When
 from nic.steps import PortAndPf
-from observed import Trouble
+from observed import BootFailure
 
 from boot import budget
 from boot.files import BIND
 from boot.phase import bind_vfs, load, other_cards, pairs_of, run_part, still_changing, to_legacy
 
-Phase = Callable[[System], tuple[Trouble, ...]]
+Phase = Callable[[System], tuple[BootFailure, ...]]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,14 +47,14 @@ def main(arguments: Sequence[str]) -> int:
     if phase is None:
         print(f"usage: boot.pyz {'|'.join(phases)}", file=sys.stderr)
         return 5
-    troubles = phase(Machine())
-    for trouble in troubles:
-        print(trouble.finding().sentence(), file=sys.stderr, flush=True)
-    return 1 if troubles else 0
+    problems = phase(Machine())
+    for problem in problems:
+        print(problem.finding().sentence(), file=sys.stderr, flush=True)
+    return 1 if problems else 0
 
 
-def alone(name: str, wait: float) -> Callable[[Phase], Phase]:
-    """Have a phase run while no other program changes the host; what cannot be read becomes a trouble.
+def exclusively(name: str, wait: float) -> Callable[[Phase], Phase]:
+    """Have a phase run while no other program changes the host; what cannot be read becomes a problem.
 
     An early phase that ends so stays "running" in the record: systemd starts the fallback after it.
 
@@ -66,18 +66,18 @@ def alone(name: str, wait: float) -> Callable[[Phase], Phase]:
 
     def of(phase: Phase) -> Phase:
         @wraps(phase)
-        def run(system: System) -> tuple[Trouble, ...]:
+        def run(system: System) -> tuple[BootFailure, ...]:
             try:
                 with exclusive.lock(system, wait) as lock:
                     if lock.held:
                         return phase(system)
-                trouble = Trouble(name, exclusive.held_by_another(wait), exclusive.REMEDY)
+                problem = BootFailure(name, exclusive.held_by_another(wait), exclusive.REMEDY)
             except OSError as error:
-                trouble = Trouble(name, unreadable(error), "see journalctl -u 'ovn-offload-sriov-*'")
+                problem = BootFailure(name, unreadable(error), "see journalctl -u 'ovn-offload-sriov-*'")
             with contextlib.suppress(OSError):  # it is in the journal
                 if name == "bind" or (name == "fallback" and _unfinished(system) == {"early"}):
-                    record.write_boot(system, "bind" if name == "bind" else "early", "failed", (trouble,))
-            return (trouble,)
+                    record.write_boot(system, "bind" if name == "bind" else "early", "failed", (problem,))
+            return (problem,)
 
         return run
 
@@ -89,20 +89,20 @@ def _unfinished(system: System) -> set[str]:
     return {name for name, found in record.read_boot(system).phases.items() if found.state == "running"}
 
 
-@alone("early", budget.TURN)
-def early(system: System) -> tuple[Trouble, ...]:
+@exclusively("early", budget.TURN)
+def early(system: System) -> tuple[BootFailure, ...]:
     """VFs and switchdev mode of every NIC, before the network; a NIC that fails does not stop the others."""
     record.write_boot(system, "early", "running")
-    wanted, troubles = load(system)
+    wanted, problems = load(system)
     host, late = _await_ports(system, wanted)
-    troubles += late
+    problems += late
     for number, ports in enumerate(wanted.nics().values()):
         if number:  # the previous NIC took seconds, in which a bond may have appeared
             host = discover.observe(system)
-        troubles += _early_nic(system, wanted, ports, host)
-    record.write_boot(system, "early", "failed" if troubles else "done", tuple(troubles))
+        problems += _early_nic(system, wanted, ports, host)
+    record.write_boot(system, "early", "failed" if problems else "done", tuple(problems))
     _note_bind(system)
-    return tuple(troubles)
+    return tuple(problems)
 
 
 def _note_bind(system: System) -> None:
@@ -116,25 +116,25 @@ def _note_bind(system: System) -> None:
         return  # hooks wait for it as long as it may take
     if not starts:
         what, remedy = f"{BIND} was not enabled, so that VFs stayed unbound", "the next hook enables it"
-        record.write_boot(system, "bind", "failed", (Trouble("bind", what, remedy),))
+        record.write_boot(system, "bind", "failed", (BootFailure("bind", what, remedy),))
 
 
-@alone("bind", budget.TURN)
-def bind(system: System) -> tuple[Trouble, ...]:
+@exclusively("bind", budget.TURN)
+def bind(system: System) -> tuple[BootFailure, ...]:
     """Bind the VFs of each NIC that early has prepared, once its VF-LAG is active."""
     record.write_boot(system, "bind", "running")
-    wanted, troubles = load(system)
+    wanted, problems = load(system)
     for slot, ports in wanted.nics().items():
         work = pairs_of(discover.observe(system), ports)
         if work and not any(steps.needs_work(port, pf) for port, pf in work):
             record.note_converged(system, [slot])
-        troubles += _bind_nic(system, wanted, work)
-    record.write_boot(system, "bind", "failed" if troubles else "done", tuple(troubles))
-    return tuple(troubles)
+        problems += _bind_nic(system, wanted, work)
+    record.write_boot(system, "bind", "failed" if problems else "done", tuple(problems))
+    return tuple(problems)
 
 
-@alone("fallback", budget.TURN)
-def fallback(system: System) -> tuple[Trouble, ...]:
+@exclusively("fallback", budget.TURN)
+def fallback(system: System) -> tuple[BootFailure, ...]:
     """Bring every NIC that an unfinished early left half way to legacy mode with zero VFs."""
     unfinished = _unfinished(system)
     if "restore" in unfinished:
@@ -143,30 +143,30 @@ def fallback(system: System) -> tuple[Trouble, ...]:
         return cut_off(system)
     if "early" not in unfinished:
         return ()
-    wanted, troubles = load(system)
+    wanted, problems = load(system)
     cut = "the boot step did not come to its end"
-    troubles += [Trouble("early", cut, "see journalctl -u ovn-offload-sriov-early")]
+    problems += [BootFailure("early", cut, "see journalctl -u ovn-offload-sriov-early")]
     for ports in wanted.nics().values():
         if running := still_changing(system, ports):
-            troubles += running
+            problems += running
             continue
         pairs = pairs_of(discover.observe(system), ports)
         if any(steps.needs_work(port, pf) for port, pf in pairs):
-            troubles += to_legacy(system, pairs)
-    record.write_boot(system, "early", "failed", tuple(troubles))
-    return tuple(troubles)
+            problems += to_legacy(system, pairs)
+    record.write_boot(system, "early", "failed", tuple(problems))
+    return tuple(problems)
 
 
-@alone("restore", budget.LONG_TURN)
-def restore(system: System) -> tuple[Trouble, ...]:
+@exclusively("restore", budget.LONG_TURN)
+def restore(system: System) -> tuple[BootFailure, ...]:
     """Restore ports whose driver was loaded anew."""
     from boot.restore import restore_ports  # not at boot: the network waits for it
 
     return restore_ports(system)
 
 
-@alone("revert", budget.REVERT_TURN)
-def revert(system: System) -> tuple[Trouble, ...]:
+@exclusively("revert", budget.REVERT_TURN)
+def revert(system: System) -> tuple[BootFailure, ...]:
     """Restore what an unconfirmed live change left."""
     if not record.armed(system):
         return ()
@@ -174,11 +174,11 @@ def revert(system: System) -> tuple[Trouble, ...]:
 
     why = f"it was not confirmed within {live.TIMEOUT_S} s"
     problems = live.revert(system, why)
-    return tuple(Trouble("revert", problem, "look at the node's console") for problem in problems)
+    return tuple(BootFailure("revert", problem, "look at the node's console") for problem in problems)
 
 
-def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
-    """Wait until every port has its driver and its netdev; return the host as read last, and troubles."""
+def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[BootFailure]]:
+    """Wait until every port has its driver and its netdev; return the host as read last, and problems."""
     hosts: list[Host] = []
     missing: list[Port] = []
 
@@ -190,7 +190,7 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
 
     until(system, all_there, budget.DEVICES)
     late = [
-        Trouble(
+        BootFailure(
             port.bdf,
             f"{port.netdev} did not appear within {budget.DEVICES:g} s of the boot",
             "see the kernel log for the NIC",
@@ -200,33 +200,33 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
     return hosts[0], [*late, *other_cards(hosts[0], wanted.ports)]
 
 
-def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
+def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[BootFailure]:
     """One NIC's VFs and modes. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
     pairs = pairs_of(host, ports)
     work = [port.bdf for port, pf in pairs if steps.needs_work(port, pf)]
     if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
-        return [Trouble(work[0], what, "free them, then reboot")]
+        return [BootFailure(work[0], what, "free them, then reboot")]
 
     def carries(pf: Pf) -> bool:
         return bool(pf.bond and pf.netdev and is_distributing(system, pf.bond, pf.netdev))
 
     facts = Facts(cpus.online(system), carries=carries)
-    troubles: list[Trouble] = []
+    problems: list[BootFailure] = []
     for part in chain.forward(pairs, wanted, When.BOOT, facts):
         if part.binds:
             break  # in the binding unit
         failed, noted = run_part(system, part, steps.of_queues)
-        troubles += noted
+        problems += noted
         if failed:
             undone = still_changing(system, ports) or to_legacy(
                 system, pairs_of(discover.observe(system), ports)
             )
-            return [*failed, *troubles, *undone]
-    return troubles
+            return [*failed, *problems, *undone]
+    return problems
 
 
-def _bind_nic(system: System, wanted: Desired, work: Sequence[PortAndPf]) -> list[Trouble]:
+def _bind_nic(system: System, wanted: Desired, work: Sequence[PortAndPf]) -> list[BootFailure]:
     if late := [(port, pf) for port, pf in work if steps.is_late(pf, record.read_boot(system))]:
         return to_legacy(system, late)
     pairs = [

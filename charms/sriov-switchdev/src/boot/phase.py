@@ -11,20 +11,20 @@ from hostnic.devices.model import Host
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System
 from nic import chain, steps
 from nic.steps import PortAndPf, is_binding, other_card
-from observed import Trouble
+from observed import BootFailure
 
 from boot import bootfile
 
 
-def load(system: System) -> tuple[Desired, list[Trouble]]:
+def load(system: System) -> tuple[Desired, list[BootFailure]]:
     """The desired state that the last hook left, and what is wrong with it."""
     try:
         return bootfile.from_json(system.files.read(desired.PATH)), []
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:
-        trouble = Trouble(desired.PATH, str(error), "the next hook of the charm rewrites it")
-        return Desired(), [trouble]
+        problem = BootFailure(desired.PATH, str(error), "the next hook of the charm rewrites it")
+        return Desired(), [problem]
 
 
 def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
@@ -36,28 +36,28 @@ def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
     ]
 
 
-def other_cards(host: Host, ports: Iterable[Port]) -> list[Trouble]:
+def other_cards(host: Host, ports: Iterable[Port]) -> list[BootFailure]:
     """The ports at whose PCI addresses this host has another card now."""
     others = [(port, pf.mac) for port, pf in steps.pairs_of(host, ports) if port.is_other(pf.mac)]
-    return [Trouble(port.bdf, *other_card(port.mac, mac)) for port, mac in others]
+    return [BootFailure(port.bdf, *other_card(port.mac, mac)) for port, mac in others]
 
 
-def run(system: System, steps: Sequence[HostStep], who: str = "the boot step") -> list[Trouble]:
-    """Run the steps up to the first that fails, which is the trouble; ``who`` runs them."""
+def run(system: System, steps: Sequence[HostStep], who: str = "the boot step") -> list[BootFailure]:
+    """Run the steps up to the first that fails, which is the problem; ``who`` runs them."""
     failed = execute(Plan(tuple(steps)), system, lambda step: print(step.what, flush=True)).finding
-    return [Trouble(failed.subject, f"{who} {failed.what}", failed.remedy)] if failed else []
+    return [BootFailure(failed.subject, f"{who} {failed.what}", failed.remedy)] if failed else []
 
 
 def run_part(
     system: System, part: chain.Part, spare: Callable[[HostStep], bool], who: str = "the boot step"
-) -> tuple[list[Trouble], list[Trouble]]:
+) -> tuple[list[BootFailure], list[BootFailure]]:
     """Run a part of a chain up to the first step that fails and is not ``spare``.
 
     Returns:
-        The trouble that ended it, if one did, and those with spare steps.
+        The problem that ended it, if one did, and those with spare steps.
 
     """
-    noted: list[Trouble] = []
+    noted: list[BootFailure] = []
     for step in part.steps:
         failed = run(system, [step], who)
         if failed and not spare(step):
@@ -68,21 +68,21 @@ def run_part(
 
 def bind_vfs(
     system: System, wanted: Desired, steps: Sequence[HostStep], who: str = "the boot step"
-) -> list[Trouble]:
+) -> list[BootFailure]:
     """Wait for VF-LAG, and bind VFs one port after the other: a failure must not keep others unbound.
 
     VFs stay unbound where a VF-LAG that is required does not form.
     """
-    troubles: list[Trouble] = []
+    problems: list[BootFailure] = []
     for step in steps:
         failed = run(system, [step], who)
-        troubles += failed
+        problems += failed
         if failed and wanted.lag_required and not is_binding(step):
             break
-    return troubles
+    return problems
 
 
-def still_changing(system: System, ports: Iterable[Port]) -> list[Trouble]:
+def still_changing(system: System, ports: Iterable[Port]) -> list[BootFailure]:
     """Wait for changes of mode that outlived their answer; those that still run must not be interfered with.
 
     The kernel answers a question about the mode when the change is over.
@@ -92,20 +92,20 @@ def still_changing(system: System, ports: Iterable[Port]) -> list[Trouble]:
             system.devlink.eswitch_mode(port.bdf)
         except TimeoutError:
             what = f"a change of its mode still runs {MODE_CHANGE_TIME:g} s later; the NIC is left alone"
-            return [Trouble(port.bdf, what, "see the kernel log, and reboot")]
+            return [BootFailure(port.bdf, what, "see the kernel log, and reboot")]
         except OSError:
             continue  # whatever is done next says why
     return []
 
 
-def to_legacy(system: System, pairs: Sequence[PortAndPf]) -> list[Trouble]:
+def to_legacy(system: System, pairs: Sequence[PortAndPf]) -> list[BootFailure]:
     """Bring ports to legacy mode with zero VFs, each as far as possible; return what did not work."""
-    troubles: list[Trouble] = []
+    problems: list[BootFailure] = []
     for port, _ in pairs:
         for op in chain.back(port.bdf):
             try:
                 op.run(system)
             except (StepError, OSError) as error:
                 what, remedy = f"fallback to legacy mode with zero VFs: {error}", getattr(error, "remedy", "")
-                troubles.append(Trouble(port.bdf, what, remedy))
-    return troubles
+                problems.append(BootFailure(port.bdf, what, remedy))
+    return problems

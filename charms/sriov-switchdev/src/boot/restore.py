@@ -26,7 +26,7 @@ from hostnic.system import HostStep, System
 from nic import chain, steps
 from nic.chain import Facts, When
 from nic.steps import PortAndPf
-from observed import Trouble
+from observed import BootFailure
 
 from boot import budget, driver_reload, phase
 from boot.files import DISPATCH
@@ -38,21 +38,21 @@ ROUNDS = 2
 """systemd starts no unit that runs already: a port that is lost meanwhile has its turn in the second."""
 
 
-def restore_ports(system: System) -> tuple[Trouble, ...]:
+def restore_ports(system: System) -> tuple[BootFailure, ...]:
     """Restore every lost port that can be. Writes nothing if none is lost.
 
     Another card at the address of a port is left alone; the charm is told to look at it.
     """
-    wanted, troubles = phase.load(system)
+    wanted, problems = phase.load(system)
     others = phase.other_cards(discover.observe(system), wanted.ports)
     if not _lost(system, wanted):
         if others:
             _wake(system)
-        return (*troubles, *others)
-    return (*others, *_restore(system, wanted, troubles))
+        return (*problems, *others)
+    return (*others, *_restore(system, wanted, problems))
 
 
-def _restore(system: System, wanted: Desired, troubles: list[Trouble]) -> tuple[Trouble, ...]:
+def _restore(system: System, wanted: Desired, problems: list[BootFailure]) -> tuple[BootFailure, ...]:
     before = record.read_boot(system).phases.get("restore")
     failures = before.failures if before else 0
     record.write_boot(system, "restore", "running", failures=failures)
@@ -64,36 +64,36 @@ def _restore(system: System, wanted: Desired, troubles: list[Trouble]) -> tuple[
         for _ in range(ROUNDS):
             _await_ports(system, wanted)
             for ports in [ports for ports in wanted.nics().values() if _lost(system, wanted, ports)]:
-                troubles += _restore_nic(system, wanted, ports)
-            if troubles:
+                problems += _restore_nic(system, wanted, ports)
+            if problems:
                 break
     except OSError as error:
         what, remedy = unreadable(error), "see journalctl -u ovn-offload-sriov-restore"
-        troubles.append(Trouble("restore", what, remedy))
-    return _end(system, troubles, failures)
+        problems.append(BootFailure("restore", what, remedy))
+    return _end(system, problems, failures)
 
 
-def cut_off(system: System) -> tuple[Trouble, ...]:
+def cut_off(system: System) -> tuple[BootFailure, ...]:
     """After the unit did not come to its end: no unused VF stays in legacy mode or unbound."""
-    wanted, troubles = phase.load(system)
+    wanted, problems = phase.load(system)
     cut = "the unit that restores ports did not come to its end"
-    troubles.append(Trouble("restore", cut, "see journalctl -u ovn-offload-sriov-restore"))
+    problems.append(BootFailure("restore", cut, "see journalctl -u ovn-offload-sriov-restore"))
     for port, _ in _lost(system, wanted):
-        troubles += _give_up(system, port)
+        problems += _give_up(system, port)
     for ports in wanted.nics().values():
         pairs = phase.pairs_of(discover.observe(system), ports)
         if any(vf.driver is None for _, pf in pairs for vf in pf.vfs):
-            troubles += _finish(system, wanted, ports, ports)
+            problems += _finish(system, wanted, ports, ports)
     found = record.read_boot(system).phases.get("restore")
-    return _end(system, troubles, found.failures if found else 0)
+    return _end(system, problems, found.failures if found else 0)
 
 
-def _end(system: System, troubles: Sequence[Trouble], failures: int) -> tuple[Trouble, ...]:
+def _end(system: System, problems: Sequence[BootFailure], failures: int) -> tuple[BootFailure, ...]:
     """Record the outcome, and have the charm look at it."""
-    state = "failed" if troubles else "done"
-    record.write_boot(system, "restore", state, tuple(troubles), failures + 1 if troubles else 0)
+    state = "failed" if problems else "done"
+    record.write_boot(system, "restore", state, tuple(problems), failures + 1 if problems else 0)
     _wake(system)
-    return tuple(troubles)
+    return tuple(problems)
 
 
 def _wake(system: System) -> None:
@@ -109,7 +109,9 @@ def _look(system: System, ports: Sequence[Port]) -> Host:
 def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) -> list[PortAndPf]:
     ports = wanted.ports if ports is None else ports
     converged = record.read_converged(system)
-    return driver_reload.ports(phase.pairs_of(_look(system, ports), ports), converged) if converged else []
+    if not converged:
+        return []
+    return driver_reload.lost_ports(phase.pairs_of(_look(system, ports), ports), converged)
 
 
 def _await_ports(system: System, wanted: Desired) -> None:
@@ -122,27 +124,27 @@ def _await_ports(system: System, wanted: Desired) -> None:
     until(system, all_there, budget.DEVICES)
 
 
-def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[Trouble]:
+def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[BootFailure]:
     """One port after the other: the bond always keeps a port that carries traffic."""
     pairs = phase.pairs_of(_look(system, ports), ports)
     todo = [(port, pf) for port in ports if (pf := _restorable(system, port))]
 
-    def turn(port: Port, _: Pf) -> Pf | None:
+    def current(port: Port, _: Pf) -> Pf | None:
         return _restorable(system, port)
 
-    facts = Facts(cpus.online(system), turn=turn)
-    troubles: list[Trouble] = []
+    facts = Facts(cpus.online(system), current=current)
+    problems: list[BootFailure] = []
     for part in chain.forward(pairs, wanted, When.RESTORE, facts, todo):
         if part.binds:
             break  # of the ports as they are then
         failed, noted = phase.run_part(system, part, _is_spare, WHO)
-        troubles += [*failed, *noted]
+        problems += [*failed, *noted]
         if failed and part.port is None:
             break
         if failed and part.port:
-            troubles += _give_up(system, part.port)
+            problems += _give_up(system, part.port)
     freed = chain.to_free(pairs, todo, wanted, When.RESTORE)
-    return [*troubles, *_finish(system, wanted, ports, [port for port, _ in freed])]
+    return [*problems, *_finish(system, wanted, ports, [port for port, _ in freed])]
 
 
 def _is_spare(step: HostStep) -> bool:
@@ -156,7 +158,7 @@ def _restorable(system: System, port: Port) -> Pf | None:
     Asked again right before its turn: an instance may have taken a VF, or the other port lost its link.
     """
     host = _look(system, [port])
-    found = driver_reload.ports(phase.pairs_of(host, [port]), [port.nic])
+    found = driver_reload.lost_ports(phase.pairs_of(host, [port]), [port.nic])
     if not found:
         return None
     _, pf = found[0]
@@ -164,14 +166,14 @@ def _restorable(system: System, port: Port) -> Pf | None:
     reason, remedy = driver_reload.why_left(port, pf, host)
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
-        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or approve-reboot"
+        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or run approve-reboot"
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
         return None
     return pf
 
 
-def _give_up(system: System, port: Port) -> list[Trouble]:
+def _give_up(system: System, port: Port) -> list[BootFailure]:
     """Leave the port in legacy mode with zero VFs, unless somebody has taken one meanwhile."""
     if running := phase.still_changing(system, [port]):
         return running
@@ -179,7 +181,9 @@ def _give_up(system: System, port: Port) -> list[Trouble]:
     return phase.to_legacy(system, [pair for pair in pairs if not any(vf.users for vf in pair[1].vfs)])
 
 
-def _finish(system: System, wanted: Desired, ports: Sequence[Port], touched: Sequence[Port]) -> list[Trouble]:
+def _finish(
+    system: System, wanted: Desired, ports: Sequence[Port], touched: Sequence[Port]
+) -> list[BootFailure]:
     """VF-LAG, if both ports are in switchdev mode again, and then the VFs that were unbound for it."""
     pairs = phase.pairs_of(discover.observe(system), ports)
     back = [(port, pf) for port, pf in pairs if port in touched and pf.eswitch_mode == "switchdev"]

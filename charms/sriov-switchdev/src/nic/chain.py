@@ -60,15 +60,15 @@ class Facts(NamedTuple):
         cpus: logical CPUs that are online: an uplink without a declared number gets as many queues.
         preallocated: the firmware keeps resources for a LAG, so that it forms while VFs are bound.
         host_network: netdevs outside any bond that carry the host's own network.
-        turn: how a port is when its turn comes; None if it is to be left alone.
-        carries: whether a port carries traffic in its bond when its turn comes.
+        current: how a port is right before its steps; None if it is to be left alone.
+        carries: whether a port carries traffic in its bond right before its steps.
 
     """
 
     cpus: int = 1
     preallocated: bool = False
     host_network: Collection[str] = ()
-    turn: Callable[[Port, Pf], Pf | None] = _unchanged
+    current: Callable[[Port, Pf], Pf | None] = _unchanged
     carries: Callable[[Pf], bool] = _never
 
 
@@ -102,7 +102,7 @@ def forward(
     for port, pf in pairs:
         changes = (port, pf) in work
         concerned = changes or when is When.BOOT or (bonded and when is When.LIVE)
-        if concerned and (now := facts.turn(port, pf)):
+        if concerned and (now := facts.current(port, pf)):
             yield Part(_port(port, now, wanted, when, facts, changes), port)
     kept = [pair for pair in pairs if bonded and when is When.LIVE and pair not in freed]
     yield Part([*vfs(pairs, freed, wanted, when), *steps.bind(kept, after_change=False)], binds=True)

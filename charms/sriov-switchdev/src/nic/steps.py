@@ -148,7 +148,7 @@ def bind(pairs: Sequence[PortAndPf], after_change: bool) -> list[HostStep]:
             why = "while it is off no VF can be bound"
             steps.append(made(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
         if unbound or after_change:
-            why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
+            why = "VF-LAG is active by then" if port.lag else "the port is in switchdev mode by then"
             if port.lag and not after_change and pf.lag.vf_lag is False:
                 why = "VF-LAG did not form, and is not required"
             what = f"bind the VFs of {port.bdf}"
