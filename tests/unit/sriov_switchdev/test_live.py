@@ -261,7 +261,7 @@ def test_vfs_in_use_of_the_changed_port_itself_still_block_the_change(small: Nod
     small.configure(devices=f"{PORT0}:1 {PORT1}:2")
     small.emit("config_changed")
     assert nic(small.writes) == []
-    assert f"would destroy VFs in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
+    assert f"would destroy VFs in use: VF {used} by instance-0000002a" in small.findings()
 
 
 def hook_that_dies_before(node: Node, key: str) -> None:
