@@ -329,7 +329,7 @@ class Server(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.path == "/slow":
-            for at in range(0, 400, 10):
+            for at in range(0, 8000, 10):
                 self.wfile.write(body[at : at + 10])
                 sleep(0.05)
         self.wfile.write(body[:1000] if self.path == "/short" else body)
@@ -371,10 +371,13 @@ def test_the_program_completes_a_file(tmp_path: Path, server: str, page: str, ha
 
 
 def test_the_program_stops_in_time_and_keeps_what_it_has(tmp_path: Path, server: str) -> None:
-    target, begin = tmp_path / "file", monotonic()
-    done = run(f"{server}/slow", target, 0.4)
-    assert monotonic() - begin < 10
-    size = target.stat().st_size
+    target, size = tmp_path / "file", 0
+    for seconds in (0.4, 2, 10):  # a busy machine may get nothing in the first ones
+        begin = monotonic()
+        done = run(f"{server}/slow", target, seconds)
+        assert monotonic() - begin < seconds + 10
+        if size := target.stat().st_size:
+            break
     assert (done.returncode, done.stdout) == (0, f"part {size}\n")
     assert 0 < size < len(CONTENT)
     assert CONTENT.startswith(target.read_bytes())
