@@ -94,8 +94,8 @@ STYLES = {
 def test_the_charm_finds_vfs_in_each_style_of_file_that_netplan_reads(machine: Guest) -> None:
     path = "/etc/netplan/95-vfs.yaml"
     ask = (
-        f"import sys; sys.path.insert(0, '{CHARM}'); import netplanfiles;"
-        "from hostnic.machine import Machine; found, wrong = netplanfiles.second_writers(Machine());"
+        f"import sys; sys.path.insert(0, '{CHARM}'); from writers import netplan;"
+        "from hostnic.machine import Machine; found, wrong = netplan.second_writers(Machine());"
         "print([(each.path, [setting.keys for setting in each.settings]) for each in found], wrong)"
     )
     found: dict[str, tuple[str, bool]] = {}
