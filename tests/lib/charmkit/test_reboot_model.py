@@ -20,6 +20,7 @@ from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.status import report
 from charmkit.reboot.unit import NEVER_CAME, approve_one
+from fuzz import NIGHTLY
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -522,11 +523,14 @@ class Application(RuleBasedStateMachine):
             assert self.units()[name] == expected
 
 
+WALKS = 400 if NIGHTLY else 40
+"""How many long histories are walked."""
+
 TestApplication = Application.TestCase
 TestApplication.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 
 
-@settings(max_examples=150, phases=[Phase.reuse, Phase.generate], deadline=None)
+@settings(max_examples=WALKS, phases=[Phase.reuse, Phase.generate], deadline=None)
 @given(st.randoms(use_true_random=True))
 def test_long_histories(chance: random.Random):
     """Random walks by the same rules, with many hooks between incidents: some faults need a long history."""
