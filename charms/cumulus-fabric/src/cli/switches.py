@@ -21,7 +21,7 @@ from rest import MAX_PARALLEL
 from rest.connection import Access, Credentials
 from standalone import scripts
 
-from cli import inputs
+from cli import inputs, wording
 from cli.inputs import UsageError
 
 MAINTENANCE = ("drain", "undrain", "decommission")
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
 
 
 def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
-    plan = site.survey(_nvue(site, names)).plan
+    plan = wording.of_plan(site.survey(_nvue(site, names)).plan)
     print(json.dumps(plan_as_json(plan), indent=2) if options.format == "json" else plan_as_table(plan))
     return not plan.blocked
 
@@ -113,6 +113,7 @@ def _verify(options: argparse.Namespace, site: online.Site, names: Collection[st
     # Findings about the intent itself belong to audit.
     every = [finding for finding in site.verify() if finding not in site.audit]
     found = [finding for finding in every if finding.subject.partition(" ")[0] in {*names, "remove"}]
+    found = wording.of_findings(found)
     as_json = options.format == "json"
     print(json.dumps(findings_as_json(found), indent=2) if as_json else findings_as_table(found))
     return all(finding.severity < Severity.WARNING for finding in found)
@@ -134,11 +135,11 @@ def _change(
         for name, result in report.results.items():
             print(f"{name}: {result.value}")
         if report.reasons:
-            print(findings_as_table(report.reasons))
-        print(report.verdict)
+            print(findings_as_table(wording.of_findings(report.reasons)))
+        print(wording.translated(report.verdict))
         well = report.applied
     elif options.verb == "apply" and options.plan and not site.approved(options.plan):
-        print(findings_as_table([online.not_approved(options.plan)]))
+        print(findings_as_table(wording.of_findings([online.not_approved(options.plan)])))
         return False
     if well and options.verb == "apply" and scripts.switches(site.fabric, names):
         well = _push_standalone(options, site, names, credentials)
@@ -164,7 +165,7 @@ def _run(
 
 def _would_restore(site: online.Site, names: Collection[str]) -> bool:
     """Show what a rollback would do; False, since it is not done."""
-    print(plan_as_table(site.restoration(names)[1].plan))
+    print(plan_as_table(wording.of_plan(site.restoration(names)[1].plan)))
     print("nothing was sent to any switch")
     return False
 
@@ -178,7 +179,7 @@ def _push_standalone(
     login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
     found = push.apply(site.fabric, names, login, site.audit, _announce)
     if found:
-        print(findings_as_table(found))
+        print(findings_as_table(wording.of_findings(found)))
     return all(finding.severity < Severity.WARNING for finding in found)
 
 

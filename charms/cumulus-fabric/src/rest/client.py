@@ -273,7 +273,7 @@ class Nvue:
             self.close()
             begun = getattr(error, "received", 0)
             said = f"no {'complete ' if begun else ''}answer within {self._access.timeout:g} s"
-            longer = "if it is only slow, set a longer request-timeout (--timeout)"
+            longer = "if it is only slow, set a longer request-timeout"
             remedy = f"{SLOW}; {longer}" if begun else ""
             raise SwitchError("unreachable", f"{said} to {method} {_short(target)}", remedy) from None
         except LongError as error:

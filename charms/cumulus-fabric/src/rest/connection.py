@@ -194,7 +194,7 @@ def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
         SwitchError: its URL cannot be used. The message does not repeat it: it may hold a password.
 
     """
-    remedy = "set it, or outside Juju the variable https_proxy, to a URL such as http://192.0.2.1:3128"
+    remedy = "set it to a URL such as http://192.0.2.1:3128"
     unusable = SwitchError("proxy", "option juju-https-proxy: is not the URL of an HTTP proxy", remedy)
     try:
         parts = urlsplit(proxy)

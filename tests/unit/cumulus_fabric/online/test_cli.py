@@ -40,7 +40,7 @@ def test_plan_apply_verify_and_back_again(shell: Shell) -> None:
 
 
 def digest_in(out: str) -> str:
-    (found,) = re.findall(r"with plan=(p[0-9a-f]{16})", out)
+    (found,) = re.findall(r"with --plan (p[0-9a-f]{16})", out)
     return found
 
 
