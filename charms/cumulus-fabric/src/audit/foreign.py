@@ -103,7 +103,7 @@ class Unmanaged:
         if others := [each for each in self.kept if each.said not in {*colliding, *left}]:
             what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
             remedy = f"add it to the intent, or run plan and apply with {REMOVE}={listed(others)}"
-            yield Finding(Severity.WARNING, self.name, what, remedy)
+            yield Finding(Severity.INFO, self.name, what, remedy)
         if svis := gateways(self.applied, going):
             those = ports.compact(svis)
             what = f"interface {those} has an address on a VLAN that would be removed"
@@ -113,7 +113,7 @@ class Unmanaged:
         yield from shared(self.name, self.applied, self.wanted, self.kept, patch)
         if beside := settings(self.applied, self.wanted, self.tree, patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
-            yield Finding(Severity.WARNING, self.name, what, "to remove it, run nv unset on the switch")
+            yield Finding(Severity.INFO, self.name, what, "to remove it, run nv unset on the switch")
 
     def depending(self, patch: Tree) -> Iterator[Finding]:
         """What stays although ``patch``, which removes all of the intent, takes away what it depends on."""
