@@ -3,15 +3,21 @@
 
 import re
 import sys
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
+import yaml
 from bundle.declared import CHARMS, JSON_TYPES, JUJU_TYPES, LIB, ROOT, Charm, fields
 from bundle.reserved import reserved
+from check import facts
 from import_graph import imports, modules
 
 PLATFORMS = [f"ubuntu@{base}:{machine}" for base in ("22.04", "24.04") for machine in ("amd64", "arm64")]
 PINS = ROOT / "tests/requirements/guest.txt"
 CHANGELOG = ROOT / "CHANGELOG.md"
+ENDPOINTS = Path(__file__).with_name("endpoints.yaml")
+"""The relations of each charm as they were released."""
 SHARED_ACTIONS = {"plan", "verify"}
 PACKAGES = {"yaml": "PyYAML"}
 """Packages that are imported by another name than they are installed by."""
@@ -48,6 +54,12 @@ def test_its_version_is_the_newest_one_of_the_changelog(charm):
 
 def test_no_name_is_one_of_jujus(charm):
     assert reserved(charm.charmcraft) == []
+
+
+def test_its_relations_are_those_of_the_first_release(charm):
+    found = {name: asdict(endpoint) for name, endpoint in facts.own()[charm.name].endpoints.items()}
+    recorded = yaml.safe_load(ENDPOINTS.read_text()).get(charm.name, {})
+    assert found == recorded, f"{ENDPOINTS.name} says what this costs operators"
 
 
 def test_every_endpoint_states_whether_it_is_optional(charm):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tox -e unit` makes of its pytest runs' exit statuses."""
+"""What `tox -e unit` makes of paths in its arguments, and of its pytest runs' exit statuses."""
 
 import pytest
-from unit.__main__ import verdict
+from unit.__main__ import WRONG_USE, is_path, main, selected, verdict
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,52 @@ def test_the_exit_status_is_zero_only_if_something_ran_and_all_of_it_passed(
     statuses: list[int], options: list[str], status: int
 ) -> None:
     assert verdict(statuses, options) == status
+
+
+@pytest.mark.parametrize(
+    ("paths", "runs"),
+    [
+        pytest.param(
+            ["tests/lib/test_house.py"], {"lib": ["tests/lib/test_house.py"]}, id="a file of one suite"
+        ),
+        pytest.param(
+            ["tests/unit/roce_qos/test_plan.py::test_a[b/c]"],
+            {"roce-qos": ["tests/unit/roce_qos/test_plan.py::test_a[b/c]"]},
+            id="one test of a file",
+        ),
+        pytest.param(
+            ["tests/lib/intent", "tests/unit/acceptance", "tests/lib/converge"],
+            {"lib": ["tests/lib/intent", "tests/lib/converge"], "acceptance": ["tests/unit/acceptance"]},
+            id="folders of two suites",
+        ),
+    ],
+)
+def test_a_path_runs_only_the_suite_that_has_it(paths: list[str], runs: dict[str, list[str]]) -> None:
+    assert {suite.title: parts for suite, parts in selected(paths)} == runs
+
+
+def test_a_folder_above_several_suites_runs_each_of_them_as_a_whole() -> None:
+    suites = {suite.title: (suite, parts) for suite, parts in selected(["tests/unit"])}
+    assert "lib" not in suites
+    assert {"acceptance", "cumulus-fabric"} < set(suites)
+    assert all(parts == [str(suite.tests)] for suite, parts in suites.values())
+
+
+def test_without_a_path_every_suite_runs_as_a_whole() -> None:
+    assert all(parts == [str(suite.tests)] for suite, parts in selected([]))
+
+
+def test_a_path_that_no_suite_has_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-q", "tests/maas/test_maas.py"]) == WRONG_USE
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(
+        "tests/maas/test_maas.py is in none of the folders whose tests run here: tests/lib,"
+    )
+
+
+@pytest.mark.parametrize(
+    "argument", ["-k", "lib", "tests", "lib/intent", "--record", "tests/lib/test_nothing.py"]
+)
+def test_what_is_not_below_tests_is_left_to_pytest(argument: str) -> None:
+    assert not is_path(argument)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the MAAS commissioning script: one file with the charm's own code in it, for a bare Python.
 
-``python tests/pack/commissioning.py`` writes ``build/50-nic-firmware.py``. Each module's source is in it as
-it is, under its name; a few lines at the end let Python import from there.
+``tox -e commissioning`` writes ``build/50-nic-firmware.py``. Each module's source is in it as it is, under
+its name; a few lines at the end let Python import from there.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -92,8 +93,15 @@ def _metadata(module: Module) -> str:
     return text.partition('"""')[0]
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> None:
+    """Write the script; the only argument is --help."""
+    about = f"Write {TARGET.relative_to(ROOT)}, nic-firmware's script for MAAS, which needs only Python."
+    argparse.ArgumentParser(prog="tox -e commissioning --", description=about).parse_args(arguments)
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(script())
     TARGET.chmod(0o755)
     print(TARGET.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

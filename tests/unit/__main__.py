@@ -3,7 +3,8 @@
 
 The charms' modules are flat and share their names (`charm`, `plan`, …), so that two charms cannot be
 imported into one process. As many processes run side by side as there are processors; each one's output
-is printed in one piece when it ends. Arguments go to every pytest run.
+is printed in one piece when it ends. Arguments go to every pytest run, except paths: with a path such as
+``tests/lib/test_house.py``, only the suite that has it runs, and only that path.
 """
 
 import os
@@ -13,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
+WRONG_USE = 4  # pytest's exit status for a wrong command line
 NO_TESTS = 5  # pytest's exit status when nothing was selected, as with -k
 
 
@@ -38,7 +40,47 @@ def suites() -> list[Suite]:
     ]
 
 
-def run(suite: Suite, options: list[str]) -> tuple[int, str]:
+def is_path(argument: str) -> bool:
+    """Whether an argument is a path in tests/, or a test of a file there (``FILE::TEST``).
+
+    The value of an option is none, even if a folder of the project has its name: ``-k lib``. A value that is
+    itself such a path is written with an equals sign: ``--ignore=tests/lib/lab``.
+    """
+    path = _located(argument)
+    return ROOT / "tests" in path.parents and path.exists()
+
+
+def _located(argument: str) -> Path:
+    return (ROOT / argument.partition("::")[0]).resolve()
+
+
+def selected(paths: list[str]) -> list[tuple[Suite, list[str]]]:
+    """The suites that have one of the paths, or all if there is no path; each with what pytest is given.
+
+    Raises:
+        LookupError: no suite has one of the paths.
+
+    """
+    every = suites()
+    if not paths:
+        return [(suite, [str(suite.tests)]) for suite in every]
+    for path in paths:
+        if not any(_part(suite, path) for suite in every):
+            folders = ", ".join(str(suite.tests.relative_to(ROOT)) for suite in every)
+            raise LookupError(f"{path} is in none of the folders whose tests run here: {folders}")
+    chosen = [(suite, [part for path in paths if (part := _part(suite, path))]) for suite in every]
+    return [(suite, parts) for suite, parts in chosen if parts]
+
+
+def _part(suite: Suite, path: str) -> str | None:
+    """What a suite runs of a path: the path, or all of the suite if the path is a folder above it."""
+    located = _located(path)
+    if located in suite.tests.parents:
+        return str(suite.tests)
+    return path if suite.tests in (located, *located.parents) else None
+
+
+def run(suite: Suite, options: list[str], paths: list[str]) -> tuple[int, str]:
     """The exit status of one run, and what it printed."""
     command = [
         sys.executable,
@@ -47,7 +89,7 @@ def run(suite: Suite, options: list[str]) -> tuple[int, str]:
         f"--override-ini=pythonpath={' '.join(suite.path)}",
         f"--override-ini=cache_dir=.pytest_cache/{suite.title}",
         *options,
-        str(suite.tests),
+        *paths,
     ]
     ended = subprocess.run(
         command, cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -65,11 +107,18 @@ def verdict(statuses: list[int], options: list[str]) -> int:
     return next(filter(None, ran), 0) if ran else NO_TESTS
 
 
-def main(options: list[str]) -> int:
-    """Run everything, also after a failure; the exit status."""
+def main(arguments: list[str]) -> int:
+    """Run everything that is asked for, also after a failure; the exit status."""
+    paths = [argument for argument in arguments if is_path(argument)]
+    options = [argument for argument in arguments if argument not in paths]
+    try:
+        asked = selected(paths)
+    except LookupError as error:
+        print(error, file=sys.stderr)
+        return WRONG_USE
     statuses: list[int] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        running = {pool.submit(run, suite, options): suite for suite in suites()}
+        running = {pool.submit(run, suite, options, parts): suite for suite, parts in asked}
         for ended in as_completed(running):
             status, printed = ended.result()
             print(f"--- {running[ended].title}\n{printed}", end="", flush=True)

@@ -165,6 +165,18 @@ def test_the_script_needs_nothing_but_python(tmp_path: Path) -> None:
     assert done.stderr == "num-vfs: 'many' is not allowed; expected a whole number from 1 to 1000\n"
 
 
+@pytest.mark.parametrize(("argument", "status"), [("--help", 0), ("--hlep", 2), ("build", 2)])
+def test_the_command_that_makes_it_takes_no_argument_but_help(
+    monkeypatch: pytest.MonkeyPatch, argument: str, status: int
+) -> None:
+    target = commissioning.ROOT / "build/not-made.py"
+    monkeypatch.setattr(commissioning, "TARGET", target)
+    with pytest.raises(SystemExit) as ended:
+        commissioning.main([argument])
+    assert ended.value.code == status
+    assert not target.exists()
+
+
 def test_a_nic_that_is_left_alone_is_not_called_as_declared(
     host: FakeHost, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -164,10 +164,11 @@ def _run(
 
 
 def _would_restore(site: online.Site, names: Collection[str]) -> bool:
-    """Show what a rollback would do; False, since it is not done."""
-    print(plan_as_table(wording.of_plan(site.restoration(names)[1].plan)))
+    """Show what a rollback would do; whether it can be done."""
+    plan = wording.of_plan(site.restoration(names)[1].plan)
+    print(plan_as_table(plan))
     print("nothing was sent to any switch")
-    return False
+    return not plan.blocked
 
 
 def _push_standalone(
