@@ -80,7 +80,7 @@ _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
 _GONE = "validate token"
 """In what Keystone answers, with status 404, to a login by a token that has expired or was revoked."""
 _DOWN = (502, 503, 504)
-_QUOTA = "raise the quota (openstack quota set), or free some of it"
+_QUOTA = "raise the quota of the project: openstack quota set"
 
 
 @contextmanager
@@ -122,14 +122,14 @@ def _remedy(error: Exception) -> str:
         return _OPENRC
     if "alias" in said and "is not defined" in said:
         return "set pci-alias of nova-compute and nova-cloud-controller, or gpu-alias in the site file"
-    if "The VLAN" in said and "is in use" in said:
+    if ("The VLAN" in said or "flat network" in said) and "is in use" in said:
         return "name the network that has it as public.name in the site file, or set another public.vlan"
     if "physical_network" in said and "unknown" in said:
         return "name a physical network of Neutron as public.physical-network and vlan-physical-network"
     if "No tenant network is available" in said:
         return "give vlan-physical-network more VLANs: juju config neutron-api vlan-ranges"
     if "No more IP addresses available" in said:
-        return "release floating IPs that nobody uses, or enlarge the pool of public"
+        return "enlarge the pool of public, or set public.name to an external network that has free addresses"
     if status == 403:
         return "the user must be an administrator of the cloud"
     return "the service is down: see juju status, then run this again" if status in _DOWN else ""
@@ -140,6 +140,7 @@ class Cloud:
 
     Attributes:
         objects: by key; where several have the same name, the tool's own one, else one of the project's.
+            A network has its subnets as `subnets`.
         all: every object by kind.
 
     """
@@ -153,6 +154,9 @@ class Cloud:
         """Read every kind of object."""
         for kind in KINDS:
             self.all[kind] = self._list(kind)
+        for network in self.all["network"]:
+            subnets = self.all["subnet"]
+            network["subnets"] = [each for each in subnets if each["network_id"] == network["id"]]
         found = [pair for kind in KINDS for pair in named(kind, self.all[kind], self.all)]
         self.objects = {}
         for key, each in [*found, *interfaces(self.all)]:

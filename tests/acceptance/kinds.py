@@ -91,7 +91,7 @@ def _floating(floating: Object, known: dict[str, list[Object]]) -> str:
 
 
 def _subnet(subnet: Object, known: dict[str, list[Object]]) -> str:
-    """By its network: an external network that was there has a subnet of any name."""
+    """By its network, whatever its own name is."""
     networks = {network["id"]: network["name"] for network in known["network"]}
     network = networks.get(subnet["network_id"])
     return f"{network}_subnet" if network and subnet["ip_version"] == 4 else ""

@@ -13,7 +13,7 @@ from acceptance.waiting import why
 from acceptance.wanted import MARK, Ref, Wanted
 
 CloudStep = Step[Cloud]
-IMAGE = "https://cloud-images.ubuntu.com/jammy/current/jammy-server-cloudimg-amd64.img"
+ANOTHER_PROJECT = "set project_name in clouds.yaml to a project in which nothing has this name"
 
 
 def plan(wanted: list[Wanted], objects: dict[str, Object]) -> Plan[Cloud]:
@@ -38,14 +38,16 @@ def _starts(found: Object | None) -> bool:
 def _one(each: Wanted, objects: dict[str, Object]) -> tuple[list[CloudStep], list[Finding]]:
     """Steps and findings for one object."""
     found = objects.get(each.key)
-    if found is None and each.kind == "image" and not each.once["filename"]:
-        remedy = f"set image-file in the site file; a stock one: wget {IMAGE}"
-        return [], [Finding(Severity.BLOCKED, each.key, "there is no image of this name", remedy)]
+    network = objects.get(each.once["network_id"]) if each.kind == "subnet" and each.shared else None
+    if network and not ours(network):
+        return [], list(_foreign_subnets(each, network))
+    if found is None and each.lacks:
+        return [], [Finding(Severity.BLOCKED, each.key, *each.lacks)]
     if found is None:
         return list(_create(each, "there is none")), []
     if not ours(found) and not each.shared:
         what = "there is one that this tool did not create"
-        return [], [Finding(Severity.BLOCKED, each.key, what, "rename or delete it")]
+        return [], [Finding(Severity.BLOCKED, each.key, what, ANOTHER_PROJECT)]
     if each.kind == "server" and found["status"] == "ERROR":
         return list(_replace(each, found, _reason(each, found, objects))), []
     if each.kind == "server" and found["status"] not in ("ACTIVE", "BUILD"):
@@ -102,7 +104,8 @@ def _unfinished(each: Wanted, found: Object) -> Iterator[CloudStep]:
 
 def _differences(each: Wanted, found: Object, objects: dict[str, Object]) -> Iterator[Finding]:
     skipped = {"extra_specs"} if ours(found) and not found.get("extra_specs") else set[str]()
-    for field, value in each.values.items():
+    needed = each.values if each.needed is None or ours(found) else each.needed
+    for field, value in needed.items():
         known = objects[value]["id"] if isinstance(value, Ref) else value
         if field in skipped or _same(found.get(field), known):
             continue
@@ -110,8 +113,8 @@ def _differences(each: Wanted, found: Object, objects: dict[str, Object]) -> Ite
         if ours(found):
             yield Finding(Severity.HELD, each.key, what, "run destroy, then apply again")
         else:
-            remedy = "rename or delete it, or change the site file"
-            yield Finding(Severity.BLOCKED, each.key, f"{what}, and this tool did not create it", remedy)
+            what = f"{what}, and this tool did not create it"
+            yield Finding(Severity.BLOCKED, each.key, what, each.choice)
     placed = str(each.once.get("availability_zone", "")).partition(":")[2]
     if each.kind == "server" and found["compute_host"] not in (None, placed):
         remedy = "name the servers' compute hosts as nodes in the site file, or run destroy, then apply again"
@@ -123,6 +126,29 @@ def _differences(each: Wanted, found: Object, objects: dict[str, Object]) -> Ite
             yield Finding(
                 Severity.WARNING, each.key, f"its {field} is {found.get(field)}, not {value}", remedy
             )
+
+
+def _foreign_subnets(each: Wanted, network: Object) -> Iterator[Finding]:
+    """Why none of the subnets of a network that others created will do; the tool adds none to it."""
+    if len(network["subnet_ids"] or ()) > len(network["subnets"]):
+        return  # Neutron shows some of them to administrators only
+    key = each.once["network_id"]
+    subnets = [subnet for subnet in network["subnets"] if subnet["ip_version"] == 4]
+    if not subnets:
+        what = "it has no IPv4 subnet, which floating IPs need"
+        remedy = "set public.name in the site file to an external network with an IPv4 subnet"
+        yield Finding(Severity.BLOCKED, key, what, remedy)
+        return
+    cidrs = sorted(subnet["cidr"] for subnet in subnets)
+    cidr = (each.needed or {}).get("cidr")
+    usable = [subnet for subnet in subnets if cidr in (None, subnet["cidr"])]
+    if not usable:
+        what = f"its IPv4 subnets are {' and '.join(cidrs)}, not {cidr}"
+        yield Finding(Severity.BLOCKED, key, what, each.choice)
+    elif not any(subnet["allocation_pools"] for subnet in usable):
+        what = f"its IPv4 subnet {usable[0]['cidr']} has no allocation pool, which floating IPs are from"
+        remedy = "set public.name in the site file to another external network"
+        yield Finding(Severity.BLOCKED, key, what, remedy)
 
 
 def _same(found: Any, wanted: Any) -> bool:

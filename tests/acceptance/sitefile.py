@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -37,26 +37,59 @@ class _Checked:
         return {"type": "string", "description": self.allowed}
 
 
-_ADDRESS = _Checked("an IPv4 or IPv6 address", ip_address)
-_SUBNET = _Checked("a subnet without host bits, such as 10.7.208.0/24", ip_network)
+_ADDRESS = _Checked("an IPv4 address", IPv4Address)
+_SUBNET = _Checked(
+    "an IPv4 subnet without host bits, such as 10.7.208.0/24: floating IPs are IPv4", IPv4Network
+)
+RDG_VLAN = 9
+RDG_SUBNET = {
+    "cidr": "10.7.208.0/24",
+    "first": "10.7.208.65",
+    "last": "10.7.208.99",
+    "gateway": "10.7.208.1",
+}
+"""What a new external network has where the site file gives no VLAN, and no subnet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Public:
-    """The external network, which floating IPs are from, on a VLAN of a physical network."""
+    """The external network, which floating IPs are from: one that exists, or else a new one.
+
+    Attributes:
+        physical_network: of a new network; an existing one must be on it only if `vlan` is given.
+        vlan: 0 for a flat network. None allows an existing network to be on any.
+        cidr: an IPv4 subnet of the network. An empty one allows an existing network to have any.
+        first: the first address of a new subnet's allocation pool.
+        last: the last one.
+        gateway: of a new subnet.
+
+    """
 
     name: str = "vlan_public"
     physical_network: str = "tenantvlan"
-    vlan: int = 9
-    cidr: str = "10.7.208.0/24"
-    first: str = "10.7.208.65"
-    last: str = "10.7.208.99"
-    gateway: str = "10.7.208.1"
+    vlan: int | None = None
+    cidr: str = ""
+    first: str = ""
+    last: str = ""
+    gateway: str = ""
 
     def __post_init__(self) -> None:
+        cidr = self.new_subnet["cidr"]
         for key, end in (("first", self.first), ("last", self.last), ("gateway", self.gateway)):
-            if ip_address(end) not in ip_network(self.cidr):
-                raise InvalidValue(key, end, f"an address in {self.cidr}")
+            if end and IPv4Address(end) not in IPv4Network(cidr):
+                raise InvalidValue(key, end, f"an address in {cidr}")
+
+    @property
+    def new_vlan(self) -> int:
+        """The VLAN of a new network, 0 for a flat one."""
+        return RDG_VLAN if self.vlan is None else self.vlan
+
+    @property
+    def new_subnet(self) -> dict[str, str]:
+        """A new subnet's cidr, first, last and gateway; empty where the site file has to give it."""
+        usual = RDG_SUBNET if self.cidr in ("", RDG_SUBNET["cidr"]) else {}
+        given = {"cidr": self.cidr, "first": self.first, "last": self.last, "gateway": self.gateway}
+        return {key: value or usual.get(key, "") for key, value in given.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +164,7 @@ _PUBLIC = Record(
     {
         "name": _NAME,
         "physical-network": _NAME,
-        "vlan": Integer(1, 4094, "a VLAN"),
+        "vlan": Integer(0, 4094, "a VLAN, or 0 for a flat network:"),
         "cidr": _SUBNET,
         "first": _ADDRESS,
         "last": _ADDRESS,

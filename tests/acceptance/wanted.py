@@ -15,7 +15,7 @@ from typing import Any
 from converge import StepError
 
 from acceptance.guests import user_data
-from acceptance.sitefile import Site
+from acceptance.sitefile import Public, Site
 
 MARK = "ovn-offload-acceptance"
 """Tag and description of all that the tool creates; what has neither carries it in its id."""
@@ -38,6 +38,7 @@ GROUPS: dict[str, tuple[bool, list[tuple[str, tuple[int, int] | None]]]] = {
     "data_sl_policy": (False, [("icmp", None), ("udp", (4000, 6000))]),
 }
 """Security groups: whether stateful, and what may come in. RoCE needs a stateless one."""
+IMAGE = "https://cloud-images.ubuntu.com/jammy/current/jammy-server-cloudimg-amd64.img"
 
 
 class Ref(str):
@@ -48,7 +49,12 @@ class Ref(str):
 class Wanted:
     """One object. `once` is for its creation and not compared later; `expected` is what OpenStack decides.
 
-    If it is `shared`, one that others created will do, as long as `values` are the same.
+    Attributes:
+        shared: one that others created will do, as long as it has what is `needed`.
+        needed: what one that others created must have; None for all of `values`.
+        choice: what the operator can do about one that others created and that lacks it.
+        lacks: why it cannot be created, and the remedy; empty if it can be.
+
     """
 
     kind: str
@@ -57,6 +63,9 @@ class Wanted:
     once: dict[str, Any] = field(default_factory=dict[str, Any])
     expected: dict[str, Any] = field(default_factory=dict[str, Any])
     shared: bool = False
+    needed: dict[str, Any] | None = None
+    choice: str = ""
+    lacks: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -96,11 +105,14 @@ def servers(site: Site, facts: Facts) -> dict[str, str]:
 def objects(site: Site, facts: Facts) -> Iterator[Wanted]:
     """Every object that the site file asks for."""
     placed = servers(site, facts)
-    yield Wanted("image", site.image, once={"filename": site.image_file}, shared=True)
+    remedy = f"set image-file in the site file; a stock one: wget {IMAGE}"
+    lacks = () if site.image_file else ("there is no image of this name", remedy)
+    yield Wanted("image", site.image, once={"filename": site.image_file}, shared=True, lacks=lacks)
     yield Wanted("keypair", MARK, {"public_key": _public_key(site)})
     yield _flavor(site)
     yield from _groups()
     yield from _networks(site)
+    yield from _external(site.public)
     yield from _router(site)
     for vm, host in placed.items():
         yield from _server(site, facts, vm, host)
@@ -127,7 +139,8 @@ def _flavor(site: Site) -> Wanted:
         specs["pci_passthrough:alias"] = f"{site.gpu_alias}:1"
     sizes = {"ram": site.flavor.ram, "disk": site.flavor.disk, "vcpus": site.flavor.vcpus}
     values, once = {**sizes, "extra_specs": specs}, {"id": f"{MARK}-{site.flavor.name}"}
-    return Wanted("flavor", site.flavor.name, values, once, shared=True)
+    choice = "set flavor.name in the site file to a name that no flavor has, or flavor to what this one is"
+    return Wanted("flavor", site.flavor.name, values, once, shared=True, choice=choice)
 
 
 def _groups() -> Iterator[Wanted]:
@@ -161,14 +174,39 @@ def _networks(site: Site) -> Iterator[Wanted]:
         yield Wanted(
             "subnet", f"{name}_subnet", {"cidr": cidr, "gateway_ip": gateway, "is_dhcp_enabled": True}, once
         )
-    public = site.public
-    place = {"provider_physical_network": public.physical_network, "provider_segmentation_id": public.vlan}
-    external = {"provider_network_type": "vlan", **place, "is_router_external": True}
-    yield Wanted("network", public.name, external, {"is_shared": True}, shared=True)
-    pool = [{"start": public.first, "end": public.last}]
-    values = {"cidr": public.cidr, "gateway_ip": public.gateway, "is_dhcp_enabled": False}
-    once = {"network_id": Ref(f"network {public.name}"), "ip_version": 4, "allocation_pools": pool}
-    yield Wanted("subnet", f"{public.name}_subnet", values, once, shared=True)
+
+
+def _external(public: Public) -> Iterator[Wanted]:
+    vlan, subnet = public.new_vlan, public.new_subnet
+    segment = {"provider_segmentation_id": vlan} if vlan else {}
+    kind = "vlan" if vlan else "flat"
+    place = {"provider_network_type": kind, "provider_physical_network": public.physical_network, **segment}
+    external = {"is_router_external": True}
+    yield Wanted(
+        "network",
+        public.name,
+        {**place, **external},
+        {"is_shared": True},
+        shared=True,
+        needed={**(place if public.vlan is not None else {}), **external},
+        choice="set public.name in the site file to an external network, or to a new name; "
+        "leave public.vlan out to use the network as it is",
+    )
+    missing = ", ".join(key for key, value in subnet.items() if not value)
+    what = f"there is none, and these keys of public are missing: {missing}"
+    remedy = "set them in the site file, or set public.name to a network that exists"
+    pool = [{"start": subnet["first"], "end": subnet["last"]}]
+    gateway = {"gateway_ip": subnet["gateway"]} if subnet["gateway"] else {}
+    yield Wanted(
+        "subnet",
+        f"{public.name}_subnet",
+        {"cidr": subnet["cidr"], **gateway, "is_dhcp_enabled": False},
+        {"network_id": Ref(f"network {public.name}"), "ip_version": 4, "allocation_pools": pool},
+        shared=True,
+        needed={"cidr": public.cidr} if public.cidr else {},
+        choice="set public.cidr in the site file to a subnet of the network, or leave it out to use any",
+        lacks=(what, remedy) if missing else (),
+    )
 
 
 def _router(site: Site) -> Iterator[Wanted]:

@@ -229,8 +229,12 @@ class Neutron:
             said = f"External network {values['floating_network_id']} is not reachable from subnet"
             said += f" {min(subnets)}. Therefore, cannot associate Port {port['id']} with a Floating IP."
             refuse(404, "ExternalGatewayForFloatingIPNotFound", said)
-        subnet = self.objects["networks"][values["floating_network_id"]]["subnets"][0]
-        first = self.objects["subnets"][subnet]["allocation_pools"][0]["start"].rpartition(".")
+        pools = [
+            subnet["allocation_pools"][0]
+            for subnet in self.of("subnets", network_id=values["floating_network_id"], ip_version=4)
+            if subnet["allocation_pools"]
+        ]
+        first = pools[0]["start"].rpartition(".")
         address = f"{first[0]}.{int(first[2]) + len(self.objects['floatingips']) + 1}"
         return {
             "floating_ip_address": address,

@@ -174,8 +174,11 @@ def test_a_key_that_does_not_exist(world):
         ({"nodes": ["a", "a"]}, "two different compute hosts"),
         ({"disturb": ["c"]}, "expected compute hosts that nodes or other-rack list"),
         ({"software": ["vpp"]}, "expected dpdk, trex or cuda"),
-        ({"public": {"cidr": "10.0.0.0/24"}}, "public.first: '10.7.208.65' is not allowed; expected"),
-        ({"public": {"cidr": "10.0.0.1/24"}}, "a subnet without host bits"),
+        (
+            {"public": {"cidr": "10.0.0.0/24", "first": "10.7.208.65"}},
+            "public.first: '10.7.208.65' is not allowed; expected",
+        ),
+        ({"public": {"cidr": "10.0.0.1/24"}}, "an IPv4 subnet without host bits"),
         ({"flavor": {"vcpus": 400}}, "expected a whole number from 2 to 100"),
     ],
 )  # fmt: skip

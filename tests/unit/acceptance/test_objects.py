@@ -242,7 +242,10 @@ def test_an_object_that_the_operator_made_by_hand_is_not_touched(world, collecti
     world.openstack.neutron._create(collection, values)
     status, out, _ = world.run("apply")
     assert status == 2
-    assert f"{values['name']}  there is one that this tool did not create  rename or delete it" in out
+    assert (
+        f"{values['name']}  there is one that this tool did not create  set project_name in clouds.yaml"
+        in out
+    )
     assert world.writes() == []
 
 
