@@ -81,6 +81,38 @@ _GONE = "validate token"
 """In what Keystone answers, with status 404, to a login by a token that has expired or was revoked."""
 _DOWN = (502, 503, 504)
 _QUOTA = "raise the quota of the project: openstack quota set"
+_VLAN_IN_USE = "name the network that has it as public.name in the site file, or set another public.vlan"
+_SAID = (
+    (("uota exceeded",), _QUOTA),
+    (("uota has been",), _QUOTA),
+    (("Maximum number of",), _QUOTA),
+    (
+        ("alias", "is not defined"),
+        "set pci-alias of nova-compute and nova-cloud-controller, or gpu-alias in the site file",
+    ),
+    (("The VLAN", "is in use"), _VLAN_IN_USE),
+    (("flat network", "is in use"), _VLAN_IN_USE),
+    (
+        ("physical_network", "unknown"),
+        "name a physical network of Neutron as public.physical-network and vlan-physical-network",
+    ),
+    (("'geneve' not supported",), "this tool needs Neutron with OVN, whose tenants' networks are Geneve"),
+    (
+        ("No tenant network is available",),
+        "give vlan-physical-network more VLANs: juju config neutron-api vlan-ranges",
+    ),
+    (
+        ("No more IP addresses available",),
+        "enlarge the pool of public, or set public.name to an external network that has free addresses",
+    ),
+)
+"""Words that an answer has, all of them, and what helps then."""
+_BY_STATUS = {
+    401: _OPENRC,
+    403: "the user must be an administrator of the cloud",
+    406: "this tool needs OpenStack Yoga or later",
+    **dict.fromkeys(_DOWN, "the service is down: see juju status, then run this again"),
+}
 
 
 @contextmanager
@@ -114,25 +146,10 @@ def asking(what: str = "", upload: int = 0) -> Generator[None, None, None]:
 
 
 def _remedy(error: Exception) -> str:
-    said = service_says(error)
     status = getattr(error, "status_code", None) or getattr(error, "http_status", None)
-    if "uota exceeded" in said or "uota has been" in said:
-        return _QUOTA
-    if status == 401:
-        return _OPENRC
-    if "alias" in said and "is not defined" in said:
-        return "set pci-alias of nova-compute and nova-cloud-controller, or gpu-alias in the site file"
-    if ("The VLAN" in said or "flat network" in said) and "is in use" in said:
-        return "name the network that has it as public.name in the site file, or set another public.vlan"
-    if "physical_network" in said and "unknown" in said:
-        return "name a physical network of Neutron as public.physical-network and vlan-physical-network"
-    if "No tenant network is available" in said:
-        return "give vlan-physical-network more VLANs: juju config neutron-api vlan-ranges"
-    if "No more IP addresses available" in said:
-        return "enlarge the pool of public, or set public.name to an external network that has free addresses"
-    if status == 403:
-        return "the user must be an administrator of the cloud"
-    return "the service is down: see juju status, then run this again" if status in _DOWN else ""
+    said = service_says(error)
+    known = (remedy for words, remedy in _SAID if all(word in said for word in words))
+    return next(known, _BY_STATUS.get(status or 0, ""))
 
 
 class Cloud:

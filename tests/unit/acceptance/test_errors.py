@@ -62,6 +62,38 @@ def test_no_quota_in_nova(world):
     assert "openstack quota set" in said
 
 
+ELSEWHERE = [
+    pytest.param(
+        ("POST", "servers", 403, {"forbidden": {"code": 403, "message": "Maximum number of ports exceeded"}}),
+        "openstack quota set",
+        id="a limit that Nova passes on without the word quota",
+    ),
+    pytest.param(
+        (
+            *("GET", "os-services", 406),
+            {"computeFault": {"code": 406, "message": "Version 2.90 is not supported by the API."}},
+        ),
+        "this tool needs OpenStack Yoga or later",
+        id="a cloud older than the tool needs",
+    ),
+    pytest.param(
+        (
+            *("POST", "networks", 400),
+            {"NeutronError": {"message": "network_type value 'geneve' not supported.", "detail": ""}},
+        ),
+        "this tool needs Neutron with OVN",
+        id="a cloud of another overlay",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "helps"), ELSEWHERE)
+def test_what_another_cloud_answers_has_its_remedy(world, fault, helps):
+    method, path, status, content = fault
+    world.openstack.faults.append((method, path, Answer(status, content)))
+    assert helps in one_sentence(world.run("apply")[2])
+
+
 def test_no_quota_in_neutron(world):
     world.openstack.neutron.quota["port"] = 4
     status, _, err = world.run("apply")
