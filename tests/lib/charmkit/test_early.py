@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hook about a peer ends before ops is loaded, on units that do not lead and on no other."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -71,3 +72,11 @@ def test_where_is_leader_fails_ops_says_why(tools: Path):
     (tools / "is-leader").write_text("#!/bin/sh\nexit 1\n")
 
     assert dispatch(tools, "sriov-switchdev", CHANGED) == (1, "ops is loaded")
+
+
+def test_the_hook_ends_without_an_error(tools: Path, monkeypatch: pytest.MonkeyPatch):
+    for name, value in {**CHANGED, "PATH": f"{tools}:{os.environ['PATH']}"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module("charmkit.reboot.early").end_early()
+    assert ended.value.code == 0

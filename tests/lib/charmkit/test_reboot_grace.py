@@ -120,3 +120,15 @@ def test_a_host_whose_containers_have_not_run_for_the_settle_time_keeps_the_othe
     fleet.run(hours=1)
 
     assert fleet.asked == [PEER, ME]
+
+
+@pytest.mark.parametrize(("uptime", "queues"), [(309, False), (310, True)])
+def test_a_host_that_needs_another_reboot_queues_once_its_containers_ran_for_the_settle_time(
+    uptime: int, queues: bool
+) -> None:
+    own = UnitState(boot_id="boot 2", reasons=WHY, ready=True, settled=False, containers_up_at=10)
+    host = UnitNow(
+        unit=PEER, boot_id="boot 2", uptime=uptime, now=1_000_000, leader=False, need=LACKS, not_back=""
+    )
+    after = decide(host, RebootPolicy("when-idle", 300), own, {}, Cluster()).own
+    assert (after.settled, after.queues_unsettled) == (False, queues)

@@ -268,3 +268,20 @@ def test_with_several_holders_release_reboot_lock_wants_a_unit(application: Any)
 
     assert app.action(0, "release-reboot-lock", unit="sriov/2")["released"] == "sriov/2"
     assert set(decode_cluster(app.app_data[KEY]).held) == {"sriov/1"}
+
+
+def test_a_host_with_containers_goes_at_once_where_only_the_leader_has_others():
+    """The leader asks its own containers itself: there is nobody whose answer it waits for."""
+    found = {**units(WANTS._replace(has_containers=True)), LEADER: IDLE._replace(has_containers=True)}
+
+    cluster = arbitrate(LEADER, found, Cluster(), NOW, (), 1)
+
+    assert (sorted(cluster.held), cluster.probe) == (["sriov/1"], Probe())
+
+
+def test_an_unresponsive_host_whose_unit_was_removed_is_not_waited_for():
+    probe = Probe(unresponsive=("sriov/1", "sriov/9"), mark="mark", at=NOW - 60)
+
+    cluster = arbitrate(LEADER, units(WANTS), Cluster(probe=probe), NOW, (), 1)
+
+    assert "sriov/9" not in {**cluster.may_be_down, **cluster.held}

@@ -145,7 +145,9 @@ def test_dcbx_under_the_firmwares_control_is_named_and_taken_over_only_where_all
     assert status.name == "blocked"
     assert "DCBX mode cee ieee" in status.message
     assert nic(node.writes) == []
-    assert node.configure(dcbx_takeover=True).emit().name == "active"
+    node.configure(dcbx_takeover=True)
+    assert "its mode is cee ieee" in node.action("plan", format="json")["plan"]
+    assert node.emit().name == "active"
     assert node.host.port(P0).dcb.dcbx == 0x0D
     assert nic(node.writes)[0] == f"set_dcbx {P0} host cee ieee"
 

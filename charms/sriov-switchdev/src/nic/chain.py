@@ -36,7 +36,7 @@ class Part(NamedTuple):
     Attributes:
         steps: in order.
         port: the one that they bring to switchdev mode; None where they are about the NIC.
-        binds: they wait for VF-LAG and bind VFs, which at boot happens once the network is up.
+        binds: of a boot or a restore: they wait for VF-LAG and bind VFs, which happens once the network is up.
 
     """
 
@@ -211,7 +211,7 @@ def _complete(pairs: Sequence[PortAndPf], wanted: Desired) -> Iterator[Part]:
     yield Part([found for port, pf in pairs for found in steps.offload(port, pf)])
     yield Part([found for port, pf in pairs if steps.is_detached(port, pf) for found in steps.join(port, pf)])
     if not (wanted.lag_required and steps.lag_impossible(pairs)):
-        yield Part(steps.bind(pairs, after_change=False), binds=True)
+        yield Part(steps.bind(pairs, after_change=False))
 
 
 def _form_lag_again(pairs: Sequence[PortAndPf], preallocated: bool) -> Iterator[Part]:
@@ -228,7 +228,7 @@ def _form_lag_again(pairs: Sequence[PortAndPf], preallocated: bool) -> Iterator[
         yield Part([*steps.leave(port, pf), *(back if detached or pf.carrier else back[:1])], port)
     yield Part([found for port, pf in pairs for found in steps.offload(port, pf)])
     binding = steps.bind(pairs, after_change=not preallocated)
-    yield Part([steps.await_lag(pairs), *binding], binds=True)
+    yield Part([steps.await_lag(pairs), *binding])
 
 
 def after_boot(pf: Pf) -> Pf:

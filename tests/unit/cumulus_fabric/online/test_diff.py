@@ -142,6 +142,14 @@ def test_the_first_member_of_a_bond_that_is_there_flaps_its_link() -> None:
     assert step.disruption.name == "LINK_FLAP"
 
 
+def test_a_new_object_hides_no_change_behind_it() -> None:
+    now = tree()
+    del now["interface"]["bond1"]
+    now["interface"]["bond2"]["link"]["mtu"] = 1500
+    steps = plan({"Leaf0-1": tree()}, Observed({"Leaf0-1": SwitchState("Leaf0-1", "5.9.2", now)})).steps
+    assert [step.disruption.name for step in steps] == ["LINK_FLAP"]
+
+
 WHY: dict[str, tuple[dict[str, Any], str]] = {
     "another MTU of a bond": (
         {"interface": {"bond1": {"link": {"mtu": 1500}}, "bond2": {"link": {"mtu": 1500}}}},
