@@ -22,7 +22,7 @@ from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params
-from config import Options
+from config import Options, Watching
 from converge import Finding, Plan, unfinished
 from converge.execute import Outcome, execute
 from desired import Desired
@@ -148,7 +148,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         import health  # only this action needs it: hooks stay fast
 
         def show() -> dict[str, str]:
-            watching = load_params(event, health.Watching)
+            watching = load_params(event, Watching)
             worst, rows = health.show(self.system, self._survey(), watching.seconds)
             return {"worst": worst, "health": rows.shown(watching.format)}
 

@@ -2,10 +2,8 @@
 """The action show-health: what of this host is not as it should be, worst first, and then what is."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from charmkit.options import option
-from charmkit.output import Output, Table
+from charmkit.output import Table
 from converge import Finding, Severity
 from converge.finding import unfinished, worst_first
 from hostnic.devices import health
@@ -17,13 +15,6 @@ from plan import reboot_reasons
 from survey import Survey
 
 OK = "ok"
-
-
-@dataclass(frozen=True)
-class Watching(Output):
-    """The parameters of the action."""
-
-    seconds: int = option(5, minimum=1, maximum=60)
 
 
 def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
