@@ -2,6 +2,7 @@
 """`tox -e juju -- VERB`: what a deployed model needs from its operator, each in one command.
 
 verify   run every charm's action verify, and print one table
+health   watch all hosts for five seconds, and print what is wrong anywhere, worst first
 secret   give cumulus-fabric the switches' user and password, and how it recognises the switches
 """
 
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 
 from converge import StepError
-from operate import secret, verify
+from operate import health, secret, verify
 from operate.client import Juju
 
 
@@ -23,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--model", "-m", default="", help="as for juju; default: the current model")
     verbs = top.add_subparsers(dest="verb", required=True)
     verbs.add_parser("verify", parents=[common])
+    verbs.add_parser("health", parents=[common])
     giving = verbs.add_parser("secret", parents=[common])
     giving.add_argument(
         "--credentials", type=Path, required=True, metavar="FILE", help="one line user:password, mode 0600"
@@ -37,11 +39,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one verb; 0 if all is in order, 1 if a unit is not verified, 2 if the command could not do it."""
+    """Run one verb; 0 if all is in order, 1 if something is not, 2 if the command could not do it."""
     options = parser().parse_args(arguments)
     juju = Juju(options.model)
     try:
-        return _verify(juju) if options.verb == "verify" else _secret(juju, options)
+        if options.verb == "secret":
+            return _secret(juju, options)
+        return _verify(juju) if options.verb == "verify" else _health(juju)
     except StepError as error:
         print("; ".join(filter(None, (str(error), error.remedy))), file=sys.stderr)
         return 2
@@ -51,6 +55,12 @@ def _verify(juju: Juju) -> int:
     rows = verify.verify(juju)
     print(verify.shown(rows))
     return 0 if all(row.verified == "true" for row in rows) else 1
+
+
+def _health(juju: Juju) -> int:
+    found = health.health(juju)
+    print(found.shown())
+    return 1 if found.ill else 0
 
 
 def _secret(juju: Juju, options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ when there is one. Each says which command does the same from a shell.
 """
 
 import errno
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converge import Step
@@ -231,6 +231,11 @@ class Ethtool(Protocol):
     @calls.writes("set_coalescing", calls.values)
     def set_coalescing(self, link: str, wanted: "Coalescing") -> None:
         """``ethtool -C LINK rx-usecs N … adaptive-rx on …``."""
+
+    @calls.reads("statistics")
+    def statistics(self, link: str) -> Mapping[str, int]:
+        """``ethtool -S LINK``: the driver's counters by name; none where it has none."""
+        ...
 
 
 class DataCentreBridging(Protocol):

@@ -21,7 +21,7 @@ from lab.shell import interact
 VFS = 8
 CONFIG = {"num-vfs": VFS, "reboot-policy": "when-idle", "reboot-settle": 0}
 PATIENCE = 600  # seconds until the node must have settled
-MORE = ("list-devices", "show-offload")
+MORE = ("list-devices", "show-offload", "show-health")
 
 
 def main() -> int:

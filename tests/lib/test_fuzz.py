@@ -23,7 +23,7 @@ from converge.shape import InvalidValue
 from fuzz import Reader, check
 from hostnic import handover
 from hostnic.capture import file
-from hostnic.devices import lag, pci, rdma, selector, users, vdpa, vlan
+from hostnic.devices import lag, pci, selector, users, vdpa, vlan
 from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
@@ -405,7 +405,6 @@ READERS = [
     ),
     Reader("lockdown", of_file("/sys/kernel/security/lockdown", locked_down), ["none [integrity]"]),
     Reader("lxd", of_command(lambda s: containers.autostarting(s).stopped), [json.dumps(INSTANCES)]),
-    Reader("driver's counters", of_command(lambda s: rdma.statistics(s, "p0")), ["  tx_prio3_pause: 7\n"]),
     Reader("dcb attributes", lambda text: dcbattrs.decode(raw(text)), ["\x08\0\x01\0\0\0\0\0"], (OSError,)),
     Reader(
         "bundle",

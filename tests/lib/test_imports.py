@@ -73,6 +73,7 @@ OPENERS = {
     "lib/yamlfile/reader.py": "reads the YAML files that an operator names",
     "lib/hostnic/machine.py": "the System of a real host",
     "lib/hostnic/netlink/channel.py": "its netlink sockets",
+    "lib/hostnic/netlink/statistics.py": "its ioctl for the counters of a driver",
     "lib/hostnic/process.py": "its processes",
     "lib/hostnic/download.py": "a program of its own that downloads firmware, and is killed when late",
     "lib/hostnic/network/tcp.py": "its TCP connections, which show whether another host is up",

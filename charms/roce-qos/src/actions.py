@@ -113,7 +113,7 @@ def _read(system: System, wanted: Desired, observed: Observed) -> Reading:
         pfc = port.dcb.pfc if port.dcb else None
         if pfc is not None:
             # mlx5 answers dcbnl with what ethtool read last; other drivers have these names in dcbnl alone.
-            now = rdma.statistics(system, port.netdev)
+            now = system.ethtool.statistics(port.netdev)
             for priority in wanted.qos.pfc:
                 for way, frames in (("tx", pfc.sent), ("rx", pfc.received)):
                     name = f"{way}_prio{priority}_pause"

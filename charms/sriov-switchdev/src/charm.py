@@ -22,7 +22,7 @@ from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params
-from config import Options
+from config import Options, Watching
 from converge import Finding, Plan, unfinished
 from converge.execute import Outcome, execute
 from desired import Desired
@@ -55,6 +55,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         framework.observe(self.on.upgrade_charm, self._on_install)
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
         framework.observe(self.on["show-offload"].action, self._on_show_offload)
+        framework.observe(self.on["show-health"].action, self._on_show_health)
         framework.observe(self.on["accept-nic"].action, self._on_accept_nic)
         framework.observe(self.on["check-host"].action, self._on_check_host)
         self.host = HostReconciler(
@@ -142,6 +143,16 @@ class SriovSwitchdevCharm(ops.CharmBase):
         import actions  # only actions need it: hooks stay fast
 
         self._show(event, actions.offload)
+
+    def _on_show_health(self, event: ops.ActionEvent) -> None:
+        import health  # only this action needs it: hooks stay fast
+
+        def show() -> dict[str, str]:
+            watching = load_params(event, Watching)
+            worst, rows = health.show(self.system, self._survey(), watching.seconds)
+            return {"worst": worst, "health": rows.shown(watching.format)}
+
+        answer(event, show)
 
     def _on_accept_nic(self, event: ops.ActionEvent) -> None:
         import actions  # only actions need it: hooks stay fast

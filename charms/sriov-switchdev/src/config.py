@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from charmkit.options import check, option
+from charmkit.output import Output
 from charmkit.reboot.policy import check_parallel
 from hostnic.cpus import MAX_QUEUES
 from hostnic.devices import selector
@@ -33,3 +34,10 @@ class Options:
     def selected(self) -> tuple[selector.Entry, ...]:
         """What ``devices`` names; empty for ``auto``."""
         return selector.parse(self.devices)
+
+
+@dataclass(frozen=True)
+class Watching(Output):
+    """The parameters of ``show-health``."""
+
+    seconds: int = option(5, minimum=1, maximum=60)

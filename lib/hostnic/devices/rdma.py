@@ -6,7 +6,6 @@ makes it ``rocep59s0f0``, or ``rdmap59s0f0`` in switchdev mode), so it is looked
 Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 """
 
-import re
 from typing import NamedTuple
 
 from hostnic.system import System, link_target, list_names, read_text
@@ -123,21 +122,3 @@ def _netdevs(system: System, directory: str) -> frozenset[str]:
     """Those of all GID entries; an empty entry answers EINVAL."""
     texts = (read_text(system, f"{directory}/{index}") for index in list_names(system, directory))
     return frozenset(filter(None, texts))
-
-
-def statistics(system: System, netdev: str) -> dict[str, int]:
-    """The counters of ``netdev`` by the driver's names, as ``ethtool -S`` prints them; starts a process.
-
-    This makes the driver read all of them from its firmware. Empty if ethtool is not installed, or the driver
-    has no counters.
-    """
-    try:
-        text = system.query(["ethtool", "-S", netdev])
-    except OSError:
-        return {}
-    found: dict[str, int] = {}
-    for line in text.splitlines():
-        name, _, value = line.strip().rpartition(":")
-        if re.fullmatch(" *[0-9]{1,20}", value):  # of 64 bits
-            found[name] = int(value)
-    return found

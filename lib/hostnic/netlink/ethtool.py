@@ -152,6 +152,12 @@ class EthtoolClient:
         names = (name for _, name, _ in COALESCING)
         self._ask(_flat(*COALESCING), COALESCE_SET, link, *zip(names, map(int, wanted)))
 
+    def statistics(self, link: str) -> dict[str, int]:
+        """The driver's counters, by an interface of their own."""
+        from hostnic.netlink import statistics  # only who judges a port's health needs them
+
+        return statistics.read(link)
+
     def _numbers(
         self, fields: tuple[tuple[int, str, str], ...], command: int, link: str
     ) -> dict[str, int] | None:

@@ -31,13 +31,14 @@ MAP = tuple(App(dcb.DSCP, dscp, 5 if dscp == 26 else dscp >> 3) for dscp in rang
 
 
 def look(system: System, netdev: str = UPLINK0) -> list[str]:
-    """What the driver tells, without the counters."""
+    """What the driver tells, with the names of its counters, but without what they count."""
     found = system.dcb.get(netdev)
     pfc = found.pfc or Pfc(())
     apps = {app.protocol: app.priority for app in found.apps if app.selector == dcb.DSCP}
     return [
         f"{netdev} {found.ets}",
         f"  pfc {pfc.priorities} delay {pfc.delay} dcbx {found.dcbx}",
+        f"  counts {' '.join(system.ethtool.statistics(netdev))}",
         f"  {len(found.apps)} entries, {len(apps)} DSCPs, 26 {apps.get(26)}, 48 {apps.get(48)}",
     ]
 

@@ -2,16 +2,20 @@
 """The modelled host's doors: what each method of :mod:`hostnic.system` does to its state."""
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
 from hostnic.system import MODE_CHANGE_TIME, Channels, DeviceInfo, Link, Pause
-from hostnic.testing.nic import mlx5, vflag
+from hostnic.testing.nic import counters, mlx5, vflag
 from hostnic.testing.nic.dcb import FakeDcb
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel
+
+
+COMMAND_TIME = 60.0
+"""Seconds that mlx5 waits for its firmware (MLX5_CMD_TIMEOUT_MSEC of driver.h)."""
 
 
 class Door:
@@ -124,6 +128,14 @@ class EthtoolDoor(_NetdevDoor):
         self._uplink(link).coalescing = wanted
         self._opened_anew(link)
 
+    def statistics(self, link: str) -> Mapping[str, int]:
+        self.need(link)
+        if port := self.network.uplink(link):
+            return counters.shown(port, self.kernel.clock)
+        (found,) = (each for each in self.network.links(self.kernel.clock) if each.name == link)
+        known = counters.REPRESENTOR if found.port_name and "vf" in found.port_name else ()
+        return dict.fromkeys(known, 0)
+
     def _opened_anew(self, link: str) -> None:
         """mlx5 opens all queues again, with the carrier off meanwhile (mlx5e_safe_switch_params)."""
         if link not in self.network.down:
@@ -212,5 +224,9 @@ class DevlinkDoor(Door):
         mlx5.set_param(self.kernel.card_of(port), port, name, value)
 
     def info(self, bdf: str) -> DeviceInfo:
-        nic = self.kernel.card_of(self._port(bdf))
+        port = self._port(bdf)
+        if port.silent:
+            self.kernel.sleep(COMMAND_TIME)
+            raise mlx5.refuse(errno.ETIMEDOUT)
+        nic = self.kernel.card_of(port)
         return DeviceInfo(nic.version, nic.psid)

@@ -79,15 +79,6 @@ def _egress_map(host: "FakeKernel", argv: list[str]) -> str:
     return ""
 
 
-def _statistics(host: "FakeKernel", argv: list[str]) -> str:
-    """A driver's counters, as ethtool prints them."""
-    port = next((port for port in host.network.ports() if port.netdev == argv[2] and not port.gone), None)
-    if port is None:
-        raise failure(argv, 96, "", "Cannot get stats strings information: No such device")
-    counters = port.dcb.statistics().items()
-    return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in counters)
-
-
 def is_enabled(files: FakeDisk, unit: str) -> bool:
     """A target's link to the unit exists."""
     return any(path.startswith(f"{UNITS}/") and path.endswith(f"/{unit}") for path in files.links)
@@ -184,7 +175,6 @@ TOOLS: dict[tuple[str, ...], Callable[["FakeKernel", list[str]], str]] = {
     ("ovs-vsctl",): _ovs_vsctl,
     ("ovs-appctl",): _ovs_appctl,
     ("ip", "link", "set"): _egress_map,
-    ("ethtool", "-S"): _statistics,
     ("tc", "filter", "show"): _tc_filters,
 }
 """The commands that the model knows, by how they begin."""

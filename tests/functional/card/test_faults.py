@@ -9,6 +9,7 @@ DEVICES = "/sys/bus/pci/devices"
 def test_every_fault_is_off_at_first(card):
     shown = card.run("cd /sys/kernel/debug/vcx/0000:3b:00.1 && grep . fault_* | sort").stdout
     assert dict(line.split(":") for line in shown.splitlines()) == {
+        "fault_cmd_timeout_ms": "0",
         "fault_esw_locked": "0",
         "fault_fw_fatal": "0",
         "fault_lag_never": "0",

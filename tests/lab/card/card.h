@@ -25,6 +25,7 @@
 /* Two ports of 127 VFs fill one bus: 2 PFs + 254 VFs = 256 functions. */
 #define VCX_MAX_VFS	127
 #define VCX_DSCPS	64
+#define VCX_PRIOS	8
 #define VCX_INDIR	256		/* entries of an RSS table: MLX5E_INDIR_RQT_SIZE */
 #define VCX_RSS_KEY	40
 #define VCX_VPD_LEN	256		/* of the vital product data; a multiple of 4 */
@@ -55,8 +56,23 @@ struct vcx_preset {
 enum vcx_fault {
 	VCX_VF_DELAY_MS, VCX_VF_NO_PROBE, VCX_MODE_FAIL, VCX_NUMVFS_ENOMEM, VCX_LAG_NEVER,
 	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_ESW_LOCKED, VCX_FW_FATAL,
-	VCX_DCB_FAULT, VCX_FAULTS
+	VCX_DCB_FAULT, VCX_CMD_TIMEOUT_MS, VCX_FAULTS
 };
+
+/* Counters of a port; stats.c has their names, and those of each priority, of pauses and of the module. */
+enum vcx_counter {
+	VCX_RX_ECN_MARK, VCX_RX_OUT_OF_BUFFER, VCX_RX_STEER_MISSED,
+	VCX_TX_PACKETS_PHY, VCX_RX_PACKETS_PHY, VCX_RX_CRC_ERRORS, VCX_TX_BYTES_PHY, VCX_RX_BYTES_PHY,
+	VCX_RX_DISCARDS, VCX_TX_DISCARDS, VCX_TX_ERRORS,
+	VCX_LINK_DOWN_EVENTS, VCX_RX_PCS_SYMBOL_ERR, VCX_RX_CORRECTED_BITS,
+	VCX_PCI_SIGNAL_RX, VCX_PCI_SIGNAL_TX, VCX_PCI_STALLED_RD, VCX_PCI_STALLED_WR,
+	VCX_PCI_STALLED_RD_EVENTS, VCX_PCI_STALLED_WR_EVENTS,
+	VCX_FIXED_COUNTERS,
+};
+
+#define VCX_TRAFFIC	5		/* counters of each priority */
+#define VCX_PAUSE	5		/* … and of its pause frames, and of the global ones */
+#define VCX_COUNTERS	(VCX_FIXED_COUNTERS + VCX_PRIOS * VCX_TRAFFIC + (VCX_PRIOS + 1) * VCX_PAUSE + 4)
 
 struct vcx_vf {
 	struct vcx_port *port;
@@ -100,6 +116,7 @@ struct vcx_port {
 	u16 total_vfs;
 	u8 mac[ETH_ALEN];
 	int fault[VCX_FAULTS];
+	atomic64_t counter[VCX_COUNTERS];
 	struct vcx_wire wire;
 	struct delayed_work link_up;	/* the end of the link's training */
 	bool rx_pause, tx_pause;	/* under rtnl */
@@ -199,6 +216,9 @@ static inline bool vcx_switchdev(const struct vcx_port *port)
 #define vcx_err(port, func, fmt, ...) \
 	dev_err(&(port)->pdev->dev, func ":%d:(pid %d): " fmt, \
 		__LINE__, current->pid, ##__VA_ARGS__)
+#define vcx_warn(port, func, fmt, ...) \
+	dev_warn(&(port)->pdev->dev, func ":%d:(pid %d): " fmt, \
+		 __LINE__, current->pid, ##__VA_ARGS__)
 #define vcx_info(port, fmt, ...) dev_info(&(port)->pdev->dev, fmt, ##__VA_ARGS__)
 /* A command that the firmware refuses with EINVAL: its name(number), status(number), syndrome. */
 #define vcx_cmd_err(port, cmd, status, syndrome) \
@@ -221,6 +241,8 @@ void vcx_pci_remove(struct vcx_card *card);
 
 /* driver.c */
 extern struct pci_driver vcx_driver;
+/* A command to the firmware: 0, or after a while ETIMEDOUT. Sleeps. */
+int vcx_command(const struct vcx_port *port, const char *name, u16 opcode);
 void vcx_late_vfs(struct work_struct *work);
 void vcx_fatal(struct work_struct *work);
 /* Under the devlink lock: mlx5_load_one() and mlx5_unload_one() of a PF with a driver */
@@ -257,6 +279,14 @@ void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb);
 extern const struct ethtool_ops vcx_ethtool_ops[];
 unsigned int vcx_max_channels(void);
 void vcx_settings_reset(struct net_device *dev, bool rep);
+
+/* stats.c: the operations under rtnl; counting from any context */
+int vcx_stats_count(const struct net_device *dev);
+void vcx_stats_names(const struct net_device *dev, u8 *data);
+void vcx_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data);
+void vcx_count(struct vcx_port *port, unsigned int counter, u64 num);
+void vcx_count_frame(struct vcx_port *port, const struct sk_buff *skb, bool rx);
+extern const struct file_operations vcx_counters_fops;
 
 /* wire.c */
 int vcx_wire_init(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /sys/kernel/debug: faults on demand in vcx/<bdf>, the state of LAG in mlx5/<bdf>/lag. */
+/* /sys/kernel/debug: faults and counters on demand in vcx/<bdf>, the state of LAG in mlx5/<bdf>/lag. */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -19,6 +19,7 @@ static const char *const faults[] = {
 	[VCX_ESW_LOCKED] = "fault_esw_locked",
 	[VCX_FW_FATAL] = "fault_fw_fatal",
 	[VCX_DCB_FAULT] = "dcb_fault",
+	[VCX_CMD_TIMEOUT_MS] = "fault_cmd_timeout_ms",
 };
 
 static ssize_t vcx_fault_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
@@ -149,6 +150,7 @@ void vcx_debugfs_init(void)
 			for (i = 0; i < VCX_FAULTS; i++)
 				debugfs_create_file(faults[i], 0644, dir, &port->fault[i],
 						    &vcx_fault_fops);
+			debugfs_create_file("counters", 0644, dir, port, &vcx_counters_fops);
 		}
 }
 

@@ -29,6 +29,10 @@ static int vcx_info_get(struct devlink *devlink, struct devlink_info_req *req,
 	static const char *const names[] = { "fw.version", DEVLINK_INFO_VERSION_GENERIC_FW };
 	int i, err;
 
+	/* mlx5_fw_version_query() */
+	err = vcx_command(vcx_devlink_port(devlink), "ACCESS_REG", 0x805);
+	if (err)
+		return err;
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 	err = devlink_info_driver_name_put(req, KBUILD_MODNAME);
 	if (err)

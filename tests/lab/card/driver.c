@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The PCI driver: PFs and VFs are bound and unbound, VFs come and go. */
+#include <linux/delay.h>
 #include <linux/etherdevice.h>
 #include <linux/module.h>
 #include "card.h"
@@ -9,6 +10,19 @@ static struct vcx_port *vcx_pdev_port(struct pci_dev *pdev)
 	struct vcx_card *card = container_of(pdev->bus->sysdata, struct vcx_card, sysdata);
 
 	return &card->port[pci_physfn(pdev)->devfn];
+}
+
+/* wait_func() of cmd.c, 5.15 to 6.12: the firmware is silent, although the link may be up. */
+int vcx_command(const struct vcx_port *port, const char *name, u16 opcode)
+{
+	unsigned int ms = vcx_fault(port, VCX_CMD_TIMEOUT_MS);
+
+	if (!ms)
+		return 0;
+	msleep(ms);
+	vcx_warn(port, "wait_func",
+		 "cmd[0]: %s(0x%x) timeout. Will cause a leak of a command resource\n", name, opcode);
+	return -ETIMEDOUT;
 }
 
 /* Like the rest of SR-IOV under the PF's device lock. */

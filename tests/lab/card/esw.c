@@ -180,15 +180,17 @@ static bool vcx_esw_refused(const struct vcx_port *port)
 /* esw_offloads_start() of 6.1 to 6.12: a failure leaves legacy mode without its switch. */
 static int vcx_esw_to_switchdev(struct vcx_port *port, struct netlink_ext_ack *extack)
 {
-	int err = -EINVAL;
+	int err = vcx_command(port, "CREATE_FLOW_TABLE", 0x930);
 
-	if (vcx_esw_refused(port)) {
+	if (!err && vcx_esw_refused(port)) {
 		vcx_cmd_err(port, "CREATE_FLOW_TABLE(0x930)", "bad resource state(0x9)", 0x98afbb);
+		err = -EINVAL;
+	}
+	if (err)
 		dev_warn(&port->pdev->dev,
 			 "E-Switch: Failed to create slow path FDB Table err %d\n", err);
-	} else {
+	else
 		err = vcx_reps_create(port, port->num_vfs);
-	}
 	if (err) {
 		NL_SET_ERR_MSG_MOD(extack, "Failed setting eswitch to offloads");
 		return err;

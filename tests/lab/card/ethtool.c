@@ -236,12 +236,22 @@ static int vcx_set_rxfh(struct net_device *dev, struct ethtool_rxfh_param *rxfh,
 
 static int vcx_get_sset_count(struct net_device *dev, int set)
 {
+	if (set == ETH_SS_STATS)
+		return vcx_stats_count(dev);
 	return set == ETH_SS_PRIV_FLAGS ? ARRAY_SIZE(vcx_flag_names) : -EOPNOTSUPP;
+}
+
+/* mlx5e_rep_get_sset_count() */
+static int vcx_rep_get_sset_count(struct net_device *dev, int set)
+{
+	return set == ETH_SS_STATS ? vcx_stats_count(dev) : -EOPNOTSUPP;
 }
 
 static void vcx_get_strings(struct net_device *dev, u32 set, u8 *data)
 {
-	if (set == ETH_SS_PRIV_FLAGS)
+	if (set == ETH_SS_STATS)
+		vcx_stats_names(dev, data);
+	else if (set == ETH_SS_PRIV_FLAGS)
 		memcpy(data, vcx_flag_names, sizeof(vcx_flag_names));
 }
 
@@ -315,7 +325,9 @@ static int vcx_get_link_ksettings(struct net_device *dev, struct ethtool_link_ks
 	.get_coalesce = vcx_get_coalesce, \
 	.set_coalesce = vcx_set_coalesce, \
 	.get_rxfh_key_size = vcx_get_rxfh_key_size, \
-	.get_rxfh_indir_size = vcx_get_rxfh_indir_size
+	.get_rxfh_indir_size = vcx_get_rxfh_indir_size, \
+	.get_strings = vcx_get_strings, \
+	.get_ethtool_stats = vcx_stats
 
 #define VCX_NIC_OPS \
 	VCX_REP_OPS, \
@@ -323,7 +335,6 @@ static int vcx_get_link_ksettings(struct net_device *dev, struct ethtool_link_ks
 	.get_rxfh = vcx_get_rxfh, \
 	.set_rxfh = vcx_set_rxfh, \
 	.get_sset_count = vcx_get_sset_count, \
-	.get_strings = vcx_get_strings, \
 	.get_priv_flags = vcx_get_priv_flags, \
 	.set_priv_flags = vcx_set_priv_flags
 
@@ -334,5 +345,8 @@ const struct ethtool_ops vcx_ethtool_ops[] = {
 		.set_pauseparam = vcx_set_pauseparam,
 	},
 	[VCX_VF] = { VCX_NIC_OPS },
-	[VCX_REP] = { VCX_REP_OPS },
+	[VCX_REP] = {
+		VCX_REP_OPS,
+		.get_sset_count = vcx_rep_get_sset_count,
+	},
 };

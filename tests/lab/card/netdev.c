@@ -74,8 +74,9 @@ void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb)
 {
 	skb_reset_mac_header(skb);
 	if (vcx_fault(port, VCX_LINK_DOWN) || vcx_fault(port, VCX_SURPRISE_REMOVE))
-		kfree_skb(skb);
-	else if (vcx_switchdev(port))
+		return kfree_skb(skb);
+	vcx_count_frame(port, skb, true);
+	if (vcx_switchdev(port))
 		vcx_deliver(READ_ONCE(port->netdev), skb);
 	else
 		vcx_veb(port, NULL, skb);
@@ -124,6 +125,13 @@ static void vcx_vf_carrier_update(struct vcx_vf *vf)
 		netif_carrier_off(dev);
 }
 
+static void vcx_link_lost(struct vcx_port *port)
+{
+	if (netif_carrier_ok(port->netdev))
+		vcx_count(port, VCX_LINK_DOWN_EVENTS, 1);
+	netif_carrier_off(port->netdev);
+}
+
 /* What is down may be on its way out. */
 void vcx_carrier_update(struct vcx_port *port)
 {
@@ -136,7 +144,7 @@ void vcx_carrier_update(struct vcx_port *port)
 		return;
 	if (!vcx_wire_carrier(port)) {
 		cancel_delayed_work(&port->link_up);
-		netif_carrier_off(dev);
+		vcx_link_lost(port);
 	} else if (!netif_carrier_ok(dev)) {
 		schedule_delayed_work(&port->link_up, msecs_to_jiffies(vcx_link_up_ms));
 	}
@@ -161,7 +169,7 @@ void vcx_link_trained(struct work_struct *work)
  */
 void vcx_link_toggle(struct vcx_port *port)
 {
-	netif_carrier_off(port->netdev);
+	vcx_link_lost(port);
 	cancel_delayed_work(&port->link_up);
 	vcx_carrier_update(port);
 }

@@ -30,6 +30,7 @@ void vcx_wire_tx(struct vcx_port *port, struct sk_buff *skb)
 		kfree_skb(skb);
 		return;
 	}
+	vcx_count_frame(port, skb, false);
 	skb->dev = lower;
 	dev_queue_xmit(skb);
 }

@@ -5,7 +5,6 @@ import errno
 
 import pytest
 from converge import StepError
-from hostnic.devices.rdma import statistics
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import DRIVERS, App, Dcb, Ets, driver
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
@@ -225,25 +224,16 @@ def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_po
 
 
 def test_mlx5_reports_the_pause_frames_that_ethtool_read_last(host: FakeHost) -> None:
+    host.port(P0).dcb.pfc = (3,)
     host.port(P0).dcb.sent[3] = 7
     told = host.dcb.get(P0).pfc
     assert told is not None
     assert told.sent[3] == 0
-    assert statistics(host, P0)["tx_prio3_pause"] == 7
+    assert host.ethtool.statistics(P0)["tx_prio3_pause"] == 7
     told = host.dcb.get(P0).pfc
     assert told is not None
     assert told.sent[3] == 7
     assert host.trace == []
-
-
-def test_lines_that_are_no_counters_are_left_out(host: FakeHost) -> None:
-    host.answers["ethtool",] = "NIC statistics:\n     name:\n     other: many\n     good: 3\n"
-    host.answers["ethtool",] += f"     long: {'9' * 5000}\n"
-    assert statistics(host, P0) == {"good": 3}
-
-
-def test_a_netdev_without_counters_has_none(host: FakeHost) -> None:
-    assert statistics(host, "nosuch0") == {}
 
 
 def test_the_table_of_drivers_and_the_modelled_ones_agree() -> None:

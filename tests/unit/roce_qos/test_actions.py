@@ -119,14 +119,6 @@ def test_show_counters_of_a_driver_whose_pause_frames_only_dcbnl_tells(
     assert counters(node)[P0, "tx_prio3_pause"]["value"] == "7"
 
 
-def test_show_counters_without_ethtool_has_what_the_driver_read_last(converged: Node) -> None:
-    converged.host.port(P0).dcb.sent[3] = 7
-    assert counters(converged)[P0, "tx_prio3_pause"]["value"] == "7"
-    converged.host.port(P0).dcb.sent[3] = 9
-    converged.host.answers["ethtool",] = CommandError(["ethtool"], "ethtool is not installed")
-    assert counters(converged)[P0, "tx_prio3_pause"]["value"] == "7"
-
-
 def test_without_open_vswitch_the_rest_is_done_and_it_is_said(node: Node) -> None:
     node.host.answers["ovs-vsctl",] = CommandError(["ovs-vsctl"], "ovs-vsctl is not installed")
     assert node.emit().name == "active"

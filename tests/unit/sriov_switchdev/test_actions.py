@@ -9,7 +9,7 @@ from hostnic.testing import card
 from lab.openstack import actions
 from unit.sriov_switchdev.node import Node, compute_node
 
-READING = ("plan", "verify", "list-devices", "show-offload")
+READING = ("plan", "verify", "list-devices", "show-offload", "show-health")
 
 OPEN_VSWITCH = json.dumps(
     {
@@ -262,3 +262,43 @@ def test_show_offload_where_there_is_nothing(node: Node) -> None:
 
 def test_approve_reboot_where_none_is_needed(converged: Node) -> None:
     assert "no reboot is needed" in converged.failure("approve-reboot")
+
+
+def health(node: Node) -> tuple[str, list[dict[str, str]]]:
+    results = node.action("show-health", format="json")
+    return results["worst"], json.loads(results["health"])
+
+
+def test_health_of_a_converged_node_has_nothing_to_say_but_that(converged: Node) -> None:
+    for port in converged.host.cards[0].ports:
+        port.growth = {"rx_packets_phy": 1000.0}
+    worst, rows = health(converged)
+    assert worst == "ok"
+    assert [(row["state"], row["about"], row["found"]) for row in rows] == [
+        ("ok", "configuration", "as declared"),
+        ("ok", "reboot", "not needed"),
+        ("ok", "0000:3b:00", "VF-LAG is active"),
+        ("ok", "enp59s0f0np0", "link up, bond0 sends on it, no counter of a fault grew in 5 s"),
+        ("ok", "enp59s0f1np1", "link up, bond0 sends on it, no counter of a fault grew in 5 s"),
+        ("ok", "flows", "1 in the NIC, 2 not"),
+    ]
+
+
+def test_health_names_a_port_that_drops_frames_before_what_is_in_order(converged: Node) -> None:
+    converged.host.port("enp59s0f1np1").growth = {"rx_discards_phy": 3.0}
+    worst, rows = health(converged)
+    assert worst == "warning"
+    assert rows[0]["about"] == "enp59s0f1np1"
+    assert rows[0]["found"] == "15 received frames were dropped: the port's buffer was full"
+    assert [row["about"] for row in rows[1:] if row["state"] == "ok"] == [
+        "configuration", "reboot", "0000:3b:00", "enp59s0f0np0", "flows",
+    ]  # fmt: skip
+
+
+def test_health_of_a_new_node_begins_with_what_it_waits_for(node: Node) -> None:
+    node.set_up()
+    worst, rows = health(with_ovs(node))
+    assert (worst, rows[0]["state"]) == ("planned", "planned")
+    found = {row["about"]: row for row in rows}
+    assert found["reboot"]["found"] == "needed for 3b:00: 8+8 VFs and VF-LAG"
+    assert "configuration" not in found

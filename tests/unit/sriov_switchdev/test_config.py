@@ -23,7 +23,7 @@ WRONG = {
 
 class TestSriovSwitchdev(WrongOptions):
     wrong, outputs = WRONG, (Output,)
-    actions = ("plan", "verify", "list-devices", "show-offload")
+    actions = ("plan", "verify", "list-devices", "show-offload", "show-health")
 
 
 def test_a_wrong_value_on_a_converged_node_touches_nothing(node: Node) -> None:

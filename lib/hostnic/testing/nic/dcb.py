@@ -135,14 +135,11 @@ class FakeDcb:
     def _count(self) -> Pfc:
         return Pfc((), 0, tuple(self.sent), tuple(self.received))
 
-    def statistics(self) -> dict[str, int]:
-        """``ethtool -S``: mlx5 reads its hardware; other drivers have other names."""
-        found = {"rx_packets": 1200, "tx_packets": 900}
-        if self.quirks.caches:
-            self._cached = self._count()
-            found |= {f"rx_prio{priority}_pause": frames for priority, frames in enumerate(self.received)}
-            found |= {f"tx_prio{priority}_pause": frames for priority, frames in enumerate(self.sent)}
-        return found
+    def pauses(self) -> dict[str, int]:
+        """Pause frames by the names of ``ethtool -S``, for which mlx5 reads its hardware."""
+        self._cached = self._count()
+        received = {f"rx_prio{priority}_pause": self.received[priority] for priority in self.pfc}
+        return received | {f"tx_prio{priority}_pause": self.sent[priority] for priority in self.pfc}
 
     def set(self, wanted: Dcb) -> bool:
         """IEEE_SET; True when the lossless priorities changed."""

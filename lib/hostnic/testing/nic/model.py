@@ -89,12 +89,14 @@ class FakePort:
         link: of an InfiniBand port: ``4: ACTIVE`` with a LID, ``2: INIT`` while no subnet manager gives one.
         lid: that one.
         rdma: its RDMA device is not switched off (devlink parameter enable_rdma).
+        growth: what its driver counts in a second, by the counter's name.
         connections: tracked ones that the NIC forwards; None where the driver does not tell (before 5.19).
         none_mode: its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19.
         never_probing: a fault: indexes of VFs whose probe fails.
         mode_time: seconds that a change of the eswitch's mode takes.
         changing: when a change that outlived its answer ends, and its mode.
         mrrs: read request size, 2 for 512 bytes, 5 for 4096.
+        silent: a fault: the firmware answers no command, whatever the link does.
         mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
         switchdev_first: its firmware takes mode switchdev only while there is no VF, as 26.42.1000 of
             ConnectX-6 Lx (sriov-network-operator 1015).
@@ -121,6 +123,7 @@ class FakePort:
     rdma: bool = True
     link: str = "1: DOWN"
     lid: int = 0
+    growth: dict[str, float] = field(default_factory=dict[str, float])
     connections: int | None = 0
     pause: bool = True
     most_channels: int = 63
@@ -130,6 +133,7 @@ class FakePort:
     dcb: FakeDcb = field(default_factory=FakeDcb)
     vf_delay: float = 0.0
     never_probing: set[int] = field(default_factory=set[int])
+    silent: bool = False
     mode_fails: bool = False
     no_mmio: bool = False
     mode_time: float = 0.0

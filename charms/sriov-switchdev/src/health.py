@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The action show-health: what of this host is not as it should be, worst first, and then what is."""
+
+from collections.abc import Iterator, Sequence
+
+from charmkit.output import Table
+from converge import Finding, Severity
+from converge.finding import unfinished, worst_first
+from hostnic.devices import health
+from hostnic.devices.health import Look, PortLook
+from hostnic.network import flows, ovs
+from hostnic.system import System
+from nic.steps import pairs_of
+from plan import reboot_reasons
+from survey import Survey
+
+OK = "ok"
+
+
+def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
+    """The worst of all states, and a row for each thing that was looked at.
+
+    Args:
+        system: the host.
+        survey: what hooks know of it.
+        seconds: for how long the counters are watched.
+
+    """
+    ports = [pf for _, pf in pairs_of(survey.observed.host, survey.wanted.ports)]
+    before = health.look(system, ports)
+    system.sleep(seconds)
+    after = health.look(system, ports)
+    wrong = [*survey.findings, *health.compare(before, after)]
+    if reasons := reboot_reasons(survey.wanted, survey.plan):
+        what = f"needed for {', '.join(reasons)}"
+        wrong.append(Finding(Severity.PLANNED, "reboot", what, "the unit's status says what it waits for"))
+    wrong = worst_first(wrong)
+    worst = wrong[0].severity.name.lower() if wrong and wrong[0].severity > Severity.INFO else OK
+    rows = [_row(each.severity.name.lower(), each.subject, each.what, each.remedy) for each in wrong]
+    rows += _well(system, survey, wrong, after, seconds)
+    return worst, Table(rows, "The charm selects no port on this host.")
+
+
+def _well(
+    system: System, survey: Survey, wrong: Sequence[Finding], now: Look, seconds: int
+) -> Iterator[dict[str, str]]:
+    """What is as it should be."""
+    named = {finding.subject for finding in wrong if finding.severity > Severity.INFO}
+    if not unfinished(survey.findings):
+        yield _row(OK, "configuration", "as declared")
+    if "reboot" not in named:
+        yield _row(OK, "reboot", "not needed")
+    for slot, ports in survey.wanted.nics().items():
+        pairs = pairs_of(survey.observed.host, ports)
+        if slot not in named and any(pf.lag.vf_lag for _, pf in pairs):
+            yield _row(OK, slot, "VF-LAG is active")
+    for port in now.ports:
+        if (name := port.pf.netdev or port.pf.bdf) not in named:
+            yield _row(OK, name, _port(port, seconds))
+    yield _row(*_flows(system))
+
+
+def _port(port: PortLook, seconds: int) -> str:
+    bond = f", {port.pf.bond} sends on it" if port.distributing else ""
+    return f"link up{bond}, no counter of a fault grew in {seconds} s"
+
+
+def _flows(system: System) -> tuple[str, str, str, str]:
+    """How many of Open vSwitch's flows are in the NIC."""
+    try:
+        found = flows.parse(ovs.dump_flows(system, "all"))
+    except OSError as error:
+        return Severity.WARNING.name.lower(), "flows", f"Open vSwitch does not answer: {error}", ""
+    inside = sum(flow.offloaded for flow in found)
+    return OK, "flows", f"{inside} in the NIC, {len(found) - inside} not", "show-offload shows why"
+
+
+def _row(state: str, about: str, found: str, remedy: str = "") -> dict[str, str]:
+    return {"state": state, "about": about, "found": found, "help": remedy or "-"}
