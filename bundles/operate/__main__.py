@@ -3,15 +3,20 @@
 
 verify   run every charm's action verify, and print one table
 health   watch all hosts for five seconds, and print what is wrong anywhere, worst first
+adopt    print what these charms would own in a cloud that offloads already, and the steps; writes nothing
 secret   give cumulus-fabric the switches' user and password, and how it recognises the switches
 """
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from converge import StepError
-from operate import health, secret, verify
+from operate import health, running, secret, verify
+from operate.adopt import text
+from operate.adopt.adoption import adoption
+from operate.adopt.hypervisors import vfs_of
 from operate.client import Juju
 
 
@@ -25,6 +30,13 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(dest="verb", required=True)
     verbs.add_parser("verify", parents=[common])
     verbs.add_parser("health", parents=[common])
+    adopting = verbs.add_parser("adopt", parents=[common])
+    adopting.add_argument(
+        "--vfs",
+        default="",
+        metavar="VFS",
+        help="the ports and their VFs, such as 'enp3s0f0:8 enp3s0f1:8', or a number",
+    )
     giving = verbs.add_parser("secret", parents=[common])
     giving.add_argument(
         "--credentials", type=Path, required=True, metavar="FILE", help="one line user:password, mode 0600"
@@ -43,24 +55,31 @@ def main(arguments: list[str]) -> int:
     options = parser().parse_args(arguments)
     juju = Juju(options.model)
     try:
-        if options.verb == "secret":
-            return _secret(juju, options)
-        return _verify(juju) if options.verb == "verify" else _health(juju)
+        return _VERBS[options.verb](juju, options)
     except StepError as error:
         print("; ".join(filter(None, (str(error), error.remedy))), file=sys.stderr)
         return 2
 
 
-def _verify(juju: Juju) -> int:
+def _verify(juju: Juju, _: argparse.Namespace) -> int:
     rows = verify.verify(juju)
     print(verify.shown(rows))
     return 0 if all(row.verified == "true" for row in rows) else 1
 
 
-def _health(juju: Juju) -> int:
+def _health(juju: Juju, _: argparse.Namespace) -> int:
     found = health.health(juju)
     print(found.shown())
     return 1 if found.ill else 0
+
+
+def _adopt(juju: Juju, options: argparse.Namespace) -> int:
+    given = vfs_of(options.vfs) if options.vfs else None
+    if given and given.most is None:
+        raise StepError(f"--vfs is {options.vfs!r}, which is no VF", "name the VFs that are there")
+    found = running.read(juju)
+    print(text.text(found.name, adoption(found, given), options.model))
+    return 0
 
 
 def _secret(juju: Juju, options: argparse.Namespace) -> int:
@@ -69,6 +88,14 @@ def _secret(juju: Juju, options: argparse.Namespace) -> int:
     uri = secret.give(juju, options.name, options.application, options.credentials, certificates)
     print(f"{options.application} has {uri}; juju run {options.application}/leader plan uses it.")
     return 0
+
+
+_VERBS: dict[str, Callable[[Juju, argparse.Namespace], int]] = {
+    "verify": _verify,
+    "health": _health,
+    "adopt": _adopt,
+    "secret": _secret,
+}
 
 
 if __name__ == "__main__":

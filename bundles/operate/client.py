@@ -45,12 +45,12 @@ class Juju:
         Only a command that is `shown` has no limit of time: whoever watches it can end it.
 
         Raises:
-            StepError: it failed; the reason is the client's own last line.
+            StepError: it failed; the reason is the client's own.
 
         """
         done = self._call([*words], shown=shown, seconds=None if shown else READ)
         if done.status:
-            said = "see above" if shown else last_words(done).removeprefix("ERROR ")
+            said = "see above" if shown else _reason(done)
             raise StepError(f"juju {words[0]}: {said}")
         return done.text
 
@@ -100,13 +100,19 @@ class Juju:
         try:
             return mapping(json.loads(done.text))
         except (ValueError, RecursionError):
-            raise StepError(f"juju {name}: {last_words(done).removeprefix('ERROR ')}") from None
+            raise StepError(f"juju {name}: {_reason(done)}") from None
 
     def _call(self, words: list[str], *, shown: bool = False, seconds: float | None) -> Output:
         try:
             return self._run(["juju", *words], "", seconds, shown=shown)
         except NotInstalled:
             raise StepError("there is no juju client on this machine", MISSING) from None
+
+
+def _reason(done: Output) -> str:
+    """What the client says after its last ERROR, which may be several lines; else its last line."""
+    _, failed, said = done.error.rpartition("ERROR ")
+    return last_words(done._replace(error=" ".join(said.split())) if failed else done)
 
 
 def _parsed(verb: str, text: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from check.facts import own
 from converge import StepError
 from converge.render import table
+from operate import running
 from operate.client import Juju, mapping
 
 
@@ -43,8 +44,6 @@ def verify(juju: Juju) -> list[Row]:
 def own_units(status: dict[str, Any]) -> dict[str, list[str]]:
     """The units of this project's charms, by application, in `juju status --format json`.
 
-    Subordinates are listed there with their principals.
-
     Raises:
         StepError: it is not such a status.
 
@@ -53,11 +52,9 @@ def own_units(status: dict[str, Any]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {
         name: [] for name, body in applications.items() if str(body.get("charm-name")) in own()
     }
-    for body in applications.values():
-        for unit, principal in mapping(body.get("units")).items():
-            for name in (unit, *mapping(mapping(principal).get("subordinates"))):
-                if (application := name.partition("/")[0]) in found:
-                    found[application].append(name)
+    for unit, _ in running.units(status):
+        if (application := unit.partition("/")[0]) in found:
+            found[application].append(unit)
     return {name: sorted(members, key=_number) for name, members in found.items()}
 
 

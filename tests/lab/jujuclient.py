@@ -22,8 +22,16 @@ PYTHONPATH={path} exec {python} -m lab.jujuclient {state} "$@"
 TIMES = {"completed": "2026-11-23 10:00:02 +0000 UTC", "enqueued": "2026-11-23 10:00:00 +0000 UTC"}
 SHARED = {"clouds": {"localhost": {"defined": "built-in", "type": "lxd"}}, "credentials": {}}
 EMPTY = {**SHARED, "controllers": {}, "models": {}, "actions": {}, "calls": [], "files": {}}
-"""`models`: by "controller:model", with `spaces`, `status`, `secrets`, `grants` and `config`; `actions`: what
-"unit action" answers; `calls`: every argv; `files`: what each call read, by the call's number."""
+"""`models`: by "controller:model", with `spaces`, `status`, `secrets`, `grants`, `config`, and what
+:mod:`lab.jujustatus` adds; `actions`: what "unit action" answers; `calls`: every argv; `files`: what each
+call read, by the call's number; `access`: of this user to the models, `admin` if it is not there."""
+READ = {"status", "config", "export-bundle", "spaces", "secrets"}
+READ |= {"models", "controllers", "clouds", "credentials"}
+"""Commands for which access `read` is enough; `config` only if it sets nothing."""
+NO_CONTROLLER = """No controllers registered.
+
+Please either create a new controller using "juju bootstrap" or connect to
+another controller that you have been given access to using "juju register"."""
 
 
 class Refused(Exception):
@@ -68,9 +76,18 @@ class Client:
         for flag in ("--client", "--parallel"):
             parser.add_argument(flag, action="store_true")
         options, left = parser.parse_known_intermixed_args(rest)
+        self.allow(verb, left)
         if wrong := [word for word in left if word.startswith("-")]:
             raise Refused(f"option provided but not defined: {wrong[0]}")
         return handler(options, [*left, *script])
+
+    def allow(self, verb, words):
+        access = self.known.get("access", "admin")
+        if access == "no controller":
+            raise Refused(NO_CONTROLLER)
+        sets = verb not in READ or (verb == "config" and any("=" in word for word in words))
+        if access == "none" or (access == "read" and sets):
+            raise Refused("permission denied")
 
     def read(self, path):
         """A file, as the confined snap reads it: in its own folder, or not hidden and not in /tmp."""
@@ -248,11 +265,18 @@ class Client:
         if pairs:
             return None
         unset = {"source": "unset"}
-        settings = {
+        defaults = self.model(options).get("defaults", {}).get(application, {})
+        settings = {name: {"value": value, "source": "default"} for name, value in defaults.items()} | {
             name: unset if value is None else {"value": value, "source": "user"}
             for name, value in known.items()
         }
-        return {"application": application, "settings": settings}
+        return {"application": application, "charm": application, "settings": settings}
+
+    def do_export_bundle(self, options, _):
+        exported = self.model(options).get("export")
+        if exported is None:
+            raise Refused("exporting bundle: not implemented")
+        return exported
 
 
 def answer(client, words):

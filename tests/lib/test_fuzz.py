@@ -19,6 +19,7 @@ from charmkit.fabric import Host, Policy
 from charmkit.reboot import databag, services
 from check import merge
 from converge import StepError
+from converge.render import PLAN_WIDTH
 from converge.shape import InvalidValue
 from fuzz import Reader, check
 from hostnic import handover
@@ -32,7 +33,10 @@ from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
 from maas import commission, sitefile, verify
+from operate import running
 from operate import verify as operate
+from operate.adopt import text as adopt_text
+from operate.adopt.adoption import adoption
 from operate.client import Juju
 from operate.process import Output
 from vault import client as vault
@@ -172,6 +176,13 @@ def of_action(text: str) -> object:
     return list(operate._rows("u/0", client(text).act(["u/0"], "verify").get("u/0")))
 
 
+def of_model(text: str) -> object:
+    """What adopting takes in a model; one text is both its status and each application's options."""
+    found = adopt_text.text("m", adoption(running.read(client(text))))
+    assert max(map(len, found.splitlines())) < 2 * PLAN_WIDTH
+    return found
+
+
 def of_vault(text: str) -> object:
     """What the vault's client makes of an answer to each of its questions."""
 
@@ -271,6 +282,41 @@ STATUS = {
 }
 VAULT = {"initialized": False, "keys": ["k"] * 5, "root_token": "t", "errors": []}
 
+RELATED = {"interface": "neutron-plugin", "scope": "container"}
+APPLICATION = {
+    "charm-channel": "yoga/stable",
+    "base": {"name": "ubuntu", "channel": "22.04"},
+    "relations": {},
+}
+MODEL = {
+    "model": {"controller": "c", "name": "m", "version": "3.6.9"},
+    "machines": {"0": {"hardware": "arch=amd64", "constraints": "tags=a spaces=b"}},
+    "applications": {
+        "nova-compute": APPLICATION
+        | {
+            **{"charm": "nova-compute", "charm-name": "nova-compute", "units": {"n/0": {"machine": "0"}}},
+            "relations": {"neutron-plugin": [{"related-application": "ovn-chassis", **RELATED}]},
+            "endpoint-bindings": {"": "oam"},
+        },
+        "ovn-chassis": APPLICATION
+        | {
+            **{"charm": "ovn-chassis", "charm-name": "ovn-chassis"},
+            "relations": {"nova-compute": [{"related-application": "nova-compute", **RELATED}]},
+        },
+        "sriov-switchdev": {
+            **APPLICATION,
+            "charm": "local:sriov-switchdev-0",
+            "charm-name": "sriov-switchdev",
+        },
+    },
+    "application-endpoints": {"neutron": {"url": "c:a/m.neutron"}},
+    "settings": {
+        "enable-hardware-offload": {"source": "user", "value": True},
+        "sriov-numvfs": {"source": "user", "value": "p0:8 p1:4"},
+        "devices": {"source": "user", "value": "p0:8"},
+        "num-vfs": {"source": "default", "value": 8},
+    },
+}
 EXAMPLE = sitefile.Site.read(ROOT / "bundles/maas/site-example.yaml")
 URI = {"resource_uri": "/MAAS/api/2.0/x/1/"}
 ON_BOOT = {"mode": "auto", "subnet": {"cidr": "192.168.25.0/24"}}
@@ -333,6 +379,7 @@ READERS = [
         [json.dumps(STATUS)],
         (StepError,),
     ),
+    Reader("model to adopt", of_model, [json.dumps(MODEL)], (StepError,)),
     Reader("answers of Vault", of_vault, [json.dumps(VAULT)], (StepError,)),
     Reader(
         "handover",

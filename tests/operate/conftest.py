@@ -5,6 +5,8 @@ import os
 
 import pytest
 from lab import jujuclient, vaultserver
+from operate.__main__ import main
+from operate.clouds import cloud
 from vault import client as vault
 
 UNITS = {
@@ -69,6 +71,17 @@ def world(tmp_path, tmp_path_factory, monkeypatch, capsys):
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
     return World(tmp_path, home, capsys)
+
+
+@pytest.fixture
+def adopt(world):
+    """Runs the command `adopt` on one of the clouds of adopt.yaml, as a user who may only read it."""
+
+    def run(name, *words, expected=0, version="3.6.9"):
+        world.change(models={"maas-controller:openstack": cloud(name, version)}, access="read")
+        return world.run(main, "adopt", *words, expected=expected)
+
+    return run
 
 
 @pytest.fixture

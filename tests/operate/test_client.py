@@ -57,6 +57,16 @@ def test_a_client_that_fails_without_any_answer_is_quoted():
         juju.execute("a/0", "true", wait=5)
 
 
+def test_a_failure_of_several_lines_is_quoted_from_its_first_one():
+    """As without a controller; the client's last line alone says nothing."""
+    error = "WARNING slow\nERROR No controllers registered.\n\nPlease create one or\nuse juju register.\n"
+    with pytest.raises(StepError) as failed:
+        Juju(run=Client(1, "", error)).data("status")
+    assert (
+        str(failed.value) == "juju status: No controllers registered. Please create one or use juju register."
+    )
+
+
 def test_a_script_goes_through_as_one_word_after_the_options():
     answer = {"a/0": {"results": {"return-code": 0, "stdout": "hi"}}}
     client = Client(0, json.dumps(answer))

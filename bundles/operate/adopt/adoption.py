@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adopting a cloud that offloads already: what the charms would own, what stays, and the way there. Pure."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from check import rules_offload, rules_port
+from check.model import Application, Bundle
+from check.options import config
+from check.rule import RULES, Finding
+from converge import StepError
+from operate.adopt import steps
+from operate.adopt.hypervisors import DRIVER, FIRMWARE, OFFLOAD, Group, Vfs, creates_vfs, find, listed
+from operate.adopt.steps import Step
+from operate.running import Running
+
+QOS = "roce-qos"
+
+
+class Adoption(NamedTuple):
+    """What the command prints.
+
+    Attributes:
+        owned: charm, what it owns or would own, and who has that today; empty if no hypervisor offloads.
+        said: what units of these charms say now, and which ones do.
+        stays: what no step touches, and why.
+        steps: in their order; empty if nothing is left to do.
+        overlay: what the steps do, as YAML; empty if there is none yet.
+        reboot: what the first reboot of a node changes; empty if nothing is left to do.
+        unseen: what Juju does not know, and the commands that show it.
+        findings: what the checker finds with the overlay.
+
+    """
+
+    owned: tuple[tuple[str, str, str], ...]
+    said: tuple[tuple[str, str], ...]
+    stays: tuple[tuple[str, str], ...]
+    steps: tuple[Step, ...]
+    overlay: str
+    reboot: tuple[str, ...]
+    unseen: tuple[Step, ...]
+    findings: tuple[Finding, ...]
+
+
+def adoption(running: Running, given: Vfs | None = None) -> Adoption:
+    """Compare a model with what the charms need.
+
+    Args:
+        running: the model.
+        given: ports and their VFs, where sriov-numvfs does not say them or names other NICs, too.
+
+    Raises:
+        StepError: the model has no hypervisor, or an option cannot be read.
+
+    """
+    bundle = running.bundle()
+    if not bundle.of("nova-compute"):
+        raise StepError(f"{running.name} has no nova-compute", "name the cloud's model with --model")
+    groups, stays = find(bundle, given)
+    unknown = [each for each in groups if each.vfs.most is None and not each.ours(bundle, DRIVER)]
+    planned = [steps.read_first(group) for group in unknown] or _planned(running, groups)
+    overlay = "" if unknown else steps.overlay(planned)
+    return Adoption(
+        tuple(row for group in groups for row in _owned(bundle, group)),
+        tuple(_said(running)),
+        (*stays, *dict.fromkeys(row for group in groups for row in _kept(bundle, group))),
+        (*planned, steps.check(bundle, groups)) if overlay else tuple(planned),
+        overlay,
+        tuple(_reboot(bundle, groups)) if planned else (),
+        tuple(_unseen(bundle, groups)),
+        tuple(_findings(running.bundle(overlay))) if groups and not unknown else (),
+    )
+
+
+def _planned(running: Running, groups: list[Group]) -> list[Step]:
+    found: list[Step] = []
+    for act in (steps.driver, steps.leave, steps.firmware):
+        so_far = running.bundle(steps.overlay(found))
+        found += [step for group in groups for step in act(so_far, group)]
+    return [*found, *(steps.neutron(running.bundle()) if groups else ())]
+
+
+def _findings(bundle: Bundle) -> list[Finding]:
+    """What the rules about offload and ports find: the others look at options that were not read."""
+    modules = {rules_offload.__name__, rules_port.__name__}
+    return [
+        finding for rule in RULES if rule.check.__module__ in modules for finding in rule.findings(bundle)
+    ]
+
+
+def _owned(bundle: Bundle, group: Group) -> Iterator[tuple[str, str, str]]:
+    vfs, driver = group.vfs, group.ours(bundle, DRIVER)
+    on = " and ".join(each.name for each in group.computes)
+    if vfs.most is None:
+        ports = "as its options say" if driver else "as they are, once their number is known"
+    elif vfs.ports:
+        ports = listed(f"{port} with {count} VFs" for port, count in vfs.ports)
+    else:
+        ports = f"ConnectX ports in a bond, each with {vfs.most} VFs"
+    machines = listed(each for one in group.computes for each in _machines(bundle, one))
+    creators = listed(each.name for each in group.chassis if creates_vfs(each))
+    for what, today in (
+        (f"VFs, eswitch modes and queues on {on}: {ports}", creators or "the operator"),
+        ("the order at boot: switchdev, bond, VF-LAG, VFs, Nova", "netplan"),
+        (f"reboots after approve-reboot, of machines {machines}", "the operator"),
+    ):
+        yield group.name(bundle, DRIVER), what, driver.name if driver else today
+    if firmware := group.ours(bundle, FIRMWARE):
+        yield firmware.name, "firmware parameters, as its options say", firmware.name
+        return
+    nics = f"the NICs of {listed(port for port, _ in vfs.ports)}" if vfs.ports else "every Mellanox NIC"
+    values = config(FIRMWARE).PROFILES["ovn-offload"].items()
+    sets = ", ".join(("SRIOV_EN", "NUM_OF_VFS", *(f"{key}={value}" for key, value in values)))
+    yield group.name(bundle, FIRMWARE), f"firmware of {nics}: {sets}", "the operator"
+
+
+def _said(running: Running) -> Iterator[tuple[str, str]]:
+    """Hundreds of units may say the same."""
+    for message in dict.fromkeys(message for _, message in running.said if message):
+        first, *others = (unit for unit, each in running.said if each == message)
+        yield f"{first} and {len(others)} more" if others else first, message
+
+
+def _kept(bundle: Bundle, group: Group) -> Iterator[tuple[str, str]]:
+    for chassis in group.chassis:
+        yield f"other options of {chassis.name}", "it owns Open vSwitch, and the bridges"
+    for compute in group.computes:
+        whitelist = compute.option(rules_port.WHITELIST)
+        yield f"{rules_port.WHITELIST} of {compute.name}", str(whitelist or "it is not set")
+    yield "VFs, and instances on them", "no step changes a VF, and none in use is ever destroyed"
+    if not bundle.of(QOS):
+        yield "QoS of the ports", f"{QOS} would set it on running ports: see docs/how-to/set-up-roce.md"
+
+
+def _reboot(bundle: Bundle, groups: list[Group]) -> Iterator[str]:
+    yield f"{DRIVER} creates the VFs from then on, as many as there are now, whatever the reboot's reason."
+    yield "Ports go to switchdev mode before the bond is up, and VFs are bound after VF-LAG, before Nova."
+    yield "Uplinks get a queue for each CPU; until then they keep the one that the change to switchdev left."
+    yield f"What {FIRMWARE} has set in the firmware takes effect."
+    yield "Ports of other NICs have no VFs any more, unless ovn-chassis keeps them."
+    beside: dict[str, list[str]] = {}
+    for machine in (each for group in groups for one in group.computes for each in _machines(bundle, one)):
+        inside = sorted({each.name for each, container in bundle.on_machine(machine) if container})
+        beside.setdefault(listed(inside), []).append(machine)
+    for inside, machines in beside.items():
+        if inside:
+            yield f"Containers of {inside} are on machines {listed(machines)}: they stop and start with them."
+
+
+def _unseen(bundle: Bundle, groups: list[Group]) -> Iterator[Step]:
+    for group in groups:
+        driver, firmware = group.name(bundle, DRIVER), group.name(bundle, FIRMWARE)
+        yield Step("How many VFs each port has now:", steps.looks(group))
+        why = "NICs, bonds, VF-LAG, who uses a VF, what else sets VFs, firmware. Once deployed, on each unit:"
+        shown = ((driver, "list-devices"), (driver, "plan"), (firmware, "plan"))
+        yield Step(why, tuple(("juju", "run", f"{name}/leader", action) for name, action in shown))
+    if groups and not bundle.of("neutron-api"):
+        yield Step(f"neutron-api is in another model: its {OFFLOAD} has to be true there.")
+
+
+def _machines(bundle: Bundle, application: Application) -> list[str]:
+    return sorted({unit.machine for unit in bundle.units(application)}, key=lambda name: (len(name), name))

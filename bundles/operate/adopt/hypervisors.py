@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which hypervisors of a model offload already, by the VFs that they have, and which ones stay. Pure."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from check import rules_offload
+from check.facts import own
+from check.model import Application, Bundle, pairs
+from check.options import config
+from converge import StepError
+from converge.shape import InvalidValue
+from hostnic.devices import selector
+
+DRIVER, FIRMWARE = "sriov-switchdev", "nic-firmware"
+NUMVFS, OFFLOAD = "sriov-numvfs", "enable-hardware-offload"
+
+
+class Vfs(NamedTuple):
+    """VFs of a hypervisor: of each port that is named, else `each` on every port; None is unknown."""
+
+    ports: tuple[tuple[str, int], ...] = ()
+    each: int | None = None
+
+    @property
+    def most(self) -> int | None:
+        """VFs of the port that has most; None if that is not known."""
+        return max((count for _, count in self.ports), default=self.each)
+
+
+class Group(NamedTuple):
+    """Hypervisors that are adopted alike, their ovn-chassis, and what ends the names of charms on them."""
+
+    computes: list[Application]
+    chassis: list[Application]
+    vfs: Vfs
+    suffix: str
+
+    def ours(self, bundle: Bundle, charm: str) -> Application | None:
+        """The application of a charm that is on these hypervisors, else one that is nowhere yet."""
+        names = {each.name for each in self.computes}
+        on = {
+            each.name: {other.name for other in bundle.related(each, "juju-info")}
+            for each in bundle.of(charm)
+        }
+        here = [name for name, others in on.items() if others & names]
+        unused = [name for name, others in on.items() if not others and not self.suffix]
+        return next((bundle.applications[name] for name in (*here, *unused)), None)
+
+    def name(self, bundle: Bundle, charm: str) -> str:
+        """What the application of a charm is called here, or would be."""
+        if ours := self.ours(bundle, charm):
+            return ours.name
+        name = charm + self.suffix
+        return f"{charm}-{self.computes[0].name}" if name in bundle.applications else name
+
+
+def vfs_of(value: object, whose: str = "--vfs") -> Vfs:
+    """`8`, or `enp3s0f0:8 enp3s0f1:0`. Nothing is known where it asks for no VF, or for as many as can be.
+
+    Raises:
+        StepError: it is something else, or more than sriov-switchdev takes.
+
+    """
+    words = (selector.AUTO if value is None else str(value)).split()
+    found = [match for word in words if (match := selector.ENTRY.fullmatch(word)) and match["count"]]
+    ports = tuple((match["name"] or match["address"], int(match["count"])) for match in found)
+    vfs = Vfs(ports if any(count for _, count in ports) else ())
+    allowed = ""
+    if len(words) == 1 and re.fullmatch("[0-9]{1,5}", words[0]):
+        vfs = Vfs(each=int(words[0]) or None)
+    elif words != [selector.AUTO] and (not words or len(found) < len(words)):
+        allowed = "a number of VFs for each port, or PORT:COUNT words such as 'enp3s0f0:8 enp3s0f1:8'"
+    if vfs.most and not allowed:
+        try:
+            config(DRIVER).Options(num_vfs=vfs.most, devices=" ".join(words) if ports else selector.AUTO)
+        except InvalidValue as error:
+            allowed = error.allowed
+    if allowed:
+        raise StepError(f"{whose} is {value!r}", f"write {allowed}")
+    return vfs
+
+
+def creates_vfs(chassis: Application) -> bool:
+    """Whether ovn-chassis creates VFs, of whatever number."""
+    value = chassis.option(NUMVFS)
+    return value is None or str(value).split() == [selector.AUTO] or vfs_of(value).most is not None
+
+
+def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str, str]]]:
+    """The hypervisors that offload, and what stays as it is, with the reason.
+
+    Raises:
+        StepError: an option cannot be read.
+
+    """
+    groups: dict[tuple[Vfs, str, frozenset[str]], Group] = {}
+    stays: list[tuple[str, str]] = []
+    for compute in bundle.of("nova-compute"):
+        network = bundle.related(compute, "neutron-plugin")
+        chassis = [each for each in network if each.charm == "ovn-chassis"]
+        if why := _why_not(compute, network, chassis):
+            stays.append((" with ".join(each.name for each in (compute, *network)), why))
+            continue
+        there = [each for each in bundle.of(DRIVER, FIRMWARE) if compute in bundle.related(each, "juju-info")]
+        alone = not any(left_to(bundle, each) for each in chassis)
+        adopted = alone and any(each.charm == DRIVER for each in there)
+        vfs = given or (Vfs() if adopted else _vfs(chassis[0]))
+        key = (vfs, compute.base, frozenset(each.name for each in there))
+        group = groups.setdefault(key, Group([], [], vfs, f"-{compute.name}" if groups else ""))
+        group.computes.append(compute)
+        group.chassis.extend(each for each in chassis if each not in group.chassis)
+    stays += [
+        (each.name, "a gateway, on which no instance runs") for each in bundle.of("ovn-dedicated-chassis")
+    ]
+    return list(groups.values()), stays
+
+
+def left_to(bundle: Bundle, chassis: Application) -> str:
+    """What ovn-chassis' `sriov-numvfs` has to be beside sriov-switchdev; empty if it may stay as it is."""
+    told = [
+        instead for _, what, instead in rules_offload.vf_owner(bundle) if what.startswith(f"{chassis.name}: ")
+    ]
+    found = re.search(f'{NUMVFS}: "(.*)"', " ".join(told))
+    return found[1] if found else ""
+
+
+def _vfs(chassis: Application) -> Vfs:
+    vfs = vfs_of(chassis.option(NUMVFS), f"{chassis.name}: {NUMVFS}")
+    mapped = pairs(chassis.option("sriov-device-mappings"))
+    return Vfs(tuple((port, vfs.each) for _, port in mapped)) if vfs.each and mapped else vfs
+
+
+def _why_not(compute: Application, network: list[Application], chassis: list[Application]) -> str:
+    """Why a hypervisor is not adopted; empty if it is."""
+    bases = own()[DRIVER].bases
+    if not chassis:
+        charms = listed(each.charm for each in network) or "no network charm"
+        return f"it has {charms}, and these charms need ovn-chassis"
+    for option, what in (("enable-dpdk", "DPDK"), ("enable-sriov", "the SR-IOV agent")):
+        if any(each.option(option) for each in chassis):
+            return f"{what} is on ({option}), which excludes hardware offload"
+    if not all(each.option(OFFLOAD) is True for each in chassis):
+        return f"it does not offload: {OFFLOAD} is not true"
+    if compute.base not in bases:
+        return f"it is on {compute.base}, and these charms are built for {listed(sorted(bases))}"
+    return "" if compute.count else "it has no unit"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence, each once, in their order."""
+    return ", ".join(dict.fromkeys(names))

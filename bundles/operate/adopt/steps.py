@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps to a cloud in which these charms own what ovn-chassis has set up, in their order. Pure.
+
+The checker judges the result: which ports ovn-chassis has to give up is what its rule `vf-owner` says.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import yaml
+from check.model import Application, Bundle
+from converge.shape import InvalidValue
+from hostnic.devices import selector
+from operate.adopt.hypervisors import DRIVER, FIRMWARE, NUMVFS, OFFLOAD, Group, Vfs, left_to, listed
+
+LOOK = "grep -H . /sys/class/net/*/device/sriov_numvfs"
+"""Shows how many VFs each port of a host has."""
+Commands = tuple[tuple[str, ...], ...]
+
+
+class Step(NamedTuple):
+    """One step: why, the commands that the operator types, and what an overlay says in their place."""
+
+    why: str
+    commands: Commands = ()
+    applications: Mapping[str, Any] = {}
+    relations: tuple[tuple[str, str], ...] = ()
+
+
+def read_first(group: Group) -> Step:
+    """What the operator has to read where ovn-chassis does not say how many VFs there are."""
+    names = listed(each.name for each in group.chassis)
+    why = f"{NUMVFS} of {names} does not say how many VFs a port has. Read the numbers, and name the "
+    why += "ports of ConnectX NICs with theirs: steps and overlay follow from that."
+    again = ("pipx", "run", "tox", "-e", "juju", "--", "adopt", "--vfs", "PORT:COUNT PORT:COUNT")
+    return Step(why, (*looks(group), again))
+
+
+def looks(group: Group) -> Commands:
+    """Commands that show how many VFs the ports have."""
+    return tuple(("juju", "exec", "--application", each.name, "--", LOOK) for each in group.computes)
+
+
+def driver(bundle: Bundle, group: Group) -> Iterator[Step]:
+    """sriov-switchdev comes first: it says on each host what ovn-chassis has to leave to it."""
+    ours, vfs = group.ours(bundle, DRIVER), group.vfs
+    devices = {"devices": " ".join(f"{port}:{count}" for port, count in vfs.ports)} if vfs.ports else {}
+    options: dict[str, Any] = {"num-vfs": vfs.most, **devices}
+    if ours is None:
+        why = "Take the ports as they are. While anything else sets VFs too, the units only say so."
+        if not vfs.ports:
+            why += " This takes all ConnectX ports that are in a bond: adopt --vfs names ports instead."
+        elif len(vfs.ports) == 1:
+            why += " Only one port is named: if VF-LAG is active, the unit asks for the other one, with :0."
+        yield _deploy(bundle, DRIVER, group, options, why)
+        return
+    if vfs.most and not _same(ours, vfs):
+        yield _set(ours.name, options, f"{ours.name} is to have the VFs that are there.")
+    yield from _relate(bundle, ours, group)
+
+
+def _same(ours: Application, vfs: Vfs) -> bool:
+    """Whether sriov-switchdev's options ask for these VFs, as far as the names of ports can tell."""
+    count, wanted = ours.option("num-vfs"), dict(vfs.ports)
+    try:
+        entries = selector.parse(str(ours.option("devices")))
+    except InvalidValue:
+        return False
+    asked = {entry.name: count if entry.vfs is None else entry.vfs for entry in entries}
+    if asked and wanted:
+        return not asked.keys() <= wanted.keys() or asked == wanted
+    return ({*asked.values()} or {count}) == ({*wanted.values()} or {vfs.each})
+
+
+def leave(bundle: Bundle, group: Group) -> Iterator[Step]:
+    """ovn-chassis gives up the ports that sriov-switchdev may have, and keeps the others."""
+    name = group.name(bundle, DRIVER)
+    for chassis in group.chassis:
+        if value := left_to(bundle, chassis):
+            why = f"Wait until the status of each unit of {name} names ovn-chassis. It prints the value "
+            why += "to set here, in which the ports of other NICs stay. Existing VFs stay as well. Do not "
+            why += "run netplan apply: it can destroy live VFs. Reboot no host before the units no longer "
+            why += "name ovn-chassis, within five minutes: it would come up without VFs."
+            step = _set(chassis.name, {NUMVFS: value}, why)
+            yield step._replace(commands=(("juju", "status", name), *step.commands))
+
+
+def firmware(bundle: Bundle, group: Group) -> Iterator[Step]:
+    """nic-firmware counts the VFs that sriov-switchdev does, and leaves the reboots to it."""
+    ours, other = group.ours(bundle, FIRMWARE), group.ours(bundle, DRIVER)
+    options: dict[str, Any] = {
+        "num-vfs": other.option("num-vfs") if other else group.vfs.most,
+        "reboot-owner": DRIVER,
+    }
+    if ours is None:
+        devices = {"devices": " ".join(port for port, _ in group.vfs.ports)}
+        why = "Keep the firmware as offload needs it. It sets parameters for the next boot only. With this "
+        why += f"reboot-owner, {DRIVER} requests one reboot for both charms."
+        yield _deploy(bundle, FIRMWARE, group, options | (devices if group.vfs.ports else {}), why)
+        return
+    if wrong := {name: value for name, value in options.items() if ours.option(name) != value}:
+        why = f"{ours.name} is on the machines of {DRIVER}, which requests one reboot for both."
+        yield _set(ours.name, wrong, why)
+    yield from _relate(bundle, ours, group)
+
+
+def neutron(bundle: Bundle) -> Iterator[Step]:
+    """What the charm guide asks for besides ovn-chassis' option."""
+    for api in bundle.of("neutron-api"):
+        if api.option(OFFLOAD) is not True:
+            yield _set(api.name, {OFFLOAD: True}, "Neutron and Nova have to know of the offload, too.")
+
+
+def check(bundle: Bundle, groups: Iterable[Group]) -> Step:
+    """How the operator sees that the steps changed nothing."""
+    why = "See that only files are planned, and for the next boot queues and firmware."
+    plans: list[tuple[str, ...]] = []
+    for group in groups:
+        names = [group.name(bundle, charm) for charm in (DRIVER, FIRMWARE)]
+        plans += [("juju", "run", f"{name}/leader", "plan") for name in names]
+        policy = ours.option("reboot-policy") if (ours := group.ours(bundle, DRIVER)) else "manual"
+        ends = "no node reboots without approve-reboot" if policy == "manual" else "nodes may reboot"
+        why += f" {names[0]} has reboot-policy={policy}: {ends}."
+    return Step(why, (*plans, ("pipx", "run", "tox", "-e", "juju", "--", "verify")))
+
+
+def overlay(steps: Iterable[Step]) -> str:
+    """What the steps do, as an overlay; empty where they do nothing."""
+    applications: dict[str, Any] = {}
+    relations: list[list[str]] = []
+    for step in steps:
+        for name, body in step.applications.items():
+            applications[name] = {**applications.get(name, {}), **body}
+        for ends in step.relations:
+            relations.append([*ends])
+            for end in ends:  # An overlay relates only applications that it names, or the base does.
+                applications.setdefault(end.partition(":")[0], {})
+    if not applications:
+        return ""
+    found = {"applications": applications, **({"relations": relations} if relations else {})}
+    text = yaml.safe_dump(found, sort_keys=False, width=110, default_flow_style=None)
+    return text.replace("{? '' : ", '{"": ')  # The same, as people write it.
+
+
+def _deploy(bundle: Bundle, charm: str, group: Group, options: Mapping[str, Any], why: str) -> Step:
+    compute, name = group.computes[0], group.name(bundle, charm)
+    arch = {bundle.machine_constraints(unit.machine).get("arch", "amd64") for unit in bundle.units(compute)}
+    path = f"./build/{charm}_{compute.base}-{min(arch, default='amd64')}.charm"
+    space = compute.space("")
+    bound = space not in ("", "alpha")
+    settings = [word for option, value in options.items() for word in ("--config", f"{option}={value}")]
+    return Step(
+        why,
+        (
+            ("juju", "deploy", path, name, *settings, *(("--bind", space) if bound else ())),
+            *(("juju", "integrate", name, each.name) for each in group.computes),
+        ),
+        {name: {"charm": path, "options": dict(options), **({"bindings": {"": space}} if bound else {})}},
+        tuple((f"{name}:juju-info", f"{each.name}:juju-info") for each in group.computes),
+    )
+
+
+def _relate(bundle: Bundle, ours: Application, group: Group) -> Iterator[Step]:
+    related = {each.name for each in bundle.related(ours, "juju-info")}
+    for compute in group.computes:
+        if compute.name not in related:
+            ends = (f"{ours.name}:juju-info", f"{compute.name}:juju-info")
+            command = ("juju", "integrate", ours.name, compute.name)
+            yield Step(f"{ours.name} has to be on {compute.name}.", (command,), {}, (ends,))
+
+
+def _set(application: str, options: Mapping[str, Any], why: str) -> Step:
+    words = [f"{name}={'true' if value is True else value}" for name, value in options.items()]
+    return Step(why, (("juju", "config", application, *words),), {application: {"options": dict(options)}})
