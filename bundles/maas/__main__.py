@@ -7,6 +7,10 @@ commission  show which machines MAAS has not seen yet; with --power-on, commissi
 verify      say what still differs, and whether the tagged machines are what they should be
 overlay     write the site's overlay for the bundle; asks MAAS nothing
 juju        print the calls from add-cloud to spaces that Juju still lacks; with --run, make them
+
+A verb ends with 0 when it did all that it could and told the next command, with 1 when a step failed or
+something waits for you, and with 2 when the site file or MAAS cannot be read. verify ends with 1 when MAAS is
+not as the site file says, whatever the reason.
 """
 
 import argparse
@@ -15,14 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, cast
 
-from converge import Plan, Severity, StepError
+from converge import Finding, Plan, Severity, StepError
 from converge.execute import execute
 from converge.render import findings_as_table, plan_as_table
-from maas import commission, juju, overlay
+from maas import commission, juju, overlay, progress
 from maas.client import Maas
 from maas.plan import observe, plan
 from maas.sitefile import Site
-from maas.verify import verify
+from maas.verify import checks, verify
 from operate.client import Juju
 from yamlfile.values import FileError
 
@@ -52,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one verb; 0 when MAAS is as the file says, or was made so."""
+    """Run one verb; its exit code, as the module's documentation has it."""
     options = parser().parse_args(arguments)
     try:
         return _VERBS[options.verb](options, Site.read(options.site))
@@ -74,15 +78,17 @@ def _plan(_: argparse.Namespace, site: Site) -> int:
     return 0
 
 
-def _apply(_: argparse.Namespace, site: Site) -> int:
+def _apply(options: argparse.Namespace, site: Site) -> int:
     maas = _connect(site)
     wanted = plan(site, observe(maas, site))
-    return _refused(wanted) or _run(wanted, maas) or _told(maas, site)
+    return _refused(wanted) or _run(wanted, maas) or _ended(maas, site, options.site, done=True)
 
 
 def _verify(_: argparse.Namespace, site: Site) -> int:
     site.fabric_intent()
-    return _told(_connect(site), site)
+    found = verify(_connect(site), site)
+    print(_told(found))
+    return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
 
 
 def _commission(options: argparse.Namespace, site: Site) -> int:
@@ -97,7 +103,7 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
         return status
     status = _run(wanted, maas)
     commission.wait(maas, site, lambda line: print(line, flush=True))
-    return status or _told(maas, site)
+    return status or _ended(maas, site, options.site)
 
 
 def _overlay(options: argparse.Namespace, site: Site) -> int:
@@ -156,10 +162,27 @@ def _refused(wanted: Plan[Maas]) -> int:
     return int(wanted.blocked)
 
 
-def _told(maas: Maas, site: Site) -> int:
-    found = verify(maas, site)
-    print(findings_as_table(found).replace("everything is as declared", "MAAS is as the site file says"))
-    return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
+def _told(found: list[Finding]) -> str:
+    return findings_as_table(found).replace("everything is as declared", "MAAS is as the site file says")
+
+
+def _ended(maas: Maas, site: Site, file: Path, done: bool = False) -> int:
+    """Tell what waits for the operator (then 1), or how far the machines are and what comes next (then 0).
+
+    Steps that are still to be written are what comes next, unless they should be `done`.
+    """
+    objects = observe(maas, site)
+    wanted = plan(site, objects)
+    found = verify(maas, site) if done and wanted.steps else checks(maas, site, objects, wanted)
+    open_ones = any(finding.severity in (Severity.HELD, Severity.BLOCKED) for finding in found)
+    # That a machine is to be commissioned, or is at it, is told by its state.
+    shown = [finding for finding in found if open_ones or finding.severity is not Severity.WAITING]
+    finished = not wanted.steps and len(shown) == len(found)
+    if shown or finished:
+        print(_told(shown))
+    end = "" if open_ones else f"; next: {progress.following(site, objects, wanted, file)}"
+    print(f"{progress.states(site, objects)}{end}")
+    return int(open_ones)
 
 
 if __name__ == "__main__":

@@ -80,9 +80,15 @@ def _network_of(site: Site, objects: Objects, machine: Machine) -> tuple[list[Ma
         return [], [found]
     wanted = [*_interface_steps(site, objects, machine)]
     if not wanted or status in OPEN:
-        return wanted, []
+        return wanted, [_failed(machine, status)] if status in unmanaged.FAILED else []
     what = f"its network differs ({wanted[0].what}), but it is {status}"
     return [], [Finding(Severity.WAITING, machine.name, what, "wait, then apply again")]
+
+
+def _failed(machine: Machine, status: str) -> Finding:
+    """Juju gets no machine in this status."""
+    remedy = "see its results and its log in MAAS, mend it, and commission it again"
+    return Finding(Severity.HELD, machine.name, f"it is {status}", remedy)
 
 
 def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Finding:
@@ -96,6 +102,8 @@ def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Findi
         return Finding(Severity.WAITING, machine.name, what, "wait, then apply again")
     physical = [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
     if status in UNSEEN or not physical:
+        if status in unmanaged.FAILED:
+            return _failed(machine, status)
         what = f"its ports {', '.join(machine.ports)} are not known yet"
         remedy = "commission it: tox -e maas -- commission SITE --power-on"
         return Finding(Severity.WAITING, machine.name, what, remedy)

@@ -18,6 +18,8 @@ OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
 """Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES)."""
 UNSEEN = ("New", "Failed commissioning")
 """Statuses of machines whose hardware MAAS has not seen."""
+FAILED = ("Failed commissioning", "Failed testing", "Broken")
+"""Statuses that somebody has to look into."""
 BUSY = ("Commissioning", "Testing")
 """Statuses that end by themselves."""
 LABELS = ("name", "comment")

@@ -4,10 +4,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from converge import Finding, Severity
+from converge import Finding, Plan, Severity
 from hostnic import cpus
 from maas import answers, tuning
-from maas.client import Maas
+from maas.client import Maas, Objects
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
 
@@ -19,8 +19,15 @@ def verify(maas: Maas, site: Site) -> list[Finding]:
     """Steps that are missing, and tagged machines that are not as their tag needs them."""
     objects = observe(maas, site)
     wanted = plan(site, objects)
-    found = [Finding(Severity.HELD, step.key, f"not yet: {step.what}", "run apply") for step in wanted.steps]
-    found += wanted.findings
+    missing = [
+        Finding(Severity.HELD, step.key, f"not yet: {step.what}", "run apply") for step in wanted.steps
+    ]
+    return missing + checks(maas, site, objects, wanted)
+
+
+def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list[Finding]:
+    """What is found besides missing steps: what the plan says, advice on tags, the hardware of machines."""
+    found = [*wanted.findings]
     for tag in site.tags.values():
         found += [Finding(Severity.WARNING, f"tag {tag.name}", *advice) for advice in tuning.of_tag(tag)]
     for body in [body for key, body in objects.items() if key.startswith("machine ")]:

@@ -47,7 +47,7 @@ def test_a_subnet_of_another_fabric_is_not_moved(maas, run, used):
 
 def test_a_fabric_that_somebody_named_is_not_renamed(maas, run):
     maas.fabrics[0]["name"] = "production"
-    said = run("apply", expected=1)
+    said = run("apply")
     assert "is in fabric production, which keeps that name  write fabric: production in the site file" in said
     assert maas.fabrics[0]["name"] == "production"
 
@@ -55,7 +55,7 @@ def test_a_fabric_that_somebody_named_is_not_renamed(maas, run):
 def test_a_fabric_that_others_use_keeps_the_name_that_maas_gave_it(maas, run):
     stranger(maas, "prod1", maas.vlans[0])
     vlan(maas, 0).update(mtu=9000, space="oam-space", dhcp_on=True)
-    assert "is in fabric fabric-0, which keeps that name" in run("apply", expected=1)
+    assert "is in fabric fabric-0, which keeps that name" in run("apply")
     assert maas.fabrics[0]["name"] == "fabric-0"
 
 
@@ -102,7 +102,7 @@ def test_a_tag_that_other_machines_have_keeps_its_kernel_options(built, run, sit
 
 def test_upstream_dns_of_the_region_stays(maas, run):
     maas.upstream_dns = "10.0.0.1"
-    said = run("apply", expected=1)
+    said = run("apply")
     assert "upstream DNS of the whole region is 10.0.0.1, and is left as it is" in said
     assert maas.upstream_dns == "10.0.0.1"
 
@@ -157,7 +157,7 @@ def test_a_machine_of_that_name_with_another_bmc_is_not_taken_over(maas, run, st
 
 
 def test_a_plan_that_is_blocked_powers_nothing_on(maas, run):
-    run("apply", expected=1)
+    run("apply")
     vlan(maas, 0)["mtu"] = 1500
     stranger(maas, "prod1", vlan(maas, 0))
     maas.requests.clear()
@@ -244,7 +244,7 @@ def test_static_addresses_of_a_ready_machine_stay_alone(built, run):
 
 
 def test_another_bond_of_the_ports_is_named_before_maas_refuses(maas, run):
-    run("apply", expected=1)
+    run("apply")
     commission(maas, "node1", PORTS, NUMA)
     ports = interfaces(maas, "node1").values()
     maas.interface(machine(maas, "node1"), "bond", "bond-old", maas.vlans[0], ports, [])
@@ -270,9 +270,9 @@ def test_the_untagged_network_is_the_one_without_a_vlan_not_the_first(maas, run,
     text = site.read_text()
     start = text.index("    networks:", text.index("  compute_sriov:"))
     site.write_text(f"{text[:start]}    networks: {networks}{text[text.index(chr(10), start) :]}")
-    run("apply", expected=1)
+    run("apply")
     commission(maas, "node1", PORTS, NUMA)
-    run("apply", expected=1)
+    run("apply")
     found = interfaces(maas, "node1")
     assert {each["vlan"]["vid"] for name, each in found.items() if "." not in name} == {0}
     assert found["br-nvda.40"]["vlan"]["vid"] == 40
