@@ -48,9 +48,11 @@ _MACHINE = _object(
     resource_uri=_TEXT,
     status_name=_TEXT,
     memory=OrNull(_NUMBER),
+    hwe_kernel=OrNull(_TEXT),
     tag_names=ListOf(_TEXT, "names of tags"),
     interface_set=ListOf(_INTERFACE, "interfaces"),
     numanode_set=ListOf(_NUMA, "NUMA nodes"),
+    optional=["hwe_kernel"],
 )
 _VLAN = _object(id=_NUMBER, vid=_NUMBER, resource_uri=_TEXT)
 _FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=ListOf(_VLAN, "VLANs"))

@@ -42,10 +42,11 @@ def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list
 
 
 def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[Finding]:
-    ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
-    for name, port in ports.items():
-        if not port["link_connected"]:
+    for port in body["interface_set"]:
+        name = port["name"]
+        if name in machine.every_port and not port["link_connected"]:
             yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "check its cable")
+    ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
     slots = dict.fromkeys(ports, "unknown")
     for device in devices:
         attached = device["physical_interface"]

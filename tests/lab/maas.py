@@ -12,6 +12,7 @@ import urllib.parse
 import urllib.request
 import urllib.response
 from email.message import Message
+from ipaddress import ip_network
 
 KEY = "consumer:token:secret"
 SIGNED = {("consumer_key", "consumer"), ("token", "token"), ("signature", "%26secret")}
@@ -77,6 +78,18 @@ class Region(urllib.request.BaseHandler):
         made = {"id": self.last, "resource_uri": uri, **NEW.get(kind, {}), **values}
         getattr(self, kind).append(made)
         return made
+
+    def post_fabrics(self, data, _=None):
+        """A fabric has an untagged VLAN from its first moment."""
+        fabric = self.add("fabrics", **data, vlans=[])
+        self.post_vlans({"vid": 0, "name": "untagged"}, fabric)
+        return fabric
+
+    def post_subnets(self, data, _=None):
+        new = ip_network(data["cidr"])
+        overlaps = any(new.overlaps(ip_network(each["cidr"])) for each in self.subnets)
+        require(not overlaps, "__all__", f"Subnet {new} would overlap with existing subnets.")
+        return self.add("subnets", **data)
 
     def post_vlans(self, data, fabric):
         vlan = self.add("vlans", **self.put_vlans(data, {"dhcp_on": False}), fabric_id=fabric["id"])
@@ -159,7 +172,7 @@ class Region(urllib.request.BaseHandler):
         used = ", ".join(parent["name"] for parent in parents if self.children(parent).keys() - beside)
         require(not used, "parents", f"Interfaces already in-use: {used}.")
         vlan = parents[0]["vlan"]
-        same = vlan and all(parent["vlan"] is vlan for parent in parents)
+        same = all(parent["vlan"] is vlan for parent in parents)
         require(same, "parents", "All parents must belong to the same VLAN.")
         for parent in parents:
             parent["links"] = []
@@ -167,6 +180,10 @@ class Region(urllib.request.BaseHandler):
 
     def create_bridge(self, data, machine):
         data["parents"] = data.pop("parent")
+        parent = find(machine["interface_set"], data["parents"])
+        kinds = self.children(parent).keys() & {"bond", "bridge"}
+        message = "A bridge interface can't have a parent that is already in a bond or a bridge."
+        require(not kinds, "parent", message)
         return self.create_bond(data, machine, "bridge", ("vlan",))
 
     def put_interfaces(self, data, interface):

@@ -284,4 +284,4 @@ def test_the_untagged_network_is_the_one_without_a_vlan_not_the_first(maas, run,
 
 def test_a_bridge_on_the_wrong_vlan_is_a_finding(built, run):
     interfaces(built, "node1")["br-nvda"]["vlan"] = vlan(built, 40)
-    assert "br-nvda is on VLAN 40, not on VLAN 0, from which it boots" in run("verify", expected=1)
+    assert "br-nvda is on VLAN 40, not on VLAN 0, which its ports carry untagged" in run("verify", expected=1)
