@@ -22,6 +22,7 @@ from typing import TypeVar, cast
 from converge import Finding, Plan, Severity, StepError
 from converge.execute import execute
 from converge.render import findings_as_table, plan_as_table
+from intent.model import Fabric
 from maas import commission, juju, overlay, progress
 from maas.client import Maas
 from maas.plan import observe, plan
@@ -74,36 +75,37 @@ def _connect(site: Site) -> Maas:
 
 
 def _plan(_: argparse.Namespace, site: Site) -> int:
-    print(plan_as_table(plan(site, observe(_connect(site), site))))
+    intent = site.fabric_intent()
+    print(plan_as_table(plan(site, observe(_connect(site), site), intent)))
     return 0
 
 
 def _apply(options: argparse.Namespace, site: Site) -> int:
-    maas = _connect(site)
-    wanted = plan(site, observe(maas, site))
-    return _refused(wanted) or _run(wanted, maas) or _ended(maas, site, options.site, done=True)
+    intent, maas = site.fabric_intent(), _connect(site)
+    wanted = plan(site, observe(maas, site), intent)
+    return _refused(wanted) or _run(wanted, maas) or _ended(maas, site, intent, options.site, done=True)
 
 
 def _verify(_: argparse.Namespace, site: Site) -> int:
-    site.fabric_intent()
-    found = verify(_connect(site), site)
+    intent = site.fabric_intent()
+    found = verify(_connect(site), site, intent)
     print(_told(found))
     return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
 
 
 def _commission(options: argparse.Namespace, site: Site) -> int:
-    maas = _connect(site)
+    intent, maas = site.fabric_intent(), _connect(site)
     wanted = commission.plan(site, observe(maas, site))
     if not options.power_on:
         print(plan_as_table(wanted).replace("everything is as declared", "MAAS has seen every machine"))
         if wanted.steps:
             print("Nothing was powered on: add --power-on to do that.")
         return 0
-    if status := _refused(plan(site, maas.objects)):
+    if status := _refused(plan(site, maas.objects, intent)):
         return status
     status = _run(wanted, maas)
     commission.wait(maas, site, lambda line: print(line, flush=True))
-    return status or _ended(maas, site, options.site)
+    return status or _ended(maas, site, intent, options.site)
 
 
 def _overlay(options: argparse.Namespace, site: Site) -> int:
@@ -166,14 +168,14 @@ def _told(found: list[Finding]) -> str:
     return findings_as_table(found).replace("everything is as declared", "MAAS is as the site file says")
 
 
-def _ended(maas: Maas, site: Site, file: Path, done: bool = False) -> int:
+def _ended(maas: Maas, site: Site, intent: Fabric | None, file: Path, done: bool = False) -> int:
     """Tell what waits for the operator (then 1), or how far the machines are and what comes next (then 0).
 
     Steps that are still to be written are what comes next, unless they should be `done`.
     """
     objects = observe(maas, site)
-    wanted = plan(site, objects)
-    found = verify(maas, site) if done and wanted.steps else checks(maas, site, objects, wanted)
+    wanted = plan(site, objects, intent)
+    found = verify(maas, site, intent) if done and wanted.steps else checks(maas, site, objects, wanted)
     open_ones = any(finding.severity in (Severity.HELD, Severity.BLOCKED) for finding in found)
     # That a machine is to be commissioned, or is at it, is told by its state.
     shown = [finding for finding in found if open_ones or finding.severity is not Severity.WAITING]

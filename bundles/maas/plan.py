@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
-from maas import answers, deployed, unmanaged
+from intent.model import Fabric
+from maas import answers, deployed, fabric, unmanaged
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
 from maas.sitefile import Machine, Network, Secret, Site, Stack, port_stem
 from maas.unmanaged import OPEN, UNSEEN
@@ -31,15 +32,15 @@ def observe(maas: Maas, site: Site) -> Objects:
     objects: Objects = {KEYS[kind].format(**found): found for kind in KEYS for found in lists[kind]}
     objects["DNS"] = {"value": maas.send("maas/?op=get_config&name=upstream_dns")}
     found = answers.listed(maas, "fabrics")
-    fabrics = {key: fabric for fabric in found for key in (fabric["name"], fabric["id"])}
+    by_name = {key: each for each in found for key in (each["name"], each["id"])}
     for network in sorted(site.networks.values(), key=lambda network: network.vid):
         # The fabric of that name, or the one with its untagged subnet, which will get it.
         subnet = f"subnet {network.cidr}"
         number = objects[subnet]["vlan"]["fabric_id"] if subnet in objects and not network.vid else None
-        fabric = fabrics.get(network.fabric or site.fabric) or fabrics.get(number)
-        if fabric and network.fabric_key not in objects:
-            objects |= _with_vlans(network.fabric_key, fabric)
-        elif network == site.boot and not fabric:
+        body = by_name.get(network.fabric or site.fabric) or by_name.get(number)
+        if body and network.fabric_key not in objects:
+            objects |= _with_vlans(network.fabric_key, body)
+        elif network == site.boot and not body:
             what = f"MAAS has neither fabric {network.fabric or site.fabric} nor {subnet}"
             raise StepError(what, "put its rack controller there")
     objects |= {f"fabric #{each['id']}": each for each in found}
@@ -52,12 +53,14 @@ def observe(maas: Maas, site: Site) -> Objects:
     return objects
 
 
-def plan(site: Site, objects: Objects) -> Plan[Maas]:
+def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
     """Every write that is missing: fabric, VLAN, subnet, range, DHCP, tag, machine, interfaces.
 
-    Nothing is written where something that others use would have to change: the plan then only says what.
+    Nothing is written where something that others use would have to change, or where the fabric's intent says
+    otherwise: the plan then only says what.
     """
     findings = [*unmanaged.findings(site, objects)]
+    findings += fabric.findings(site, intent) if intent else ()
     steps = [*_site_steps(site, objects)]
     for machine in site.machines.values():
         if conflict := unmanaged.machine(objects, machine):
@@ -71,11 +74,11 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
     return Plan(() if blocked else tuple(steps), findings=tuple(findings))
 
 
-def _with_vlans(key: str, fabric: Objects) -> Objects:
+def _with_vlans(key: str, body: Objects) -> Objects:
     """A fabric and its VLANs, by key."""
     name = key.removeprefix("fabric")
     of = f" of{name}" if name else ""
-    return {key: fabric, **{f"VLAN {vlan['vid']}{of}": vlan for vlan in fabric["vlans"]}}
+    return {key: body, **{f"VLAN {vlan['vid']}{of}": vlan for vlan in body["vlans"]}}
 
 
 @dataclass(frozen=True)

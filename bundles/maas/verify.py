@@ -6,6 +6,7 @@ from typing import Any
 
 from converge import Finding, Plan, Severity
 from hostnic import cpus
+from intent.model import Fabric
 from maas import answers, tuning
 from maas.client import Maas, Objects
 from maas.plan import observe, plan
@@ -15,10 +16,10 @@ MELLANOX = "15b3"
 """The PCI vendor of a ConnectX."""
 
 
-def verify(maas: Maas, site: Site) -> list[Finding]:
+def verify(maas: Maas, site: Site, intent: Fabric | None) -> list[Finding]:
     """Steps that are missing, and tagged machines that are not as their tag needs them."""
     objects = observe(maas, site)
-    wanted = plan(site, objects)
+    wanted = plan(site, objects, intent)
     missing = [
         Finding(Severity.HELD, step.key, f"not yet: {step.what}", "run apply") for step in wanted.steps
     ]

@@ -219,7 +219,7 @@ def of_maas(text: str) -> object:
     client._open = Answer
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sitefile.Secret, "read", lambda _: "secret")
-        found = verify.verify(client, EXAMPLE)
+        found = verify.verify(client, EXAMPLE, INTENT)
         return found, commission.plan(EXAMPLE, client.objects).steps
 
 
@@ -272,6 +272,7 @@ STATUS = {
 VAULT = {"initialized": False, "keys": ["k"] * 5, "root_token": "t", "errors": []}
 
 EXAMPLE = sitefile.Site.read(ROOT / "bundles/maas/site-example.yaml")
+INTENT = EXAMPLE.fabric_intent()
 URI = {"resource_uri": "/MAAS/api/2.0/x/1/"}
 ON_BOOT = {"mode": "auto", "subnet": {"cidr": "192.168.25.0/24"}}
 PORT = {"type": "physical", "parents": [], "links": [ON_BOOT], "params": "", **URI}
