@@ -23,7 +23,7 @@ from converge import Finding, Plan, Severity, StepError
 from converge.execute import execute
 from converge.render import findings_as_table, plan_as_table
 from intent.model import Fabric
-from maas import commission, juju, overlay, progress
+from maas import commission, juju, overlay, progress, readiness
 from maas.client import Maas
 from maas.plan import observe, plan
 from maas.sitefile import Site
@@ -76,7 +76,10 @@ def _connect(site: Site) -> Maas:
 
 def _plan(_: argparse.Namespace, site: Site) -> int:
     intent = site.fabric_intent()
-    print(plan_as_table(plan(site, observe(_connect(site), site), intent)))
+    objects = observe(_connect(site), site)
+    wanted = plan(site, objects, intent)
+    out = tuple(readiness.way_out(site, objects))
+    print(plan_as_table(Plan(wanted.steps, findings=(*wanted.findings, *out))))
     return 0
 
 
@@ -96,12 +99,16 @@ def _verify(_: argparse.Namespace, site: Site) -> int:
 def _commission(options: argparse.Namespace, site: Site) -> int:
     intent, maas = site.fabric_intent(), _connect(site)
     wanted = commission.plan(site, observe(maas, site))
+    blocking = [
+        each for each in plan(site, maas.objects, intent).findings if each.severity is Severity.BLOCKED
+    ]
+    first = Plan(wanted.steps, findings=(*blocking, *readiness.way_out(site, maas.objects)))
     if not options.power_on:
-        print(plan_as_table(wanted).replace("everything is as declared", "MAAS has seen every machine"))
+        print(plan_as_table(first).replace("everything is as declared", "MAAS has seen every machine"))
         if wanted.steps:
             print("Nothing was powered on: add --power-on to do that.")
         return 0
-    if status := _refused(plan(site, maas.objects, intent)):
+    if status := _refused(first):
         return status
     status = _run(wanted, maas)
     commission.wait(maas, site, lambda line: print(line, flush=True))

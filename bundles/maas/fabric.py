@@ -2,8 +2,8 @@
 """The fabric's intent against the site file: VLANs, MTU, and the switch ports of each machine. Pure.
 
 Both files are the operator's, and MAAS does not know the intent: what does not go together is found before a
-machine is powered. Which ports are a machine's follows from the host names in the intent. For machines that it
-does not name, any port that would do is enough.
+machine is powered. Which ports a machine has follows from the host names in the intent; for machines without
+a name there, any port that would do is enough.
 """
 
 from collections import Counter

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from intent.model import Fabric
-from maas import answers, deployed, fabric, unmanaged
+from maas import answers, deployed, fabric, readiness, unmanaged
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
 from maas.sitefile import Machine, Network, Secret, Site, Stack, port_stem
 from maas.unmanaged import OPEN, UNSEEN
@@ -49,8 +49,8 @@ def observe(maas: Maas, site: Site) -> Objects:
         settings = power.get(machine["system_id"], {})
         machine |= {f"power_parameters_{key}": value for key, value in settings.items()}
         objects |= {f"{machine['hostname']}/{port['name']}": port for port in machine["interface_set"]}
-    maas.objects = objects
-    return objects
+    maas.objects = objects | readiness.observe(maas, site)
+    return maas.objects
 
 
 def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
@@ -61,6 +61,7 @@ def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
     """
     findings = [*unmanaged.findings(site, objects)]
     findings += fabric.findings(site, intent) if intent else ()
+    findings += [*readiness.images(site, objects), *readiness.network(site, objects)]
     steps = [*_site_steps(site, objects)]
     for machine in site.machines.values():
         if conflict := unmanaged.machine(objects, machine):
@@ -200,6 +201,8 @@ def _network_steps(site: Site, objects: Objects, network: Network) -> Iterator[M
     once: Values = {"cidr": network.cidr, "vlan": Ref(vlan)}
     yield from _ensure(objects, subnet, "POST subnets/", once, values)
     for text in filter(None, (*network.reserved, network.dhcp)):
+        if unmanaged.reserved_already(objects, network, text):
+            continue
         kind = "dynamic" if text is network.dhcp else "reserved"
         first, _, last = text.partition("-")
         values = {"type": kind, "start_ip": first, "end_ip": last, "subnet": Ref(subnet)}

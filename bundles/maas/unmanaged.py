@@ -193,8 +193,11 @@ def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
     ]
     for text in filter(None, (network.dhcp, *network.reserved)):
         wanted = f"{'dynamic' if text is network.dhcp else 'reserved'} range {text}"
-        if wanted in objects:
+        if wanted in objects or reserved_already(objects, network, text):
             continue
+        if objects.get(f"subnet {network.cidr}", {}).get("managed") is False:
+            what = "MAAS does not manage this subnet: there, it gives addresses of reserved ranges alone"
+            yield _blocked(wanted, what, f"leave ranges of {network.name} out of the site file")
         for key, body in known:
             if ranges_overlap(text, f"{body['start_ip']}-{body['end_ip']}"):
                 yield _blocked(
@@ -205,6 +208,18 @@ def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
                 yield _blocked(
                     wanted, f"{name} has address {address} in it", "write a range without that address"
                 )
+
+
+def reserved_already(objects: Objects, network: Network, text: str) -> bool:
+    """Whether a range that is to be reserved is a part of one that MAAS has reserved."""
+    known = [
+        f"{body['start_ip']}-{body['end_ip']}"
+        for key, body in objects.items()
+        if key.startswith("reserved range ")
+    ]
+    return text is not network.dhcp and any(
+        all(ranges_overlap(end, has) for end in text.split("-")) for has in known
+    )
 
 
 def machine(objects: Objects, wanted: Machine) -> Finding | None:

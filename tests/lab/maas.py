@@ -27,7 +27,7 @@ UNIQUE |= {"subnets": ("cidr",), "machines": ("hostname",)}
 """What no two objects of a kind share, where it is not the name."""
 NEW = {
     "vlans": {"mtu": 1500, "space": "undefined", "dhcp_on": False, "primary_rack": None},
-    "subnets": {"gateway_ip": None},
+    "subnets": {"gateway_ip": None, "dns_servers": [], "allow_dns": True, "managed": True},
     "machines": {"status_name": "New", "min_hwe_kernel": "", "memory": 0},
     "interfaces": {"link_connected": True, "numa_node": 0, "params": ""},
 }
@@ -50,6 +50,13 @@ def find(objects, value, key="id"):
     return found[0]
 
 
+def image(number, kernel, series="jammy", complete=True):
+    """An image as `boot-resources/` lists it; the versions of one are only told of that one."""
+    own = {"id": number, "type": "Synced", "name": f"ubuntu/{series}", "architecture": f"amd64/{kernel}"}
+    own |= {"subarches": "generic,hwe-p,hwe-v,ga-20.04,ga-22.04", "last_deployed": None}
+    return {**own, "sets": {"20240912": {"version": "20240912", "label": "stable", "complete": complete}}}
+
+
 class Region(urllib.request.BaseHandler):
     """What the region knows; `requests` is what it was sent, `faults` the writes that fail, by number.
 
@@ -63,8 +70,17 @@ class Region(urllib.request.BaseHandler):
     def __init__(self):
         self.fabrics, self.vlans, self.spaces, self.subnets, self.ipranges = [], [], [], [], []
         self.tags, self.machines, self.interfaces, self.devices, self.power = [], [], [], {}, {}
-        self.rackcontrollers = [{"system_id": "rack01", "hostname": "maas"}]
-        self.upstream_dns, self.requests, self.faults, self.last = None, [], {}, 0
+        self.rackcontrollers = [{"system_id": "rack01", "hostname": "maas", "ip_addresses": ["192.168.25.1"]}]
+        self.boot_resources = [
+            image(number, kernel)
+            for number, kernel in enumerate(("ga-22.04", "hwe-22.04", "hwe-22.04-edge"), 1)
+        ]
+        self.config = {
+            "upstream_dns": None,
+            "commissioning_distro_series": "jammy",
+            "enable_http_proxy": True,
+        }
+        self.requests, self.faults, self.last = [], {}, 0
         self.hardware, self.busy = {}, {}
 
     def add(self, kind, **values):
@@ -111,6 +127,13 @@ class Region(urllib.request.BaseHandler):
         find(self.machines, data["add"], "system_id")["tag_names"].append(tag["name"])
         return {"added": 1, "removed": 0}
 
+    def kernels(self):
+        """Those of complete images, and those that they stand for."""
+        whole = [each for each in self.boot_resources if any(v["complete"] for v in each["sets"].values())]
+        known = {each["architecture"].partition("/")[2] for each in whole}
+        known |= {level for each in whole for level in each["subarches"].split(",")}
+        return {kernel for kernel in known if kernel.startswith(("ga-", "hwe-"))}
+
     def post_machines(self, data, _=None):
         assert data["commission"] is False, "commissioning powers a machine on"
         own = {"hostname": data["hostname"], "system_id": f"sys{self.last:03}"}
@@ -140,6 +163,9 @@ class Region(urllib.request.BaseHandler):
                     machine["status_name"] = "Testing"
 
     def put_machines(self, data, machine):
+        kernel = data.get("min_hwe_kernel")
+        available = not kernel or kernel in self.kernels()
+        require(available, "min_hwe_kernel", f'No kernel matches ">={kernel}" requirement.')
         power = {key.removeprefix("power_parameters_"): data[key] for key in data if "parameters_" in key}
         self.power[machine["system_id"]].update(power)
         machine.update({key: data[key] for key in ("power_type", "min_hwe_kernel") if key in data})
@@ -208,12 +234,29 @@ class Region(urllib.request.BaseHandler):
             return int(value)
         return value == "True" if value in ("True", "False") else value or None
 
+    def setting(self, op, name, value=None):
+        assert name in self.config, "not a setting of MAAS 3"
+        self.config[name] = value if op == "set_config" else self.config[name]
+        return "OK" if op == "set_config" else self.config[name]
+
+    def images(self, number=None):
+        """All without their versions, or one with them."""
+        if number:
+            return find(self.boot_resources, number)
+        return [{k: v for k, v in each.items() if k != "sets"} for each in self.boot_resources]
+
+    def listed(self, kind):
+        if kind == "machines":
+            self.time_passes()
+        return getattr(self, kind)
+
     def answer(self, method, words, op, data):
         owner = None
         match words:
             case ["maas"]:
-                self.upstream_dns = data.get("value", self.upstream_dns)
-                return self.upstream_dns if op == "get_config" else "OK"
+                return self.setting(op, **data)
+            case ["boot-resources", *number]:
+                return self.images(*number)
             case ["machines"] if op == "power_parameters":
                 return self.power
             case ["nodes", system_id, "devices"]:
@@ -229,9 +272,7 @@ class Region(urllib.request.BaseHandler):
         target = find(getattr(self, kind), key[0], PATHS.get(kind, "id")) if key else owner
         write = getattr(self, op or f"{method.lower()}_{kind}", None)
         if method == "GET":
-            if kind == "machines":
-                self.time_passes()
-            return getattr(self, kind)
+            return self.listed(kind)
         if write:
             return write(data, target)
         if target:
@@ -251,8 +292,9 @@ class Region(urllib.request.BaseHandler):
                 raise RefusedError(401, "Authorization Error: Invalid OAuth signature.")
             if method != "GET" and writes in self.faults:
                 raise RefusedError(503, self.faults.pop(writes))
-            op = dict(urllib.parse.parse_qsl(address.query)).get("op")
-            data = {field: self.typed(field, value) for field, value in data.items()}
+            query = dict(urllib.parse.parse_qsl(address.query))
+            op = query.pop("op", None)
+            data = query | {field: self.typed(field, value) for field, value in data.items()}
             status, said = 200, self.answer(method, path.strip("/").split("/"), op, data)
         except RefusedError as refusal:
             status, said = refusal.args

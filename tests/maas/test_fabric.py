@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric's intent against the site file: what does not go together is found before machines are powered."""
+"""The fabric's intent against the site file: what does not fit is found before machines are powered."""
 
 from pathlib import Path
 
@@ -126,7 +126,9 @@ def test_more_machines_than_host_ports_are_told(intent, run):
     intent((LAST, "  - hosts: swp9\n"))
     assert "blocked" not in run("plan")
     intent((f"{LAST}    bonds:", "  - bonds:"), (f"\n{LAST}", "\n  - hosts: swp9\n"))
-    assert "3 machines have a bond of 2 ports, and the intent has 1 of these for them" in run("plan")
+    assert "3 machines have a bond of 2 ports, and the intent has 1 of these for them" in run(
+        "verify", expected=1
+    )
 
 
 def test_a_network_on_other_switches_is_not_asked_of_the_intent(intent, site, run):

@@ -45,7 +45,7 @@ def test_apply_makes_the_networks_of_the_site(built):
     subnets = {s["cidr"]: (s["name"], s["vlan"]["vid"], s["gateway_ip"]) for s in built.subnets}
     assert subnets["192.168.25.0/24"] == ("pxe-oam-subnet", 0, "192.168.25.1")
     assert subnets["172.16.0.0/24"] == ("overlay-subnet", 40, None)
-    assert built.upstream_dns == "8.8.8.8"
+    assert built.config["upstream_dns"] == "8.8.8.8"
 
 
 def test_the_tag_has_the_rdgs_kernel_options_with_the_dedicated_cpus(built):
@@ -173,10 +173,10 @@ def test_a_fault_at_any_write_is_said_and_the_next_run_finishes(maas, run, numbe
     assert "not yet" not in run("verify", expected=1)
 
 
-def test_a_look_takes_nine_requests_however_many_machines_there_are(built, run):
+def test_a_look_takes_fourteen_requests_however_many_machines_there_are(built, run):
     built.requests.clear()
     run("plan")
-    assert len(built.requests) == 9
+    assert len(built.requests) == 14
 
 
 def test_nothing_is_deleted(built, site, run):
@@ -373,3 +373,21 @@ def test_an_answer_that_is_none_of_maas_is_one_sentence(maas, run):
     said = run("plan", expected=2)
     assert "MAAS' answer to GET spaces/ cannot be used: [0].name: 5 is not allowed; expected text" in said
     assert "check that maas in the site file is the address of a MAAS 3" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "allowed"),
+    [
+        ("subnets", "cidr", "a subnet"),
+        ("subnets", "gateway_ip", "an IPv4 or IPv6 address"),
+        ("ipranges", "start_ip", "an IPv4 or IPv6 address"),
+        ("rackcontrollers", "ip_addresses", "a list of addresses"),
+        ("boot_resources", "architecture", "text"),
+    ],
+)
+def test_an_answer_with_text_where_an_address_is_expected_is_one_sentence(built, run, kind, field, allowed):
+    getattr(built, kind)[0][field] = "10.0.0" if kind != "boot_resources" else 5
+    said = run("plan", expected=2)
+    path = kind.replace("_", "-")
+    assert f"MAAS' answer to GET {path}/ cannot be used: [0].{field}: " in said
+    assert f"is not allowed; expected {allowed}; check that" in said

@@ -101,10 +101,10 @@ def test_a_tag_that_other_machines_have_keeps_its_kernel_options(built, run, sit
 
 
 def test_upstream_dns_of_the_region_stays(maas, run):
-    maas.upstream_dns = "10.0.0.1"
+    maas.config["upstream_dns"] = "10.0.0.1"
     said = run("apply")
     assert "upstream DNS of the whole region is 10.0.0.1, and is left as it is" in said
-    assert maas.upstream_dns == "10.0.0.1"
+    assert maas.config["upstream_dns"] == "10.0.0.1"
 
 
 @pytest.mark.parametrize(
