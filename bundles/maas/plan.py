@@ -49,7 +49,7 @@ def observe(maas: Maas, site: Site) -> Objects:
         settings = power.get(machine["system_id"], {})
         machine |= {f"power_parameters_{key}": value for key, value in settings.items()}
         objects |= {f"{machine['hostname']}/{port['name']}": port for port in machine["interface_set"]}
-    maas.objects = objects | readiness.observe(maas, site)
+    maas.objects = objects | readiness.observe(maas, site, objects)
     return maas.objects
 
 
@@ -235,6 +235,20 @@ def _interface_steps(site: Site, objects: Objects, machine: Machine) -> Iterator
         yield from _stack_steps(objects, machine, stack)
 
 
+def _vlan_on(objects: Objects, machine: Machine, top: str, vlan: Ref) -> Ref | None:
+    """The interface of a VLAN on another one, whatever its name is: MAAS makes no second one."""
+    number = known(vlan, objects)
+    for each in objects[f"machine {machine.name}"]["interface_set"]:
+        if (
+            each["type"] == "vlan"
+            and each["parents"] == [top]
+            and each["vlan"]
+            and each["vlan"]["id"] == number
+        ):
+            return Ref(f"{machine.name}/{each['name']}")
+    return None
+
+
 def _stack_steps(objects: Objects, machine: Machine, stack: Stack) -> Iterator[MaasStep]:
     """The ports on the untagged VLAN, bond, bridge, VLANs on it, and an address on each."""
     ports = [Ref(f"{machine.name}/{port}") for port in stack.ports]
@@ -255,7 +269,8 @@ def _stack_steps(objects: Objects, machine: Machine, stack: Stack) -> Iterator[M
     for network in stack.networks:
         key = top
         if network.vid:
-            key, vlan = Ref(f"{top}.{network.vid}"), Ref(network.vlan_key())
+            vlan = Ref(network.vlan_key())
+            key = _vlan_on(objects, machine, stack.top, vlan) or Ref(f"{top}.{network.vid}")
             yield from _ensure(objects, key, f"{path}?op=create_vlan", {"parent": top}, {"vlan": vlan})
         if network.cidr not in deployed.addressed(objects.get(key, {})):
             address: Values = {"mode": "auto", "subnet": Ref(f"subnet {network.cidr}")}

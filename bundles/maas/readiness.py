@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from converge import Finding, Severity
 from maas import answers
@@ -20,66 +20,75 @@ from maas.unmanaged import UNSEEN, settled
 SERIES = "jammy"
 """The release of the bundles' base."""
 ARCHITECTURE = "amd64"
+"""That of the machines that the site file makes; MAAS may know others already."""
 FORWARDING = {4: Path("/proc/sys/net/ipv4/ip_forward"), 6: Path("/proc/sys/net/ipv6/conf/all/forwarding")}
 """Where the kernel tells whether this machine forwards packets, by version of IP."""
 IMPORT = "select it in MAAS under Images, and wait until the import has ended"
 HOW = "docs/how-to/prepare-maas.md has the commands"
 
 
-def observe(maas: Maas, site: Site) -> Objects:
-    """The images of the bundles' release and of commissioning, and two settings of the region."""
+class Image(NamedTuple):
+    """What a machine needs: a release, its kernel ("" for any), and the machine's architecture."""
+
+    name: str
+    kernel: str
+    architecture: str
+
+    def __str__(self) -> str:
+        return f"{self.name} for {self.architecture}" + (f" with kernel {self.kernel}" if self.kernel else "")
+
+    def is_in(self, found: Any) -> bool:
+        """Whether one of MAAS' images has it; each also stands for older kernels."""
+        architecture, _, kernel = str(found["architecture"]).partition("/")
+        kernels = ["", kernel, *str(found.get("subarches") or "").split(",")]
+        return (found["name"], architecture) == (self.name, self.architecture) and self.kernel in kernels
+
+
+def observe(maas: Maas, site: Site, machines: Objects) -> Objects:
+    """The images that machines need, and two settings of the region."""
     series = answers.config(maas, "commissioning_distro_series", answers.TEXT)
-    found = [each for each in answers.listed(maas, "boot-resources") if _is_ubuntu(each, {SERIES, series})]
-    for name, kernel in _wanted(site, {*site.tags}, series):
-        # One request for each kernel: only then MAAS tells whether the import has ended.
-        for each in [each for each in found if each["name"] == name and kernel in _levels(each)][:1]:
-            each |= answers.ask(maas, f"boot-resources/{each['id']}/", answers.IMAGE)
+    listed = answers.listed(maas, "boot-resources")
+    found: dict[Image, Any] = {}
+    for image in _wanted(site, machines, series):
+        if first := next((each for each in listed if image.is_in(each)), None):
+            # Only when asked for one, MAAS tells whether its import has ended.
+            found[image] = answers.ask(maas, f"boot-resources/{first['id']}/", answers.IMAGE)
     proxy = answers.config(maas, "enable_http_proxy", answers.YES_OR_NO)
     return {"images": {"series": series, "found": found}, "proxy": {"value": proxy}}
 
 
-def _is_ubuntu(image: Any, series: set[str]) -> bool:
-    name, architecture = str(image["name"]), str(image["architecture"])
-    return name.removeprefix("ubuntu/") in series and architecture.startswith(f"{ARCHITECTURE}/")
+def _bare(site: Site, objects: Objects) -> dict[str, Any]:
+    """The machines of the site without a system, as MAAS tells of them; those to be made, too."""
+    new = {"status_name": "New"}
+    bodies = {name: objects.get(f"machine {name}", new) for name in site.machines}
+    return {name: body for name, body in bodies.items() if not settled(body["status_name"])}
 
 
-def _levels(image: Any) -> list[str]:
-    """The kernels that an image has or stands for; "" for any."""
-    return ["", image["architecture"].partition("/")[2], *str(image.get("subarches") or "").split(",")]
-
-
-def _complete(image: Any) -> bool:
-    versions: Any = image.get("sets", {}).values()
-    return any(version["complete"] for version in versions)
-
-
-def _wanted(site: Site, tags: set[str], commissioning: str) -> list[tuple[str, str]]:
-    """Images, by release and kernel: those of the machines with these tags, and that of commissioning."""
-    kernels = sorted({site.tags[tag].hwe_kernel for tag in tags})
-    pairs = [*((f"ubuntu/{SERIES}", kernel) for kernel in kernels), (f"ubuntu/{commissioning}", "")]
-    return list(dict.fromkeys(pairs))
+def _wanted(site: Site, objects: Objects, commissioning: str) -> list[Image]:
+    """What is needed to commission those that MAAS has not seen, and to deploy all without a system."""
+    found: list[Image] = []
+    for name, body in _bare(site, objects).items():
+        architecture = str(body.get("architecture") or ARCHITECTURE).partition("/")[0]
+        kernel = site.tags[site.machines[name].tag].hwe_kernel
+        found.append(Image(f"ubuntu/{SERIES}", kernel, architecture))
+        if body["status_name"] in UNSEEN:
+            found.append(Image(f"ubuntu/{commissioning}", "", architecture))
+    return list(dict.fromkeys(found))
 
 
 def images(site: Site, objects: Objects) -> Iterator[Finding]:
-    """Images that machines need and MAAS does not have; nothing of those that have a system."""
-    bodies = {name: objects.get(f"machine {name}", {"status_name": "New"}) for name in site.machines}
-    bare = {name: body["status_name"] for name, body in bodies.items() if not settled(body["status_name"])}
-    if not bare:
-        return
+    """Images that machines need and MAAS does not have."""
     # Without one, MAAS refuses new machines, or cannot commission them.
-    new = any(status in UNSEEN for status in bare.values())
+    new = any(body["status_name"] in UNSEEN for body in _bare(site, objects).values())
     severity = Severity.BLOCKED if new else Severity.HELD
-    found, series = objects["images"]["found"], objects["images"]["series"]
-    for name, kernel in _wanted(site, {site.machines[each].tag for each in bare}, series):
-        if not new and name != f"ubuntu/{SERIES}":
-            continue
-        what = f"{name} for {ARCHITECTURE}" + (f" with kernel {kernel}" if kernel else "")
-        fitting = [each for each in found if each["name"] == name and kernel in _levels(each)]
-        if not fitting:
-            yield Finding(severity, "images", f"MAAS does not have {what}", IMPORT)
-        elif not _complete(fitting[0]):
+    found: dict[Image, Any] = objects["images"]["found"]
+    for image in _wanted(site, objects, objects["images"]["series"]):
+        versions: Any = found.get(image, {}).get("sets", {}).values()
+        if image not in found:
+            yield Finding(severity, "images", f"MAAS does not have {image}", IMPORT)
+        elif not any(version["complete"] for version in versions):
             remedy = "wait until the import has ended; MAAS shows it under Images"
-            yield Finding(severity, "images", f"MAAS has not finished to import {what}", remedy)
+            yield Finding(severity, "images", f"MAAS has not finished to import {image}", remedy)
 
 
 def network(site: Site, objects: Objects) -> Iterator[Finding]:
@@ -98,8 +107,7 @@ def network(site: Site, objects: Objects) -> Iterator[Finding]:
 
 def way_out(site: Site, objects: Objects) -> Iterator[Finding]:
     """How nodes reach the Internet, as far as MAAS and this machine can tell; not for verify to repeat."""
-    statuses = [objects.get(f"machine {name}", {}).get("status_name", "New") for name in site.machines]
-    if all(settled(status) for status in statuses):
+    if not _bare(site, objects):
         return
     boot = site.boot
     gateway = str(stored(objects.get(f"subnet {boot.cidr}", {}), "gateway_ip") or boot.gateway)

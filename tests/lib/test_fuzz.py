@@ -273,6 +273,13 @@ VAULT = {"initialized": False, "keys": ["k"] * 5, "root_token": "t", "errors": [
 
 EXAMPLE = sitefile.Site.read(ROOT / "bundles/maas/site-example.yaml")
 INTENT = EXAMPLE.fabric_intent()
+SITE = (ROOT / "bundles/maas/site-example.yaml").read_text()
+FABRIC = ("    vid: 9\n", "    vid: 9\n    fabric: other\n")
+NIC = (
+    "    comment: OpenStack",
+    "    nics: {a: {bond: bond1, networks: [public-space], rdma: true}}\n    comment: OpenStack",
+)
+NICS = ("    tag: controller\n", "    tag: controller\n    nics: {a: [eno1, eno2]}\n")
 URI = {"resource_uri": "/MAAS/api/2.0/x/1/"}
 ON_BOOT = {"mode": "auto", "subnet": {"cidr": "192.168.25.0/24"}}
 PORT = {"type": "physical", "parents": [], "links": [ON_BOOT], "params": "", **URI}
@@ -425,7 +432,7 @@ READERS = [
         ["applications: {a: {options: {x: 1}}}\n"],
         (FileError,),
     ),
-    Reader("site file", site, [(ROOT / "bundles/maas/site-example.yaml").read_text()], (FileError,)),
+    Reader("site file", site, [SITE, SITE.replace(*FABRIC).replace(*NIC).replace(*NICS)], (FileError,)),
     Reader("vault keys", vault.parse, ["Unseal Key 1: abc\nInitial Root Token: s.1\n"], (StepError,)),
 ]
 

@@ -174,6 +174,7 @@ def test_a_fault_at_any_write_is_said_and_the_next_run_finishes(maas, run, numbe
 
 
 def test_a_look_takes_fourteen_requests_however_many_machines_there_are(built, run):
+    """Nine lists, two settings, the list of images, and each of the two images that the machines need."""
     built.requests.clear()
     run("plan")
     assert len(built.requests) == 14

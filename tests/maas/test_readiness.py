@@ -55,6 +55,16 @@ def test_images_that_go_after_apply_keep_machines_from_being_powered(maas, run):
     assert "MAAS does not have ubuntu/jammy for amd64" in run("commission")
 
 
+def test_a_machine_of_another_architecture_needs_its_own_images(built, run):
+    machine(built, "node2")["architecture"] = "arm64/generic"
+    said = run("apply", expected=1)
+    assert "MAAS does not have ubuntu/jammy for arm64 with kernel hwe-22.04" in said
+    assert "amd64" not in said
+    arm = image(9, "hwe-22.04") | {"architecture": "arm64/hwe-22.04"}
+    built.boot_resources.append(arm)
+    assert "No finding: MAAS is as the site file says." in run("apply")
+
+
 def test_ready_machines_are_still_told_what_their_deployment_lacks(built, run):
     built.boot_resources = [image(1, "ga-22.04")]
     said = run("apply", expected=1)

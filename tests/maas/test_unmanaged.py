@@ -243,6 +243,13 @@ def test_static_addresses_of_a_ready_machine_stay_alone(built, run):
     assert writes(built) == []
 
 
+def test_a_vlan_of_another_name_on_the_bridge_is_taken_as_it_is(built, run):
+    interfaces(built, "node1")["br-nvda.40"]["name"] = "overlay"
+    built.requests.clear()
+    assert "No finding: MAAS is as the site file says." in run("apply")
+    assert writes(built) == []
+
+
 def test_another_bond_of_the_ports_is_named_before_maas_refuses(maas, run):
     run("apply")
     commission(maas, "node1", PORTS, NUMA)
