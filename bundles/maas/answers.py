@@ -14,8 +14,8 @@ from converge import StepError
 from converge.shape import AnyText, Boolean, Integer, InvalidValue, ListOf, MappingOf, OrNull, Record, Shape
 from maas.client import Maas
 
-TEXT, YES_OR_NO, _NUMBER = AnyText(), Boolean(), Integer(None, None)
-_TEXT = TEXT
+_TEXT, _NUMBER = AnyText(), Integer(None, None)
+OPTIONAL_TEXT, OPTIONAL_YES_OR_NO = OrNull(_TEXT), OrNull(Boolean())
 
 
 class _Parsed:
@@ -95,7 +95,7 @@ _DEVICE = _object(
 
 
 _RACK = _object(hostname=_TEXT, system_id=_TEXT, ip_addresses=ListOf(_ADDRESS, "addresses"))
-_SETS = MappingOf(_TEXT, _object(complete=YES_OR_NO), "versions")
+_SETS = MappingOf(_TEXT, _object(complete=Boolean()), "versions")
 
 LISTS: dict[str, Shape[Any]] = {
     "spaces": ListOf(_object(name=_TEXT, resource_uri=_TEXT), "spaces"),

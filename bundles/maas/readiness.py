@@ -46,14 +46,14 @@ class Image(NamedTuple):
 
 def observe(maas: Maas, site: Site, machines: Objects) -> Objects:
     """The images that machines need, and two settings of the region."""
-    series = answers.config(maas, "commissioning_distro_series", answers.TEXT)
+    series = answers.config(maas, "commissioning_distro_series", answers.OPTIONAL_TEXT) or SERIES
     listed = answers.listed(maas, "boot-resources")
     found: dict[Image, Any] = {}
     for image in _wanted(site, machines, series):
         if first := next((each for each in listed if image.is_in(each)), None):
             # Only when asked for one, MAAS tells whether its import has ended.
             found[image] = answers.ask(maas, f"boot-resources/{first['id']}/", answers.IMAGE)
-    proxy = answers.config(maas, "enable_http_proxy", answers.YES_OR_NO)
+    proxy = answers.config(maas, "enable_http_proxy", answers.OPTIONAL_YES_OR_NO)
     return {"images": {"series": series, "found": found}, "proxy": {"value": proxy}}
 
 

@@ -47,6 +47,13 @@ def test_the_release_of_commissioning_needs_an_image_too(maas, run):
     run("apply")
 
 
+def test_a_region_that_names_no_release_commissions_with_the_bundles(maas, run):
+    maas.config["commissioning_distro_series"] = None
+    run("apply")
+    maas.boot_resources.clear()
+    assert "MAAS does not have ubuntu/jammy for amd64" in run("commission")
+
+
 def test_images_that_go_after_apply_keep_machines_from_being_powered(maas, run):
     run("apply")
     maas.boot_resources.clear()
