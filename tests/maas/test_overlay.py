@@ -94,6 +94,10 @@ VARIANTS = {
             "machines:\n  node4: &four\n" + NODE + "  node5: {<<: *four, power-address: 192.168.0.15}\n",
         )
     ],
+    "no GPU": [
+        ('    passthrough: ["10de:20f1"] # A100\n', ""),
+        (" blacklist=nouveau rd.blacklist=nouveau", ""),
+    ],
     "a single port": [
         *(("    bond: bond0\n", ""), ("ports: [enp63s0f0, enp63s0f1]", "ports: [enp63s0f0]")),
         ("[none, tenantvlan]", "[none]"),
