@@ -94,17 +94,27 @@ def _named(machine: Machine, stack: Stack, own: list[Attachment]) -> Iterator[Fi
 
 
 def _unnamed(machine: Machine, stack: Stack, others: list[Attachment]) -> Iterator[Finding]:
-    said = [_difference(stack, each) for each in others]
+    said = [_difference(stack, each) for each in others if _shares(stack, each)]
     if not all(said):
         return
     ports, remedy = ", ".join(stack.ports), "correct the intent, or name the host there"
-    closest = min(filter(None, said), default=(2, ""))
-    if closest[0] == 0:
-        what = f"no port of the intent does for {ports}: {closest[1]}"
-    else:
-        what = f"the intent has no {f'bond of {len(stack.ports)} ports' if stack.bond else 'single port'}"
-        what += f" for {ports}"
-    yield Finding(Severity.WARNING, machine.name, what, remedy)
+    kind, closest = min(filter(None, said), default=(1, ""))
+    if kind == 0:
+        what = f"no port of the intent does for {ports}: {closest}"
+        yield Finding(Severity.WARNING, machine.name, what, remedy)
+    elif stack.bond:  # a single port may be on a switch that is in no intent
+        what = f"the intent has no bond of {len(stack.ports)} ports for {ports}"
+        yield Finding(Severity.WARNING, machine.name, what, remedy)
+
+
+def _shares(stack: Stack, attachment: Attachment) -> bool:
+    """Whether it carries any network of the stack: others, such as that of a router, are meant for others."""
+    vids = {network.vid for network in stack.networks}
+    return any(
+        network.vlan in vids or (0 in vids and network == port.untagged)
+        for port in attachment.ports
+        for network in port.networks
+    )
 
 
 def _difference(stack: Stack, attachment: Attachment) -> tuple[int, str] | None:

@@ -122,6 +122,24 @@ def test_a_bonded_machine_on_a_single_port_is_named(intent, run):
     )
 
 
+def test_a_single_port_may_be_on_a_switch_that_is_in_no_intent(intent, run):
+    intent(("    single-homed:\n", "#"), ("      juju: {leaf", "#"), ("      maas: {leaf", "#"))
+    assert "intent" not in run("verify", expected=1)
+
+
+JUJU = "      juju: {leaf: 1, port: swp23, networks: [oam, public], description: juju}\n"
+MAAS = "      maas: {leaf: 1, port: swp24, networks: [oam, public], description: maas}\n"
+
+
+def test_the_port_of_a_router_is_not_taken_for_that_of_a_machine(intent, run):
+    router = "      edge: {leaf: 1, port: swp24, networks: [provider], untagged: none}\n"
+    intent((MAAS, router))
+    assert "intent" not in run("verify", expected=1)
+    intent((MAAS, router), (JUJU, JUJU.replace("[oam, public]", "[oam]")))
+    what = "no port of the intent does for enp63s0f0: swp23 of Leaf0-1 does not carry VLAN 9 of public-space"
+    assert what in run("verify", expected=1)
+
+
 def test_more_machines_than_host_ports_are_told(intent, run):
     intent((LAST, "  - hosts: swp9\n"))
     assert "blocked" not in run("plan")
