@@ -87,6 +87,8 @@ class Region(urllib.request.BaseHandler):
         fields = UNIQUE.get(kind, ("name",))
         twin = [item for item in getattr(self, kind) if all(item[field] == values[field] for field in fields)]
         message = f"{kind[:-1].capitalize()} with this {' and '.join(fields)} already exists."
+        if kind == "vlans":
+            message = "A VLAN with the specified VID already exists in the destination fabric."
         require(not twin, "__all__", message)
         self.last += 1
         parent = f"nodes/{values['system_id']}/" if kind == "interfaces" else ""
@@ -136,6 +138,10 @@ class Region(urllib.request.BaseHandler):
 
     def post_machines(self, data, _=None):
         assert data["commission"] is False, "commissioning powers a machine on"
+        known = sorted({each["architecture"].partition("/")[0] for each in self.boot_resources})
+        among = ", ".join(f"'{name}/generic'" for name in known) or "'---'"
+        said = f"'{data['architecture']}' is not a valid architecture.  It should be one of: {among}."
+        require(data["architecture"].partition("/")[0] in known, "architecture", said)
         own = {"hostname": data["hostname"], "system_id": f"sys{self.last:03}"}
         machine = self.add("machines", **own, tag_names=[], interface_set=[], numanode_set=[])
         del machine["id"]  # it has none in MAAS' answers

@@ -216,7 +216,7 @@ def test_a_second_port_on_another_fabric_joins_the_first_before_the_bond(maas, r
 
 
 def test_a_machine_that_booted_before_the_fabric_had_its_name_is_not_moved(maas, run):
-    maas.post_machines({"hostname": "node1", "commission": False})
+    maas.post_machines({"hostname": "node1", "architecture": "amd64/generic", "commission": False})
     commission(maas, "node1", PORTS, NUMA)
     run("apply")
     moved = [path for method, path, _ in writes(maas) if method == "PUT" and "interfaces" in path]
@@ -261,7 +261,8 @@ def test_what_slows_instances_down_is_advised_and_changes_nothing(built, run, si
 
 
 def test_a_stranger_with_a_tag_of_the_site_is_named(built, run):
-    built.post_machines({"hostname": "stray", "commission": False})["tag_names"].append("controller")
+    stray = {"hostname": "stray", "architecture": "amd64/generic", "commission": False}
+    built.post_machines(stray)["tag_names"].append("controller")
     assert "it has tag controller and is not in the site file" in run("verify")
 
 
