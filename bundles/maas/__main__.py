@@ -189,8 +189,8 @@ def _ended(maas: Maas, site: Site, intent: Fabric | None, file: Path, done: bool
     finished = not wanted.steps and len(shown) == len(found)
     if shown or finished:
         print(_told(shown))
-    end = "" if open_ones else f"; next: {progress.following(site, objects, wanted, file)}"
-    print(f"{progress.states(site, objects)}{end}")
+    command = "" if open_ones else progress.following(site, objects, wanted, file)
+    print("; next: ".join(filter(None, (progress.states(site, objects), command))))
     return int(open_ones)
 
 

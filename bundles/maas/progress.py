@@ -7,7 +7,7 @@ from pathlib import Path
 from converge import Plan
 from maas.client import Maas, Objects
 from maas.sitefile import Site
-from maas.unmanaged import BUSY, UNSEEN
+from maas.unmanaged import BUSY, UNSEEN, settled
 
 COMMAND = "pipx run tox -e maas --"
 
@@ -24,12 +24,14 @@ def states(site: Site, objects: Objects) -> str:
 
 
 def following(site: Site, objects: Objects, wanted: Plan[Maas], file: Path) -> str:
-    """The command that brings the site on; `wanted` is what is still to be written."""
-    statuses = {objects.get(f"machine {name}", {}).get("status_name") for name in site.machines}
+    """The command that brings the site on, if there is one; `wanted` is what is still to be written."""
+    statuses = {objects.get(f"machine {name}", {}).get("status_name", "New") for name in site.machines}
     if not statuses.isdisjoint(UNSEEN):
         return f"{COMMAND} commission {file} --power-on"
     if not statuses.isdisjoint(BUSY):
         return f"{COMMAND} commission {file} --power-on, which waits until they are done"
     if wanted.steps:
         return f"{COMMAND} apply {file}"
+    if all(settled(status) for status in statuses):
+        return ""
     return f"{COMMAND} overlay {file} --output site-overlay.yaml"

@@ -233,6 +233,36 @@ def test_a_deployed_machine_with_its_ports_in_no_bond_keeps_its_network(deployed
     assert writes(deployed) == []
 
 
+def test_a_site_that_was_deployed_by_hand_gets_no_write_and_no_alarm(built, run):
+    """Names, addresses, LACP, ranges, images and other machines are as somebody else has them."""
+    for name in ("controller", "node1", "node2", "node3"):
+        machine(built, name).update(status_name="Deployed", hwe_kernel="ga-22.04")
+        for each in interfaces(built, name).values():
+            each["name"] = each["name"].replace("br-nvda", "br-ex").replace("bond0", "bond1")
+            each["parents"] = [
+                parent.replace("br-nvda", "br-ex").replace("bond0", "bond1") for parent in each["parents"]
+            ]
+            for link in each["links"]:
+                link["mode"] = "static" if link["mode"] == "auto" else link["mode"]
+            if each["type"] == "bond":
+                each["params"] |= {"bond_lacp_rate": "slow", "bond_xmit_hash_policy": "layer2+3"}
+    for each in (*built.vlans, *built.subnets):
+        each["name"] = f"their-{each['id']}"
+    built.fabrics[0]["name"], built.config["upstream_dns"] = "production", "10.0.0.1"
+    built.ipranges[-1].update(start_ip="10.7.208.60", end_ip="10.7.208.120")
+    built.boot_resources.clear()
+    other = built.post_fabrics({"name": "fabric-7"})
+    built.add("subnets", name="lab", cidr="10.99.0.0/16", vlan=other["vlans"][0])
+    stranger(built, "prod1", other["vlans"][0], "10.99.0.0/16")
+    built.requests.clear()
+    said = run("apply")
+    assert writes(built) == []
+    assert {each.split()[0] for each in said.splitlines()[2:-1]} == {"info", "warning"}
+    warned = [each for each in said.splitlines() if each.startswith("warning")]
+    assert [each.split()[1] for each in warned] == ["fabric", "DNS"]
+    assert said.splitlines()[-1] == "4 machines are Deployed"
+
+
 # Ready machines with something on their ports.
 
 
