@@ -14,6 +14,8 @@ from converge import Finding, Severity
 from intent.model import Bond, Fabric, Network, Role, SwitchPort
 from maas.sitefile import Machine, Site, Stack
 
+Kind = tuple[int, frozenset[int]]
+"""Ports of one kind: the width of their bond, 0 without one, and their VLANs."""
 BOTH = "write the same in the intent and in the site file"
 
 
@@ -42,7 +44,7 @@ def _machines(site: Site, fabric: Fabric, attachments: list[Attachment]) -> Iter
     others = [each for each in attachments if each.host.lower() not in names]
     # The ports of a standalone switch are not described one by one.
     complete = not fabric.by_role(Role.STANDALONE)
-    wanted, offered = Counter[int](), Counter[int]()
+    wanted, offered = Counter[Kind](), Counter[Kind]()
     for machine in site.machines.values():
         own = [each for each in attachments if each.host.lower() == machine.name.lower()]
         for stack in site.stacks(machine):
@@ -51,14 +53,14 @@ def _machines(site: Site, fabric: Fabric, attachments: list[Attachment]) -> Iter
             if own:
                 yield from _named(machine, stack, own)
             elif complete:
-                width = len(stack.ports) if stack.bond else 0
-                wanted[width] += 1
-                offered[width] = sum(not _difference(stack, each) for each in others)
+                kind = len(stack.ports) if stack.bond else 0, frozenset(each.vid for each in stack.networks)
+                wanted[kind] += 1
+                offered[kind] = sum(not _difference(stack, each) for each in others)
                 yield from _unnamed(machine, stack, others)
-    for width, count in wanted.items():
-        if count > offered[width] > 0:
-            kind = f"a bond of {width} ports" if width else "one port"
-            what = f"{count} machines have {kind}, and the intent has {offered[width]} of these for them"
+    for kind, count in wanted.items():
+        if count > offered[kind] > 0:
+            has = f"a bond of {kind[0]} ports" if kind[0] else "one port"
+            what = f"{count} machines have {has}, and the intent has {offered[kind]} of these for them"
             yield Finding(Severity.WARNING, "intent", what, "add the ports of all hosts to the intent")
 
 

@@ -149,6 +149,32 @@ def test_more_machines_than_host_ports_are_told(intent, run):
     )
 
 
+def test_storage_bonds_on_the_same_leaves_are_counted_and_compared_by_themselves(intent, site, run):
+    network = "storage-space: {vid: 50, vlan: storage, mtu: 9000, subnet: s, cidr: 172.20.0.0/24}"
+    own = "networks: [oam-space, public-space, internal-space, overlay-space]"
+    edit(site, "networks:\n  oam", f"networks:\n  {network}\n  oam")
+    edit(site, own, f"{own}\n    nics: {{storage: {{bond: bond1, networks: [storage-space]}}}}")
+    ports = "    ports: [enp63s0f0, enp63s0f1]\n"
+    edit(site, ports, f"{ports}    nics: {{storage: [enp94s0f0, enp94s0f1]}}\n")
+    fabric_network = (
+        "  provider: {vlan: 101}\n",
+        "  provider: {vlan: 101}\n  storage: {vlan: 50, space: storage-space}\n",
+    )
+    hosts = (LAST, "  - hosts: {ports: swp9-10, networks: [oam, public, internal, overlay]}\n")
+    bonds = "".join(
+        f"      st{n}: {{ports: swp1{n}, local-id: 2{n}, networks: [storage], untagged: none}}\n"
+        for n in (1, 2, 3)
+    )
+    intent(fabric_network, hosts, ("    bonds:\n", f"    bonds:\n{bonds}"))
+    assert "intent" not in run("verify", expected=1)
+    intent(fabric_network, hosts, ("    bonds:\n", f"    bonds:\n{bonds.splitlines(keepends=True)[0]}"))
+    what = "3 machines have a bond of 2 ports, and the intent has 1 of these for them"
+    assert what in run("verify", expected=1)
+    intent(fabric_network, hosts)
+    what = "the intent has no bond of 2 ports for enp94s0f0, enp94s0f1"
+    assert what in run("verify", expected=1)
+
+
 def test_a_network_on_other_switches_is_not_asked_of_the_intent(intent, site, run):
     edit(site, "  public-space:\n    vid: 9\n", "  public-space:\n    fabric: fabric-other\n    vid: 19\n")
     text = site.read_text().replace("[oam-space, public-space, ", "[oam-space, ")
