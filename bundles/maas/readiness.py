@@ -95,7 +95,8 @@ def network(site: Site, objects: Objects) -> Iterator[Finding]:
     """What MAAS itself tells of the network that machines boot from."""
     boot = site.boot
     subnet = objects.get(f"subnet {boot.cidr}", {})
-    if not any(ip_address(each) in ip_network(boot.cidr) for _, each in _rack_addresses(objects)):
+    here = any(ip_address(each) in ip_network(boot.cidr) for _, each in _rack_addresses(objects))
+    if boot.dhcp and not here:  # without dhcp, a relay or another server answers
         what = f"no rack controller has an address in {boot.cidr}: machines cannot boot from it"
         yield Finding(Severity.WARNING, boot.name, what, "give one an address there, then wait for a minute")
     if subnet.get("allow_dns") is False and not subnet.get("dns_servers"):

@@ -95,6 +95,12 @@ def test_a_rack_outside_of_the_boot_network_is_named(maas, run):
     assert "no rack controller has an address in 192.168.25.0/24: machines cannot boot from it" in said
 
 
+def test_a_rack_behind_a_dhcp_relay_needs_no_address_there(maas, run, site):
+    edit(site, "    dhcp: 192.168.25.200-192.168.25.250", "    #")
+    maas.rackcontrollers[0]["ip_addresses"] = ["10.0.0.1"]
+    assert "no rack controller has an address" not in run("apply")
+
+
 @pytest.mark.parametrize(("servers", "warned"), [([], True), (["192.168.25.9"], False)])
 def test_a_subnet_without_dns_is_named(maas, run, servers, warned):
     maas.subnets[0].update(allow_dns=False, dns_servers=servers)
