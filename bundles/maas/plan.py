@@ -61,7 +61,7 @@ def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
     """
     findings = [*unmanaged.findings(site, objects)]
     findings += fabric.findings(site, intent) if intent else ()
-    findings += [*readiness.images(site, objects), *readiness.network(site, objects)]
+    findings += [*readiness.images(site, objects), *readiness.boot_network(site, objects)]
     steps = [*_site_steps(site, objects)]
     for machine in site.machines.values():
         if conflict := unmanaged.machine(objects, machine):

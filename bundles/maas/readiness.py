@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from converge import Finding, Severity
 from maas import answers
 from maas.client import Maas, Objects, stored
-from maas.sitefile import Site
+from maas.sitefile import Network, Site
 from maas.unmanaged import UNSEEN, settled
 
 SERIES = "jammy"
@@ -91,7 +91,7 @@ def images(site: Site, objects: Objects) -> Iterator[Finding]:
             yield Finding(severity, "images", f"MAAS has not finished to import {image}", remedy)
 
 
-def network(site: Site, objects: Objects) -> Iterator[Finding]:
+def boot_network(site: Site, objects: Objects) -> Iterator[Finding]:
     """What MAAS itself tells of the network that machines boot from."""
     boot = site.boot
     subnet = objects.get(f"subnet {boot.cidr}", {})
@@ -110,28 +110,31 @@ def way_out(site: Site, objects: Objects) -> Iterator[Finding]:
     """How nodes reach the Internet, as far as MAAS and this machine can tell; not for verify to repeat."""
     if not _bare(site, objects):
         return
-    boot = site.boot
-    gateway = str(stored(objects.get(f"subnet {boot.cidr}", {}), "gateway_ip") or boot.gateway)
     proxy = "" if objects["proxy"]["value"] else "; MAAS' proxy is off, so packages take this way, too"
+    networks = (site.boot, *site.networks.values())
+    network = next((each for each in networks if _gateway(objects, each)), site.boot)
+    gateway = _gateway(objects, network)
     if not gateway:
-        what = (
-            f"nodes get no default gateway in {boot.cidr}: snaps, charms and images are out of reach{proxy}"
-        )
-        yield Finding(Severity.WARNING, boot.name, what, f"write gateway of {boot.name} in the site file")
+        what = f"nodes get no default gateway: snaps, charms and images are out of reach{proxy}"
+        remedy = f"write gateway of {network.name} in the site file"
+        yield Finding(Severity.WARNING, network.name, what, remedy)
         return
     rack = next((name for name, each in _rack_addresses(objects) if each == gateway), "")
     if forwards(gateway) is False:
         what = f"the nodes' gateway {gateway} is this machine, and it forwards nothing"
-        yield Finding(Severity.BLOCKED, boot.name, what, f"set net.ipv4.ip_forward=1; {HOW}")
+        yield Finding(Severity.BLOCKED, network.name, what, f"set net.ipv4.ip_forward=1; {HOW}")
     elif rack:
-        what = (
-            f"rack {rack} is the nodes' gateway {gateway}; MAAS does not tell whether it translates addresses"
-        )
+        what = f"rack {rack} is the nodes' gateway {gateway}; MAAS does not tell whether it does NAT{proxy}"
         remedy = f"look on it: sudo iptables -t nat -S POSTROUTING; {HOW}"
-        yield Finding(Severity.INFO, boot.name, f"{what}{proxy}", remedy)
+        yield Finding(Severity.INFO, network.name, what, remedy)
     else:
         what = f"the nodes' gateway {gateway} is no rack controller, and has to let them reach the Internet"
-        yield Finding(Severity.INFO, boot.name, f"{what}{proxy}")
+        yield Finding(Severity.INFO, network.name, f"{what}{proxy}")
+
+
+def _gateway(objects: Objects, network: Network) -> str:
+    """As MAAS has it, or will have it."""
+    return str(stored(objects.get(f"subnet {network.cidr}", {}), "gateway_ip") or network.gateway)
 
 
 def _rack_addresses(objects: Objects) -> Iterator[tuple[str, str]]:

@@ -132,7 +132,9 @@ def test_a_gateway_that_is_no_rack_is_a_router_of_the_operators(maas, run):
 
 def test_nodes_without_a_gateway_are_warned_about(maas, run, site):
     edit(site, "    gateway: 192.168.25.1\n", "")
-    assert "nodes get no default gateway in 192.168.25.0/24" in run("plan")
+    assert "nodes get no default gateway: " in run("plan")
+    edit(site, "    cidr: 10.7.208.0/24\n", "    cidr: 10.7.208.0/24\n    gateway: 10.7.208.1\n")
+    assert "the nodes' gateway 10.7.208.1 is no rack controller" in run("plan")
 
 
 def test_a_gateway_on_this_machine_that_forwards_nothing_powers_no_machine(
