@@ -8,9 +8,9 @@ verify      say what still differs, and whether the tagged machines are what the
 overlay     write the site's overlay for the bundle; asks MAAS nothing
 juju        print the calls from add-cloud to spaces that Juju still lacks; with --run, make them
 
-A verb ends with 0 when it did all that it could and told the next command, with 1 when a step failed or
-something waits for you, and with 2 when the site file or MAAS cannot be read. verify ends with 1 when MAAS is
-not as the site file says, whatever the reason.
+apply and commission end with 0 when they did all that they could and told the next command, with 1 when a
+step failed or something waits for you. verify ends with 1 when MAAS is not as the site file says, plan with 0
+also then. Each ends with 2 when the site file, the intent or MAAS cannot be read.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one verb; its exit code, as the module's documentation has it."""
+    """Run one verb; its exit code, as the help has it."""
     options = parser().parse_args(arguments)
     try:
         return _VERBS[options.verb](options, Site.read(options.site))

@@ -111,6 +111,26 @@ def test_oam_on_a_port_of_its_own_leaves_tagged_networks_on_the_bridge(oam, run)
     assert writes(oam) == []
 
 
+def test_what_the_example_has_in_comments_is_a_site_of_these_nics(maas, site, run):
+    """Its three commented lines, put where they belong."""
+    lines = [
+        each.removeprefix("#").strip() for each in site.read_text().splitlines() if each.startswith("#   ")
+    ]
+    network, tag, node = (
+        next(each.removeprefix(word).strip() for each in lines if each.startswith(word))
+        for word in ("storage-space:", "tag:", "machine:")
+    )
+    edit(site, "networks:\n  oam", f"networks:\n  storage-space: {network}\n  oam")
+    edit(site, "  oam-space:\n", "  oam-space:\n    fabric: fabric-oam\n")
+    edit(site, f"    {ALL}\n", f"    {ALL.replace('oam-space, ', '')}\n    {tag}\n")
+    edit(site, PORTS_LINE, f"{PORTS_LINE}    {node}\n")
+    edit(site, "networks: [oam-space, public-space]", "networks: [oam-space]")
+    run("apply")
+    ready(maas, ["eno1", *PORTS, *STORAGE])
+    run("apply")
+    assert addresses(maas, "node1").keys() == {"eno1", "bond1", "br-nvda.9", "br-nvda.10", "br-nvda.40"}
+
+
 def test_a_fault_between_a_new_fabric_and_its_vlan_is_finished_by_the_next_run(storage, run):
     for number in range(1, 8):
         storage.faults[number] = "The region is restarting."
