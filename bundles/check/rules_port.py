@@ -206,8 +206,9 @@ def site_port(bundle: Bundle, site: Site) -> Iterator[Wrong]:
         machines, tags = _hosts(bundle, site, application)
         option = WHITELIST if application.charm == "nova-compute" else "devices"
         names = _devnames(application) if option == WHITELIST else _named(application)
-        known = {port for machine in machines for port in machine.ports}
-        known |= set[str]() if option == WHITELIST else {tag.bond for tag in tags}
+        known = {port for machine in machines for port in machine.every_port}
+        bonds = {bond for tag in tags for bond in (tag.bond, *(nic.bond for nic in tag.nics.values()))}
+        known |= set[str]() if option == WHITELIST else bonds
         place = application.place("options", option)
         for name in names if machines else ():
             if name not in known:

@@ -7,6 +7,10 @@ commission  show which machines MAAS has not seen yet; with --power-on, commissi
 verify      say what still differs, and whether the tagged machines are what they should be
 overlay     write the site's overlay for the bundle; asks MAAS nothing
 juju        print the calls from add-cloud to spaces that Juju still lacks; with --run, make them
+
+apply and commission end with 0 when they did all that they could and told the next command, with 1 when a
+step failed or something waits for you. verify ends with 1 when MAAS is not as the site file says, plan with 0
+also then. Each ends with 2 when the site file, the intent or MAAS cannot be read.
 """
 
 import argparse
@@ -15,14 +19,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar, cast
 
-from converge import Plan, Severity, StepError
+from converge import Finding, Plan, Severity, StepError
 from converge.execute import execute
 from converge.render import findings_as_table, plan_as_table
-from maas import commission, juju, overlay
+from intent.model import Fabric
+from maas import commission, juju, overlay, progress, readiness
 from maas.client import Maas
 from maas.plan import observe, plan
 from maas.sitefile import Site
-from maas.verify import verify
+from maas.verify import checks, verify
 from operate.client import Juju
 from yamlfile.values import FileError
 
@@ -52,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one verb; 0 when MAAS is as the file says, or was made so."""
+    """Run one verb; its exit code, as the help has it."""
     options = parser().parse_args(arguments)
     try:
         return _VERBS[options.verb](options, Site.read(options.site))
@@ -70,34 +75,44 @@ def _connect(site: Site) -> Maas:
 
 
 def _plan(_: argparse.Namespace, site: Site) -> int:
-    print(plan_as_table(plan(site, observe(_connect(site), site))))
+    intent = site.fabric_intent()
+    objects = observe(_connect(site), site)
+    wanted = plan(site, objects, intent)
+    out = tuple(readiness.way_out(site, objects))
+    print(plan_as_table(Plan(wanted.steps, findings=(*wanted.findings, *out))))
     return 0
 
 
-def _apply(_: argparse.Namespace, site: Site) -> int:
-    maas = _connect(site)
-    wanted = plan(site, observe(maas, site))
-    return _refused(wanted) or _run(wanted, maas) or _told(maas, site)
+def _apply(options: argparse.Namespace, site: Site) -> int:
+    intent, maas = site.fabric_intent(), _connect(site)
+    wanted = plan(site, observe(maas, site), intent)
+    return _refused(wanted) or _run(wanted, maas) or _ended(maas, site, intent, options.site, done=True)
 
 
 def _verify(_: argparse.Namespace, site: Site) -> int:
-    site.fabric_intent()
-    return _told(_connect(site), site)
+    intent = site.fabric_intent()
+    found = verify(_connect(site), site, intent)
+    print(_told(found))
+    return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
 
 
 def _commission(options: argparse.Namespace, site: Site) -> int:
-    maas = _connect(site)
+    intent, maas = site.fabric_intent(), _connect(site)
     wanted = commission.plan(site, observe(maas, site))
+    blocking = [
+        each for each in plan(site, maas.objects, intent).findings if each.severity is Severity.BLOCKED
+    ]
+    first = Plan(wanted.steps, findings=(*blocking, *readiness.way_out(site, maas.objects)))
     if not options.power_on:
-        print(plan_as_table(wanted).replace("everything is as declared", "MAAS has seen every machine"))
+        print(plan_as_table(first).replace("everything is as declared", "MAAS has seen every machine"))
         if wanted.steps:
             print("Nothing was powered on: add --power-on to do that.")
         return 0
-    if status := _refused(plan(site, maas.objects)):
+    if status := _refused(first):
         return status
     status = _run(wanted, maas)
     commission.wait(maas, site, lambda line: print(line, flush=True))
-    return status or _told(maas, site)
+    return status or _ended(maas, site, intent, options.site)
 
 
 def _overlay(options: argparse.Namespace, site: Site) -> int:
@@ -156,10 +171,27 @@ def _refused(wanted: Plan[Maas]) -> int:
     return int(wanted.blocked)
 
 
-def _told(maas: Maas, site: Site) -> int:
-    found = verify(maas, site)
-    print(findings_as_table(found).replace("everything is as declared", "MAAS is as the site file says"))
-    return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
+def _told(found: list[Finding]) -> str:
+    return findings_as_table(found).replace("everything is as declared", "MAAS is as the site file says")
+
+
+def _ended(maas: Maas, site: Site, intent: Fabric | None, file: Path, done: bool = False) -> int:
+    """Tell what waits for the operator (then 1), or how far the machines are and what comes next (then 0).
+
+    Steps that are still to be written are what comes next, unless they should be `done`.
+    """
+    objects = observe(maas, site)
+    wanted = plan(site, objects, intent)
+    found = verify(maas, site, intent) if done and wanted.steps else checks(maas, site, objects, wanted)
+    open_ones = any(finding.severity in (Severity.HELD, Severity.BLOCKED) for finding in found)
+    # That a machine is to be commissioned, or is at it, is told by its state.
+    shown = [finding for finding in found if open_ones or finding.severity is not Severity.WAITING]
+    finished = not wanted.steps and len(shown) == len(found)
+    if shown or finished:
+        print(_told(shown))
+    command = "" if open_ones else progress.following(site, objects, wanted, file)
+    print("; next: ".join(filter(None, (progress.states(site, objects), command))))
+    return int(open_ones)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ maasserver/api/*.py). A proxy, another server at that address, or a later API ma
 the operator gets one sentence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from converge import StepError
@@ -14,6 +15,28 @@ from converge.shape import AnyText, Boolean, Integer, InvalidValue, ListOf, Mapp
 from maas.client import Maas
 
 _TEXT, _NUMBER = AnyText(), Integer(None, None)
+OPTIONAL_TEXT, OPTIONAL_YES_OR_NO = OrNull(_TEXT), OrNull(Boolean())
+
+
+class _Parsed:
+    """Text of which `parse` does not raise ValueError."""
+
+    def __init__(self, allowed: str, parse: Callable[[str], object]) -> None:
+        self.allowed, self.parse = allowed, parse
+
+    def read(self, where: str, value: object) -> str:
+        try:
+            self.parse(_TEXT.read(where, value))
+        except ValueError:
+            raise InvalidValue(where, value, self.allowed) from None
+        return str(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "description": self.allowed}
+
+
+_ADDRESS = _Parsed("an IPv4 or IPv6 address", ip_address)
+_NETWORK = _Parsed("a subnet", ip_network)
 
 
 def _seen(**_: object) -> None:
@@ -28,7 +51,7 @@ def _object(optional: Sequence[str] = (), **keys: Shape[Any]) -> Record[None]:
 _LINK = _object(
     mode=_TEXT,
     subnet=OrNull(_object(cidr=_TEXT)),
-    ip_address=OrNull(_TEXT),
+    ip_address=OrNull(_ADDRESS),
     optional=["subnet", "ip_address"],
 )
 _INTERFACE = _object(
@@ -48,37 +71,57 @@ _MACHINE = _object(
     resource_uri=_TEXT,
     status_name=_TEXT,
     memory=OrNull(_NUMBER),
+    architecture=OrNull(_TEXT),
+    hwe_kernel=OrNull(_TEXT),
     tag_names=ListOf(_TEXT, "names of tags"),
     interface_set=ListOf(_INTERFACE, "interfaces"),
     numanode_set=ListOf(_NUMA, "NUMA nodes"),
+    optional=["architecture", "hwe_kernel"],
 )
 _VLAN = _object(id=_NUMBER, vid=_NUMBER, resource_uri=_TEXT)
 _FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=ListOf(_VLAN, "VLANs"))
-_SUBNET = _object(cidr=_TEXT, resource_uri=_TEXT, vlan=_object(id=_NUMBER, vid=_NUMBER, fabric_id=_NUMBER))
+_SUBNET = _object(
+    cidr=_NETWORK,
+    resource_uri=_TEXT,
+    gateway_ip=OrNull(_ADDRESS),
+    vlan=_object(id=_NUMBER, vid=_NUMBER, fabric_id=_NUMBER),
+    optional=["gateway_ip"],
+)
 _DEVICE = _object(
     vendor_id=_TEXT,
     pci_address=OrNull(_TEXT),
     physical_interface=OrNull(_object(name=_TEXT)),
 )
 
+
+_RACK = _object(hostname=_TEXT, system_id=_TEXT, ip_addresses=ListOf(_ADDRESS, "addresses"))
+_SETS = MappingOf(_TEXT, _object(complete=Boolean()), "versions")
+
 LISTS: dict[str, Shape[Any]] = {
     "spaces": ListOf(_object(name=_TEXT, resource_uri=_TEXT), "spaces"),
     "subnets": ListOf(_SUBNET, "subnets"),
-    "ipranges": ListOf(_object(type=_TEXT, start_ip=_TEXT, end_ip=_TEXT), "ranges of addresses"),
+    "ipranges": ListOf(_object(type=_TEXT, start_ip=_ADDRESS, end_ip=_ADDRESS), "ranges of addresses"),
     "tags": ListOf(_object(name=_TEXT, resource_uri=_TEXT), "tags"),
     "machines": ListOf(_MACHINE, "machines"),
-    "rackcontrollers": ListOf(_object(hostname=_TEXT, system_id=_TEXT), "rack controllers"),
+    "rackcontrollers": ListOf(_RACK, "rack controllers"),
+    "boot-resources": ListOf(_object(id=_NUMBER, name=_TEXT, architecture=_TEXT), "images"),
     "fabrics": ListOf(_FABRIC, "fabrics"),
 }
 """What MAAS lists at ``KIND/``."""
 
 POWER: Shape[Any] = MappingOf(_TEXT, _object(), "machines and power parameters")
+IMAGE: Shape[Any] = _object(id=_NUMBER, name=_TEXT, architecture=_TEXT, sets=_SETS)
 DEVICES: Shape[Any] = ListOf(_DEVICE, "devices")
 
 
 def listed(maas: Maas, kind: str) -> Any:
     """What MAAS lists of a kind: one of :data:`LISTS`. Raises StepError as :func:`ask`."""
     return ask(maas, f"{kind}/", LISTS[kind])
+
+
+def config(maas: Maas, name: str, shape: Shape[Any]) -> Any:
+    """A setting of the region. Raises StepError as :func:`ask`."""
+    return ask(maas, f"maas/?op=get_config&name={name}", shape)
 
 
 def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from maas.sitefile import Site, Tag
+    from maas.sitefile import Machine, Site, Tag
 
 
 Wrong = Iterator[tuple[str, object, str]]
@@ -16,6 +16,7 @@ Wrong = Iterator[tuple[str, object, str]]
 
 def inconsistent(site: "Site") -> Wrong:
     """Where values do not go together."""
+    yield from _inconsistent_vids(site)
     yield from _inconsistent_networks(site)
     yield from _inconsistent_tags(site)
     yield from _inconsistent_machines(site)
@@ -27,14 +28,28 @@ def _inconsistent_machines(site: "Site") -> Wrong:
         where = f"machines.{name}"
         if machine.tag not in site.tags:
             yield f"{where}.tag", machine.tag, f"one of {', '.join(site.tags)}"
-        elif len(set(machine.ports)) != (wanted := site.tags[machine.tag].width):
-            yield f"{where}.ports", list(machine.ports), f"{wanted} for tag {machine.tag}"
+        else:
+            yield from _inconsistent_ports(where, machine, site.tags[machine.tag])
         # MAAS and DNS do not tell upper from lower case.
         if other := names.get(name.lower()):
             yield where, name, f"a name that differs from {other} in more than upper and lower case"
         if other := addresses.get(address := same_address(machine.power_address)):
             yield f"{where}.power-address", machine.power_address, f"a BMC of its own: {other} has this one"
         names[name.lower()] = addresses[address] = name
+
+
+def _inconsistent_ports(where: str, machine: "Machine", tag: "Tag") -> Wrong:
+    if len(set(machine.ports)) != tag.width:
+        yield f"{where}.ports", list(machine.ports), f"{tag.width} for tag {tag.name}"
+    if machine.nics.keys() != tag.nics.keys():
+        allowed = f"the ports of {', '.join(tag.nics) or 'no nics'}, as tag {tag.name} has"
+        yield f"{where}.nics", sorted(machine.nics), allowed
+        return
+    for name, ports in machine.nics.items():
+        if len(set(ports)) != tag.nics[name].width:
+            yield f"{where}.nics.{name}", list(ports), f"{tag.nics[name].width} for tag {tag.name}"
+    if len(set(machine.every_port)) < len(machine.every_port):
+        yield f"{where}.nics", list(machine.every_port), "each port once"
 
 
 def same_address(text: str) -> str:
@@ -45,11 +60,16 @@ def same_address(text: str) -> str:
         return text.lower()
 
 
+def _inconsistent_vids(site: "Site") -> Wrong:
+    networks = site.networks.values()
+    for key in site.fabrics:
+        vids = [network.vid for network in networks if network.fabric_key == key]
+        if len(set(vids)) < len(vids) or all(network.vid for network in networks):
+            yield "networks", vids, "each vid once, and one of them 0: machines boot from it"
+
+
 def _inconsistent_networks(site: "Site") -> Wrong:
     networks = list(site.networks.values())
-    vids = [network.vid for network in networks]
-    if vids.count(0) != 1 or len(set(vids)) < len(vids):
-        yield "networks", vids, "each vid once, and one of them 0: machines boot from it"
     for one, other in combinations(networks, 2):
         if overlapping(one.cidr, other.cidr):
             allowed = f"a subnet that does not overlap {one.cidr} of {one.name}"
@@ -90,16 +110,31 @@ def _both(text: str) -> str:
 
 def _inconsistent_tags(site: "Site") -> Wrong:
     for name, tag in site.tags.items():
-        unknown = set(tag.networks) - set(site.networks)
-        if unknown or not tag.networks:
-            yield f"tags.{name}.networks", sorted(unknown), f"some of {', '.join(site.networks)}"
-        if len(set(tag.networks)) < len(tag.networks):
-            yield f"tags.{name}.networks", list(tag.networks), "each network once"
-        if tag.bond and tag.bond == tag.bridge:
+        for where, own in [("networks", tag.networks), *_of_nics(tag)]:
+            unknown = set(own) - set(site.networks)
+            if unknown or not own:
+                yield f"tags.{name}.{where}", sorted(unknown), f"some of {', '.join(site.networks)}"
+            elif len({site.networks[each].fabric for each in own}) > 1:
+                yield (
+                    f"tags.{name}.{where}",
+                    list(own),
+                    "networks of one fabric: its ports are cabled to it",
+                )
+        if len(set(tag.spaces)) < len(tag.spaces):
+            yield f"tags.{name}.networks", list(tag.spaces), "each network once"
+        bonds = [bond for bond in (tag.bond, *(nic.bond for nic in tag.nics.values())) if bond]
+        if len(set(bonds)) < len(bonds):
+            yield f"tags.{name}.nics", bonds, "each bond once"
+        if tag.bridge and tag.bridge in bonds:
             yield f"tags.{name}.bridge", tag.bridge, "another name than the bond's"
         if tag.bond and not tag.bridge:
             yield f"tags.{name}.bond", tag.bond, "a bond with a bridge on it"
         yield from _inconsistent_vfs(name, tag)
+
+
+def _of_nics(tag: "Tag") -> "Iterator[tuple[str, tuple[str, ...]]]":
+    """Where the networks of further NICs stand, and which they are."""
+    yield from ((f"nics.{name}.networks", nic.networks) for name, nic in tag.nics.items())
 
 
 def _inconsistent_vfs(name: str, tag: "Tag") -> Wrong:

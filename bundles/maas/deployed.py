@@ -10,7 +10,7 @@ from typing import Any
 
 from converge import Finding, Severity
 from maas.client import Values, stored
-from maas.sitefile import Machine, Site, Tag
+from maas.sitefile import Machine, Site, Stack, Tag
 
 BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
 """VF-LAG takes 802.3ad; a fast rate notices a dead leaf in three seconds. MAAS' own miimon is 100 ms."""
@@ -32,18 +32,51 @@ def addressed(interface: Any) -> list[str]:
     return [link["subnet"]["cidr"] for link in links if link["mode"] in ADDRESSED and link.get("subnet")]
 
 
+def bond_values(found: Any) -> Values:
+    """What to set of a bond: all of a new one; of another one only what keeps it from working."""
+    if found is None:
+        return BOND
+    wrong = [field for field in BOND if _matters(field, stored(found, field))]
+    return {field: BOND[field] for field in wrong}
+
+
+def _matters(field: str, value: Any) -> bool:
+    """Whether a bond of LACP ports does not work, or not over both ports, with this value."""
+    return value in ONE_PORT or (field == "bond_mode" and value not in ("", BOND[field]))
+
+
+def other_values(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
+    """Parameters of its bonds on a machine without a system that work as well as those of a new one."""
+    own = {stack.bond for stack in site.stacks(machine)}
+    for bond in body["interface_set"]:
+        for field, wanted in BOND.items() if bond["name"] in own else ():
+            has = stored(bond, field)
+            if has not in ("", wanted) and not _matters(field, has):
+                what = f"{field} of {bond['name']} is {has}, not {wanted}: it is left as it is"
+                yield Finding(Severity.INFO, machine.name, what)
+
+
 def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
     """One finding for what matters, one for what does not."""
-    tag = site.tags[machine.tag]
-    top, found = _layers(machine, tag, body["interface_set"])
-    found += _addresses(site, tag, top, body["interface_set"])
+    found: list[Difference] = []
+    for stack in site.stacks(machine):
+        top, layers = _layers(stack, body["interface_set"])
+        found += [*layers, *_addresses(stack, top, body["interface_set"])]
+    found += _kernel(site.tags[machine.tag], body)
     for matters, severity, about, remedy in (
-        (True, Severity.HELD, "its network lacks something", LATER),
-        (False, Severity.INFO, "its network differs, and works as it is", ""),
+        (True, Severity.HELD, "it lacks something", LATER),
+        (False, Severity.INFO, "it differs, and works as it is", ""),
     ):
         if said := [what for counts, what in found if counts is matters]:
             what = f"it is {body['status_name']}, and {about}: {'; '.join(said)}"
             yield Finding(severity, machine.name, what, remedy)
+
+
+def _kernel(tag: Tag, body: Any) -> Iterator[Difference]:
+    """The kernel that MAAS installed; an upgrade of the system may have replaced it."""
+    has = body.get("hwe_kernel")
+    if tag.hwe_kernel and has and has != tag.hwe_kernel:
+        yield False, f"it was deployed with kernel {has}, not {tag.hwe_kernel}"
 
 
 def _on(interfaces: Any, kind: str, below: set[str]) -> Any:
@@ -51,25 +84,26 @@ def _on(interfaces: Any, kind: str, below: set[str]) -> Any:
     return next((each for each in interfaces if each["type"] == kind and set(each["parents"]) & below), None)
 
 
-def _layers(machine: Machine, tag: Tag, interfaces: Any) -> tuple[str, list[Difference]]:
+def _layers(stack: Stack, interfaces: Any) -> tuple[str, list[Difference]]:
     """The uppermost of ports, bond and bridge, which the VLANs are on, and what is different about them."""
     found: list[Difference] = []
-    top, ports = machine.ports[0], set(machine.ports)
-    if tag.bond:
+    top, ports = stack.ports[0], set(stack.ports)
+    if stack.bond:
         bond = _on(interfaces, "bond", ports)
         if bond is None or set(bond["parents"]) != ports:
             has = f"bond {bond['name']} has {', '.join(bond['parents'])}" if bond else "they are in no bond"
-            found.append((True, f"VF-LAG needs a bond of {', '.join(machine.ports)} alone: {has}"))
+            needs = "VF-LAG needs a" if stack.bridge else "its tag has a"
+            found.append((True, f"{needs} bond of {', '.join(stack.ports)} alone: {has}"))
         if bond:
             top = bond["name"]
-            found += [*_named(bond, "bond", tag.bond), *_bond(bond)]
-    if tag.bridge:
+            found += [*_named(bond, "bond", stack.bond), *_bond(bond)]
+    if stack.bridge:
         bridge = _on(interfaces, "bridge", ports | {top})
         if bridge is None:
-            found.append((True, f"{top} is in no bridge, and Open vSwitch needs {tag.bridge}"))
+            found.append((True, f"{top} is in no bridge, and Open vSwitch needs {stack.bridge}"))
         else:
             top = bridge["name"]
-            found += _named(bridge, "bridge", tag.bridge)
+            found += _named(bridge, "bridge", stack.bridge)
             if (kind := stored(bridge, "bridge_type")) not in ("ovs", ""):
                 found.append(
                     (True, f"bridge {top} is of type {kind}, and Open vSwitch needs one of type ovs")
@@ -100,8 +134,8 @@ def _bond(bond: Any) -> Iterator[Difference]:
             yield False, f"{field} of {bond['name']} is {has}, not {wanted}"
 
 
-def _addresses(site: Site, tag: Tag, top: str, interfaces: Any) -> Iterator[Difference]:
-    for network in (site.networks[space] for space in tag.networks):
+def _addresses(stack: Stack, top: str, interfaces: Any) -> Iterator[Difference]:
+    for network in stack.networks:
         wanted = f"{top}.{network.vid}" if network.vid else top
         has = [each for each in interfaces if network.cidr in addressed(each)]
         # A VLAN interface may have any name; its VLAN and what it is on count.

@@ -58,7 +58,7 @@ def overlay(site: Site, folder: Path) -> dict[str, Any]:
         options["cumulus-fabric"] = {"intent": f"include-file://{path}"}
     if site.dns:
         options["neutron-api-plugin-ovn"] = {"dns-servers": " ".join(site.dns)}
-    constraints = [f"tags={tag.name} spaces={','.join(tag.networks)}" for tag in numbered]
+    constraints = [f"tags={tag.name} spaces={','.join(tag.spaces)}" for tag in numbered]
     machines = {str(number): {"constraints": each} for number, each in enumerate(constraints)}
     applications: dict[str, dict[str, Any]] = {name: {"options": values} for name, values in options.items()}
     places = [str(number) for number, tag in enumerate(numbered) if tag in offering]
@@ -84,11 +84,15 @@ def _port_options(site: Site, tag: Tag) -> Options:
     machines = [machine for machine in site.machines.values() if machine.tag == tag.name]
     names = list(dict.fromkeys(port for machine in machines for port in machine.ports))
     devices = {"devices": " ".join(tag.addresses or names)}
+    nics = [(tag.nics[name], ports) for each in machines for name, ports in each.nics.items()]
+    rdma = [port for nic, ports in nics if nic.rdma for port in ports]
+    # The first NIC's uplink has no RDMA connections of the host's own: others carry its storage.
+    every = {"devices": " ".join([devices["devices"], *dict.fromkeys(rdma)])}
     interfaces = [tag.bond] if tag.bond else names
     return {
-        "nic-firmware": {**devices},
+        "nic-firmware": {**every},
         "sriov-switchdev": {**devices} if tag.bond else {**devices, "vf-lag": "disabled"},
-        "roce-qos": {**devices},
+        "roce-qos": {**every},
         "nova-compute": {"pci-passthrough-whitelist": json.dumps([*_whitelist(tag, machines)])},
         "ovn-chassis": {
             "ovn-bridge-mappings": " ".join(f"{name}:{tag.bridge}" for name in _physnets(tag)),

@@ -5,12 +5,13 @@ Every object has a key, which is its name in plans: "VLAN 10", "subnet 172.18.0.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
-from maas import answers, deployed, unmanaged
+from intent.model import Fabric
+from maas import answers, deployed, fabric, readiness, unmanaged
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
-from maas.deployed import BOND
-from maas.sitefile import Machine, Network, Secret, Site, port_stem
+from maas.sitefile import Machine, Network, Secret, Site, Stack, port_stem
 from maas.unmanaged import OPEN, UNSEEN
 
 KEYS = {
@@ -30,31 +31,37 @@ def observe(maas: Maas, site: Site) -> Objects:
     lists = {kind: answers.listed(maas, kind) for kind in KEYS}
     objects: Objects = {KEYS[kind].format(**found): found for kind in KEYS for found in lists[kind]}
     objects["DNS"] = {"value": maas.send("maas/?op=get_config&name=upstream_dns")}
-    # The fabric of that name, or the one that machines boot from, which will get it.
-    boot = f"subnet {site.untagged.cidr}"
-    number = objects[boot]["vlan"]["fabric_id"] if boot in objects else None
     found = answers.listed(maas, "fabrics")
-    fabrics = {key: fabric for fabric in found for key in (fabric["name"], fabric["id"])}
-    fabric = fabrics.get(site.fabric) or fabrics.get(number)
-    if fabric is None:
-        raise StepError(f"MAAS has neither fabric {site.fabric} nor {boot}", "put its rack controller there")
-    objects |= {f"fabric {each['id']}": each for each in found}
-    objects |= {"fabric": fabric, **{f"VLAN {vlan['vid']}": vlan for vlan in fabric["vlans"]}}
+    by_name = {key: each for each in found for key in (each["name"], each["id"])}
+    for network in sorted(site.networks.values(), key=lambda network: network.vid):
+        # The fabric of that name, or the one with its untagged subnet, which will get it.
+        subnet = f"subnet {network.cidr}"
+        number = objects[subnet]["vlan"]["fabric_id"] if subnet in objects and not network.vid else None
+        body = by_name.get(network.fabric or site.fabric) or by_name.get(number)
+        if body and network.fabric_key not in objects:
+            objects |= _with_vlans(network.fabric_key, body)
+        elif network == site.boot and not body:
+            what = f"MAAS has neither fabric {network.fabric or site.fabric} nor {subnet}"
+            raise StepError(what, "put its rack controller there")
+    objects |= {f"fabric #{each['id']}": each for each in found}
     power = answers.ask(maas, "machines/?op=power_parameters", answers.POWER)
     for machine in lists["machines"]:
         settings = power.get(machine["system_id"], {})
         machine |= {f"power_parameters_{key}": value for key, value in settings.items()}
         objects |= {f"{machine['hostname']}/{port['name']}": port for port in machine["interface_set"]}
-    maas.objects = objects
-    return objects
+    maas.objects = objects | readiness.observe(maas, site, objects)
+    return maas.objects
 
 
-def plan(site: Site, objects: Objects) -> Plan[Maas]:
+def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
     """Every write that is missing: fabric, VLAN, subnet, range, DHCP, tag, machine, interfaces.
 
-    Nothing is written where something that others use would have to change: the plan then only says what.
+    Nothing is written where something that others use would have to change, or where the fabric's intent says
+    otherwise: the plan then only says what.
     """
     findings = [*unmanaged.findings(site, objects)]
+    findings += fabric.findings(site, intent) if intent else ()
+    findings += [*readiness.images(site, objects), *readiness.boot_network(site, objects)]
     steps = [*_site_steps(site, objects)]
     for machine in site.machines.values():
         if conflict := unmanaged.machine(objects, machine):
@@ -68,21 +75,48 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
     return Plan(() if blocked else tuple(steps), findings=tuple(findings))
 
 
+def _with_vlans(key: str, body: Objects) -> Objects:
+    """A fabric and its VLANs, by key."""
+    name = key.removeprefix("fabric")
+    of = f" of{name}" if name else ""
+    return {key: body, **{f"VLAN {vlan['vid']}{of}": vlan for vlan in body["vlans"]}}
+
+
+@dataclass(frozen=True)
+class NewFabric(Write):
+    """Makes a fabric. MAAS makes its VLAN 0 by itself."""
+
+    def run(self, system: Maas) -> None:
+        super().run(system)
+        name = self.values["name"]
+        made = next((each for each in answers.listed(system, "fabrics") if each["name"] == name), None)
+        if made is None:
+            raise StepError(f"MAAS took the request, but has no fabric {name}")
+        system.objects |= _with_vlans(self.key, made)
+
+
 def _network_of(site: Site, objects: Objects, machine: Machine) -> tuple[list[MaasStep], list[Finding]]:
     """How the network of one machine is made as its tag has it, or why that is not possible now."""
     body = objects.get(f"machine {machine.name}", {})
     status = body.get("status_name", "New")
-    if unknown := [port for port in machine.ports if f"{machine.name}/{port}" not in objects]:
+    if unknown := [port for port in machine.every_port if f"{machine.name}/{port}" not in objects]:
         return [], [_unknown_ports(machine, unknown, body)]
     if unmanaged.settled(status):
         return [], [*deployed.findings(site, machine, body)]
-    if found := unmanaged.interfaces(site, machine, body):
+    if found := unmanaged.interfaces(site, objects, machine, body):
         return [], [found]
     wanted = [*_interface_steps(site, objects, machine)]
     if not wanted or status in OPEN:
-        return wanted, []
+        said = [_failed(machine, status)] if status in unmanaged.FAILED else []
+        return wanted, [*said, *deployed.other_values(site, machine, body)]
     what = f"its network differs ({wanted[0].what}), but it is {status}"
     return [], [Finding(Severity.WAITING, machine.name, what, "wait, then apply again")]
+
+
+def _failed(machine: Machine, status: str) -> Finding:
+    """Juju gets no machine in this status."""
+    remedy = "see its results and its log in MAAS, mend it, and commission it again"
+    return Finding(Severity.HELD, machine.name, f"it is {status}", remedy)
 
 
 def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Finding:
@@ -96,13 +130,15 @@ def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Findi
         return Finding(Severity.WAITING, machine.name, what, "wait, then apply again")
     physical = [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
     if status in UNSEEN or not physical:
-        what = f"its ports {', '.join(machine.ports)} are not known yet"
+        if status in unmanaged.FAILED:
+            return _failed(machine, status)
+        what = f"its ports {', '.join(machine.every_port)} are not known yet"
         remedy = "commission it: tox -e maas -- commission SITE --power-on"
         return Finding(Severity.WAITING, machine.name, what, remedy)
     # The kernel of another release may append the port's own name: enp63s0f0 becomes enp63s0f0np0.
     stems = {port_stem(name) for name in unknown}
     alike = [name for name in physical if port_stem(name) in stems]
-    named = alike or [name for name in physical if name not in machine.ports]
+    named = alike or [name for name in physical if name not in machine.every_port]
     known_as = "are known under other names" if alike else "are not among those that MAAS knows"
     what = f"its ports {', '.join(unknown)} {known_as}: {', '.join(named) or 'none'}"
     return Finding(Severity.BLOCKED, machine.name, what, "write the names that MAAS knows in the site file")
@@ -135,8 +171,13 @@ def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
     if dns and not known_dns:
         write = Write("DNS", "POST maas/?op=set_config", {"name": "upstream_dns", "value": dns})
         yield _step(write, f"set upstream DNS to {dns}", "it is not set")
-    if unmanaged.nameless(site, objects):
-        yield from _ensure(objects, "fabric", "", {}, {"name": site.fabric})
+    for key, name in site.fabrics.items():
+        if key not in objects:
+            yield _step(
+                NewFabric(key, "POST fabrics/", {"name": name}), f"create fabric {name}", "there is none"
+            )
+        elif unmanaged.nameless(site, objects, key):
+            yield from _ensure(objects, key, "", {}, {"name": name})
     for network in site.networks.values():
         yield from _network_steps(site, objects, network)
     for tag in site.tags.values():
@@ -147,14 +188,21 @@ def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
 
 def _network_steps(site: Site, objects: Objects, network: Network) -> Iterator[MaasStep]:
     yield from _ensure(objects, f"space {network.name}", "POST spaces/", {"name": network.name}, {})
-    vlan, subnet = f"VLAN {network.vid}", f"subnet {network.cidr}"
+    vlan, subnet = network.vlan_key(), f"subnet {network.cidr}"
     values = unmanaged.free(site, objects, vlan, unmanaged.vlan_values(network))
-    yield from _ensure(objects, vlan, "POST fabrics/{}/vlans/", {"vid": network.vid}, values, "fabric")
+    if network.fabric_key not in objects and not network.vid:
+        # MAAS makes VLAN 0 with the fabric.
+        yield _step(Write(vlan, "PUT vlans/{}/", values, vlan), f"set {vlan} to {network.vlan}", "it is new")
+    else:
+        path, within = "POST fabrics/{}/vlans/", network.fabric_key
+        yield from _ensure(objects, vlan, path, {"vid": network.vid}, values, within)
     values = unmanaged.free(site, objects, subnet, unmanaged.subnet_values(network))
     # One that is there is in that VLAN already, or the plan is blocked: a subnet is never moved.
     once: Values = {"cidr": network.cidr, "vlan": Ref(vlan)}
     yield from _ensure(objects, subnet, "POST subnets/", once, values)
     for text in filter(None, (*network.reserved, network.dhcp)):
+        if unmanaged.reserved_already(objects, network, text):
+            continue
         kind = "dynamic" if text is network.dhcp else "reserved"
         first, _, last = text.partition("-")
         values = {"type": kind, "start_ip": first, "end_ip": last, "subnet": Ref(subnet)}
@@ -183,25 +231,46 @@ def _machine_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[M
 
 
 def _interface_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[MaasStep]:
-    """The ports on the VLAN that they boot from, bond, bridge, VLANs on it, and an address on each."""
-    tag, ports = site.tags[machine.tag], [Ref(f"{machine.name}/{port}") for port in machine.ports]
-    bond, bridge = Ref(f"{machine.name}/{tag.bond}"), Ref(f"{machine.name}/{tag.bridge}")
+    for stack in site.stacks(machine):
+        yield from _stack_steps(objects, machine, stack)
+
+
+def _vlan_on(objects: Objects, machine: Machine, top: str, vlan: Ref) -> Ref | None:
+    """The interface of a VLAN on another one, whatever its name is: MAAS makes no second one."""
+    number = known(vlan, objects)
+    for each in objects[f"machine {machine.name}"]["interface_set"]:
+        if (
+            each["type"] == "vlan"
+            and each["parents"] == [top]
+            and each["vlan"]
+            and each["vlan"]["id"] == number
+        ):
+            return Ref(f"{machine.name}/{each['name']}")
+    return None
+
+
+def _stack_steps(objects: Objects, machine: Machine, stack: Stack) -> Iterator[MaasStep]:
+    """The ports on the untagged VLAN, bond, bridge, VLANs on it, and an address on each."""
+    ports = [Ref(f"{machine.name}/{port}") for port in stack.ports]
+    bond, bridge = Ref(f"{machine.name}/{stack.bond}"), Ref(f"{machine.name}/{stack.bridge}")
     path = f"POST nodes/{objects[f'machine {machine.name}']['system_id']}/interfaces/"
     for port in ports:
         # A port gets its VLAN from what is on it.
         if not {bond, bridge} & objects.keys():
-            yield from _ensure(objects, port, path, {}, {"vlan": Ref(f"VLAN {site.untagged.vid}")})
-    if tag.bond:
-        once: Values = {"name": tag.bond, "parents": ports}
-        yield from _ensure(objects, bond, f"{path}?op=create_bond", once, BOND)
-    if tag.bridge:
-        once = {"name": tag.bridge, "parent": bond if tag.bond else ports[0]}
+            yield from _ensure(objects, port, path, {}, {"vlan": Ref(stack.untagged_key)})
+    if stack.bond:
+        once: Values = {"name": stack.bond, "parents": ports}
+        values = deployed.bond_values(objects.get(bond))
+        yield from _ensure(objects, bond, f"{path}?op=create_bond", once, values)
+    if stack.bridge:
+        once = {"name": stack.bridge, "parent": bond if stack.bond else ports[0]}
         yield from _ensure(objects, bridge, f"{path}?op=create_bridge", once, {"bridge_type": "ovs"})
-    top = bridge if tag.bridge else ports[0]
-    for network in (site.networks[space] for space in tag.networks):
+    top = Ref(f"{machine.name}/{stack.top}")
+    for network in stack.networks:
         key = top
         if network.vid:
-            key, vlan = Ref(f"{top}.{network.vid}"), Ref(f"VLAN {network.vid}")
+            vlan = Ref(network.vlan_key())
+            key = _vlan_on(objects, machine, stack.top, vlan) or Ref(f"{top}.{network.vid}")
             yield from _ensure(objects, key, f"{path}?op=create_vlan", {"parent": top}, {"vlan": vlan})
         if network.cidr not in deployed.addressed(objects.get(key, {})):
             address: Values = {"mode": "auto", "subnet": Ref(f"subnet {network.cidr}")}

@@ -3,13 +3,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
 from converge import StepError
-from converge.shape import Integer, InvalidValue, ListOf, MappingOf, Record
+from converge.shape import Boolean, Integer, InvalidValue, ListOf, MappingOf, Record
 from hostnic import cpus
 from intent import expand
 from intent.model import Fabric
@@ -50,9 +50,13 @@ class Secret(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """One VLAN with its subnet, in one space. MTU in bytes; ranges of addresses as FIRST-LAST."""
+    """One VLAN with its subnet, in one space. MTU in bytes; ranges of addresses as FIRST-LAST.
+
+    The fabric is empty for that of the site: switches without a link to those have one of their own.
+    """
 
     name: str = ""
+    fabric: str = ""
     vid: int
     vlan: str
     mtu: int
@@ -61,6 +65,33 @@ class Network:
     gateway: str = ""
     dhcp: str = ""
     reserved: tuple[str, ...] = ()
+
+    @property
+    def fabric_key(self) -> str:
+        """The key of its fabric in plans."""
+        return f"fabric {self.fabric}".strip()
+
+    def vlan_key(self, vid: int | None = None) -> str:
+        """The key of its VLAN in plans, or of another VLAN of its fabric."""
+        of = f" of {self.fabric}" if self.fabric else ""
+        return f"VLAN {self.vid if vid is None else vid}{of}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nic:
+    """Ports of a machine besides those of its tag: one, or two with a bond.
+
+    `rdma`: the host's own RDMA, such as storage, goes through it.
+    """
+
+    networks: tuple[str, ...]
+    bond: str = ""
+    rdma: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many ports it has."""
+        return 2 if self.bond else 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +117,12 @@ class Tag:
     addresses: tuple[str, ...] = ()
     vf_product: str = ""
     passthrough: tuple[str, ...] = ()
+    nics: dict[str, Nic] = field(default_factory=dict[str, Nic])
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        """The networks of all ports."""
+        return (*self.networks, *(name for nic in self.nics.values() for name in nic.networks))
 
     @property
     def width(self) -> int:
@@ -112,6 +149,32 @@ class Machine:
     power_user: Secret
     power_pass: Secret
     power_driver: str = ""
+    nics: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def every_port(self) -> tuple[str, ...]:
+        """Its ports, and those of its further NICs."""
+        return (*self.ports, *(port for ports in self.nics.values() for port in ports))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Ports of one machine and what is on them: a bond, a bridge, and networks of one fabric."""
+
+    ports: tuple[str, ...]
+    bond: str
+    bridge: str
+    networks: tuple[Network, ...]
+
+    @property
+    def top(self) -> str:
+        """The uppermost of port, bond and bridge, which the VLANs are on."""
+        return self.bridge or self.bond or self.ports[0]
+
+    @property
+    def untagged_key(self) -> str:
+        """The key of the VLAN that ports, bond and bridge are in."""
+        return self.networks[0].vlan_key(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +206,28 @@ class Site:
         return expand.read(reader.text_of(Path(self.intent)), self.intent) if self.intent else None
 
     @property
-    def untagged(self) -> Network:
-        """The network without a VLAN tag, from which machines boot."""
-        return next(network for network in self.networks.values() if not network.vid)
+    def boot(self) -> Network:
+        """What machines boot from: the first network without a VLAN tag, of those with DHCP if any."""
+        untagged = [network for network in self.networks.values() if not network.vid]
+        return next((network for network in untagged if network.dhcp), untagged[0])
+
+    @property
+    def fabrics(self) -> dict[str, str]:
+        """The name of each fabric, by its key."""
+        return {each.fabric_key: each.fabric or self.fabric for each in self.networks.values()}
+
+    def stacks(self, machine: Machine) -> list[Stack]:
+        """What a machine has: the ports of its tag, then those of its further NICs."""
+        tag = self.tags[machine.tag]
+        first = Stack(machine.ports, tag.bond, tag.bridge, self._named(tag.networks))
+        others = [
+            Stack(machine.nics[name], nic.bond, "", self._named(nic.networks))
+            for name, nic in tag.nics.items()
+        ]
+        return [first, *others]
+
+    def _named(self, networks: tuple[str, ...]) -> tuple[Network, ...]:
+        return tuple(self.networks[name] for name in networks)
 
 
 def _range(text: str) -> bool:
@@ -203,6 +285,7 @@ _PRODUCT = _Word("a product id such as 101e", lambda text: re.fullmatch(r"[0-9a-
 _NETWORK = Record(
     Network,
     {
+        "fabric": _TEXT,
         "vid": Integer(0, 4094, "a VLAN"),
         "vlan": _TEXT,
         "mtu": Integer(552, 65535, "an MTU"),
@@ -213,6 +296,11 @@ _NETWORK = Record(
         "reserved": ListOf(_RANGE, "ranges of addresses"),
     },
     required=["vid", "vlan", "mtu", "subnet", "cidr"],
+)
+_NIC = Record(
+    Nic,
+    {"networks": ListOf(_TEXT, "networks"), "bond": _TEXT, "rdma": Boolean()},
+    required=["networks"],
 )
 _TAG = Record(
     Tag,
@@ -229,6 +317,7 @@ _TAG = Record(
         "addresses": ListOf(_PCI_ADDRESS, "PCI addresses"),
         "vf-product": _PRODUCT,
         "passthrough": ListOf(_PCI_IDS, "PCI devices"),
+        "nics": MappingOf(_TEXT, _NIC, "further NICs"),
     },
     required=["networks"],
 )
@@ -242,6 +331,7 @@ _MACHINE = Record(
         "power-user": _SECRET,
         "power-pass": _SECRET,
         "power-driver": _TEXT,
+        "nics": MappingOf(_TEXT, ListOf(_TEXT, "netdevs"), "ports by further NIC of its tag"),
     },
     required=["tag", "ports", "power-type", "power-address", "power-user", "power-pass"],
 )
@@ -251,6 +341,9 @@ def _site(**fields: Any) -> Site:
     """The whole file, with each entry's name in it, if its values go together."""
     for part in ("networks", "tags", "machines"):
         fields[part] = {name: replace(entry, name=name) for name, entry in fields[part].items()}
+    for name, network in fields["networks"].items():
+        if network.fabric == fields["fabric"]:
+            fields["networks"][name] = replace(network, fabric="")
     site = Site(**fields)
     for where, value, allowed in inconsistent(site):
         raise InvalidValue(where, value, allowed)

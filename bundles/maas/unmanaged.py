@@ -12,12 +12,14 @@ from typing import Any
 from converge import Finding, Severity
 from maas.client import Objects, Values, stored
 from maas.consistency import overlapping, ranges_overlap, same_address
-from maas.sitefile import Machine, Network, Site, Tag
+from maas.sitefile import Machine, Network, Site, Stack, Tag
 
 OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
 """Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES)."""
 UNSEEN = ("New", "Failed commissioning")
 """Statuses of machines whose hardware MAAS has not seen."""
+FAILED = ("Failed commissioning", "Failed testing", "Broken")
+"""Statuses that somebody has to look into."""
 BUSY = ("Commissioning", "Testing")
 """Statuses that end by themselves."""
 LABELS = ("name", "comment")
@@ -50,17 +52,21 @@ def free(site: Site, objects: Objects, key: str, values: Values) -> Values:
     return {} if key in objects and _users(site, objects, key) else values
 
 
-def nameless(site: Site, objects: Objects) -> bool:
-    """Whether the fabric has a name of MAAS' own, such as fabric-0, and nobody else uses it."""
-    name = objects["fabric"]["name"]
-    return bool(re.fullmatch(r"fabric-\d+", name)) and not _users(site, objects, "fabric")
+def nameless(site: Site, objects: Objects, key: str) -> bool:
+    """Whether a fabric has a name of MAAS' own, such as fabric-0, and nobody else uses it."""
+    name = objects[key]["name"]
+    is_other = name != site.fabrics[key]
+    return is_other and bool(re.fullmatch(r"fabric-\d+", name)) and not _users(site, objects, key)
 
 
 def findings(site: Site, objects: Objects) -> Iterator[Finding]:
     """What differs in use, and what has no room beside what is there."""
-    if (name := objects["fabric"]["name"]) != site.fabric and not nameless(site, objects):
-        what = f"subnet {site.untagged.cidr} is in fabric {name}, which keeps that name"
-        yield Finding(Severity.WARNING, "fabric", what, f"write fabric: {name} in the site file")
+    for key, wanted in site.fabrics.items():
+        name = objects.get(key, {}).get("name", wanted)
+        if name != wanted and not nameless(site, objects, key):
+            subnet = next(n.cidr for n in site.networks.values() if n.fabric_key == key and not n.vid)
+            what = f"subnet {subnet} is in fabric {name}, which keeps that name"
+            yield Finding(Severity.WARNING, key, what, f"write fabric: {name} in the site file")
     known_dns = str(stored(objects["DNS"], "value"))
     if known_dns and not set(site.dns) <= set(re.split(r"[\s,]+", known_dns)):
         what = f"upstream DNS of the whole region is {known_dns}, and is left as it is"
@@ -68,9 +74,9 @@ def findings(site: Site, objects: Objects) -> Iterator[Finding]:
             Severity.WARNING, "DNS", what, "write that in dns of the site file, or change it in MAAS"
         )
     for network in site.networks.values():
-        yield from _differing(site, objects, f"VLAN {network.vid}", vlan_values(network))
+        yield from _differing(site, objects, network.vlan_key(), vlan_values(network))
         yield from _differing(site, objects, f"subnet {network.cidr}", subnet_values(network))
-        yield from _place(objects, network)
+        yield from _place(site, objects, network)
         yield from _dhcp(site, objects, network)
         yield from _ranges(objects, network)
     for tag in site.tags.values():
@@ -141,17 +147,18 @@ def _differing(site: Site, objects: Objects, key: str, values: Values) -> Iterat
             yield _blocked(key, what, remedy)
 
 
-def _place(objects: Objects, network: Network) -> Iterator[Finding]:
+def _place(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     """Where a subnet is, and what overlaps it. It is never moved: all that is in it would follow."""
-    key, vlan = f"subnet {network.cidr}", objects.get(f"VLAN {network.vid}", {})
+    key, vlan = f"subnet {network.cidr}", objects.get(network.vlan_key(), {})
     for found in [body for other, body in objects.items() if other.startswith("subnet ")]:
         if found["cidr"] != network.cidr and overlapping(found["cidr"], network.cidr):
             what = f"MAAS has subnet {found['cidr']}, which overlaps it"
             yield _blocked(key, what, "write the subnet that MAAS has in the site file, or another one")
     if key not in objects or (is_in := objects[key]["vlan"])["id"] == vlan.get("id"):
         return
-    fabric = objects.get(f"fabric {is_in['fabric_id']}", {}).get("name", is_in["fabric_id"])
-    wanted = objects["fabric"]["name"]
+    fabric = objects.get(f"fabric #{is_in['fabric_id']}", {}).get("name", is_in["fabric_id"])
+    named = site.fabrics[network.fabric_key]
+    wanted = objects.get(network.fabric_key, {}).get("name", named)
     what = f"it is in VLAN {is_in['vid']} of fabric {fabric}, not in VLAN {network.vid} of fabric {wanted}"
     remedy = "write that fabric and vid in the site file; if they are wrong, move the subnet in MAAS yourself"
     yield _blocked(key, what, remedy)
@@ -159,7 +166,7 @@ def _place(objects: Objects, network: Network) -> Iterator[Finding]:
 
 def _dhcp(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     """Why DHCP must not be turned on."""
-    key = f"VLAN {network.vid}"
+    key = network.vlan_key()
     found = objects.get(key, {})
     if not network.dhcp or found.get("dhcp_on"):
         return
@@ -186,8 +193,11 @@ def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
     ]
     for text in filter(None, (network.dhcp, *network.reserved)):
         wanted = f"{'dynamic' if text is network.dhcp else 'reserved'} range {text}"
-        if wanted in objects:
+        if wanted in objects or reserved_already(objects, network, text):
             continue
+        if objects.get(f"subnet {network.cidr}", {}).get("managed") is False:
+            what = "MAAS does not manage this subnet: there, it gives addresses of reserved ranges alone"
+            yield _blocked(wanted, what, f"leave ranges of {network.name} out of the site file")
         for key, body in known:
             if ranges_overlap(text, f"{body['start_ip']}-{body['end_ip']}"):
                 yield _blocked(
@@ -198,6 +208,18 @@ def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
                 yield _blocked(
                     wanted, f"{name} has address {address} in it", "write a range without that address"
                 )
+
+
+def reserved_already(objects: Objects, network: Network, text: str) -> bool:
+    """Whether a range that is to be reserved is a part of one that MAAS has reserved."""
+    known = [
+        f"{body['start_ip']}-{body['end_ip']}"
+        for key, body in objects.items()
+        if key.startswith("reserved range ")
+    ]
+    return text is not network.dhcp and any(
+        all(ranges_overlap(end, has) for end in text.split("-")) for has in known
+    )
 
 
 def machine(objects: Objects, wanted: Machine) -> Finding | None:
@@ -221,26 +243,32 @@ def machine(objects: Objects, wanted: Machine) -> Finding | None:
     return None
 
 
-def interfaces(site: Site, machine: Machine, body: Any) -> Finding | None:
-    """What is on the ports of a machine without a system, and in the way of its tag's bond and bridge."""
-    tag, ports = site.tags[machine.tag], set(machine.ports)
+def interfaces(site: Site, objects: Objects, machine: Machine, body: Any) -> Finding | None:
+    """What is on the ports of a machine without a system, and in the way of its bonds and its bridge."""
+    found = (_in_the_way(objects, stack, body) for stack in site.stacks(machine))
+    what, remedy = next(filter(None, found), ("", ""))
+    return Finding(Severity.HELD, machine.name, what, f"{remedy}, then apply again") if what else None
+
+
+def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | None:
+    """What it is, and what helps."""
+    ports, untagged = set(stack.ports), objects.get(stack.untagged_key, {})
     for found in body["interface_set"]:
-        name, parents = found["name"], found["parents"]
-        kind = found["type"]
+        name, parents, kind = found["name"], found["parents"], found["type"]
         if kind not in ("bond", "bridge"):
             continue
-        own = tag.bond if kind == "bond" else tag.bridge
-        needs = ports if kind == "bond" or not tag.bond else {tag.bond}
-        if name != own and set(parents) & (ports | {tag.bond or machine.ports[0]}):
+        own = stack.bond if kind == "bond" else stack.bridge
+        needs = ports if kind == "bond" or not stack.bond else {stack.bond}
+        if name != own and set(parents) & (ports | {stack.bond or stack.ports[0]}):
             verb = "are" if len(parents) > 1 else "is"
             what = f"{', '.join(parents)} {verb} in {kind} {name}, not in {own or 'none'}"
-            remedy = f"write {kind}: {name} in its tag, or delete {name} in MAAS, then apply again"
-            return Finding(Severity.HELD, machine.name, what, remedy)
+            return what, f"write {kind}: {name} in its tag, or delete {name} in MAAS"
         if name == own and set(parents) != needs:
             what = f"{name} has ports {', '.join(parents) or 'none'}, not {', '.join(sorted(needs))}"
-            return Finding(Severity.HELD, machine.name, what, f"delete {name} in MAAS, then apply again")
-        vid = found["vlan"]["vid"] if found["vlan"] else "none"
-        if name == own and vid != site.untagged.vid:
-            what = f"{name} is on VLAN {vid}, not on VLAN {site.untagged.vid}, from which it boots"
-            return Finding(Severity.HELD, machine.name, what, f"delete {name} in MAAS, then apply again")
+            return what, f"delete {name} in MAAS"
+        vlan = found["vlan"]
+        if name == own and (vlan["id"] if vlan else None) != untagged.get("id"):
+            vid = vlan["vid"] if vlan else "none"
+            what = f"{name} is on VLAN {vid}, not on {stack.untagged_key}, which its ports carry untagged"
+            return what, f"delete {name} in MAAS"
     return None

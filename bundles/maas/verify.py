@@ -4,10 +4,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from converge import Finding, Severity
+from converge import Finding, Plan, Severity
 from hostnic import cpus
+from intent.model import Fabric
 from maas import answers, tuning
-from maas.client import Maas
+from maas.client import Maas, Objects
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
 
@@ -15,12 +16,19 @@ MELLANOX = "15b3"
 """The PCI vendor of a ConnectX."""
 
 
-def verify(maas: Maas, site: Site) -> list[Finding]:
+def verify(maas: Maas, site: Site, intent: Fabric | None) -> list[Finding]:
     """Steps that are missing, and tagged machines that are not as their tag needs them."""
     objects = observe(maas, site)
-    wanted = plan(site, objects)
-    found = [Finding(Severity.HELD, step.key, f"not yet: {step.what}", "run apply") for step in wanted.steps]
-    found += wanted.findings
+    wanted = plan(site, objects, intent)
+    missing = [
+        Finding(Severity.HELD, step.key, f"not yet: {step.what}", "run apply") for step in wanted.steps
+    ]
+    return missing + checks(maas, site, objects, wanted)
+
+
+def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list[Finding]:
+    """What is found besides missing steps: what the plan says, advice on tags, the hardware of machines."""
+    found = [*wanted.findings]
     for tag in site.tags.values():
         found += [Finding(Severity.WARNING, f"tag {tag.name}", *advice) for advice in tuning.of_tag(tag)]
     for body in [body for key, body in objects.items() if key.startswith("machine ")]:
@@ -35,10 +43,11 @@ def verify(maas: Maas, site: Site) -> list[Finding]:
 
 
 def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[Finding]:
-    ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
-    for name, port in ports.items():
-        if not port["link_connected"]:
+    for port in body["interface_set"]:
+        name = port["name"]
+        if name in machine.every_port and not port["link_connected"]:
             yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "check its cable")
+    ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
     slots = dict.fromkeys(ports, "unknown")
     for device in devices:
         attached = device["physical_interface"]

@@ -12,6 +12,7 @@ import urllib.parse
 import urllib.request
 import urllib.response
 from email.message import Message
+from ipaddress import ip_network
 
 KEY = "consumer:token:secret"
 SIGNED = {("consumer_key", "consumer"), ("token", "token"), ("signature", "%26secret")}
@@ -26,7 +27,7 @@ UNIQUE |= {"subnets": ("cidr",), "machines": ("hostname",)}
 """What no two objects of a kind share, where it is not the name."""
 NEW = {
     "vlans": {"mtu": 1500, "space": "undefined", "dhcp_on": False, "primary_rack": None},
-    "subnets": {"gateway_ip": None},
+    "subnets": {"gateway_ip": None, "dns_servers": [], "allow_dns": True, "managed": True},
     "machines": {"status_name": "New", "min_hwe_kernel": "", "memory": 0},
     "interfaces": {"link_connected": True, "numa_node": 0, "params": ""},
 }
@@ -49,6 +50,13 @@ def find(objects, value, key="id"):
     return found[0]
 
 
+def image(number, kernel, series="jammy", complete=True):
+    """An image as `boot-resources/` lists it; the versions of one are only told of that one."""
+    own = {"id": number, "type": "Synced", "name": f"ubuntu/{series}", "architecture": f"amd64/{kernel}"}
+    own |= {"subarches": "generic,hwe-p,hwe-v,ga-20.04,ga-22.04", "last_deployed": None}
+    return {**own, "sets": {"20240912": {"version": "20240912", "label": "stable", "complete": complete}}}
+
+
 class Region(urllib.request.BaseHandler):
     """What the region knows; `requests` is what it was sent, `faults` the writes that fail, by number.
 
@@ -62,14 +70,25 @@ class Region(urllib.request.BaseHandler):
     def __init__(self):
         self.fabrics, self.vlans, self.spaces, self.subnets, self.ipranges = [], [], [], [], []
         self.tags, self.machines, self.interfaces, self.devices, self.power = [], [], [], {}, {}
-        self.rackcontrollers = [{"system_id": "rack01", "hostname": "maas"}]
-        self.upstream_dns, self.requests, self.faults, self.last = None, [], {}, 0
+        self.rackcontrollers = [{"system_id": "rack01", "hostname": "maas", "ip_addresses": ["192.168.25.1"]}]
+        self.boot_resources = [
+            image(number, kernel)
+            for number, kernel in enumerate(("ga-22.04", "hwe-22.04", "hwe-22.04-edge"), 1)
+        ]
+        self.config = {
+            "upstream_dns": None,
+            "commissioning_distro_series": "jammy",
+            "enable_http_proxy": True,
+        }
+        self.requests, self.faults, self.last = [], {}, 0
         self.hardware, self.busy = {}, {}
 
     def add(self, kind, **values):
         fields = UNIQUE.get(kind, ("name",))
         twin = [item for item in getattr(self, kind) if all(item[field] == values[field] for field in fields)]
         message = f"{kind[:-1].capitalize()} with this {' and '.join(fields)} already exists."
+        if kind == "vlans":
+            message = "A VLAN with the specified VID already exists in the destination fabric."
         require(not twin, "__all__", message)
         self.last += 1
         parent = f"nodes/{values['system_id']}/" if kind == "interfaces" else ""
@@ -77,6 +96,18 @@ class Region(urllib.request.BaseHandler):
         made = {"id": self.last, "resource_uri": uri, **NEW.get(kind, {}), **values}
         getattr(self, kind).append(made)
         return made
+
+    def post_fabrics(self, data, _=None):
+        """A fabric has an untagged VLAN from its first moment."""
+        fabric = self.add("fabrics", **data, vlans=[])
+        self.post_vlans({"vid": 0, "name": "untagged"}, fabric)
+        return fabric
+
+    def post_subnets(self, data, _=None):
+        new = ip_network(data["cidr"])
+        overlaps = any(new.overlaps(ip_network(each["cidr"])) for each in self.subnets)
+        require(not overlaps, "__all__", f"Subnet {new} would overlap with existing subnets.")
+        return self.add("subnets", **data)
 
     def post_vlans(self, data, fabric):
         vlan = self.add("vlans", **self.put_vlans(data, {"dhcp_on": False}), fabric_id=fabric["id"])
@@ -98,8 +129,19 @@ class Region(urllib.request.BaseHandler):
         find(self.machines, data["add"], "system_id")["tag_names"].append(tag["name"])
         return {"added": 1, "removed": 0}
 
+    def kernels(self):
+        """Those of complete images, and those that they stand for."""
+        whole = [each for each in self.boot_resources if any(v["complete"] for v in each["sets"].values())]
+        known = {each["architecture"].partition("/")[2] for each in whole}
+        known |= {level for each in whole for level in each["subarches"].split(",")}
+        return {kernel for kernel in known if kernel.startswith(("ga-", "hwe-"))}
+
     def post_machines(self, data, _=None):
         assert data["commission"] is False, "commissioning powers a machine on"
+        known = sorted({each["architecture"].partition("/")[0] for each in self.boot_resources})
+        among = ", ".join(f"'{name}/generic'" for name in known) or "'---'"
+        said = f"'{data['architecture']}' is not a valid architecture.  It should be one of: {among}."
+        require(data["architecture"].partition("/")[0] in known, "architecture", said)
         own = {"hostname": data["hostname"], "system_id": f"sys{self.last:03}"}
         machine = self.add("machines", **own, tag_names=[], interface_set=[], numanode_set=[])
         del machine["id"]  # it has none in MAAS' answers
@@ -127,6 +169,9 @@ class Region(urllib.request.BaseHandler):
                     machine["status_name"] = "Testing"
 
     def put_machines(self, data, machine):
+        kernel = data.get("min_hwe_kernel")
+        available = not kernel or kernel in self.kernels()
+        require(available, "min_hwe_kernel", f'No kernel matches ">={kernel}" requirement.')
         power = {key.removeprefix("power_parameters_"): data[key] for key in data if "parameters_" in key}
         self.power[machine["system_id"]].update(power)
         machine.update({key: data[key] for key in ("power_type", "min_hwe_kernel") if key in data})
@@ -159,7 +204,7 @@ class Region(urllib.request.BaseHandler):
         used = ", ".join(parent["name"] for parent in parents if self.children(parent).keys() - beside)
         require(not used, "parents", f"Interfaces already in-use: {used}.")
         vlan = parents[0]["vlan"]
-        same = vlan and all(parent["vlan"] is vlan for parent in parents)
+        same = all(parent["vlan"] is vlan for parent in parents)
         require(same, "parents", "All parents must belong to the same VLAN.")
         for parent in parents:
             parent["links"] = []
@@ -167,6 +212,10 @@ class Region(urllib.request.BaseHandler):
 
     def create_bridge(self, data, machine):
         data["parents"] = data.pop("parent")
+        parent = find(machine["interface_set"], data["parents"])
+        kinds = self.children(parent).keys() & {"bond", "bridge"}
+        message = "A bridge interface can't have a parent that is already in a bond or a bridge."
+        require(not kinds, "parent", message)
         return self.create_bond(data, machine, "bridge", ("vlan",))
 
     def put_interfaces(self, data, interface):
@@ -191,12 +240,29 @@ class Region(urllib.request.BaseHandler):
             return int(value)
         return value == "True" if value in ("True", "False") else value or None
 
+    def setting(self, op, name, value=None):
+        assert name in self.config, "not a setting of MAAS 3"
+        self.config[name] = value if op == "set_config" else self.config[name]
+        return "OK" if op == "set_config" else self.config[name]
+
+    def images(self, number=None):
+        """All without their versions, or one with them."""
+        if number:
+            return find(self.boot_resources, number)
+        return [{k: v for k, v in each.items() if k != "sets"} for each in self.boot_resources]
+
+    def listed(self, kind):
+        if kind == "machines":
+            self.time_passes()
+        return getattr(self, kind)
+
     def answer(self, method, words, op, data):
         owner = None
         match words:
             case ["maas"]:
-                self.upstream_dns = data.get("value", self.upstream_dns)
-                return self.upstream_dns if op == "get_config" else "OK"
+                return self.setting(op, **data)
+            case ["boot-resources", *number]:
+                return self.images(*number)
             case ["machines"] if op == "power_parameters":
                 return self.power
             case ["nodes", system_id, "devices"]:
@@ -212,9 +278,7 @@ class Region(urllib.request.BaseHandler):
         target = find(getattr(self, kind), key[0], PATHS.get(kind, "id")) if key else owner
         write = getattr(self, op or f"{method.lower()}_{kind}", None)
         if method == "GET":
-            if kind == "machines":
-                self.time_passes()
-            return getattr(self, kind)
+            return self.listed(kind)
         if write:
             return write(data, target)
         if target:
@@ -234,8 +298,9 @@ class Region(urllib.request.BaseHandler):
                 raise RefusedError(401, "Authorization Error: Invalid OAuth signature.")
             if method != "GET" and writes in self.faults:
                 raise RefusedError(503, self.faults.pop(writes))
-            op = dict(urllib.parse.parse_qsl(address.query)).get("op")
-            data = {field: self.typed(field, value) for field, value in data.items()}
+            query = dict(urllib.parse.parse_qsl(address.query))
+            op = query.pop("op", None)
+            data = query | {field: self.typed(field, value) for field, value in data.items()}
             status, said = 200, self.answer(method, path.strip("/").split("/"), op, data)
         except RefusedError as refusal:
             status, said = refusal.args

@@ -32,7 +32,7 @@ from hostnic.network import flows, lldp, ovs, routes
 from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
-from maas import commission, sitefile, verify
+from maas import commission, readiness, sitefile, verify
 from operate import running
 from operate import verify as operate
 from operate.adopt import text as adopt_text
@@ -217,7 +217,7 @@ def of_maas(text: str) -> object:
             of_path = isinstance(content, dict) and path in content
             self.text = json.dumps(content[path]) if of_path else text
             self.headers = Message()
-            self.headers["Content-Type"] = "text/plain" if "get_config" in path else "application/json"
+            self.headers["Content-Type"] = "application/json"
 
         def __enter__(self) -> "Answer":
             return self
@@ -230,7 +230,7 @@ def of_maas(text: str) -> object:
     client._open = Answer
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sitefile.Secret, "read", lambda _: "secret")
-        found = verify.verify(client, EXAMPLE)
+        found = verify.verify(client, EXAMPLE, INTENT), [*readiness.way_out(EXAMPLE, client.objects)]
         return found, commission.plan(EXAMPLE, client.objects).steps
 
 
@@ -318,18 +318,31 @@ MODEL = {
     },
 }
 EXAMPLE = sitefile.Site.read(ROOT / "bundles/maas/site-example.yaml")
+INTENT = EXAMPLE.fabric_intent()
+SITE = (ROOT / "bundles/maas/site-example.yaml").read_text()
+FABRIC = ("    vid: 9\n", "    vid: 9\n    fabric: other\n")
+NIC = (
+    "    comment: OpenStack",
+    "    nics: {a: {bond: bond1, networks: [public-space], rdma: true}}\n    comment: OpenStack",
+)
+NICS = ("    tag: controller\n", "    tag: controller\n    nics: {a: [eno1, eno2]}\n")
 URI = {"resource_uri": "/MAAS/api/2.0/x/1/"}
 ON_BOOT = {"mode": "auto", "subnet": {"cidr": "192.168.25.0/24"}}
 PORT = {"type": "physical", "parents": [], "links": [ON_BOOT], "params": "", **URI}
-PORT |= {"link_connected": True, "numa_node": 0}
+PORT |= {"link_connected": True, "numa_node": 0, "vlan": {"id": 5001, "vid": 0}}
+IMAGE = {"id": 7, "name": "ubuntu/jammy", "architecture": "amd64/ga-22.04", "subarches": "generic,ga-22.04"}
 MAAS = {
     "spaces/": [{"name": "oam-space", **URI}],
-    "subnets/": [{"cidr": "192.168.25.0/24", "vlan": {"id": 5001, "fabric_id": 0}, **URI}],
+    "subnets/": [{"cidr": "192.168.25.0/24", "vlan": {"id": 5001, "vid": 0, "fabric_id": 0}, **URI}],
     "ipranges/": [{"type": "dynamic", "start_ip": "192.168.25.200", "end_ip": "192.168.25.250", **URI}],
     "tags/": [{"name": "compute_sriov", "comment": "", "kernel_opts": "", **URI}],
-    "rackcontrollers/": [{"hostname": "maas", "system_id": "rack01"}],
+    "rackcontrollers/": [{"hostname": "maas", "system_id": "rack01", "ip_addresses": ["192.168.25.1"]}],
+    "boot-resources/": [IMAGE],
+    "boot-resources/7/": {**IMAGE, "sets": {"20240912": {"complete": True}}},
+    "maas/?op=get_config&name=commissioning_distro_series": "jammy",
+    "maas/?op=get_config&name=enable_http_proxy": True,
     "maas/?op=get_config&name=upstream_dns": "8.8.8.8",
-    "fabrics/": [{"id": 0, "name": "fabric-0", "vlans": [{"vid": 0, "mtu": 1500, **URI}], **URI}],
+    "fabrics/": [{"id": 0, "name": "fabric-0", "vlans": [{"id": 5001, "vid": 0, "mtu": 1500, **URI}], **URI}],
     "machines/?op=power_parameters": {"abc": {"power_address": "192.168.0.11"}},
     "nodes/abc/devices/": [
         {
@@ -465,7 +478,7 @@ READERS = [
         ["applications: {a: {options: {x: 1}}}\n"],
         (FileError,),
     ),
-    Reader("site file", site, [(ROOT / "bundles/maas/site-example.yaml").read_text()], (FileError,)),
+    Reader("site file", site, [SITE, SITE.replace(*FABRIC).replace(*NIC).replace(*NICS)], (FileError,)),
     Reader("vault keys", vault.parse, ["Unseal Key 1: abc\nInitial Root Token: s.1\n"], (StepError,)),
 ]
 

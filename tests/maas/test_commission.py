@@ -18,7 +18,7 @@ def hardware(maas, monkeypatch):
 
 
 def test_without_being_asked_it_powers_nothing_on(maas, run):
-    run("apply", expected=1)
+    run("apply")
     maas.requests.clear()
     said = run("commission")
     for name in ("controller", "node1", "node2", "node3"):
@@ -27,20 +27,28 @@ def test_without_being_asked_it_powers_nothing_on(maas, run):
     assert writes(maas) == []
 
 
-def test_asked_it_commissions_every_machine_and_waits_until_they_are_ready(maas, run):
-    run("apply", expected=1)
+def test_asked_it_commissions_every_machine_and_waits_until_they_are_ready(maas, run, site):
+    said = run("apply")
+    assert said.endswith(f"4 machines are New; next: pipx run tox -e maas -- commission {site} --power-on\n")
+    assert "severity" not in said
     maas.requests.clear()
-    said = run("commission", "--power-on", expected=1)
+    said = run("commission", "--power-on")
     assert [path.split("/")[0] for _, path, _ in writes(maas)] == ["machines"] * 4
     at = [said.index(f"node1: {status}") for status in ("Testing", "Ready")]
     assert at == sorted(at)
-    assert "not yet: create node1/bond0" in said
-    assert "not known yet" not in said
+    assert said.endswith(f"4 machines are Ready; next: pipx run tox -e maas -- apply {site}\n")
+    assert "severity" not in said
+    assert "not yet: create node1/bond0" in run("verify", expected=1)
+    said = run("apply")
+    assert "No finding: MAAS is as the site file says." in said
+    assert said.endswith(
+        f"4 machines are Ready; next: pipx run tox -e maas -- overlay {site} --output site-overlay.yaml\n"
+    )
 
 
 def test_apply_then_finishes_the_network_and_a_second_run_commissions_nothing(maas, run):
-    run("apply", expected=1)
-    run("commission", "--power-on", expected=1)
+    run("apply")
+    run("commission", "--power-on")
     run("apply")
     assert "br-nvda.40" in interfaces(maas, "node1")
     maas.requests.clear()
@@ -49,28 +57,38 @@ def test_apply_then_finishes_the_network_and_a_second_run_commissions_nothing(ma
 
 
 def test_a_machine_that_failed_is_told_and_taken_up_by_the_next_run(maas, run):
-    run("apply", expected=1)
+    run("apply")
     found = maas.hardware.pop("node2")
     said = run("commission", "--power-on", expected=1)
     assert "node2: Failed commissioning" in said
-    assert "its ports enp63s0f0, enp63s0f1 are not known yet" in said
+    failed = (
+        "it is Failed commissioning  see its results and its log in MAAS, mend it, and commission it again"
+    )
+    assert f"held      node2    {failed}" in said
+    assert said.endswith("3 machines are Ready, 1 machine is Failed commissioning\n")
     maas.hardware["node2"] = found
     maas.requests.clear()
-    assert "1 steps done" in run("commission", "--power-on", expected=1)
+    assert "1 steps done" in run("commission", "--power-on")
     assert len(writes(maas)) == 1
 
 
 @pytest.mark.parametrize("status", ["Ready", "Deployed", "Allocated"])
 def test_a_machine_that_maas_has_seen_is_left_alone(maas, run, status):
-    run("apply", expected=1)
+    run("apply")
     machine(maas, "node1")["status_name"] = status
     maas.requests.clear()
-    run("commission", "--power-on", expected=1)
+    run("commission", "--power-on")
     assert all(machine(maas, "node1")["system_id"] not in path for _, path, _ in writes(maas))
 
 
+@pytest.mark.parametrize("status", ["Failed testing", "Broken"])
+def test_a_machine_that_juju_cannot_get_is_held(built, run, status):
+    machine(built, "node2")["status_name"] = status
+    assert f"held      node2    it is {status}" in run("apply", expected=1)
+
+
 def test_a_machine_that_never_becomes_ready_ends_the_wait(maas, run, monkeypatch):
-    run("apply", expected=1)
+    run("apply")
     monkeypatch.setattr(code, "PATIENCE", -1)
     said = run("commission", "--power-on", expected=2)
     assert "did not become Ready; see its log in MAAS, then repeat" in said

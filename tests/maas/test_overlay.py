@@ -67,7 +67,21 @@ NODE = """    tag: compute_sriov
     power-user: file:user
     power-pass: file:password
 """
+ALL = "networks: [oam-space, public-space, internal-space, overlay-space]"
+BOTH = "    ports: [enp63s0f0, enp63s0f1]\n"
+STORAGE = "storage-space: {fabric: storage, vid: 0, vlan: storage, mtu: 4200, subnet: s, cidr: 172.20.0.0/24}"
 VARIANTS = {
+    "a second NIC for storage": [
+        ("networks:\n  oam", f"networks:\n  {STORAGE}\n  oam"),
+        (ALL, f"{ALL}\n    nics: {{storage: {{bond: bond1, networks: [storage-space], rdma: true}}}}"),
+        (BOTH, f"{BOTH}    nics: {{storage: [enp94s0f0, enp94s0f1]}}\n"),
+    ],
+    "OAM on a port of its own": [
+        ("  oam-space:\n", "  oam-space:\n    fabric: oam\n"),
+        (f"    {ALL}", f"    nics: {{oam: {{networks: [oam-space]}}}}\n    {ALL.replace('oam-space, ', '')}"),
+        (BOTH, f"{BOTH}    nics: {{oam: [eno1]}}\n"),
+        ("networks: [oam-space, public-space]", "networks: [oam-space]"),
+    ],
     "the example": [],
     "by address": [("physnets:", 'addresses: ["0000:3f:00.0", "0000:3f:00.1"]\n    physnets:')],
     "by product": [("physnets: [none, tenantvlan]", "vf-product: 101e\n    physnets: [none, none]")],
@@ -79,6 +93,10 @@ VARIANTS = {
             "machines:\n",
             "machines:\n  node4: &four\n" + NODE + "  node5: {<<: *four, power-address: 192.168.0.15}\n",
         )
+    ],
+    "no GPU": [
+        ('    passthrough: ["10de:20f1"] # A100\n', ""),
+        (" blacklist=nouveau rd.blacklist=nouveau", ""),
     ],
     "a single port": [
         *(("    bond: bond0\n", ""), ("ports: [enp63s0f0, enp63s0f1]", "ports: [enp63s0f0]")),

@@ -36,10 +36,6 @@ for file; do
 done
 """
 STUBS = {"editor": EDITOR, "sudo": '#!/bin/sh\nexec "$@"\n', "maas": f"#!/bin/sh\necho {KEY}\n"}
-EXPECTED = {
-    "pipx run tox -e maas -- commission site.yaml --power-on": 1,  # bond and bridge are missing still
-}
-"""Commands that end with findings, as the document says; the first apply does, too."""
 
 
 @pytest.fixture
@@ -88,15 +84,10 @@ def test_the_documented_commands_lead_from_the_site_file_to_a_verified_model(des
     path = steps(ROOT / "docs/how-to/deploy.md")
     intent = [command for command in path["1."] if "tox -e fabric" not in command.text]
     commands = [*intent, *(command for number in range(2, 9) for command in path[f"{number}."])]
-    applied = 0
     for command in commands:
-        expected = EXPECTED.get(command.text, 0)
-        if command.text == "pipx run tox -e maas -- apply site.yaml":
-            applied += 1
-            expected = int(applied == 1)
         status = typed(command)
         said = capsys.readouterr()
-        assert status == expected, (command, said)
+        assert status == 0, (command, said)
     assert "All 5 units are verified." in said.out
     assert "br-nvda.40" in interfaces(region, "node1")
     assert len(server.given) == 3

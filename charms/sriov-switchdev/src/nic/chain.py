@@ -36,7 +36,7 @@ class Part(NamedTuple):
     Attributes:
         steps: in order.
         port: the one that they bring to switchdev mode; None where they are about the NIC.
-        binds: of a boot or a restore: they wait for VF-LAG and bind VFs, which happens once the network is up.
+        binds: of a boot or a restore: they wait for VF-LAG and bind VFs, once the network is up.
 
     """
 
