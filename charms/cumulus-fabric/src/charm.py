@@ -89,7 +89,7 @@ class CumulusFabricCharm(ops.CharmBase):
     def _fabric(self, options: Options) -> Fabric:
         text = options.intent or self._resource()
         if not text.strip():
-            remedy = "set it, or attach the resource intent"
+            remedy = f"run: juju config {self.app.name} intent=@FILE, or attach the resource intent"
             raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
         try:
             return expand.read(text)
@@ -117,7 +117,7 @@ class CumulusFabricCharm(ops.CharmBase):
             raise InputError(missing[0])
         environ = os.environ
         access = Access(
-            credentials(options.credentials, UNREADABLE),
+            credentials(options.credentials, UNREADABLE, self.app.name),
             options.ca_certificate,
             pins(options.pinned_certificates),
             options.request_timeout,
