@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lab import uniter
 from ops import testing
 
 Hook = tuple[Any, ...]
@@ -12,12 +13,11 @@ Hook = tuple[Any, ...]
 
 def of_a_new_unit(state: testing.State) -> Iterator[Hook]:
     """In Juju's order, up to start."""
-    yield ("install",)
-    for relation in sorted(state.relations, key=lambda relation: relation.endpoint):
-        yield ("relation_created", relation)
-    if state.leader:
-        yield ("leader_elected",)
-    yield from (("config_changed",), ("start",))
+    relations = {f"{relation.endpoint}-relation-created": relation for relation in state.relations}
+    endpoints = sorted(relation.endpoint for relation in state.relations)
+    for hook in uniter.of_a_new_unit(endpoints, leads=state.leader):
+        created = relations.get(hook)
+        yield ("relation_created", created) if created else (hook.replace("-", "_"),)
 
 
 def looks_until_it_has_rebooted(node: Any) -> None:
