@@ -59,6 +59,7 @@ def files_of(charm: str) -> str:
     """Shell patterns of the files that a charm may have on a machine, and of no other charm's."""
     found = [
         f"/run/ovn-offload/{charm}.*",
+        f"/etc/ovn-offload/{charm}.*",
         f"/usr/lib/ovn-offload/{charm}",
         f"/usr/lib/ovn-offload/{charm}[-.]*",
     ]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's part for the whole rack: events in Juju's order, relation data carried until nothing changes.
 
-It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines; those
-that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a Juju: no
-removal, no upgrade of a running hook, leadership stays with unit 0, and a change of an application's databag
-comes as one of its leader, since ops.testing has no event for it.
+It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines.
+Those that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a
+Juju: no removal, no upgrade of a running hook, leadership stays with unit 0, and a change of an application's
+databag comes as one of its leader, since ops.testing has no event for it.
 """
 
 import json
