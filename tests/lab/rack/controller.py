@@ -3,8 +3,7 @@
 
 It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines.
 Those that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a
-Juju: no removal, no upgrade of a running hook, leadership stays with unit 0, and a change of an application's
-databag comes as one of its leader, since ops.testing has no event for it.
+Juju: no removal, no upgrade of a running hook, leadership stays with unit 0.
 """
 
 import json
@@ -120,14 +119,16 @@ class Controller:
             jobs.append((unit.machine, job))
         return self.floor.do(jobs, patience)
 
-    def queue(self, unit: Unit, event: str, other: int | None = None, place: int | None = None) -> None:
-        """Queue an event, unless it waits already; a relation's is of the unit with the number ``other``.
+    def queue(self, unit: Unit, event: str, other: int | str | None = None, place: int | None = None) -> None:
+        """Queue an event, unless it waits already.
 
-        It comes last, or before the job at ``place``.
+        A relation's is of the unit with the number ``other``, or of the application with this name. It comes
+        last, or before the job at ``place``.
         """
         what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "")
         if not any(job.what == what for job in unit.machine.queue):
-            job = Job(what, lambda _: unit.runner.emit(event, remote_unit=other, **self._seen_by(unit)))
+            of = {"of_application": True} if isinstance(other, str) else {"remote_unit": other}
+            job = Job(what, lambda _: unit.runner.emit(event, **of, **self._seen_by(unit)))
             job.then, job.failed = partial(self._ran, unit, event), partial(self._failed, unit, job)
             unit.machine.queue.insert(len(unit.machine.queue) if place is None else place, job)
 
@@ -190,7 +191,7 @@ class Controller:
                 if relation.container:
                     self._changed(unit, relation, None, *uniter.MET)
 
-    def _changed(self, unit: Unit, relation: Relation, other: int | None, *hooks: str) -> None:
+    def _changed(self, unit: Unit, relation: Relation, other: int | str | None, *hooks: str) -> None:
         for hook in hooks:
             self.queue(unit, f"{relation.end(unit.app.name)}_{hook.replace('-', '_')}", other)
 
@@ -285,10 +286,12 @@ class Controller:
         """Take what the unit has written, and tell those who see it."""
         for relation in self.deployment.related(unit.app.name):
             found = next(each for each in relations if each["id"] == relation.id)
-            bags = {(relation.id, unit.name): found.get("local_unit_data", {})}
+            bags: dict[int | str, tuple[str, dict[str, str]]] = {}
             if unit.leader:
-                bags[relation.id, unit.app.name] = found.get("local_app_data", {})
-            news = any(self._bags[owner] != bag for owner, bag in bags.items())
-            self._bags.update(bags)
-            for other in self._others(unit, relation) if news and unit.started else []:
-                self._changed(other, relation, unit.number, "relation-changed")
+                bags[unit.app.name] = unit.app.name, found.get("local_app_data", {})
+            bags[unit.number] = unit.name, found.get("local_unit_data", {})
+            for of, (owner, bag) in bags.items():
+                news = self._bags[relation.id, owner] != bag
+                self._bags[relation.id, owner] = bag
+                for other in self._others(unit, relation) if news and unit.started else []:
+                    self._changed(other, relation, of, "relation-changed")

@@ -55,8 +55,11 @@ class SilentRunner:
         guest.known.append(self.known)
         self.ran: list[str] = []
 
-    def emit(self, event: str, *, relations: list[dict[str, Any]], **_: Any) -> Result:
+    def emit(self, event: str, *, relations: list[dict[str, Any]], **of: Any) -> Result:
         self.ran.append(event.replace("_", "-"))
+        self.of = "application" if of.get("of_application") else of.get("remote_unit")
+        for relation in self.known["relations"] if event == "update_status" else []:
+            relation["local_app_data"] = {"policy": "new"}
         return Result(("active", ""), False, self.known["relations"], [], [], {}, None)
 
 
@@ -87,6 +90,21 @@ def test_a_refreshed_unit_has_its_options_directly_after_the_upgrade(rack: Contr
     rack.refresh("roce-qos/1")
     assert rack.floor.work(lambda: rack.settled, 30)
     assert unit.runner.ran == ["upgrade-charm", "config-changed"]
+    rack.floor.stop()
+
+
+def test_what_the_leader_writes_for_its_application_is_heard_of_that(rack: Controller) -> None:
+    """By the other side, and by all peers but the leader."""
+    for unit in rack.units.values():
+        unit.runner.ran.clear()
+    rack.queue(rack.units["cumulus-fabric/0"], "update_status")
+    rack.queue(rack.units["sriov-switchdev/0"], "update_status")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    heard = {name: (unit.runner.ran, unit.runner.of) for name, unit in rack.units.items() if unit.runner.ran}
+    assert heard.pop("cumulus-fabric/0") == (["update-status"], None)
+    assert heard.pop("sriov-switchdev/0") == (["update-status"], None)
+    assert heard.pop("sriov-switchdev/1") == (["reboot-relation-changed"], "application")
+    assert heard == dict.fromkeys(["roce-qos/0", "roce-qos/1"], (["fabric-relation-changed"], "application"))
     rack.floor.stop()
 
 
