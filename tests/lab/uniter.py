@@ -6,7 +6,7 @@ Source: juju/juju 4.0, internal/worker/uniter: resolver.go (which kind comes fir
 on a hook). ``hooks.yaml`` has what that makes of each charm of the bundle.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 NEW = ("install", "config-changed", "start")
 REFRESHED = ("upgrade-charm", "config-changed")
@@ -42,6 +42,21 @@ def of_a_new_unit(endpoints: Iterable[str], *, leads: bool) -> list[str]:
     install, *last = NEW
     created = [f"{endpoint}-relation-created" for endpoint in endpoints]
     return [install, *created, *(["leader-elected"] if leads else []), *last]
+
+
+def of_a_removed_unit(units: Mapping[str, int], peers: Collection[str]) -> list[str]:
+    """The last ones: it loses each unit, and each relation but those with its peers.
+
+    Args:
+        units: how many it sees in the relation, by endpoint.
+        peers: the endpoints of relations with its peers.
+
+    """
+    hooks = list[str]()
+    for endpoint, seen in units.items():
+        hooks += [f"{endpoint}-relation-departed"] * seen
+        hooks += [] if endpoint in peers else [f"{endpoint}-relation-broken"]
+    return [*hooks, "stop", "remove"]
 
 
 def rank(hook: str, unit: str = "") -> tuple[int, str]:

@@ -172,3 +172,14 @@ def test_a_relation_first_loses_then_meets_then_hears_its_units() -> None:
         ("relation-departed", "b/0"),
     ]
     assert sorted(due, key=lambda hook: uniter.rank(*hook)) == due[::-1]
+
+
+def test_a_removed_unit_loses_its_peers_but_not_the_relation_with_them() -> None:
+    assert uniter.of_a_removed_unit({"juju-info": 1, "reboot": 2}, ["reboot"]) == [
+        "juju-info-relation-departed",
+        "juju-info-relation-broken",
+        "reboot-relation-departed",
+        "reboot-relation-departed",
+        "stop",
+        "remove",
+    ]
