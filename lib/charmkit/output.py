@@ -13,6 +13,9 @@ from charmkit.options import check, option
 MOST = 100_000
 """Bytes of an action's result. It becomes an argument of ``action-set``, and Linux takes 128 KiB at most."""
 
+_END = 4
+"""Lines at the end of a table that is cut."""
+
 NEXT_HOOK = "the next hook of the charm does it"
 
 
@@ -44,8 +47,9 @@ class Table(NamedTuple):
 
 
 def shortened(text: str, whole: str) -> str:
-    """A table that Juju takes, and its last line, which may be a digest: a number replaces other lines."""
-    *lines, last = text.split("\n")
+    """A table that Juju takes, by leaving out lines before the last ones, which may be a wrapped digest."""
+    lines = text.split("\n")
+    lines, last = lines[:-_END], "\n".join(lines[-_END:])
     why = f"more lines, since Juju takes {MOST} bytes{f'; {whole}' if whole else ''}"
     room, kept = MOST - len(f"… {len(lines)} {why}\n{last}\n".encode()), 0
     for line in lines:
