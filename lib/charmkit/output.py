@@ -10,6 +10,12 @@ from converge.render import table
 
 from charmkit.options import check, option
 
+MOST = 100_000
+"""Bytes of an action's result. It becomes an argument of ``action-set``, and Linux takes 128 KiB at most."""
+
+_END = 4
+"""Lines at the end of a table that is cut."""
+
 NEXT_HOOK = "the next hook of the charm does it"
 
 
@@ -38,3 +44,15 @@ class Table(NamedTuple):
     def shown(self, style: str) -> str:
         """As ``format`` of :class:`Output` asks: a table for people, or the same rows for programs."""
         return json.dumps(self.rows) if style == "json" else self.text()
+
+
+def shortened(text: str, whole: str) -> str:
+    """A table that Juju takes, by leaving out lines before the last ones, which may be a wrapped digest."""
+    lines = text.split("\n")
+    lines, last = lines[:-_END], "\n".join(lines[-_END:])
+    why = f"more lines, since Juju takes {MOST} bytes{f'; {whole}' if whole else ''}"
+    room, kept = MOST - len(f"… {len(lines)} {why}\n{last}\n".encode()), 0
+    for line in lines:
+        room -= len(line.encode()) + 1
+        kept += room >= 0
+    return "\n".join([*lines[:kept], f"… {len(lines) - kept} {why}", last])

@@ -34,7 +34,7 @@ from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
-from charmkit.output import Output
+from charmkit.output import MOST, Output, shortened
 from charmkit.repeats import Repeats
 from charmkit.status import unit_status
 
@@ -84,17 +84,40 @@ class ActionError(Exception):
         self.results = dict(results or {})
 
 
-def answer(event: ops.ActionEvent, act: Callable[[], Mapping[str, str]]) -> bool:
-    """Run an action and set its results; False when it fails with the one sentence that says why."""
+def answer(
+    event: ops.ActionEvent, act: Callable[[], Mapping[str, str]], whole: str = "", *, tables: bool = True
+) -> bool:
+    """Run an action and set its results; False when it fails with the one sentence that says why.
+
+    Args:
+        event: the action's.
+        act: returns the results.
+        whole: where the operator finds all of a result that Juju does not take.
+        tables: results are tables unless the parameter ``format`` says otherwise: lines may be left out.
+
+    """
+    as_table = tables and event.params.get("format", "table") in ("table", "text")
     try:
-        results = act()
+        results = {name: _taken(name, text, whole, as_table) for name, text in act().items()}
     except (InputError, ActionError, OSError) as error:
         if isinstance(error, ActionError) and error.results:
-            event.set_results(error.results)
+            event.set_results({name: _taken(name, text, whole, True) for name, text in error.results.items()})
         event.fail(one_line(str(error)))
         return False
-    event.set_results(dict(results))
+    event.set_results(results)
     return True
+
+
+def _taken(name: str, text: str, whole: str, as_table: bool) -> str:
+    """A result that Juju takes: a longer table is cut; anything else would be of no use then."""
+    size = len(text.encode())
+    if size <= MOST:
+        return text
+    cut = shortened(text, whole) if as_table else text
+    if len(cut.encode()) > MOST:
+        remedy = f"; {whole}" if whole else ""
+        raise ActionError(f"the result {name} has {size} bytes, and Juju takes {MOST}{remedy}")
+    return cut
 
 
 class Removed(NamedTuple):
@@ -124,6 +147,7 @@ class Reconciler(ops.Object):
         planning: the parameters of the action ``plan``.
         boot: the id of the machine's boot; empty if the charm does not depend on it.
         by_application: relations of which the charm reads nothing but the remote application's databag.
+        whole: as for :func:`answer`.
 
     ``converge``, ``preview`` and ``verify`` may raise :class:`InputError`.
 
@@ -143,6 +167,7 @@ class Reconciler(ops.Object):
         planning: type[Output] = Output,
         boot: Callable[[], str] = str,
         by_application: Collection[str] = (),
+        whole: str = "",
     ) -> None:
         super().__init__(charm, "reconciler")
         self._charm = charm
@@ -152,6 +177,7 @@ class Reconciler(ops.Object):
         self._version = version
         self._stop = stop
         self._planning = planning
+        self._whole = whole
         self._told.set_default(version="")
         self._findings: Sequence[Finding] | None = None
         self._repeats = Repeats(charm, boot, by_application)
@@ -249,7 +275,7 @@ class Reconciler(ops.Object):
                 "plan": json.dumps(plan_as_json(plan)) if output.format == "json" else plan_as_table(plan)
             }
 
-        answer(event, show)
+        answer(event, show, self._whole)
 
     def _on_verify(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
@@ -259,7 +285,7 @@ class Reconciler(ops.Object):
             text = json.dumps(findings_as_json(findings)) if as_json else findings_as_table(findings)
             return {"verified": str(holds).lower(), "findings": text}
 
-        answer(event, show)
+        answer(event, show, self._whole)
 
 
 def _load(kind: str, given: Iterable[str], load: Callable[[type[Data]], Data], cls: type[Data]) -> Data:

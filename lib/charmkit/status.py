@@ -9,6 +9,9 @@ from converge import Finding, Severity, worst_first
 LONGEST = 200
 """Characters of a status message. A remedy stays whole even if it needs more."""
 
+_COMMANDS = ("run ", "run: ", "juju ")
+"""Begin a remedy that is a command. A terminal often cuts the end of a line of `juju status`."""
+
 _FACT = 80
 """Characters of the fact that stay beside a long remedy: they name the option or the device."""
 
@@ -33,14 +36,15 @@ def unit_status(findings: Sequence[Finding]) -> ops.StatusBase:
 
 
 def _message(worst: Finding, others: int) -> str:
-    """The finding in one line; if that is too long, the remedy comes first and whole, and the fact is cut."""
+    """The finding in one line. A remedy comes first and whole if it is a command, or the line is too long."""
     count = f" (+{others} more, see verify)" if others else ""
     sentence = worst.sentence()
-    if len(sentence) + len(count) <= LONGEST:
+    fits = len(sentence) + len(count) <= LONGEST
+    if fits and not (worst.remedy.startswith(_COMMANDS) and worst.severity >= Severity.HELD):
         return sentence + count
-    count = count or " (see verify)"
+    count = count if fits else count or " (see verify)"
     first = f"{worst.remedy}; " if worst.remedy else ""
     room = max(LONGEST - len(first) - len(count) - 1, _FACT)
     fact = worst._replace(remedy="").sentence()
-    shown = fact if len(fact) <= room else f"{fact[:room].rstrip(' ,;:')}…"
+    shown = fact if fits or len(fact) <= room else f"{fact[:room].rstrip(' ,;:')}…"
     return f"{first}{shown}{count}"

@@ -3,6 +3,7 @@
 
 What is modelled, from worker/uniter of Juju 3.6 (relation/resolver.go, remotestate, runner/context):
 
+- Of several hooks that are due :mod:`lab.uniter` tells the first.
 - Each machine runs one hook at a time. A hook reads the databags as they are when it starts; what it writes
   is there when it ends, and wakes the others then.
 - A change of a unit's databag is one ``relation-changed`` on each other unit of the peer relation. As long
@@ -20,6 +21,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
+
+from lab import uniter
 
 NOTICED = 1.0
 """From the end of a hook until the agents of the others know what it wrote."""
@@ -43,6 +46,14 @@ class Event(NamedTuple):
 
     kind: str
     of: int = -1
+
+
+_RUN_AS = {"approve-reboot": "action", "wake": "juju-exec"}
+"""What is no hook."""
+
+
+def _rank(event: Event) -> tuple[int, str]:
+    return uniter.rank(_RUN_AS.get(event.kind, event.kind), "" if event.of < 0 else str(event.of))
 
 
 class Done(NamedTuple):
@@ -144,7 +155,7 @@ class Cloud:
         machine = self.machines[number]
         machine.up, machine.booted, machine.alarm = True, self.now, 0
         self.units[number].boot()
-        machine.pending = {Event("start"): None, **machine.pending}
+        machine.pending[Event("start")] = None
         if not self.machines[self.leader].up:
             self._elect()
         self._next(number)
@@ -170,7 +181,7 @@ class Cloud:
         machine = self.machines[number]
         if machine.busy or not machine.up or not machine.pending:
             return
-        event = next(iter(machine.pending))
+        event = min(machine.pending, key=_rank)
         del machine.pending[event]
         done = self.units[number].run(event, self)
         seconds = done.cost + READ * done.reads

@@ -36,19 +36,6 @@ class Controller(NamedTuple):
     clouds: dict[str, str]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("charmed-ovn-offload")
-    group.addoption("--allow-nothing", action="store_true", help="pass although every test was skipped")
-    group.addoption("--charms", metavar="FOLDER", help="packed charms to test, instead of build/")
-    group.addoption(
-        "--previous", metavar="FOLDER", help="packed charms of the previous revision, to refresh from"
-    )
-    group.addoption("--constraints", default="", help="of the machines, such as 'mem=4G cores=2'")
-    group.addoption(
-        "--keep-model", action="store_true", help="leave the model of test_charms.py when all has ended"
-    )
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Let pytest-operator make its models on the MAAS cloud, if one is named."""
     if os.environ.get("JUJU_MAAS_CLOUD"):
@@ -147,8 +134,20 @@ def previous(request: pytest.FixtureRequest) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
+def principal(request: pytest.FixtureRequest) -> Path | str:
+    """The charm that the host charms are subordinate to: a file, or Charmhub's ubuntu."""
+    given = request.config.getoption("--principal")
+    if given and not (ROOT / given).is_file():
+        pytest.fail(f"--principal {given} is not a file; name a packed charm.", pytrace=False)
+    return ROOT / given if given else "ubuntu"
+
+
+@pytest.fixture(scope="session")
 def deployment(
-    request: pytest.FixtureRequest, controller: Controller, charms: dict[str, Path]
+    request: pytest.FixtureRequest,
+    controller: Controller,
+    charms: dict[str, Path],
+    principal: Path | str,
 ) -> Iterator[Any]:
     """The four charms on three machines, in a model of their own; all tests with Jubilant share it."""
     import jubilant
@@ -159,9 +158,8 @@ def deployment(
         keep=request.config.getoption("--keep-model"), controller=controller.name, config=config
     ) as juju:
         made = Deployment(juju, MACHINES)
-        made.deploy(
-            charms, dict(word.split("=", 1) for word in request.config.getoption("--constraints").split())
-        )
+        constraints = dict(word.split("=", 1) for word in request.config.getoption("--constraints").split())
+        made.deploy(principal, charms, constraints)
         yield made
         if request.session.testsfailed:
             print(juju.debug_log(limit=1000))

@@ -6,10 +6,11 @@ nothing here waits for a status alone: `says` waits for words that only the new 
 """
 
 import contextlib
+import shlex
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jubilant
 from integration.said import HOST_CHARMS, Said, Value
@@ -19,6 +20,9 @@ SETTLE = 1800
 
 HOOK = 600
 """Seconds for a hook to run on each machine, one that waits for another charm's included."""
+
+STEMS = {"nic-firmware": "nic-firmware gpudirect", "sriov-switchdev": "sriov", "roce-qos": "roce-qos"}
+"""What follows ``ovn-offload-`` in the names of a charm's systemd units and udev rules."""
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 
@@ -51,10 +55,37 @@ def failed(status: jubilant.Status) -> bool:
     )
 
 
-class Deployment:
-    """A model in which the charms are on `machines` units of PRINCIPAL."""
+def files_of(charm: str) -> str:
+    """Shell patterns of the files that a charm may have on a machine, and of no other charm's."""
+    found = [
+        f"/run/ovn-offload/{charm}.*",
+        f"/etc/ovn-offload/{charm}.*",
+        f"/usr/lib/ovn-offload/{charm}",
+        f"/usr/lib/ovn-offload/{charm}[-.]*",
+    ]
+    for stem in STEMS.get(charm, charm).split():
+        found.append(f"/etc/systemd/system/ovn-offload-{stem}[-.]*")
+        found.append(f"/etc/udev/rules.d/*-ovn-offload-{stem}.rules")
+    return " ".join(found)
 
-    PRINCIPAL = "ubuntu"
+
+class Answer(NamedTuple):
+    """What an action did: whether it succeeded, its results by name, and why it failed."""
+
+    succeeded: bool
+    results: Mapping[str, Any]
+    message: str
+
+    @property
+    def text(self) -> str:
+        """All of it. Results have no order of their own: Juju returns them in the order of their names."""
+        return "\n".join([*map(str, self.results.values()), self.message])
+
+
+class Deployment:
+    """A model in which the charms are on `machines` units of PRINCIPAL, an application."""
+
+    PRINCIPAL = "principal"
 
     def __init__(self, juju: jubilant.Juju, machines: int) -> None:
         self.juju = juju
@@ -63,9 +94,15 @@ class Deployment:
     def count(self, app: str) -> int:
         return self.machines if app in HOST_CHARMS else 1
 
-    def deploy(self, artifacts: Mapping[str, Path], constraints: Mapping[str, str]) -> None:
+    def deploy(
+        self, principal: Path | str, artifacts: Mapping[str, Path], constraints: Mapping[str, str]
+    ) -> None:
         self.juju.deploy(
-            self.PRINCIPAL, base="ubuntu@22.04", num_units=self.machines, constraints=constraints or None
+            principal,
+            self.PRINCIPAL,
+            base="ubuntu@22.04",
+            num_units=self.machines,
+            constraints=constraints or None,
         )
         for name, path in artifacts.items():
             place = {} if name in HOST_CHARMS else {"to": "0"}
@@ -104,8 +141,13 @@ class Deployment:
         return sorted(self.juju.status().get_units(app))
 
     def leader(self, app: str) -> str:
-        units = self.juju.status().get_units(app)
-        return next(name for name, unit in units.items() if unit.leader)
+        """Its name. For a while after a change no unit leads."""
+
+        def leaders(status: jubilant.Status) -> list[str]:
+            return [name for name, unit in status.get_units(app).items() if unit.leader]
+
+        status = self.juju.wait(lambda status: bool(leaders(status)), timeout=HOOK, successes=1)
+        return leaders(status)[0]
 
     def machine_of(self, unit: str) -> str:
         """A subordinate is on its principal's machine."""
@@ -114,17 +156,26 @@ class Deployment:
                 return principal.machine
         raise LookupError(f"{unit} is on none of the machines of {self.PRINCIPAL}")
 
-    def act(self, unit: str, action: str, given: Mapping[str, Any] | None = None) -> tuple[bool, str]:
-        """Whether the action succeeded, and what it printed or why it failed."""
+    def act(self, unit: str, action: str, given: Mapping[str, Any] | None = None) -> Answer:
+        """Run an action and wait for it."""
         try:
             task = self.juju.run(unit, action, given or None, wait=300)
         except jubilant.TaskError as error:
-            return False, error.task.message
-        return True, "\n".join(map(str, task.results.values()))
+            return Answer(False, error.task.results, error.task.message)
+        return Answer(True, task.results, "")
 
     def on_machine(self, machine: str, command: str) -> str:
-        """What a command prints that runs as root on a machine."""
-        return self.juju.exec(command, machine=machine, wait=120).stdout.strip()
+        """What a command prints that runs as root on a machine, where Juju runs it as the user ubuntu."""
+        as_root = f"sudo -n sh -c {shlex.quote(command)}"
+        return self.juju.exec(as_root, machine=machine, wait=120).stdout.strip()
+
+    def left_by(self, charm: str) -> dict[str, str]:
+        """What each machine still has of a charm; empty if none has anything."""
+        command = f"ls -d {files_of(charm)} 2>/dev/null || true"
+        found = {
+            machine: self.on_machine(machine, command) for machine in sorted(self.juju.status().machines)
+        }
+        return {machine: files for machine, files in found.items() if files}
 
     def boot_id(self, machine: str) -> str:
         """Empty while the machine does not answer."""

@@ -12,16 +12,11 @@ from integration.deployment import HOOK, SETTLE, Deployment, gone
 from integration.said import CHARMS, HOST_CHARMS, INTENT, credentials, read
 
 FABRIC = "cumulus-fabric"
-LEFT = (
-    "ls -d /etc/systemd/system/ovn-offload-{charm}* /run/ovn-offload/{charm}.json "
-    "/usr/lib/ovn-offload/{charm}* || true"
-)
-"""What a charm may have left on a machine."""
 
 
 def assert_fails(deployment: Deployment, unit: str, action: str, sentence: str) -> None:
-    succeeded, text = deployment.act(unit, action)
-    assert (succeeded, text[: len(sentence)]) == (False, sentence)
+    answer = deployment.act(unit, action)
+    assert (answer.succeeded, sentence in answer.message) == (False, True), answer
 
 
 @pytest.mark.parametrize("charm", CHARMS)
@@ -52,8 +47,8 @@ def test_values_are_refused_and_accepted(deployment: Deployment, charm: str) -> 
 )
 def test_an_action(deployment: Deployment, charm: str, number: int) -> None:
     act = read(charm).actions[number]
-    succeeded, text = deployment.act(deployment.leader(charm), act.run, act.given)
-    assert (succeeded, (act.says or act.fails) in text) == (not act.fails, True), text
+    answer = deployment.act(deployment.leader(charm), act.run, act.given)
+    assert (answer.succeeded, (act.says or act.fails) in answer.text) == (not act.fails, True), answer
 
 
 @pytest.mark.parametrize("charm", CHARMS)
@@ -83,18 +78,16 @@ def test_the_fabric_charm_asks_for_its_secret_and_follows_it(deployment: Deploym
     juju.update_secret("fabric", {"user": "cumulus", "password": "two"})
     deployment.says(FABRIC, "blocked", says["unreachable"])
     juju.cli("revoke-secret", "fabric", FABRIC)
-    assert_fails(deployment, f"{FABRIC}/leader", "plan", says["unreadable"])
+    assert_fails(deployment, deployment.leader(FABRIC), "plan", says["unreadable"])
 
 
 def test_the_fabric_charm_audits_and_renders_without_a_switch(deployment: Deployment) -> None:
-    leader = f"{FABRIC}/leader"
-    succeeded, text = deployment.act(leader, "audit", {"format": "json"})
-    assert succeeded, text
-    assert text.startswith("true"), text
-    succeeded, text = deployment.act(leader, "render", {"switch": "Leaf0-1", "dialect": "5.14"})
-    assert succeeded, text
-    assert "nv set interface lo ip address 10.10.10.1/32" in text
-    assert deployment.act(leader, "show-fabric")[0]
+    leader = deployment.leader(FABRIC)
+    answer = deployment.act(leader, "audit", {"format": "json"})
+    assert answer.results["sound"] == "true", answer
+    answer = deployment.act(leader, "render", {"switch": "Leaf0-1", "dialect": "5.14"})
+    assert "nv set interface lo ip address 10.10.10.1/32" in answer.results["rendered"].splitlines(), answer
+    assert "Leaf0-1" in deployment.act(leader, "show-fabric").results["fabric"]
 
 
 def test_the_fabric_charm_goes_back_to_no_intent(deployment: Deployment) -> None:
@@ -118,14 +111,13 @@ def test_a_unit_leaves_nothing_behind_and_returns(deployment: Deployment, charm:
     juju = deployment.juju
     juju.remove_relation(f"{deployment.PRINCIPAL}:juju-info", f"{charm}:juju-info")
     juju.wait(lambda status: gone(status, charm), timeout=HOOK)
-    for machine in sorted(juju.status().machines):
-        assert deployment.on_machine(machine, LEFT.format(charm=charm)) == ""
+    assert deployment.left_by(charm) == {}
     deployment.relate(charm)
     deployment.settles(read(charm))
 
 
 def test_a_request_of_another_charm_reboots_its_machine_once(deployment: Deployment) -> None:
-    """sriov-switchdev writes no file where it selects no port: the test asks for a reboot in its place."""
+    """sriov-switchdev needs no reboot where it selects no port: the test asks for one in its place."""
     unit = deployment.leader("nic-firmware")
     machine = deployment.machine_of(unit)
     others = {each: deployment.boot_id(each) for each in deployment.juju.status().machines if each != machine}
@@ -144,8 +136,8 @@ def test_a_request_of_another_charm_reboots_its_machine_once(deployment: Deploym
     waits = "nothing to approve"
     deadline = time.monotonic() + HOOK
     while waits:  # the .path unit starts a hook, which reads the file
-        succeeded, text = deployment.act(unit, "approve-reboot")
-        waits = "" if succeeded else text
+        answer = deployment.act(unit, "approve-reboot")
+        waits = "" if answer.succeeded else answer.message
         assert time.monotonic() < deadline, waits
         time.sleep(5 if waits else 0)
     deployment.wait_for_reboot(machine, before)
@@ -154,7 +146,7 @@ def test_a_request_of_another_charm_reboots_its_machine_once(deployment: Deploym
     time.sleep(90)  # a second reboot would have begun by now
     assert deployment.boot_id(machine) == after
     assert {each: deployment.boot_id(each) for each in others} == others
-    assert deployment.act(unit, "approve-reboot")[1].startswith("nothing to approve")
+    assert deployment.act(unit, "approve-reboot").message.startswith("nothing to approve")
 
 
 def test_charms_settle_after_a_reboot_by_hand(deployment: Deployment) -> None:

@@ -20,7 +20,8 @@ import site
 import socket
 import sys
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,21 @@ def event_of(context: Any, state: Any, event: str, request: dict[str, Any]) -> A
     return getattr(context.on, f"relation_{kind}")(relation, **by)
 
 
+@contextmanager
+def from_the_application() -> Iterator[None]:
+    """Have Juju tell of a change in an application's databag: the hook has no remote unit.
+
+    ops.testing has no word for it, and takes the first unit instead.
+    """
+    runtime = importlib.import_module("scenario._runtime").Runtime
+    environment = runtime._get_event_env
+    runtime._get_event_env = lambda self, **given: {**environment(self, **given), "JUJU_REMOTE_UNIT": ""}
+    try:
+        yield
+    finally:
+        runtime._get_event_env = environment
+
+
 def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     """Run one event or action through ops.testing, as Juju would through the charm's dispatch script."""
     import ops
@@ -170,7 +186,8 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     context = testing.Context(charm, charm_root=directory, app_name=known["app"], unit_id=known["number"])
     state, failure = as_state(testing, known, metadata(known)), None
     try:
-        state = context.run(event_of(context, state, event, request), state)
+        with from_the_application() if request.get("of_application") else nullcontext():
+            state = context.run(event_of(context, state, event, request), state)
     except testing.ActionFailed as failed:
         state, failure = failed.state, failed.message
     except testing.errors.UncaughtCharmError:

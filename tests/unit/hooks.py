@@ -2,8 +2,10 @@
 """Juju's hooks of a new unit, and in which of them the unit looks at what it keeps."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
+from lab import uniter
 from ops import testing
 
 Hook = tuple[Any, ...]
@@ -12,12 +14,50 @@ Hook = tuple[Any, ...]
 
 def of_a_new_unit(state: testing.State) -> Iterator[Hook]:
     """In Juju's order, up to start."""
-    yield ("install",)
-    for relation in sorted(state.relations, key=lambda relation: relation.endpoint):
-        yield ("relation_created", relation)
-    if state.leader:
-        yield ("leader_elected",)
-    yield from (("config_changed",), ("start",))
+    relations = {f"{relation.endpoint}-relation-created": relation for relation in state.relations}
+    endpoints = sorted(relation.endpoint for relation in state.relations)
+    for hook in uniter.of_a_new_unit(endpoints, leads=state.leader):
+        created = relations.get(hook)
+        yield ("relation_created", created) if created else (hook.replace("-", "_"),)
+
+
+def of_a_removed_unit(state: testing.State) -> Iterator[Hook]:
+    """In Juju's order, up to remove; the unit itself departs."""
+    relations = {relation.endpoint: relation for relation in state.relations}
+    left = {endpoint: [*_seen(relation)] for endpoint, relation in relations.items()}
+    peers = [name for name, each in relations.items() if isinstance(each, testing.PeerRelation)]
+    for hook in uniter.of_a_removed_unit({name: len(units) for name, units in left.items()}, peers):
+        endpoint, of_relation, kind = hook.partition("-relation-")
+        if not of_relation:
+            yield (hook,)
+        elif kind == "departed":
+            yield (f"relation_{kind}", relations[endpoint], left[endpoint].pop(0))
+        else:
+            yield (f"relation_{kind}", relations[endpoint])
+
+
+def _seen(relation: testing.RelationBase) -> Iterable[int]:
+    if isinstance(relation, testing.PeerRelation):
+        return relation.peers_data
+    return relation.remote_units_data if isinstance(relation, testing.Relation) else [0]
+
+
+def changes_nothing_before_it_stops(node: Any) -> None:
+    """A unit that Juju removes writes to its host in the stop hook only."""
+    others = {1: {}, 2: {}}
+    peers = [
+        replace(node.state.get_relation(each.id), peers_data=others)
+        for each in node.state.get_relations("reboot")
+    ]
+    rest = [each for each in node.state.relations if each.endpoint != "reboot"]
+    node.state = replace(node.state, relations={*rest, *peers})
+    wrote = list[str]()
+    for event, *arguments in of_a_removed_unit(node.state):
+        now = [node.state.get_relation(each.id) for each in arguments[:1]]
+        gone = {"remote_unit": arguments[1], "departing_unit": 0} if arguments[1:] else {}
+        node.emit(event, *now, **gone)
+        wrote += [event] if node.writes else []
+    assert wrote == ["stop"]
 
 
 def looks_until_it_has_rebooted(node: Any) -> None:

@@ -86,12 +86,12 @@ class HostUnit:
         self.state = replace(self.state, config={**self.state.config, **given})
         return self
 
-    def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
+    def emit(self, event: str = "config_changed", *arguments: Any, **named: Any) -> ops.StatusBase:
         """Run one hook."""
         self.host.trace.clear()
         self.host.spawned.clear()
         self.context.juju_log.clear()
-        self.state = self.context.run(getattr(self.context.on, event)(*arguments), self.state)
+        self.state = self.context.run(getattr(self.context.on, event)(*arguments, **named), self.state)
         self.writes = list(self.host.trace)
         return self.state.unit_status
 

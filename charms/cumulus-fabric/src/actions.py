@@ -153,12 +153,13 @@ def policy(options: Options) -> ApplyPolicy:
     return ApplyPolicy(options.confirm_timeout, settle, settle + 30.0, patience=settle, budget=settle)
 
 
-def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...]) -> Credentials:
+def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...], app: str) -> Credentials:
     """The credentials in the secret that the option names.
 
     Args:
         secret: the option's.
         unreadable: what Juju's library raises for a secret that is gone or not granted.
+        app: the application, to which the secret has to be granted.
 
     Raises:
         InputError: there is none, or it cannot be used.
@@ -166,12 +167,12 @@ def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...]) 
     """
     name = "option credentials"
     if secret is None:
-        remedy = "add a secret with user and password, grant it to this application, and set its id"
+        remedy = f"run: juju config {app} credentials=ID, a secret with user and password that it may read"
         raise InputError(Finding(Severity.BLOCKED, name, "is not set", remedy))
     try:
         content = secret.get_content(refresh=True)
     except unreadable:
-        remedy = "check that it exists, and grant it with juju grant-secret"
+        remedy = f"run: juju grant-secret NAME {app}, if juju secrets shows it"
         raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
     found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
     if not found.usable:

@@ -46,6 +46,8 @@ RELATION = "fabric"
 PEERS, RECORD = "applied", "made"
 """The peer relation that keeps the record of what this charm has made, and its key."""
 
+WHOLE = "name fewer switches, or see all with pipx run tox -e fabric"
+"""Where the whole of a result is that Juju does not take."""
 
 UNREADABLE = (ops.SecretNotFoundError, ops.ModelError)
 """What ops raises for a secret that is gone, or not granted to this application."""
@@ -81,6 +83,7 @@ class CumulusFabricCharm(ops.CharmBase):
             version=self._version,
             stop=self._stop,
             planning=Planning,
+            whole=WHOLE,
         )
 
     def _options(self) -> Options:
@@ -89,7 +92,7 @@ class CumulusFabricCharm(ops.CharmBase):
     def _fabric(self, options: Options) -> Fabric:
         text = options.intent or self._resource()
         if not text.strip():
-            remedy = "set it, or attach the resource intent"
+            remedy = f"run: juju config {self.app.name} intent=@FILE, or attach the resource intent"
             raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
         try:
             return expand.read(text)
@@ -117,7 +120,7 @@ class CumulusFabricCharm(ops.CharmBase):
             raise InputError(missing[0])
         environ = os.environ
         access = Access(
-            credentials(options.credentials, UNREADABLE),
+            credentials(options.credentials, UNREADABLE, self.app.name),
             options.ca_certificate,
             pins(options.pinned_certificates),
             options.request_timeout,
@@ -271,7 +274,7 @@ class CumulusFabricCharm(ops.CharmBase):
         self._answer(event, lambda act: act.audit(load_params(event, Output), *self._hosts()))
 
     def _on_render(self, event: ops.ActionEvent) -> None:
-        self._answer(event, lambda act: act.render(load_params(event, Rendering)))
+        self._answer(event, lambda act: act.render(load_params(event, Rendering)), tables=False)
 
     def _on_show_fabric(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.show_fabric(load_params(event, Showing), self._verify))
@@ -283,7 +286,9 @@ class CumulusFabricCharm(ops.CharmBase):
         else:
             event.fail("run this action on the leader unit")
 
-    def _answer(self, event: ops.ActionEvent, act: Callable[[Actions], Results]) -> None:
+    def _answer(
+        self, event: ops.ActionEvent, act: Callable[[Actions], Results], *, tables: bool = True
+    ) -> None:
         """Run an action of actions.py; if it fails, say why in one sentence."""
 
         def run() -> Results:
@@ -292,7 +297,7 @@ class CumulusFabricCharm(ops.CharmBase):
                 fabric = self._fabric(options)
                 return act(Actions(options, fabric, partial(self._site, options, fabric)))
 
-        answer(event, run)
+        answer(event, run, WHOLE, tables=tables)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's part for the whole rack: events in Juju's order, relation data carried until nothing changes.
 
-It knows no charm. :mod:`lab.unit` runs the hooks inside the machines; hooks that the charms have dispatched
-themselves are noticed by looking at what it keeps. A test harness, not a Juju: no removal, no upgrade of a
-running hook, leadership stays with unit 0.
+It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines.
+Those that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a
+Juju: no removal, no upgrade of a running hook, leadership stays with unit 0.
 """
 
 import json
@@ -16,6 +16,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
+from lab import uniter
 from lab.guest import Guest, GuestError
 from lab.juju import HookError, Result
 from lab.juju import Unit as Runner
@@ -90,9 +91,9 @@ class Controller:
                 planned_units=len(unit.app.machines), secrets=list(secrets), **seen,
             )  # fmt: skip
             unit.machine.queue.append(Job(f"{unit.name} deploy", add, partial(setattr, unit, "runner")))
-            created = [f"{each['endpoint']}_relation_created" for each in seen["relations"]]
-            later = ["leader_elected", "config_changed", "start"][not unit.leader :]
-            events.append([(unit, event) for event in ("install", *created, *later)])
+            endpoints = [each["endpoint"] for each in seen["relations"]]
+            hooks = uniter.of_a_new_unit(endpoints, leads=unit.leader)
+            events.append([(unit, hook.replace("-", "_")) for hook in hooks])
         for step in zip_longest(*events):
             for unit, event in filter(None, step):
                 self.queue(unit, event)
@@ -106,8 +107,8 @@ class Controller:
 
     def refresh(self, name: str) -> None:
         """``juju refresh``, on one unit."""
-        for event in ("upgrade_charm", "config_changed"):
-            self.queue(self.units[name], event)
+        for hook in uniter.REFRESHED:
+            self.queue(self.units[name], hook.replace("-", "_"))
 
     def action(self, names: Iterable[str], action: str, patience: float = 900, **params: Any) -> list[Result]:
         """``juju run``: on several units, those of different machines side by side; their results."""
@@ -118,13 +119,18 @@ class Controller:
             jobs.append((unit.machine, job))
         return self.floor.do(jobs, patience)
 
-    def queue(self, unit: Unit, event: str, other: int | None = None) -> None:
-        """Queue an event, unless it waits already; a relation's is of the unit with the number ``other``."""
+    def queue(self, unit: Unit, event: str, other: int | str | None = None, place: int | None = None) -> None:
+        """Queue an event, unless it waits already.
+
+        A relation's is of the unit with the number ``other``, or of the application with this name. It comes
+        last, or before the job at ``place``.
+        """
         what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "")
         if not any(job.what == what for job in unit.machine.queue):
-            job = Job(what, lambda _: unit.runner.emit(event, remote_unit=other, **self._seen_by(unit)))
+            of = {"of_application": True} if isinstance(other, str) else {"remote_unit": other}
+            job = Job(what, lambda _: unit.runner.emit(event, **of, **self._seen_by(unit)))
             job.then, job.failed = partial(self._ran, unit, event), partial(self._failed, unit, job)
-            unit.machine.queue.append(job)
+            unit.machine.queue.insert(len(unit.machine.queue) if place is None else place, job)
 
     def due(self) -> None:
         """What time brings: a look at machines, update-status while a unit is not there yet.
@@ -180,14 +186,14 @@ class Controller:
             unit.started = True
             for relation in self.deployment.related(unit.app.name):
                 for other in self._others(unit, relation):
-                    self._changed(unit, relation, other.number, "joined", "changed")
-                    self._changed(other, relation, unit.number, "joined", "changed")
+                    self._changed(unit, relation, other.number, *uniter.MET)
+                    self._changed(other, relation, unit.number, *uniter.MET)
                 if relation.container:
-                    self._changed(unit, relation, None, "joined", "changed")
+                    self._changed(unit, relation, None, *uniter.MET)
 
-    def _changed(self, unit: Unit, relation: Relation, other: int | None, *events: str) -> None:
-        for event in events:
-            self.queue(unit, f"{relation.end(unit.app.name)}_relation_{event}", other)
+    def _changed(self, unit: Unit, relation: Relation, other: int | str | None, *hooks: str) -> None:
+        for hook in hooks:
+            self.queue(unit, f"{relation.end(unit.app.name)}_{hook.replace('-', '_')}", other)
 
     def _failed(self, unit: Unit, job: Job, error: Exception) -> None:
         """Juju tries a failed hook again, and one in which the machine lost its power."""
@@ -239,9 +245,16 @@ class Controller:
             self.down.append((machine.name, min(machine.began, machine.cut_at), machine.ended))
             machine.cut_at = math.inf
             for unit in filter(lambda unit: unit.started, self._deployed(machine)):
-                self.queue(unit, "start")
+                self._booted(unit)
 
         machine.queue.appendleft(Job(POWER_ON if lost else REBOOT, work, then))
+
+    def _booted(self, unit: Unit) -> None:
+        """Before all that waits is ``start``; only a hook that was interrupted runs again before it."""
+        own = [
+            number for number, job in enumerate(unit.machine.queue) if job.what.startswith(f"{unit.name} ")
+        ]
+        self.queue(unit, "start", place=own[0] + 1 if own and unit.failures else 0)
 
     def _deployed(self, machine: Machine) -> list[Unit]:
         return [unit for unit in self.units.values() if unit.machine is machine and unit.runner]
@@ -273,10 +286,12 @@ class Controller:
         """Take what the unit has written, and tell those who see it."""
         for relation in self.deployment.related(unit.app.name):
             found = next(each for each in relations if each["id"] == relation.id)
-            bags = {(relation.id, unit.name): found.get("local_unit_data", {})}
+            bags: dict[int | str, tuple[str, dict[str, str]]] = {}
             if unit.leader:
-                bags[relation.id, unit.app.name] = found.get("local_app_data", {})
-            news = any(self._bags[owner] != bag for owner, bag in bags.items())
-            self._bags.update(bags)
-            for other in self._others(unit, relation) if news and unit.started else []:
-                self._changed(other, relation, unit.number, "changed")
+                bags[unit.app.name] = unit.app.name, found.get("local_app_data", {})
+            bags[unit.number] = unit.name, found.get("local_unit_data", {})
+            for of, (owner, bag) in bags.items():
+                news = self._bags[relation.id, owner] != bag
+                self._bags[relation.id, owner] = bag
+                for other in self._others(unit, relation) if news and unit.started else []:
+                    self._changed(other, relation, of, "relation-changed")

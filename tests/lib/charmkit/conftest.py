@@ -16,6 +16,7 @@ from charmkit.reconcile import Reconciler
 from converge import Finding, Plan
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
+from lab.unit import from_the_application
 from ops import testing
 from wakeups import wakes_in
 
@@ -90,8 +91,10 @@ class Application:
 
     def changed(self, number: int, of: int | None = None) -> testing.State:
         """The hook of a change in the peer relation: of a unit's databag, or of the application's."""
-        remote = {} if of is None else {"remote_unit": of}
-        return self._emit(number, lambda on, peers: on.relation_changed(peers, **remote))
+        if of is not None:
+            return self._emit(number, lambda on, peers: on.relation_changed(peers, remote_unit=of))
+        with from_the_application():
+            return self._emit(number, lambda on, peers: on.relation_changed(peers))
 
     def action(self, number: int, name: str, **params: str) -> dict[str, Any]:
         before = self.nodes[number].reboots

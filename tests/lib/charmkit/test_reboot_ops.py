@@ -33,7 +33,7 @@ def test_one_approval_rolls_through_the_application(application: Any):
     for number in range(3):
         blocked = app.hook(number)
         assert blocked.unit_status == testing.BlockedStatus(
-            f"reboot: needed for {WHY}; run: juju run sriov/leader approve-reboot"
+            f"run: juju run sriov/leader approve-reboot; reboot: needed for {WHY}"
         )
 
     results = app.action(0, "approve-reboot")
@@ -228,7 +228,7 @@ def test_a_reboot_that_never_came_names_the_manual_command(application: Any):
     out = app.hook(0)
 
     assert (node.reboots, out.unit_status.name) == (1, "blocked")
-    assert out.unit_status.message.endswith("run: juju ssh sriov/0 sudo systemctl reboot")
+    assert out.unit_status.message.startswith("run: juju ssh sriov/0 sudo systemctl reboot; reboot: ")
     app.action(0, "approve-reboot")
     app.hook(0)
     assert node.reboots == 2

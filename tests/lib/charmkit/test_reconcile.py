@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From Juju's events to the verbs and back: events in, calls and status out."""
 
+import errno
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +11,12 @@ from typing import Any
 import ops
 import pytest
 from charmkit.options import check, option
+from charmkit.output import MOST, shortened
 from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from converge import Disruption, Finding, Plan, Severity, Step
 from converge.shape import InvalidValue
+from hypothesis import given
+from hypothesis import strategies as st
 from ops import testing
 
 META = {
@@ -75,7 +80,12 @@ class Charm(ops.CharmBase):
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
         self.reconciler = Reconciler(
-            self, converge=self.converge, preview=self.preview, verify=self.verify, stop=self.leave
+            self,
+            converge=self.converge,
+            preview=self.preview,
+            verify=self.verify,
+            stop=self.leave,
+            whole="see elsewhere",
         )
         framework.observe(self.on.burn_action, self.burn)
 
@@ -284,6 +294,51 @@ def test_verify_as_a_table(context: testing.Context[Charm], charm: type[Charm]):
     assert context.action_results is not None
     row = context.action_results["findings"].splitlines()[1]
     assert row.split() == ["held", "bond0", "flaps", "see", "the", "cable"]
+
+
+def taken(results: dict[str, Any] | None) -> bool:
+    """Whether the kernel takes these results as arguments, as those of ``action-set``."""
+    assert results is not None
+    arguments = [f"{name}={value}" for name, value in results.items()]
+    try:
+        return subprocess.run(["/bin/true", *arguments], check=True).returncode == 0
+    except OSError as error:
+        assert error.errno == errno.E2BIG
+        return False
+
+
+def test_a_table_that_juju_does_not_take_is_cut_and_says_how_much_is_left_out(
+    context: testing.Context[Charm], charm: type[Charm]
+):
+    charm.findings = [Finding(Severity.HELD, f"port {n}", "flaps … " + "x" * 200, "") for n in range(3000)]
+
+    context.run(context.on.action("verify"), state())
+
+    assert context.action_results is not None
+    assert taken(context.action_results)
+    assert context.action_results["verified"] == "false"
+    *lines, note = context.action_results["findings"].splitlines()[:-4]
+    left = 1 + len(charm.findings) - len(lines) - 4
+    assert note == f"… {left} more lines, since Juju takes {MOST} bytes; see elsewhere"
+    assert "port 2999 " in context.action_results["findings"].splitlines()[-1]
+    assert left > 0 < len(lines)
+
+
+def test_what_is_no_table_is_whole_or_the_action_fails(context: testing.Context[Charm], charm: type[Charm]):
+    charm.findings = [Finding(Severity.HELD, f"port {n}", "x" * 200, "") for n in range(3000)]
+
+    with pytest.raises(
+        testing.ActionFailed, match=r"the result findings has \d+ bytes, and Juju takes 100000; see"
+    ):
+        context.run(context.on.action("verify", params={"format": "json"}), state())
+
+
+@given(st.integers(MOST - 40, MOST + 40), st.integers(1, 300), st.text(min_size=0, max_size=20))
+def test_a_result_is_as_long_as_juju_takes(size: int, width: int, last: str):
+    text = "\n".join(["é" * width] * (size // (2 * width + 1))) + f"\n{last}"
+
+    assert len(shortened(text, "see elsewhere").encode()) <= MOST
+    assert shortened(text, "").endswith(f"\n{last}")
 
 
 def test_an_action_with_a_wrong_option_fails_with_the_same_sentence(context: testing.Context[Charm]):

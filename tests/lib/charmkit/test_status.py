@@ -53,7 +53,15 @@ def test_what_the_operator_has_to_do_is_told_while_something_else_waits():
 
     status = unit_status(findings)
 
-    assert status == ops.BlockedStatus("bond0: needs a reboot; run approve-reboot (+1 more, see verify)")
+    assert status == ops.BlockedStatus("run approve-reboot; bond0: needs a reboot (+1 more, see verify)")
+
+
+@pytest.mark.parametrize("remedy", ["run approve-reboot", "run: juju config app option=VALUE"])
+def test_a_command_for_the_operator_comes_first_and_whole(remedy: str):
+    """A terminal cuts the end of a line."""
+    for severity in (Severity.BLOCKED, Severity.HELD):
+        assert unit_status([finding(severity, remedy=remedy)]).message == f"{remedy}; bond0: is wrong"
+    assert unit_status([finding(Severity.WARNING, remedy=remedy)]).message == f"bond0: is wrong; {remedy}"
 
 
 def test_eighty_characters_of_the_fact_stay_beside_a_remedy_that_fills_the_status():

@@ -51,10 +51,22 @@ def outcome(
         "CLOUDS": clouds,
         "VERSION": version,
         "PATH": f"{home}/bin:{os.environ['PATH']}",
+        "PYTHONPATH": str(CONFTEST.parents[1]),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(home)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "integration.options",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(home),
+    ]
     run = subprocess.run(
         [*command, *options, str(tests)],
         cwd=home,

@@ -49,6 +49,7 @@ class Tiny(ops.CharmBase):
         framework.observe(self.on.forbidden_action, self._reboot)
         framework.observe(self.on.stop, self._fail)
         framework.observe(self.on.show_action, self._show)
+        framework.observe(self.on.peers_relation_changed, self._hear)
 
     def _configure(self, event):
         self.model.get_relation("peers").data[self.unit]["size"] = str(self.config["size"])
@@ -62,6 +63,9 @@ class Tiny(ops.CharmBase):
     def _fail(self, event):
         self.unit.status = ops.BlockedStatus("never seen")
         raise RuntimeError("broken on purpose")
+
+    def _hear(self, event):
+        self.unit.status = ops.ActiveStatus(f"heard of {event.unit.name if event.unit else event.app.name}")
 
     def _show(self, event):
         event.set_results({"word": event.params["word"]})
@@ -113,6 +117,13 @@ def test_a_new_unit_has_its_peers_and_its_principal(tiny: Unit) -> None:
     result = tiny.start()
     assert (result.status, result.reboot_requested, result.writes) == (("active", "size 3"), False, [])
     assert own(result)["size"] == "3"
+
+
+def test_a_change_in_the_applications_databag_is_of_no_unit(tiny: Unit) -> None:
+    peers = {"relations": [{"id": 0, "endpoint": "peers", "peers_data": {1: {}, 2: {}}}]}
+    said = tiny.emit("peers_relation_changed", of_application=True, **peers).status
+    assert said == ("active", "heard of tiny")
+    assert tiny.emit("peers_relation_changed", remote_unit=2, **peers).status == ("active", "heard of tiny/2")
 
 
 def test_hooks_are_counted_by_what_they_did(tiny: Unit) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often a unit looks at its host until it has started."""
 
-from unit.hooks import observing, of_a_new_unit
+from unit.hooks import changes_nothing_before_it_stops, observing, of_a_new_unit
 from unit.roce_qos.node import Node
 
 
@@ -11,3 +11,9 @@ def test_a_new_unit_looks_once_when_it_has_its_options_and_once_after_each_boot(
     node.host.reboot()
     assert observing(node, [("start",)]) == ["start"]
     assert node.state.unit_status.name == "active"
+
+
+def test_a_unit_that_is_removed_changes_its_host_when_it_stops(converged: Node) -> None:
+    converged.relate(None)
+    converged.emit()
+    changes_nothing_before_it_stops(converged)

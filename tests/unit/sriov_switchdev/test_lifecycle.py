@@ -38,7 +38,7 @@ def test_a_new_node_is_prepared_waits_for_approval_reboots_once_and_is_converged
     status = node.deploy(reboot_settle=0)
     assert status.name == "blocked"
     assert status.message == (
-        "reboot: needed for 3b:00: 8+8 VFs and VF-LAG; run: juju run sriov-switchdev/leader approve-reboot "
+        "run: juju run sriov-switchdev/leader approve-reboot; reboot: needed for 3b:00: 8+8 VFs and VF-LAG "
         "(+3 more, see verify)"
     )
     assert state(node.host) == [("legacy", 0, [])] * 2

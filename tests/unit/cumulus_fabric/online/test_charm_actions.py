@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from bench.fabric import intent as large
 from lab.nvue import Issue
 from ops import testing
 from unit.cumulus_fabric.online.unit import Unit, intent
@@ -151,6 +152,15 @@ def test_a_number_that_may_have_lost_a_zero_is_refused_with_the_remedy(
 ) -> None:
     failure = running.failure("render", switch="Leaf0-1", dialect=number)
     assert failure == f"parameter dialect: {number} is not allowed; {said}"
+
+
+def test_the_configuration_of_48_switches_is_more_than_juju_takes(running: Unit) -> None:
+    running.configure(intent=large(spines=4, leaves=44, hosts=352))
+    failure = running.failure("render", dialect="5.14")
+    assert failure.startswith("the result rendered has 18")
+    assert failure.endswith("Juju takes 100000; name fewer switches, or see all with pipx run tox -e fabric")
+    assert len(running.action("render", switch="Leaf0-1 Leaf0-2", dialect="5.14")["rendered"]) < 20_000
+    assert "Leaf21-2" in running.action("show-fabric")["fabric"]
 
 
 def test_render_of_all(running: Unit) -> None:

@@ -90,7 +90,10 @@ def one_vlan_twice(content: dict[str, Any]) -> None:
 
 
 TROUBLE = {
-    "no intent": ({"intent": ""}, "option intent: is not set; set it, or attach the resource"),
+    "no intent": (
+        {"intent": ""},
+        "run: juju config cumulus-fabric intent=@FILE, or attach the resource intent; option intent",
+    ),
     "no YAML": ({"intent": "networks: [oh"}, "intent"),
     "a wrong value": ({"intent": intent(broken_vlan)}, "networks.oam.vlan: 4095 is not allowed"),
     "an audit": ({"intent": intent(twice_the_same_port), "apply_policy": "auto"}, "swp9"),
@@ -100,10 +103,10 @@ TROUBLE = {
         "Spine0: has no management address",
     ),
     "a strange canary": ({"canary": "Leaf9-9"}, "option canary: Leaf9-9 is not a switch of the intent; the"),
-    "no credentials": ({"credentials": None}, "option credentials: is not set; add a secret"),
+    "no credentials": ({"credentials": None}, "run: juju config cumulus-fabric credentials=ID"),
     "no such secret": (
         {"credentials": "secret:d0erdgfmp25c762i8np0"},
-        "the secret cannot be read; check that",
+        "option credentials: the secret cannot be read",
     ),
     "no CA": ({"ca_certificate": ""}, "ca-certificate"),
     "a strange pin": ({"pinned_certificates": f"Leaf0-1={'0' * 64}"}, "it is not the pinned one"),

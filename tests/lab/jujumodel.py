@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pytest plugin that answers the integration tests' `juju` commands: its units say what said.yaml expects.
+
+It tests these tests' steps, not the charms: the unit tests compare said.yaml with the charms' code, and what
+an intent renders to comes from that code. As on a controller (juju/juju 3.6 and 4.0: cmd/juju,
+internal/worker/machineactions):
+
+- A change shows in the status only after a few looks, first as an idle agent with its old words.
+- For a while after units were added or refreshed, none of them leads.
+- `exec --machine` runs as the user ubuntu, and only sudo makes it root.
+- The results of an action come in the order of their names.
+- There is no Charmhub, unless SIMULATED_CHARMHUB is set.
+
+SIMULATED names a fault of FAULTS.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+from integration import said
+
+from lab.jujumachines import Machines, Refused
+
+ROOT = Path(__file__).parents[2]
+
+VERSION = os.environ.get("SIMULATED_VERSION", "4.0.15")
+FAULT = os.environ.get("SIMULATED", "")
+FAULTS = (
+    "no controller", "deaf to options", "accepts everything", "stays refused", "hook fails", "one unit lags",
+    "leaves files", "no reboot", "reboots all", "reboots twice", "action fails", "refresh is stuck",
+    "unit stays", "secret is cached",
+)  # fmt: skip
+OPTIONS = (
+    "--model", "--controller", "--format", "--base", "--num-units", "--to", "--wait", "--params", "--machine",
+    "--file", "--path", "--reset", "--limit", "-m",
+)  # fmt: skip
+FLAGS = ("--no-switch", "--no-prompt", "--force", "--destroy-storage")
+RELATED = {"related-application": "other", "interface": "host_fabric", "scope": "global"}
+LAG = 4
+"""Looks at the status until a change is through; the agent works from the second on."""
+
+LEADERLESS = 8
+"""Looks at the status until a unit leads, once a change is through."""
+
+
+class Application:
+    def __init__(self, name, path, units):
+        self.name, self.path, self.revision = name, path, 0
+        self.options, self.related, self.next_unit = {}, set(), itertools.count()
+        self.units = {}
+        self.shown, self.looks, self.stuck, self.leaderless = None, 0, "", 0
+        for machine in range(units):
+            self.add(str(machine))
+
+    def add(self, machine):
+        self.units[f"{self.name}/{next(self.next_unit)}"] = machine
+        self.leaderless = LEADERLESS
+
+
+class Model:
+    def __init__(self):
+        self.applications, self.secrets = {}, {}
+        self.machines = Machines(FAULT)
+        self.number = itertools.count(1)
+
+    # What a unit says.
+
+    def words(self, app):
+        if app.name not in said.CHARMS:
+            return "active", ""
+        table = said.read(app.name)
+        refused = FAULT != "accepts everything"
+        for value in table.refused if refused else ():
+            if app.options.get(value.option) == str(value.value).replace("True", "true"):
+                return "blocked", value.says
+        if app.name == "cumulus-fabric" and app.options.get("intent") == said.INTENT.read_text():
+            return "blocked", said.credentials()[self.access(app)] + "…"
+        for value in table.accepted:
+            if value.says and app.options.get(value.option) == str(value.value):
+                return table.status, value.says
+        return table.status, f"{table.says}; ports here are: none"
+
+    def access(self, app):
+        secret = self.secrets.get(app.options.get("credentials", ""))
+        if secret is None:
+            return "unset"
+        if app.name not in secret["granted"]:
+            return "unreadable"
+        return "unreachable" if "password" in secret["content"] else "unusable"
+
+    def changed(self, app):
+        app.looks = LAG
+
+    def look(self, app):
+        """The words and the agent's state at this look."""
+        if app.shown is None:
+            app.shown = ("waiting", "agent initialising")
+            app.looks = LAG
+        if app.looks:
+            app.looks -= 1
+            if app.looks:
+                return app.shown, "idle" if app.looks == LAG - 1 else "executing"
+        app.shown = self.words(app)
+        return app.shown, "idle"
+
+    # The client's commands.
+
+    def show_controller(self, options, words):
+        if FAULT == "no controller":
+            raise Refused("No controllers registered.")
+        return {"test": {"details": {"agent-version": VERSION, "cloud": "localhost"}}}
+
+    def clouds(self, options, words):
+        return {"localhost": {"defined": "built-in", "type": "lxd"}}
+
+    def add_model(self, options, words):
+        return ""
+
+    def destroy_model(self, options, words):
+        return ""
+
+    def debug_log(self, options, words):
+        return "unit-roce-qos-0: 10:00:00 ERROR simulated\n"
+
+    def deploy(self, options, words):
+        path, name = words if len(words) == 2 else (words[0], words[0])
+        if not Path(path).is_file() and "SIMULATED_CHARMHUB" not in os.environ:
+            raise Refused(
+                f'resolving with preferred channel: Post "https://api.charmhub.io/": {path}: no route'
+            )
+        subordinate = name in said.HOST_CHARMS
+        count = 0 if subordinate else int(options.num_units or 1)
+        self.applications[name] = Application(name, path, count)
+        for machine in self.applications[name].units.values():
+            self.machines.start(machine)
+
+    def integrate(self, options, words):
+        (one, _), (two, endpoint) = (word.split(":") for word in words)
+        one, two = self.app(one), self.app(two)
+        if endpoint == "juju-info":
+            for machine in one.units.values():
+                two.add(machine)
+                self.machines.files(two.name, machine, Path.touch)
+        else:
+            one.related.add(endpoint)
+            two.related.add(endpoint)
+        self.changed(two)
+
+    def remove_relation(self, options, words):
+        (one, _), (two, endpoint) = (word.split(":") for word in words)
+        self.app(one).related.discard(endpoint)
+        self.app(two).related.discard(endpoint)
+        if endpoint == "juju-info" and FAULT != "unit stays":
+            self.leave(self.app(two))
+        self.changed(self.app(two))
+
+    def remove_application(self, options, words):
+        for name in words:
+            self.leave(self.app(name))
+            self.applications.pop(name)
+
+    def leave(self, app):
+        for machine in app.units.values() if FAULT != "leaves files" else ():
+            self.machines.files(app.name, machine, Path.unlink)
+        app.units.clear()
+
+    def app(self, name):
+        if name not in self.applications:
+            raise Refused(f'application "{name}" not found')
+        return self.applications[name]
+
+    def config(self, options, words):
+        name, *pairs = words
+        app = self.app(name)
+        if FAULT == "deaf to options":
+            return
+        if not (FAULT == "stays refused" and options.reset):
+            for reset in filter(None, (options.reset or "").split(",")):
+                app.options.pop(reset, None)
+        app.options |= dict(pair.split("=", 1) for pair in pairs)
+        self.changed(app)
+
+    def refresh(self, options, words):
+        app = self.app(words[0])
+        app.revision, app.path = app.revision + 1, options.path
+        app.leaderless = LEADERLESS
+        app.stuck = f"local:{app.name}-{app.revision - 1}" if FAULT == "refresh is stuck" else ""
+        self.changed(app)
+
+    def status(self, options, words):
+        found = {}
+        for app in self.applications.values():
+            (name, message), agent = self.look(app)
+            app.leaderless, units = max(app.leaderless - (not app.looks), 0), {}
+            for number, (unit, machine) in enumerate(app.units.items()):
+                old = FAULT == "one unit lags" and number == 1
+                units[unit] = {
+                    "workload-status": {"current": name, "message": "old words" if old else message},
+                    "juju-status": {"current": agent, "version": VERSION},
+                    "machine": machine,
+                    **({"leader": True} if number == 0 and not app.leaderless else {}),
+                    **({"upgrading-from": app.stuck} if app.stuck else {}),
+                }
+                if FAULT == "hook fails" and app.name == "roce-qos":
+                    units[unit]["workload-status"] = {"current": "error", "message": 'hook failed: "install"'}
+            subordinate = app.name in said.HOST_CHARMS
+            found[app.name] = {
+                "charm": f"local:{app.name}-{app.revision}", "charm-origin": "local", "charm-name": app.name,
+                "charm-rev": app.revision, "base": {"name": "ubuntu", "channel": "22.04"}, "exposed": False,
+                "application-status": {"current": name, "message": message},
+                "relations": {end: [RELATED] for end in app.related},
+                **({"subordinate-to": ["principal"]} if subordinate else {"units": units}),
+            }  # fmt: skip
+            found[app.name]["_units"] = units
+        self.place(found)
+        machine = {"juju-status": {"current": "started"}, "machine-status": {"current": "running"}}
+        return {
+            "model": {
+                "name": "m", "type": "iaas", "controller": "test", "cloud": "localhost", "version": VERSION,
+                "model-status": {"current": "available"},
+            },
+            "machines": dict.fromkeys(self.machines.boots, machine),
+            "applications": found,
+            "storage": {}, "controller": {"timestamp": "10:00:00Z"},
+        }  # fmt: skip
+
+    def place(self, found):
+        """Subordinates are shown below their principals only."""
+        principals = next(body["units"] for name, body in found.items() if name not in said.CHARMS)
+        for name in list(found):
+            units = found[name].pop("_units")
+            if name in said.HOST_CHARMS:
+                for unit, body in units.items():
+                    for principal in principals.values():
+                        if principal["machine"] == body["machine"]:
+                            shown = {key: value for key, value in body.items() if key != "machine"}
+                            principal.setdefault("subordinates", {})[unit] = shown
+
+    def run(self, options, words):
+        unit, action = words
+        app = self.app(unit.partition("/")[0])
+        if unit.endswith("/leader"):
+            if app.leaderless:
+                raise Refused(f'could not determine leader for "{app.name}"')
+            unit = next(iter(app.units))
+        given = yaml.safe_load(Path(options.params).read_text()) if options.params else {}
+        task = {
+            "id": str(next(self.number)),
+            "status": "completed",
+            "unit": unit,
+            "results": {"return-code": 0},
+        }
+        name, message = self.words(app)
+        act = next((each for each in said.read(app.name).actions if each.run == action), None)
+        if act is None:
+            raise Refused(f'action "{action}" not defined for unit "{unit}". (not found)')
+        if missing := act.given.keys() - given.keys() - {"dialect"}:
+            raise Refused(f"validation failed: (root) : {missing} is missing")
+        fails, results = act.fails, {"result": f"… {act.says} …"}
+        if app.options and name == "blocked" and not message.startswith(said.read(app.name).says):
+            ready = app.name == "cumulus-fabric" and action in OFFLINE
+            fails = "" if ready else message
+            results = offline(action, app.options["intent"], given) if ready else {}
+        if action == "approve-reboot" and app.name == "nic-firmware" and self.machines.requests:
+            fails, results = "", {"result": "approved"}
+            for machine in list(self.machines.requests):
+                self.machines.reboot(machine)
+        if FAULT == "action fails" and action == "capture":
+            fails = "capture cannot be made"
+        if fails:
+            task |= {"status": "failed", "message": fails}
+            return {unit: task}, f'the following task failed:\n - id "{task["id"]}" with return code 1\n'
+        task["results"] |= dict(sorted(results.items()))
+        return {unit: task}
+
+    def exec(self, options, words):
+        return self.machines.execute(options.machine, *words)
+
+    # Secrets.
+
+    def add_secret(self, options, words):
+        uri = f"secret:d0secret{len(self.secrets)}"
+        self.secrets[uri] = {
+            "name": words[0],
+            "content": yaml.safe_load(Path(options.file).read_text()),
+            "granted": set(),
+        }
+        return uri
+
+    def secret(self, name):
+        return next(body for uri, body in self.secrets.items() if name in (uri, body["name"]))
+
+    def update_secret(self, options, words):
+        content = yaml.safe_load(Path(options.file).read_text())
+        if FAULT != "secret is cached":
+            self.secret(words[0])["content"] = content
+        self.changed(self.app("cumulus-fabric"))
+
+    def grant_secret(self, options, words):
+        self.secret(words[0])["granted"].add(words[1])
+
+    def revoke_secret(self, options, words):
+        self.secret(words[0])["granted"].discard(words[1])
+
+
+OFFLINE = {"audit": "audit", "render": "render", "show-fabric": "show"}
+
+
+def offline(action, intent, given):
+    """The results of an action that needs no switch, from cumulus-fabric's own code."""
+    command = [sys.executable, "-m", "cli", OFFLINE[action], "--intent", "-"]
+    for name, value in given.items():
+        command += [f"--{name}", value]
+    path = f"{ROOT}/lib:{ROOT}/charms/cumulus-fabric/src"
+    done = subprocess.run(
+        command, input=intent, env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    if action == "audit":
+        return {"sound": "true", "findings": done.stdout}
+    return {{"render": "rendered", "show-fabric": "fabric"}[action]: done.stdout}
+
+
+def answer(model, words):
+    """What the client prints on both streams, and its exit status."""
+    verb, *rest = words
+    parser = argparse.ArgumentParser(prog="juju", add_help=False, exit_on_error=False)
+    for option in OPTIONS:
+        parser.add_argument(option)
+    for option in ("--config", "--constraints"):
+        parser.add_argument(option, action="append", default=[])
+    for flag in FLAGS:
+        parser.add_argument(flag, action="store_true")
+    if "--" in rest:
+        cut = rest.index("--")
+        rest, after = rest[:cut], rest[cut + 1 :]
+    else:
+        after = []
+    try:
+        options, left = parser.parse_known_args(rest)
+        if wrong := [word for word in left if word.startswith("-")]:
+            raise Refused(f"option provided but not defined: {wrong[0]}")
+        said = getattr(model, verb.replace("-", "_"))(options, [*left, *after])
+    except Refused as refused:
+        return "", f"ERROR {refused}\n", 1
+    said, failure = said if isinstance(said, tuple) else (said, "")
+    text = said if isinstance(said, str) else json.dumps(said) if said is not None else ""
+    return text, f"ERROR {failure}" if failure else "", 1 if failure else 0
+
+
+class Clock:
+    """Sleeping takes no time, and is known to have been."""
+
+    def __init__(self, model):
+        self.now, self.model = 0.0, model
+
+    def sleep(self, seconds):
+        self.now += seconds
+        if seconds > 60:
+            self.model.machines.pass_time()
+
+    def monotonic(self):
+        return self.now
+
+
+def pytest_configure(config):
+    """Take the place of the client and of the clock."""
+    model = Model()
+    clock, really = Clock(model), subprocess.run
+
+    def run(command, **given):
+        if command[0] != "juju":
+            return really(command, **given)
+        out, error, code = answer(model, command[1:])
+        if code and given.get("check"):
+            raise subprocess.CalledProcessError(code, command, out, error)
+        return subprocess.CompletedProcess(command, code, out, error)
+
+    subprocess.run = run
+    time.sleep, time.monotonic = clock.sleep, clock.monotonic

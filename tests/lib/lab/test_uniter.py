@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulations of Juju run hooks in the order of the real one, which tests/lab/hooks.yaml has."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from bench.cloud import LIGHT, Cloud, Done, Event
+from lab import uniter
+from lab.juju import Result
+from lab.rack import controller as juju
+from lab.rack.controller import Controller
+from lab.rack.deployment import ROOT, read
+from lab.rack.machine import Floor, Machine
+from ops import testing
+from unit import hooks
+
+RECORDED: dict[str, list[str]] = yaml.safe_load((ROOT / "tests/lab/hooks.yaml").read_text())
+BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
+NODES = 2
+
+
+def by_relation(ran: list[str]) -> list[str]:
+    """With those of each relation together: Juju goes through a unit's relations in no order."""
+    created = [hook for hook in ran if hook.endswith("-relation-created")]
+    assert ran[1 : 1 + len(created)] == created
+    first = ran.index("start") + 1
+    met = sorted(ran[first:], key=lambda hook: hook.partition("-relation-")[0])
+    return [ran[0], *sorted(created), *ran[1 + len(created) : first], *met]
+
+
+class SilentGuest:
+    """A machine on which no charm dispatches a hook by itself."""
+
+    def __init__(self) -> None:
+        self.known: list[dict[str, Any]] = []
+
+    def run(self, command: str) -> Any:
+        return SimpleNamespace(stdout="\n".join(["boot", *map(json.dumps, self.known), ""]))
+
+    def kill(self) -> None:
+        pass
+
+    def processes(self) -> list[int]:
+        return []
+
+
+class SilentRunner:
+    """A charm that writes nothing into databags."""
+
+    def __init__(self, guest: SilentGuest, app: str, **known: Any) -> None:
+        self.known = {"app": app, "status": ["active", ""], **known}
+        guest.known.append(self.known)
+        self.ran: list[str] = []
+
+    def emit(self, event: str, *, relations: list[dict[str, Any]], **of: Any) -> Result:
+        self.ran.append(event.replace("_", "-"))
+        self.of = "application" if of.get("of_application") else of.get("remote_unit")
+        for relation in self.known["relations"] if event == "update_status" else []:
+            relation["local_app_data"] = {"policy": "new"}
+        return Result(("active", ""), False, self.known["relations"], [], [], {}, None)
+
+
+@pytest.fixture
+def rack(monkeypatch: pytest.MonkeyPatch) -> Controller:
+    monkeypatch.setattr(juju, "Runner", SilentRunner)
+    monkeypatch.setattr(juju, "LOOK_AGAIN", 0.0)
+    deployment = read(BUNDLE, [], NODES)
+    floor = Floor([Machine(name, SilentGuest(), "192.168.25.5") for name in "012"], lambda: None)
+    controller = Controller(deployment, floor, {name: name for name in "012"})
+    floor.tick = controller.due
+    controller.deploy(*controller.planned)
+    assert floor.work(lambda: controller.settled, 30)
+    return controller
+
+
+def test_the_racks_units_have_the_hooks_of_the_real_ones(rack: Controller) -> None:
+    for charm, recorded in RECORDED.items():
+        for unit in (unit for unit in rack.units.values() if unit.app.charm == charm):
+            wanted = [hook for hook in recorded if unit.leader or hook != "leader-elected"]
+            assert by_relation(unit.runner.ran) == by_relation(wanted), unit.name
+    rack.floor.stop()
+
+
+def test_a_refreshed_unit_has_its_options_directly_after_the_upgrade(rack: Controller) -> None:
+    unit = rack.units["roce-qos/1"]
+    unit.runner.ran.clear()
+    rack.refresh("roce-qos/1")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    assert unit.runner.ran == ["upgrade-charm", "config-changed"]
+    rack.floor.stop()
+
+
+def test_what_the_leader_writes_for_its_application_is_heard_of_that(rack: Controller) -> None:
+    """By the other side, and by all peers but the leader."""
+    for unit in rack.units.values():
+        unit.runner.ran.clear()
+    rack.queue(rack.units["cumulus-fabric/0"], "update_status")
+    rack.queue(rack.units["sriov-switchdev/0"], "update_status")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    heard = {name: (unit.runner.ran, unit.runner.of) for name, unit in rack.units.items() if unit.runner.ran}
+    assert heard.pop("cumulus-fabric/0") == (["update-status"], None)
+    assert heard.pop("sriov-switchdev/0") == (["update-status"], None)
+    assert heard.pop("sriov-switchdev/1") == (["reboot-relation-changed"], "application")
+    assert heard == dict.fromkeys(["roce-qos/0", "roce-qos/1"], (["fabric-relation-changed"], "application"))
+    rack.floor.stop()
+
+
+@pytest.mark.parametrize("charm", RECORDED)
+def test_unit_tests_begin_with_the_hooks_of_the_real_one(charm: str) -> None:
+    meta = yaml.safe_load((ROOT / f"charms/{charm}/charmcraft.yaml").read_text())
+    kinds = {"peers": testing.PeerRelation, "provides": testing.Relation, "requires": testing.Relation}
+    relations = [kinds[role](endpoint) for role in kinds for endpoint in meta.get(role, {})]
+    ran = [
+        f"{event[1].endpoint}-relation-created" if event[1:] else event[0].replace("_", "-")
+        for event in hooks.of_a_new_unit(testing.State(leader=True, relations=relations))
+    ]
+    recorded = by_relation(RECORDED[charm])
+    assert ran == recorded[: recorded.index("start") + 1]
+
+
+def test_the_recorded_number_of_hooks_is_that_of_the_controller() -> None:
+    """It counted 10 of cumulus-fabric; 12 to 13 on a host, where two or three are of what peers write."""
+    assert {len(ran) for ran in RECORDED.values()} == {10}
+
+
+class Idle:
+    """A unit that writes nothing, and what it was called for."""
+
+    def __init__(self) -> None:
+        self.ran: list[Event] = []
+
+    def run(self, event: Event, cloud: Cloud) -> Done:
+        self.ran.append(event)
+        return Done(LIGHT)
+
+    def boot(self) -> None:
+        pass
+
+
+def test_the_benchs_units_run_what_is_due_in_the_order_of_the_real_ones() -> None:
+    due = [
+        Event("update-status"),
+        Event("relation-changed", 3),
+        Event("relation-changed", 2),
+        Event("relation-changed"),
+        Event("config-changed"),
+        Event("wake"),
+        Event("leader-elected"),
+    ]
+    units = [Idle()]
+    cloud = Cloud(units, periodic=False)
+    cloud.down(0, 300)
+    for event in due:
+        cloud.emit(0, event)
+    cloud.run(1000)
+    assert [event for event in units[0].ran if event.kind != "leader-elected"] == [
+        Event("start"),
+        *(event for event in reversed(due) if event.kind != "leader-elected"),
+    ]
+    assert units[0].ran[1].kind == "leader-elected"
+
+
+def test_a_relation_first_loses_then_meets_then_hears_its_units() -> None:
+    due = [
+        ("relation-changed", "b/1"),
+        ("relation-joined", "b/2"),
+        ("relation-changed", ""),
+        ("relation-broken", ""),
+        ("relation-departed", "b/0"),
+    ]
+    assert sorted(due, key=lambda hook: uniter.rank(*hook)) == due[::-1]
+
+
+def test_a_removed_unit_loses_its_peers_but_not_the_relation_with_them() -> None:
+    assert uniter.of_a_removed_unit({"juju-info": 1, "reboot": 2}, ["reboot"]) == [
+        "juju-info-relation-departed",
+        "juju-info-relation-broken",
+        "reboot-relation-departed",
+        "reboot-relation-departed",
+        "stop",
+        "remove",
+    ]
