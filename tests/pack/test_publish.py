@@ -6,9 +6,10 @@ import json
 import subprocess
 
 import pytest
+import sbom
 import yaml
 from charmcraft.application.commands.store import UploadCommand
-from stage import ROOT
+from stage import ROOT, platforms
 
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/publish.yaml").read_text())
 (UPLOAD,) = (
@@ -100,3 +101,34 @@ def test_a_tag_goes_to_candidate_and_nothing_goes_to_stable(ref):
         channel = on["workflow_dispatch"]["inputs"]["channel"]
         assert channel["default"] in channel["options"]
         assert not [option for option in channel["options"] if "stable" in option]
+
+
+def test_each_artifact_is_attested_before_any_is_released():
+    jobs = WORKFLOW["jobs"]
+    assert (jobs["attest"]["needs"], jobs["publish"]["needs"]) == ("pack", "attest")
+    matrix = jobs["attest"]["strategy"]["matrix"]
+    assert (matrix["charm"], matrix["base"]) == (CHARMS, BASES)
+    declared = {
+        platform.name.replace(":", "-") for charm in CHARMS for platform in platforms(ROOT / "charms" / charm)
+    }
+    assert declared == set(BASES)
+
+
+def test_provenance_is_attested_of_artifact_and_bill_and_the_bill_of_the_artifact():
+    attested = [
+        step["with"]
+        for step in WORKFLOW["jobs"]["attest"]["steps"]
+        if step["uses"].startswith("actions/attest@")
+    ]
+    name = "build/${{ matrix.charm }}_${{ matrix.base }}"
+    assert attested == [
+        {"subject-path": f"{name}.*"},
+        {"subject-path": f"{name}.charm", "sbom-path": f"{name}{sbom.SUFFIX}"},
+    ]
+
+
+def test_all_jobs_take_what_one_job_packed():
+    """What is released is what was attested: nothing is packed a second time."""
+    packing = [name for name, job in WORKFLOW["jobs"].items() if "tox -e pack\n" in yaml.safe_dump(job)]
+    taking = [name for name, job in WORKFLOW["jobs"].items() if "download-artifact" in yaml.safe_dump(job)]
+    assert (packing, taking) == (["pack"], ["attest", "publish"])
