@@ -3,7 +3,10 @@
 
 import argparse
 import json
+import shlex
+import shutil
 import subprocess
+from itertools import pairwise
 
 import pytest
 import sbom
@@ -132,3 +135,30 @@ def test_all_jobs_take_what_one_job_packed():
     packing = [name for name, job in WORKFLOW["jobs"].items() if "tox -e pack\n" in yaml.safe_dump(job)]
     taking = [name for name, job in WORKFLOW["jobs"].items() if "download-artifact" in yaml.safe_dump(job)]
     assert (packing, taking) == (["pack"], ["attest", "publish"])
+
+
+VERIFY = [
+    shlex.split(line)
+    for line in (ROOT / "SECURITY.md").read_text().splitlines()
+    if line.startswith("gh attestation verify ")
+]
+
+
+def test_the_documented_commands_ask_for_what_the_workflow_attests():
+    """The types are those that actions/attest writes. gh asks for provenance when no type is named."""
+    provenance, bill = (dict(pairwise(words[4:])) for words in VERIFY)
+    assert {words[3].removesuffix(".charm") for words in VERIFY} <= {
+        f"{c}_{b}" for c in CHARMS for b in BASES
+    }
+    signer = provenance["--signer-workflow"].removeprefix(provenance["--repo"] + "/")
+    assert "attest" in yaml.safe_load((ROOT / signer).read_text())["jobs"]
+    assert bill["--repo"] == provenance["--repo"]
+    assert "--predicate-type" not in provenance
+    assert bill["--predicate-type"] == "https://cyclonedx.org/bom"
+
+
+@pytest.mark.skipif(not shutil.which("gh"), reason="GitHub's client is not installed.")
+@pytest.mark.parametrize("words", VERIFY, ids=["provenance", "sbom"])
+def test_githubs_client_has_every_documented_option(words):
+    shown = subprocess.run([*words[:3], "--help"], capture_output=True, text=True, check=False).stdout
+    assert [word for word in words if word.startswith("--") and word not in shown] == []

@@ -3,6 +3,8 @@
 
 import hashlib
 import json
+import re
+import subprocess
 import zipfile
 
 import pytest
@@ -133,6 +135,24 @@ def test_an_artifact_that_differs_from_its_bill_is_found(files, faults, tmp_path
     whole = "its SBOM has another hash of the artifact"
     assert whole in found
     assert [fault for fault in found if fault != whole] == faults
+
+
+def test_the_documented_command_tells_whether_the_artifact_is_the_one_described(tmp_path):
+    lines = (ROOT / "SECURITY.md").read_text().splitlines()
+    (command,) = (line for line in lines if line.startswith("jq ") and "sha256sum" in line)
+    artifact = packed(tmp_path, MIT)
+    (named,) = re.findall(r"\S+\.cdx\.json", command)
+    artifact = artifact.rename(tmp_path / named.replace(sbom.SUFFIX, ".charm"))
+    sbom.write(artifact, NOON)
+
+    def checked():
+        return subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    assert (checked().returncode, checked().stdout) == (0, f"{artifact.name}: OK\n")
+    artifact.write_bytes(artifact.read_bytes() + b"more")
+    assert (checked().returncode, checked().stdout) == (1, f"{artifact.name}: FAILED\n")
 
 
 @pytest.mark.skipif(not PACKED, reason="No charm is packed: run tox -e pack first.")
