@@ -11,6 +11,7 @@ standard input.
 
 import argparse
 import os
+import ssl
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from converge import StepError
 from operate import private
 from operate.client import Juju, mapping
 from vault import client
-from vault.client import Keys
+from vault.client import Keys, Vault
 
 STREAM = "-"
 
@@ -33,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("verb", choices=tuple(_VERBS))
     top.add_argument("--keys", required=True, metavar="FILE", help="the file of the keys, or -")
     top.add_argument("--address", default="", metavar="HOST", help="only this Vault; default: Juju's units")
+    top.add_argument("--https", action="store_true", help="it has a certificate that this system trusts")
+    top.add_argument("--cacert", default="", metavar="FILE", help="the CA of its certificate: asks by HTTPS")
     top.add_argument("--application", default="vault", help="default: vault")
     top.add_argument("--model", "-m", default="", help="as for juju; default: the current model")
     return top
@@ -48,16 +51,26 @@ def main(arguments: list[str]) -> int:
         return 2
 
 
-def _addresses(options: argparse.Namespace, juju: Juju) -> list[str]:
+def _vaults(options: argparse.Namespace, juju: Juju) -> list[Vault]:
+    tls = _tls(options.cacert) if options.cacert or options.https else None
     if options.address:
-        return [options.address]
+        return [Vault(options.address, tls)]
     status = juju.data("status", options.application)
     application = mapping(mapping(status.get("applications")).get(options.application))
     units = mapping(application.get("units"))
     found = [unit["public-address"] for unit in units.values() if unit.get("public-address")]
     if not found:
         raise StepError(f"{options.application} has no unit with an address", "wait, or give --address")
-    return found
+    return [Vault(address, tls) for address in found]
+
+
+def _tls(cacert: str) -> ssl.SSLContext:
+    """What checks a certificate: by this CA, else by those of the system."""
+    try:
+        return ssl.create_default_context(cafile=cacert or None)
+    except OSError as error:  # also ssl.SSLError
+        why = error.strerror or str(error)
+        raise StepError(f"--cacert {cacert} has no certificate that can be read: {why}") from None
 
 
 def _keys(options: argparse.Namespace) -> Keys:
@@ -66,16 +79,16 @@ def _keys(options: argparse.Namespace) -> Keys:
 
 def _init(options: argparse.Namespace, juju: Juju) -> int:
     """The file and its room are made before the keys are: what cannot be kept must not be made."""
-    address = _addresses(options, juju)[0]
-    if client.initialised(address):
-        raise StepError(f"Vault at {address} already has its keys", "unseal it with them")
+    vault = _vaults(options, juju)[0]
+    if client.initialised(vault):
+        raise StepError(f"Vault at {vault.address} already has its keys", "unseal it with them")
     if options.keys == STREAM:
-        _print(client.init(address))
+        _print(client.init(vault))
         return 0
     path = Path(options.keys)
     descriptor = private.create(path)
     try:
-        keys = client.init(address)
+        keys = client.init(vault)
     except BaseException:
         os.close(descriptor)
         path.unlink()
@@ -105,16 +118,16 @@ def _print(keys: Keys) -> None:
 
 def _unseal(options: argparse.Namespace, juju: Juju) -> int:
     keys = _keys(options)
-    for address in _addresses(options, juju):
-        client.unseal(address, keys)
-        print(f"Vault at {address} is open.")
+    for vault in _vaults(options, juju):
+        client.unseal(vault, keys)
+        print(f"Vault at {vault.address} is open.")
     return 0
 
 
 def _authorize(options: argparse.Namespace, juju: Juju) -> int:
     keys = _keys(options)
     leader = f"{options.application}/leader"
-    with private.passing(yaml.safe_dump({"token": client.token(_addresses(options, juju)[0], keys)})) as path:
+    with private.passing(yaml.safe_dump({"token": client.token(_vaults(options, juju)[0], keys)})) as path:
         juju.results(leader, "authorize-charm", "--params", path)
     juju.results(leader, "generate-root-ca")
     print(f"{options.application} is authorized and has a root certificate; the applications get theirs now.")

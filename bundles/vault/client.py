@@ -2,12 +2,13 @@
 """Vault's API, as far as a new Vault needs it: initialise, unseal, a token of short life for the charm.
 
 Source: hashicorp/vault, website/content/api-docs/system/{init,unseal}.mdx and auth/token.mdx. The charm
-serves the API over HTTP on its own address unless it is given a certificate.
+serves the API over HTTP on its own address unless it is given a certificate (its option ssl-cert).
 """
 
 import http.client
 import json
 import re
+import ssl
 from typing import Any, NamedTuple, TypeVar, cast
 
 from converge import StepError
@@ -16,7 +17,7 @@ from operate import private
 
 PORT = 8200
 SHARES, THRESHOLD = 5, 3
-"""How many unseal keys are made, and how many of them unseal."""
+"""How many unseal keys init makes, and how many of them unseal; another Vault may need any number."""
 TOKEN_LIFE = "10m"  # noqa: S105
 TIMEOUT, MOST = 60.0, MIB
 """Seconds for one answer, from connecting to its last byte, and its bytes; real ones have a few hundred."""
@@ -42,27 +43,40 @@ def parse(text: str) -> Keys:
     """Keys as `text` or `vault operator init` writes them.
 
     Raises:
-        StepError: there are too few, or there is no root token.
+        StepError: there is none.
 
     """
     keys, root = KEY.findall(text), ROOT.search(text)
-    if len(keys) < THRESHOLD or root is None:
-        wanted = f'at least {THRESHOLD} lines "Unseal Key 1: …" and one "Initial Root Token: …"'
+    if not keys:
+        wanted = 'lines "Unseal Key 1: …", and "Initial Root Token: …" to authorize'
         raise StepError("these are not the keys of a Vault", f"the text needs {wanted}, as init writes them")
-    return Keys(tuple(map(private.keep, keys)), private.keep(root[1]))
+    return Keys(tuple(map(private.keep, keys)), private.keep(root[1] if root else ""))
 
 
-def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str = "") -> dict[str, Any]:
+class Vault(NamedTuple):
+    """One Vault: its address, and by what its certificate is checked; without that it is asked by HTTP."""
+
+    address: str
+    tls: ssl.SSLContext | None = None
+
+
+def _ask(vault: Vault, path: str, body: dict[str, Any] | None = None, token: str = "") -> dict[str, Any]:
     """What Vault answers; a body makes it a POST. No refusal repeats what was sent."""
-    connection = Connection(address, PORT, TIMEOUT, most=MOST)
+    address = vault.address
+    connection = Connection(address, PORT, TIMEOUT, most=MOST, context=vault.tls)
     headers = {"X-Vault-Token": token} if token else {}
     method, text = ("GET", None) if body is None else ("POST", json.dumps(body))
     try:
         connection.request(method, f"/v1/{path}", text, headers)
         answer = connection.getresponse()
         said: Any = json.loads(answer.read())
+    except ssl.SSLCertVerificationError as error:
+        remedy = "give the CA that signed it as --cacert FILE, and a name in it as --address HOST"
+        why = f"has a certificate that is not trusted: {error.verify_message}"
+        raise StepError(f"Vault at {address}:{PORT} {why}", remedy) from error
     except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
         remedy = "check the network to it, and what listens there"
+        remedy += "" if vault.tls else "; if it has a certificate, add --https or --cacert FILE"
         raise StepError(f"Vault at {address}:{PORT} cannot be asked: {error}", remedy) from error
     finally:
         connection.close()
@@ -75,41 +89,49 @@ def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str
     return found
 
 
-def _told(address: str, said: dict[str, Any], name: str, kind: type[T]) -> T:
+def _told(vault: Vault, said: dict[str, Any], name: str, kind: type[T]) -> T:
     """A value of an answer."""
     value = said.get(name)
     if not isinstance(value, kind):
-        raise StepError(f"Vault at {address} answers without {name}")
+        raise StepError(f"Vault at {vault.address} answers without {name}")
     return value
 
 
-def initialised(address: str) -> bool:
+def initialised(vault: Vault) -> bool:
     """Whether it has keys already."""
-    return _told(address, _ask(address, "sys/init"), "initialized", bool)
+    return _told(vault, _ask(vault, "sys/init"), "initialized", bool)
 
 
-def init(address: str) -> Keys:
+def init(vault: Vault) -> Keys:
     """Initialise it; the keys are told this once: none is dropped because there is no root token."""
-    made = _ask(address, "sys/init", {"secret_shares": SHARES, "secret_threshold": THRESHOLD})
-    keys = [private.keep(str(key)) for key in cast("list[Any]", _told(address, made, "keys", list))]
+    made = _ask(vault, "sys/init", {"secret_shares": SHARES, "secret_threshold": THRESHOLD})
+    keys = [private.keep(str(key)) for key in cast("list[Any]", _told(vault, made, "keys", list))]
     return Keys(tuple(keys), private.keep(str(made.get("root_token") or "")))
 
 
-def unseal(address: str, keys: Keys) -> None:
-    """Unseal it; nothing happens to a Vault that is open.
+def unseal(vault: Vault, keys: Keys) -> None:
+    """Give it keys until it is open; nothing happens to a Vault that is open.
 
     Raises:
-        StepError: it is still sealed.
+        StepError: it is still sealed. Keys that it has stay there for those that follow.
 
     """
-    for key in keys.unseal[:THRESHOLD]:
-        if not _told(address, _ask(address, "sys/unseal", {"key": key}), "sealed", bool):
+    said: dict[str, Any] = {}
+    for key in keys.unseal:
+        said = _ask(vault, "sys/unseal", {"key": key})
+        if not _told(vault, said, "sealed", bool):
             return
-    raise StepError(f"Vault at {address} is still sealed", "these are the keys of another Vault")
+    has = f"it has {said.get('progress')} of the {said.get('t')} keys that it needs"
+    raise StepError(
+        f"Vault at {vault.address} is still sealed: {has}", "run unseal again with a file of other keys"
+    )
 
 
-def token(address: str, keys: Keys) -> str:
+def token(vault: Vault, keys: Keys) -> str:
     """A token of short life, with which the charm makes what it needs."""
-    made = _ask(address, "auth/token/create", {"ttl": TOKEN_LIFE}, keys.root)
-    made = cast("dict[str, Any]", _told(address, made, "auth", dict))
-    return private.keep(_told(address, made, "client_token", str))
+    if not keys.root:
+        remedy = 'add a line "Initial Root Token: …" with a token that may create tokens'
+        raise StepError("the keys have no root token", remedy)
+    made = _ask(vault, "auth/token/create", {"ttl": TOKEN_LIFE}, keys.root)
+    made = cast("dict[str, Any]", _told(vault, made, "auth", dict))
+    return private.keep(_told(vault, made, "client_token", str))

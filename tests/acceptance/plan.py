@@ -94,8 +94,7 @@ def _unfinished(each: Wanted, found: Object) -> Iterator[CloudStep]:
         yield _step(
             f"{each.key}/tag", f"tag {each.key}", "its creation was interrupted", Tag(each.kind, each.key)
         )
-    if each.kind == "flavor" and not found["extra_specs"]:
-        specs = each.values["extra_specs"]
+    if each.kind == "flavor" and not found["extra_specs"] and (specs := each.values["extra_specs"]):
         because = "its creation was interrupted"
         yield _step(
             f"{each.key}/specs", f"set the properties of {each.key}", because, SetSpecs(each.key, specs)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from converge import StepError
-from converge.shape import Integer, InvalidValue, ListOf, OneOf, Record, Text
+from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, Record, Text
 from yamlfile import reader
 from yamlfile.values import FileError
 
@@ -94,12 +94,20 @@ class Public:
 
 @dataclass(frozen=True, kw_only=True)
 class Flavor:
-    """What each server gets: MiB of memory in large pages, GiB of disk, dedicated CPUs."""
+    """What each server gets: MiB of memory, GiB of disk, CPUs.
+
+    Attributes:
+        large_pages: the memory is in huge pages, which the nodes then need.
+        dedicated_cpus: each virtual CPU has a processor of its own; Nova then needs cpu-dedicated-set.
+
+    """
 
     name: str = "m1.packet"
     ram: int = 8192
     disk: int = 20
     vcpus: int = 20
+    large_pages: bool = True
+    dedicated_cpus: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +165,14 @@ class Site:
 
 _FLAVOR = Record(
     Flavor,
-    {"name": _NAME, "ram": Integer(512, None), "disk": Integer(1, None), "vcpus": Integer(2, 100)},
+    {
+        "name": _NAME,
+        "ram": Integer(512, None),
+        "disk": Integer(1, None),
+        "vcpus": Integer(2, 100),
+        "large-pages": Boolean(),
+        "dedicated-cpus": Boolean(),
+    },
 )
 _PUBLIC = Record(
     Public,

@@ -26,14 +26,15 @@ CAUSES = (
     Cause(
         r"NUMA topology",
         "huge pages or dedicated CPUs do not suffice on one NUMA node, that of the NIC",
-        "see numactl -H and HugePages_Free on the node; lower flavor in the site file, or change "
-        "cpu-dedicated-set",
+        "see numactl -H and HugePages_Free on the node; lower flavor in the site file, set its large-pages "
+        "or dedicated-cpus to false, or change cpu-dedicated-set",
     ),
     Cause(
         # The last two are QEMU's, at the start of an instance.
         r"[Hh]uge ?page|mem_page_size|[Pp]age size|backing store for guest RAM|free host memory pages",
         "the node has too few free huge pages",
-        "see HugePages_Free in /proc/meminfo of the node; set hugepages in the site file for MAAS",
+        "see HugePages_Free in /proc/meminfo of the node; set hugepages in the site file for MAAS, "
+        "or flavor.large-pages to false in this one",
     ),
     Cause(
         r"Binding failed for port|binding_failed|allocate the network",

@@ -134,7 +134,8 @@ def _public_key(site: Site) -> str:
 
 
 def _flavor(site: Site) -> Wanted:
-    specs = {"hw:mem_page_size": "large", "hw:cpu_policy": "dedicated"}
+    specs = {"hw:mem_page_size": "large"} if site.flavor.large_pages else {}
+    specs |= {"hw:cpu_policy": "dedicated"} if site.flavor.dedicated_cpus else {}
     if "cuda" in site.software:
         specs["pci_passthrough:alias"] = f"{site.gpu_alias}:1"
     sizes = {"ram": site.flavor.ram, "disk": site.flavor.disk, "vcpus": site.flavor.vcpus}

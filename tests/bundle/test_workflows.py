@@ -11,18 +11,25 @@ import yaml
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yaml"))
 TOP = {"name", "on", "permissions", "concurrency", "jobs"}
-JOB = {"runs-on", "timeout-minutes", "steps", "strategy", "env", "environment", "if", "permissions"}
+JOB = {
+    *("runs-on", "timeout-minutes", "steps", "strategy", "env", "environment", "if", "permissions", "needs"),
+}
 READS = {"contents": "read"}
 PAGES = {**READS, "pages": "write", "id-token": "write"}
 """Permissions of a job that publishes on GitHub Pages (action.yml of deploy-pages)."""
+ATTESTS = {**READS, "id-token": "write", "attestations": "write"}
+"""Permissions of a job that attests (README of actions/attest)."""
+MORE = {("docs", "publish"): PAGES, ("publish", "attest"): ATTESTS}
 STEP = {"name", "uses", "with", "run", "env", "if"}
 USED = {
-    "actions/checkout@v4": {"fetch-depth"},
-    "actions/cache@v4": {"path", "key"},
-    "actions/setup-python@v5": {"python-version"},
-    "actions/upload-artifact@v4": {"name", "path", "if-no-files-found"},
-    "actions/upload-pages-artifact@v3": {"path"},
-    "actions/deploy-pages@v4": set(),
+    "actions/checkout v4": {"fetch-depth"},
+    "actions/cache v4": {"path", "key"},
+    "actions/setup-python v5": {"python-version"},
+    "actions/upload-artifact v4": {"name", "path", "if-no-files-found"},
+    "actions/download-artifact v4": {"name", "path"},
+    "actions/upload-pages-artifact v3": {"path"},
+    "actions/deploy-pages v4": set(),
+    "actions/attest v4": {"subject-path", "sbom-path"},
 }
 """Actions and those of their inputs that are used (their action.yml)."""
 EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
@@ -40,14 +47,30 @@ def test_keys_are_githubs_and_every_job_ends(path):
     workflow = jobs(path)
     assert workflow.keys() <= TOP
     assert workflow["permissions"] == READS
-    for job in workflow["jobs"].values():
+    for name, job in workflow["jobs"].items():
         assert job.keys() <= JOB
-        assert job.get("permissions", READS) == (PAGES if path.stem == "docs" else READS)
+        assert job.get("needs", name) in workflow["jobs"]
+        assert job.get("permissions", READS) == MORE.get((path.stem, name), READS)
         assert job["timeout-minutes"] > 0
         for step in job["steps"]:
             assert step.keys() <= STEP
             assert ("uses" in step) != ("run" in step)
-            assert step.get("with", {}).keys() <= USED[step["uses"]] if "uses" in step else True
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_commit_and_get_inputs_that_they_have(path):
+    """A tag can be moved to other code; the comment tells the version that the commit is."""
+    pinned = re.findall(r"uses: (\S+)@([0-9a-f]{40}) # (v\d+)\.\d+\.\d+\n", path.read_text())
+    versions = {f"{name}@{commit}": f"{name} {version}" for name, commit, version in pinned}
+    steps = [step for job in jobs(path)["jobs"].values() for step in job["steps"] if "uses" in step]
+    assert len(pinned) == len(steps)
+    for step in steps:
+        assert step.get("with", {}).keys() <= USED[versions[step["uses"]]]
+
+
+def test_an_action_has_one_commit_in_all_workflows():
+    used = {found for path in WORKFLOWS for found in re.findall(r"uses: (\S+)@(\S+)", path.read_text())}
+    assert len({name for name, _ in used}) == len(used)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

@@ -51,7 +51,7 @@ async def on_machine(ops_test, machine, *command):
 
 async def open_vault(ops_test):
     address = await units(ops_test, "vault")[0].get_public_address()
-    vault.unseal(address, KEYS[0])
+    vault.unseal(vault.Vault(address), KEYS[0])
 
 
 async def test_the_bundle_deploys(ops_test):
@@ -65,9 +65,9 @@ async def test_the_bundle_deploys(ops_test):
 async def test_vault_is_opened(ops_test):
     unit = units(ops_test, "vault")[0]
     address = await unit.get_public_address()
-    KEYS.append(vault.init(address))
-    vault.unseal(address, KEYS[0])
-    await act(unit, "authorize-charm", token=vault.token(address, KEYS[0]))
+    KEYS.append(vault.init(vault.Vault(address)))
+    vault.unseal(vault.Vault(address), KEYS[0])
+    await act(unit, "authorize-charm", token=vault.token(vault.Vault(address), KEYS[0]))
     await act(unit, "generate-root-ca")
 
 

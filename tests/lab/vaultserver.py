@@ -14,7 +14,10 @@ KEYS = tuple(f"key{number}" for number in range(SHARES))
 
 
 class Answer(BaseHTTPRequestHandler):
-    """One request; `given` of the server are the keys so far, `broken` that it does not initialise."""
+    """One request; `given` of the server are the keys so far, `broken` that it does not initialise.
+
+    `threshold` is how many keys unseal it: as whoever initialised it chose.
+    """
 
     def handle_any(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
@@ -34,7 +37,8 @@ class Answer(BaseHTTPRequestHandler):
                 return 503, {"errors": ["restarting"]}
             case "sys/init" if not state.initialised:
                 state.initialised = True
-                assert (body["secret_shares"], body["secret_threshold"]) == (SHARES, THRESHOLD)
+                state.threshold = body["secret_threshold"]
+                assert body["secret_shares"] == SHARES
                 return 200, {"keys": [*KEYS], "root_token": "root"}
             case "sys/init":
                 return 400, {"errors": ["Vault is already initialized"]}
@@ -42,8 +46,13 @@ class Answer(BaseHTTPRequestHandler):
                 return 400, {"errors": ["failed to unseal: invalid key"]}
             case "sys/unseal":
                 state.given.add(body["key"])
-                return 200, {"sealed": len(state.given) < THRESHOLD}
-            case "auth/token/create" if len(state.given) < THRESHOLD:
+                progress = len(state.given) % state.threshold
+                return 200, {
+                    "sealed": len(state.given) < state.threshold,
+                    "t": state.threshold,
+                    "progress": progress,
+                }
+            case "auth/token/create" if len(state.given) < state.threshold:
                 return 503, {"errors": ["Vault is sealed"]}
             case "auth/token/create" if self.headers["X-Vault-Token"] == "root" and body["ttl"] == "10m":
                 return 200, {"auth": {"client_token": "short-lived"}}
@@ -57,9 +66,12 @@ Answer.do_POST = Answer.do_GET = Answer.handle_any
 
 
 @contextmanager
-def serving():
-    """A new Vault on a port of this machine."""
+def serving(context=None):
+    """A new Vault on a port of this machine, by HTTPS with a context."""
     server = HTTPServer(("127.0.0.1", 0), Answer)
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.threshold = THRESHOLD
     server.given, server.initialised, server.broken = set(), False, False
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:

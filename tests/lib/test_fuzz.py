@@ -201,7 +201,7 @@ def of_vault(text: str) -> object:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vault, "Connection", Answered)
-        return vault.initialised("10.0.0.1"), vault.init("10.0.0.1")
+        return vault.initialised(vault.Vault("10.0.0.1")), vault.init(vault.Vault("10.0.0.1"))
 
 
 def of_maas(text: str) -> object:

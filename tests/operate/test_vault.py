@@ -8,7 +8,9 @@ import sys
 
 import pytest
 from converge import StepError
+from lab import vaultserver
 from lab.endless import DRIPS, FLOODS, dripping, flooding
+from lab.nvue.certificate import Certificate
 from lab.vaultserver import KEYS
 from vault import client as vault
 from vault.__main__ import main
@@ -17,25 +19,25 @@ MADE = vault.Keys(KEYS, "root")
 
 
 def test_a_new_vault_is_opened_and_gives_a_token_of_short_life(server):
-    made = vault.init("127.0.0.1")
+    made = vault.init(vault.Vault("127.0.0.1"))
     assert made == MADE
-    vault.unseal("127.0.0.1", made)
-    assert vault.token("127.0.0.1", made) == "short-lived"
+    vault.unseal(vault.Vault("127.0.0.1"), made)
+    assert vault.token(vault.Vault("127.0.0.1"), made) == "short-lived"
     assert len(server.given) == vault.THRESHOLD
 
 
 def test_after_a_reboot_the_kept_keys_unseal_it(server):
-    keys = vault.init("127.0.0.1")
-    vault.unseal("127.0.0.1", keys)
+    keys = vault.init(vault.Vault("127.0.0.1"))
+    vault.unseal(vault.Vault("127.0.0.1"), keys)
     server.given.clear()
-    vault.unseal("127.0.0.1", keys)
+    vault.unseal(vault.Vault("127.0.0.1"), keys)
     assert len(server.given) == vault.THRESHOLD
 
 
 def test_a_vault_that_somebody_else_initialised_is_said(server):
     server.initialised = True
     with pytest.raises(StepError, match="already initialized"):
-        vault.init("127.0.0.1")
+        vault.init(vault.Vault("127.0.0.1"))
 
 
 def test_keys_are_read_as_the_vault_client_prints_them():
@@ -45,7 +47,83 @@ def test_keys_are_read_as_the_vault_client_prints_them():
     )
     assert vault.parse(MADE.text()) == MADE
     with pytest.raises(StepError, match="these are not the keys of a Vault"):
-        vault.parse("Unseal Key 1: a")
+        vault.parse("Initial Root Token: hvs.x")
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 5])
+def test_a_vault_of_another_threshold_is_opened_with_as_many_keys_as_it_needs(world, server, threshold):
+    server.threshold = threshold
+    world.private("keys.txt", MADE.text())
+    assert "Vault at 127.0.0.1 is open." in world.run(main, "unseal", "--keys", "keys.txt")
+    assert len(server.given) == threshold
+
+
+def test_holders_of_one_key_each_open_a_vault_one_after_the_other(world, server):
+    """They need no root token."""
+    server.threshold = 2
+    for name, key in zip(("alice.txt", "bob.txt"), KEYS, strict=False):
+        world.private(name, f"Unseal Key 1: {key}\n")
+    said = world.run(main, "unseal", "--keys", "alice.txt", expected=2)
+    assert said == (
+        "Vault at 127.0.0.1 is still sealed: it has 1 of the 2 keys that it needs; "
+        "run unseal again with a file of other keys\n"
+    )
+    assert "is open" in world.run(main, "unseal", "--keys", "bob.txt")
+    assert world.run(main, "authorize", "--keys", "bob.txt", expected=2) == (
+        "the keys have no root token; "
+        'add a line "Initial Root Token: …" with a token that may create tokens\n'
+    )
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    return Certificate.make(tmp_path_factory.mktemp("certificate"))
+
+
+@pytest.fixture
+def encrypted(certificate, monkeypatch):
+    """A new Vault with a certificate."""
+    with vaultserver.serving(certificate.context()) as server:
+        monkeypatch.setattr(vault, "PORT", server.server_port)
+        yield server
+
+
+def test_a_vault_with_a_certificate_is_asked_by_https(world, encrypted, certificate):
+    world.change(actions={"vault/0 authorize-charm": {}, "vault/0 generate-root-ca": {}})
+    by = ("--keys", "keys.txt", "--cacert", str(certificate.certificate))
+    world.run(main, "init", *by)
+    world.run(main, "unseal", *by)
+    world.run(main, "authorize", *by)
+    assert len(encrypted.given) == 3
+
+
+def test_a_certificate_of_the_systems_store_is_taken(world, encrypted, certificate, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate.certificate))
+    world.run(main, "init", "--keys", "keys.txt", "--https")
+    assert encrypted.initialised
+
+
+def test_no_key_goes_to_a_vault_whose_certificate_nobody_signed(world, encrypted):
+    world.private("keys.txt", MADE.text())
+    said = world.run(main, "unseal", "--keys", "keys.txt", "--https", expected=2)
+    assert "has a certificate that is not trusted: " in said
+    assert said.endswith("give the CA that signed it as --cacert FILE, and a name in it as --address HOST\n")
+    assert encrypted.given == set()
+
+
+def test_a_vault_that_wants_https_is_said(world, encrypted):
+    said = world.run(main, "init", "--keys", "keys.txt", expected=2)
+    assert said.endswith("if it has a certificate, add --https or --cacert FILE\n")
+    assert not (world.folder / "keys.txt").exists()
+
+
+@pytest.mark.parametrize("text", [None, "no certificate"])
+def test_a_ca_that_is_none_is_said(world, text):
+    if text:
+        (world.folder / "ca.pem").write_text(text)
+    said = world.run(main, "init", "--keys", "keys.txt", "--cacert", "ca.pem", expected=2)
+    assert said.startswith("--cacert ca.pem has no certificate that can be read: ")
+    assert not (world.folder / "keys.txt").exists()
 
 
 @pytest.fixture
@@ -193,8 +271,8 @@ def test_a_vault_without_a_unit_or_an_answer_is_said(world, server):
 def said_of(peer, monkeypatch):
     monkeypatch.setattr(vault, "PORT", peer.port)
     with pytest.raises(StepError) as failed:
-        vault.initialised("127.0.0.1")
-    assert failed.value.remedy == "check the network to it, and what listens there"
+        vault.initialised(vault.Vault("127.0.0.1"))
+    assert failed.value.remedy.startswith("check the network to it, and what listens there")
     return str(failed.value).replace(peer.place, "PEER")
 
 

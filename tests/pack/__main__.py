@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pack every charm for each of its platforms with charmcraft, and look into each artifact.
 
-tox -e pack                      # all charms; the artifacts are left in build/
+tox -e pack                      # all charms; the artifacts and their SBOMs are left in build/
 tox -e pack -- sriov-switchdev   # one
 """
 
@@ -11,6 +11,8 @@ import time
 import artifact
 import base
 import lock
+import product
+import sbom
 import stage
 
 
@@ -28,12 +30,14 @@ def main(names: list[str]) -> int:
         for platform in stage.platforms(charm):
             began = time.monotonic()
             print(f"packing {charm.name} for {platform.name}", flush=True)
-            directory = stage.stage(charm, platform)
-            packed = base.pack(directory, platform)
-            faults = [*lock.faults(directory), *artifact.faults(packed, platform)]
-            kept = packed.replace(stage.BUILD / packed.name)
-            size = kept.stat().st_size / 1e6
-            print(f"  {kept.relative_to(stage.ROOT)}  {size:.1f} MB  {time.monotonic() - began:.0f} s")
+            made = product.make(charm, platform, stage.BUILD)
+            faults = [
+                *lock.faults(made.directory),
+                *artifact.faults(made.packed, platform),
+                *sbom.faults(made.packed, made.bill),
+            ]
+            size = made.packed.stat().st_size / 1e6
+            print(f"  {made.packed.relative_to(stage.ROOT)}  {size:.1f} MB  {time.monotonic() - began:.0f} s")
             for fault in faults:
                 print(f"  FAULT: {fault}")
             failed = failed or bool(faults)

@@ -3,12 +3,16 @@
 
 import argparse
 import json
+import shlex
+import shutil
 import subprocess
+from itertools import pairwise
 
 import pytest
+import sbom
 import yaml
 from charmcraft.application.commands.store import UploadCommand
-from stage import ROOT
+from stage import ROOT, platforms
 
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/publish.yaml").read_text())
 (UPLOAD,) = (
@@ -100,3 +104,61 @@ def test_a_tag_goes_to_candidate_and_nothing_goes_to_stable(ref):
         channel = on["workflow_dispatch"]["inputs"]["channel"]
         assert channel["default"] in channel["options"]
         assert not [option for option in channel["options"] if "stable" in option]
+
+
+def test_each_artifact_is_attested_before_any_is_released():
+    jobs = WORKFLOW["jobs"]
+    assert (jobs["attest"]["needs"], jobs["publish"]["needs"]) == ("pack", "attest")
+    matrix = jobs["attest"]["strategy"]["matrix"]
+    assert (matrix["charm"], matrix["base"]) == (CHARMS, BASES)
+    declared = {
+        platform.name.replace(":", "-") for charm in CHARMS for platform in platforms(ROOT / "charms" / charm)
+    }
+    assert declared == set(BASES)
+
+
+def test_provenance_is_attested_of_artifact_and_bill_and_the_bill_of_the_artifact():
+    attested = [
+        step["with"]
+        for step in WORKFLOW["jobs"]["attest"]["steps"]
+        if step["uses"].startswith("actions/attest@")
+    ]
+    name = "build/${{ matrix.charm }}_${{ matrix.base }}"
+    assert attested == [
+        {"subject-path": f"{name}.*"},
+        {"subject-path": f"{name}.charm", "sbom-path": f"{name}{sbom.SUFFIX}"},
+    ]
+
+
+def test_all_jobs_take_what_one_job_packed():
+    """What is released is what was attested: nothing is packed a second time."""
+    packing = [name for name, job in WORKFLOW["jobs"].items() if "tox -e pack\n" in yaml.safe_dump(job)]
+    taking = [name for name, job in WORKFLOW["jobs"].items() if "download-artifact" in yaml.safe_dump(job)]
+    assert (packing, taking) == (["pack"], ["attest", "publish"])
+
+
+VERIFY = [
+    shlex.split(line)
+    for line in (ROOT / "SECURITY.md").read_text().splitlines()
+    if line.startswith("gh attestation verify ")
+]
+
+
+def test_the_documented_commands_ask_for_what_the_workflow_attests():
+    """The types are those that actions/attest writes. gh asks for provenance when no type is named."""
+    provenance, bill = (dict(pairwise(words[4:])) for words in VERIFY)
+    assert {words[3].removesuffix(".charm") for words in VERIFY} <= {
+        f"{c}_{b}" for c in CHARMS for b in BASES
+    }
+    signer = provenance["--signer-workflow"].removeprefix(provenance["--repo"] + "/")
+    assert "attest" in yaml.safe_load((ROOT / signer).read_text())["jobs"]
+    assert bill["--repo"] == provenance["--repo"]
+    assert "--predicate-type" not in provenance
+    assert bill["--predicate-type"] == "https://cyclonedx.org/bom"
+
+
+@pytest.mark.skipif(not shutil.which("gh"), reason="GitHub's client is not installed.")
+@pytest.mark.parametrize("words", VERIFY, ids=["provenance", "sbom"])
+def test_githubs_client_has_every_documented_option(words):
+    shown = subprocess.run([*words[:3], "--help"], capture_output=True, text=True, check=False).stdout
+    assert [word for word in words if word.startswith("--") and word not in shown] == []

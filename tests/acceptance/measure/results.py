@@ -113,7 +113,7 @@ class Results:
         except (OSError, UnicodeDecodeError) as error:
             raise StepError(f"{path} cannot be read: {error}") from None
         except InvalidValue as error:
-            raise StepError(f"{path}: {error}", "delete it and measure again") from None
+            raise StepError(f"{path}: {error}", "move it away, then measure again") from None
 
 
 def keep(path: Path, text: str) -> None:

@@ -317,3 +317,30 @@ def test_the_example_is_the_defaults(world, tmp_path):
     example = Path(__file__).parents[2] / "acceptance/site-example.yaml"
     assert Site.read(example) == Site()
     assert yaml.safe_load(example.read_text()).keys() >= {"image", "flavor", "public", "mtu", "seconds"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "specs"),
+    [
+        ({"large-pages": False}, {"hw:cpu_policy": "dedicated"}),
+        ({"dedicated-cpus": False}, {"hw:mem_page_size": "large"}),
+        ({"large-pages": False, "dedicated-cpus": False}, {}),
+    ],
+)
+def test_nodes_without_huge_pages_or_dedicated_cpus(world, keys, specs):
+    world.site["flavor"] = {"vcpus": 4, **keys}
+    assert world.run("apply")[0] == 0
+    assert only(world.openstack.nova.flavors, name="m1.packet")["extra_specs"] == specs
+    world.writes()
+    assert world.run("apply")[0] == 0
+    assert world.writes() == []
+
+
+def test_an_ordinary_flavor_of_the_operator_is_used_as_it_is(world):
+    theirs = {"id": "7", "name": "m1.large", "ram": 8192, "disk": 80, "vcpus": 4, "extra_specs": {}}
+    world.openstack.nova.flavors["7"] = dict(theirs)
+    sizes = {"name": "m1.large", "disk": 80, "vcpus": 4}
+    world.site["flavor"] = {**sizes, "large-pages": False, "dedicated-cpus": False}
+    assert world.run("apply")[0] == 0
+    assert world.run("destroy")[0] == 0
+    assert world.openstack.nova.flavors == {"7": theirs}

@@ -88,7 +88,7 @@ def test_results_that_are_damaged(short):
     path.write_text(path.read_text().replace('"version": 1', '"version": 7'))
     status, _, err = short.run("report")
     assert status == 2
-    assert "version: 7 is not allowed; expected 1; delete it and measure again" in err
+    assert "version: 7 is not allowed; expected 1; move it away, then measure again" in err
 
 
 def test_results_are_read_as_they_were_written(short):
