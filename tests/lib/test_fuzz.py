@@ -330,15 +330,20 @@ URI = {"resource_uri": "/MAAS/api/2.0/x/1/"}
 ON_BOOT = {"mode": "auto", "subnet": {"cidr": "192.168.25.0/24"}}
 PORT = {"type": "physical", "parents": [], "links": [ON_BOOT], "params": "", **URI}
 PORT |= {"link_connected": True, "numa_node": 0, "vlan": {"id": 5001, "vid": 0}}
-IMAGE = {"id": 7, "name": "ubuntu/jammy", "architecture": "amd64/ga-22.04", "subarches": "generic,ga-22.04"}
+BOOT_IMAGE = {
+    "id": 7,
+    "name": "ubuntu/jammy",
+    "architecture": "amd64/ga-22.04",
+    "subarches": "generic,ga-22.04",
+}
 MAAS = {
     "spaces/": [{"name": "oam-space", **URI}],
     "subnets/": [{"cidr": "192.168.25.0/24", "vlan": {"id": 5001, "vid": 0, "fabric_id": 0}, **URI}],
     "ipranges/": [{"type": "dynamic", "start_ip": "192.168.25.200", "end_ip": "192.168.25.250", **URI}],
     "tags/": [{"name": "compute_sriov", "comment": "", "kernel_opts": "", **URI}],
     "rackcontrollers/": [{"hostname": "maas", "system_id": "rack01", "ip_addresses": ["192.168.25.1"]}],
-    "boot-resources/": [IMAGE],
-    "boot-resources/7/": {**IMAGE, "sets": {"20240912": {"complete": True}}},
+    "boot-resources/": [BOOT_IMAGE],
+    "boot-resources/7/": {**BOOT_IMAGE, "sets": {"20240912": {"complete": True}}},
     "maas/?op=get_config&name=commissioning_distro_series": "jammy",
     "maas/?op=get_config&name=enable_http_proxy": True,
     "maas/?op=get_config&name=upstream_dns": "8.8.8.8",
