@@ -2,13 +2,11 @@
 """What a service that the charms install may do: the least that it needs, made from what it says it does.
 
 Each unit file, and each unit that systemd-run makes, gets its lines from here, with the reason above each.
-All of them are known to systemd 249. Not used, because they could keep a node from its network or break a
-tool that is not ours:
+All of them are known to systemd 249. Not used, because they could keep a node from its network:
 
 - PrivateTmp: systemd makes a directory in /var/tmp first, and a full disk would fail the unit. Nothing of
   ours uses /tmp, and it is out of reach instead.
 - PrivateNetwork and User: the ports are in this network namespace, and only root may write their attributes.
-- A system call that is not allowed fails with EPERM, so that the program goes on and says what failed.
 
 These limits contain faults. They do not hold back whoever runs code in a unit that may speak to systemd:
 root may have systemd start a service without limits.
@@ -17,9 +15,6 @@ root may have systemd start a service without limits.
 from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
-
-DIRECTORY = "ovn-offload"
-"""Below /run: records, hand-over files, the lock."""
 
 
 class Need(NamedTuple):
@@ -71,9 +66,9 @@ class Does(Enum):
     )
     STARTS_UNITS = Need("systemctl and networkctl: systemd's sockets", families=("AF_UNIX",))
     WAKES_JUJU = Need(
-        "juju-exec speaks to the unit's agent, which runs the hook outside of this unit; it is a Go program",
+        "juju-exec cannot do without the socket of the unit's agent, which runs the hook elsewhere",
         families=("AF_UNIX",),
-        without=("MemoryDenyWriteExecute",),
+        without=("MemoryDenyWriteExecute",),  # not tried with each agent of Juju's, whose program it is
     )
     REMOVES_UNITS = Need(
         "what wakes a unit that Juju has removed", writes=("/etc/systemd/system", "/usr/lib/ovn-offload")
@@ -86,7 +81,11 @@ ALL = (
     ("ProtectKernelTunables", "yes", "/proc and /sys are, too"),
     ("ProtectHome", "yes", "users' files"),
     ("InaccessiblePaths", "-/tmp -/var/tmp", "other programs' temporary files"),
-    ("RuntimeDirectory", DIRECTORY, "made if it is missing, and written: records, hand-over files, the lock"),
+    (
+        "RuntimeDirectory",
+        "ovn-offload",
+        "made if it is missing, and written: records, hand-over files, the lock",
+    ),
     ("RuntimeDirectoryPreserve", "yes", "other units use it, too"),
     ("UMask", "0077", "new files are root's alone; what others read gets its mode explicitly"),
     ("PrivateDevices", "yes", "no disks, no memory"),
