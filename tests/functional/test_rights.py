@@ -145,3 +145,13 @@ def test_the_firmwares_tools_work_within_their_limits(machine: Guest) -> None:
     assert "NUM_OF_VFS" in asked.stdout
     assert limited(machine, "touch /etc/x", Does.FIRMWARE).returncode != 0
     assert limited(machine, "ip link set lo down", Does.FIRMWARE).returncode != 0
+
+
+@pytest.mark.every_release
+def test_gpudirects_unit_sets_a_register(node: Guest) -> None:
+    register = "setpci -s 0000:3b:00.0 CAP_EXP+08.w"
+    before = node.run(register).stdout
+    node.run(f"{register}=2000:f000 && systemctl daemon-reload")
+    assert node.run(register).stdout != before
+    node.run("systemctl start ovn-offload-gpudirect.service", timeout=120)
+    assert node.run(register).stdout == before
