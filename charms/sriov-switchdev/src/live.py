@@ -20,6 +20,7 @@ from converge.execute import Outcome, execute
 from converge.shape import AnyText, Boolean, Integer, ListOf, OneOf, OrNull, Record, Shape, Text
 from desired import Desired
 from hostnic import shapes
+from hostnic.boot import sandbox
 from hostnic.devices import discover
 from hostnic.devices.model import Pf
 from hostnic.devices.port import is_other_card, uplink_of
@@ -148,6 +149,7 @@ class Arm:
                 "--collect",
                 f"--unit={TIMER}",
                 f"--on-active={TIMEOUT_S}",
+                *sandbox.properties(*files.RESTORES),
                 *files.COPY.command.split(),
                 "revert",
             ]

@@ -28,7 +28,8 @@ from collections.abc import Iterable, Sequence
 
 from converge import Finding, Severity
 from hostnic import handover
-from hostnic.boot import units
+from hostnic.boot import sandbox, units
+from hostnic.boot.sandbox import Does
 from hostnic.handover import Handover
 from hostnic.system import System
 
@@ -148,7 +149,8 @@ class Dispatcher:
         timer = ("--collect", f"--unit={self._names.later}", f"--on-active={seconds}")
         accuracy = "--timer-property=AccuracySec=5"  # systemd-run's own is a minute
         command = ("systemctl", "start", "--no-block", self._names.service)
-        self._system.run(["systemd-run", "--quiet", *timer, accuracy, *command])
+        rights = sandbox.properties(Does.STARTS_UNITS)
+        self._system.run(["systemd-run", "--quiet", *timer, accuracy, *rights, *command])
         self._wakes_in = seconds
 
     def _forget_later(self) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hostnic import handover
-from hostnic.boot import units
+from hostnic.boot import sandbox, units
+from hostnic.boot.sandbox import Does
 
 ATTEMPTS = 20
 """How often juju-exec is tried for one wake-up: the agent may be starting, or restarting for an upgrade."""
@@ -77,7 +78,8 @@ def contents(names: Names, watched: Mapping[str, str]) -> dict[str, str]:
     run = f"/bin/sh {names.script}"
     # Many changes in a row are no failure; a start limit would stop the .path units for good.
     no_limit = "StartLimitIntervalSec=0"
-    service = ["Type=oneshot", f"SyslogIdentifier={stem}"]
+    rights = sandbox.lines(Does.WAKES_JUJU, Does.STARTS_UNITS, Does.REMOVES_UNITS)
+    service = ["Type=oneshot", f"SyslogIdentifier={stem}", *rights]
     files = {
         names.service: {
             "Unit": [f"Description=Dispatch {unit} outside of any hook", no_limit],

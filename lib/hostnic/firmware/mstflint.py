@@ -211,8 +211,11 @@ def _unit(bdf: str) -> str:
 
 
 def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
+    from hostnic.boot import sandbox  # a plan burns nothing
+
     output = [f"--property=StandardOutput=append:{log}", "--property=StandardError=inherit"]
-    argv = ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes", *output, "--", *argv]
+    begin = ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes", *output]
+    argv = [*begin, *sandbox.properties(sandbox.Does.FIRMWARE), "--", *argv]
     try:
         _explained(system, system.run, argv)
     except MstError as error:

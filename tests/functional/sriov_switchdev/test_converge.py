@@ -100,6 +100,31 @@ def test_a_live_resize_of_free_vfs_keeps_the_node_reachable(converged: Node) -> 
     assert converged.hook().writes == []
 
 
+ARM = """
+import sys
+sys.path[:0] = ["/opt/ovn-offload/lib", "/opt/ovn-offload/charms/sriov-switchdev/src", "/opt/site-packages"]
+from hostnic.machine import Machine
+from live import Arm
+from observed import PortState
+ports = {"0000:3b:00.0": "enp59s0f0np0", "0000:3b:00.1": "enp59s0f1np1"}
+before = tuple(PortState(bdf, name, "legacy", 0, True, "bond0", 0, None) for bdf, name in ports.items())
+Arm(before, "target").run(Machine())
+"""
+RECORDS = "/run/ovn-offload/sriov-switchdev"
+
+
+@pytest.mark.every_release
+def test_the_timer_of_a_live_change_that_nobody_confirms_restores_the_state_before(
+    machine: Guest, converged: Node
+) -> None:
+    machine.run(["python3", "-"], stdin=ARM)
+    machine.run("systemctl start ovn-offload-sriov-revert.service")  # as its timer does
+    assert machine.until(lambda: "previous.json" not in machine.run(f"ls {RECORDS}").stdout, 300)
+    assert converged.state().count("numvfs 0 autoprobe 1 mode legacy") == 2
+    assert converged.reachable()
+    assert "sriov-revert" not in machine.run("systemctl list-timers --all").stdout
+
+
 def test_removal_leaves_the_nic_until_the_next_boot(machine: Guest, converged: Node) -> None:
     before = converged.state()
     result = converged.hook("stop")

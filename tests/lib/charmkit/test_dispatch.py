@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from charmkit.dispatch.dispatcher import Dispatcher
 from converge import Severity
-from hostnic.boot import units
+from hostnic.boot import sandbox, units
+from hostnic.boot.sandbox import Does
 from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 
@@ -228,7 +229,7 @@ def wakes_in(seconds: int) -> list[tuple[str, ...]]:
     command = ("systemctl", "start", "--no-block", f"{NAME}.service")
     return [
         ("systemctl", "stop", f"{NAME}-later.timer"),
-        ("systemd-run", "--quiet", "--collect", *timer, *command),
+        ("systemd-run", "--quiet", "--collect", *timer, *sandbox.properties(Does.STARTS_UNITS), *command),
     ]
 
 

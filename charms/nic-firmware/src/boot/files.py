@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the charm installs on a host for the profile gpudirect: boot copy, unit, and the unit's input."""
 
-from hostnic.boot import units
+from hostnic.boot import sandbox, units
 from hostnic.boot.bootcopy import BootCopy
+from hostnic.boot.sandbox import Does
 
 COPY = BootCopy("nic-firmware", ("boot", "boot.files", "boot.gpu", "boot.main"))
 """The charm's modules that the unit runs: none that needs Juju or options."""
@@ -24,6 +25,7 @@ Type=oneshot
 RemainAfterExit=yes
 ExecStart={COPY.command}
 TimeoutStartSec=120
+{sandbox.text(Does.FIRMWARE)}
 
 [Install]
 WantedBy=multi-user.target

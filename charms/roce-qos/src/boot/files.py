@@ -4,8 +4,9 @@
 import record
 from converge import Disruption, Plan, Step
 from desired import Desired
-from hostnic.boot import Installed, installed, units
+from hostnic.boot import Installed, installed, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
+from hostnic.boot.sandbox import Does
 from hostnic.ops.files import RemoveFile
 from hostnic.system import HostStep, System
 from observed import Observed
@@ -26,6 +27,8 @@ RULE = "/etc/udev/rules.d/71-ovn-offload-roce-qos.rules"
 
 _HEADER = "# Installed by the charm roce-qos; local changes are overwritten.\n"
 
+_SANDBOX = sandbox.text(Does.NETLINK, Does.PCI, Does.RDMA, Does.LLDP, Does.STARTS_UNITS)
+
 # Two ports that roll wait up to 45 s each for LACP; the bond itself may take 90 s to form.
 _TIMEOUT_S = 300
 
@@ -40,6 +43,7 @@ Type=oneshot
 RemainAfterExit=yes
 ExecStart={COPY.command} boot
 TimeoutStartSec={_TIMEOUT_S}
+{_SANDBOX}
 
 [Install]
 WantedBy=multi-user.target
@@ -55,6 +59,7 @@ StartLimitIntervalSec=0
 Type=oneshot
 ExecStart={COPY.command} again
 TimeoutStartSec={_TIMEOUT_S}
+{_SANDBOX}
 """
 
 

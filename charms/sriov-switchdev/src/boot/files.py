@@ -7,8 +7,9 @@ import desired
 import record
 from converge import Plan
 from desired import Desired, Port
-from hostnic.boot import Installed, installed, units
+from hostnic.boot import Installed, installed, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
+from hostnic.boot.sandbox import Does
 from hostnic.system import HostStep, System
 
 from boot import budget
@@ -36,6 +37,12 @@ DISPATCH = "ovn-offload-sriov-switchdev-dispatch.service"
 RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
 """Before 80-net-setup-link.rules, which leaves a name alone that is set already."""
 
+CHANGES = (Does.NETLINK, Does.PCI)
+"""What the two units do at boot."""
+
+RESTORES = (*CHANGES, Does.STARTS_UNITS)
+"""What the third and the revert of a live change do: one wakes the Juju unit, one stops its own timer."""
+
 _HEADER = "# Installed by the charm sriov-switchdev; local changes are overwritten.\n"
 
 
@@ -60,6 +67,7 @@ ExecStart={COPY.command} early
 ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {COPY.command} fallback'
 TimeoutStartSec={budget.early_start(wanted)}
 TimeoutStopSec={budget.early_stop(wanted)}
+{sandbox.text(*CHANGES)}
 
 [Install]
 WantedBy=multi-user.target
@@ -79,6 +87,7 @@ Type=oneshot
 RemainAfterExit=yes
 ExecStart={COPY.command} bind
 TimeoutStartSec={budget.bind_start(wanted)}
+{sandbox.text(*CHANGES)}
 
 [Install]
 WantedBy=multi-user.target
@@ -103,6 +112,7 @@ ExecStart={COPY.command} restore
 ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {COPY.command} fallback'
 TimeoutStartSec={budget.restore_start(wanted)}
 TimeoutStopSec={budget.early_stop(wanted)}
+{sandbox.text(*RESTORES)}
 """
 
 
