@@ -45,6 +45,9 @@ def parser() -> argparse.ArgumentParser:
     giving.add_argument(
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="trust this switch's certificate"
     )
+    giving.add_argument(
+        "--pins", type=Path, metavar="FILE", help="the same for many: what tox -e fabric -- pins prints"
+    )
     giving.add_argument("--name", default="switches", help="the secret's name; default: switches")
     giving.add_argument("--application", default=secret.CHARM, help=f"default: {secret.CHARM}")
     return top
@@ -84,7 +87,8 @@ def _adopt(juju: Juju, options: argparse.Namespace) -> int:
 
 def _secret(juju: Juju, options: argparse.Namespace) -> int:
     certificates = [f"ca-certificate=@{options.ca}"] if options.ca else []
-    certificates += [f"pinned-certificates={' '.join(options.pin)}"] if options.pin else []
+    pins = [*(secret.pins(options.pins) if options.pins else []), *options.pin]
+    certificates += [f"pinned-certificates={' '.join(pins)}"] if pins else []
     uri = secret.give(juju, options.name, options.application, options.credentials, certificates)
     print(f"{options.application} has {uri}; juju run {options.application}/leader plan uses it.")
     return 0

@@ -11,6 +11,20 @@ from operate.client import Juju, mapping
 CHARM = "cumulus-fabric"
 
 
+def pins(path: Path) -> list[str]:
+    """The lines NAME=SHA256 of a file, without comments; the charm checks each.
+
+    Raises:
+        StepError: the file cannot be read.
+
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StepError(f"{path} cannot be read as text: {error}", "name the file with --pins") from None
+    return [pin for line in lines if (pin := line.partition("#")[0].strip())]
+
+
 def give(juju: Juju, name: str, application: str, credentials: Path, options: list[str]) -> str:
     """Give the application the user and password of a file; `options` are set together with the secret.
 

@@ -57,6 +57,13 @@ def test_certificates_are_set_together_with_it(world, give):
     assert config["pinned-certificates"] == "Leaf0-1=AB:CD Leaf0-2=EF"
 
 
+def test_a_file_of_pins_is_set_together_with_it(world, give):
+    world.private("pins.txt", "Leaf0-1=AB:CD\n# looked at on the console\n\nLeaf0-2=EF  # the same\n")
+    give("--pins", "pins.txt")
+    config = world.model["config"]["cumulus-fabric"]
+    assert config["pinned-certificates"] == "Leaf0-1=AB:CD Leaf0-2=EF"
+
+
 def test_a_file_that_others_can_read_is_refused(world, give):
     world.private("switches.txt", f"cumulus:{PASSWORD}", mode=0o644)
     assert give(expected=2) == "switches.txt can be read by others; run chmod 600 switches.txt\n"

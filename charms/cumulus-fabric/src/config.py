@@ -64,9 +64,12 @@ def least_confirm(settle: float) -> float:
 
 
 def pins(text: str) -> dict[str, str]:
-    """The option pinned-certificates: by switch, 64 hexadecimal digits in lower case."""
+    """The option pinned-certificates: by switch, 64 hexadecimal digits in lower case.
+
+    The fingerprint may be the whole line that openssl prints: ``sha256 Fingerprint=9F:86:…``.
+    """
     found: dict[str, str] = {}
-    for item in text.split():
+    for item in re.sub(r"sha256\s+fingerprint=", "", text, flags=re.IGNORECASE).split():
         name, _, fingerprint = item.partition("=")
         digits = fingerprint.replace(":", "").lower()
         if not _NAME.fullmatch(name) or not re.fullmatch(r"[0-9a-f]{64}", digits) or name in found:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs on a command line, without Juju: for previews, for CI, and before Juju is deployed.
 
-``render``, ``audit``, ``show`` and ``fix-numbers`` need no switches; ``plan``, ``apply``, ``verify`` and
-``rollback`` do.
+``render``, ``audit``, ``show`` and ``fix-numbers`` need no switches; ``pins``, ``plan``, ``apply``,
+``verify`` and ``rollback`` do.
 Exit status: 0 for success, 1 if something is wrong with the fabric, 2 for a wrong command.
 """
 
@@ -87,6 +87,8 @@ def _parser() -> argparse.ArgumentParser:
         help="numbers that ports of this leaf's rack keep; rewrites only named racks; repeatable",
     )
 
+    words = "the certificates of the switches, for --pins"
+    switches.arguments(verbs.add_parser("pins", parents=[common, one], help=words), "pins")
     for verb, words in ONLINE.items():
         switches.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
     return parser
@@ -148,6 +150,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace, Fabric], int]] = {
     "audit": _audit,
     "show": _show,
     "fix-numbers": _fix_numbers,
+    "pins": lambda options, fabric: WORKED if switches.show_pins(options, fabric) else WRONG,
     **dict.fromkeys(ONLINE, _online),
 }
 

@@ -5,7 +5,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import online
 from audit.foreign import Ownership, named
@@ -18,6 +18,7 @@ from maintenance import Maintenance
 from names import unknown_switch, without_address
 from output.report import Report
 from rest import MAX_PARALLEL
+from rest.client import Nvue
 from rest.connection import Access, Credentials
 from standalone import scripts
 
@@ -29,15 +30,18 @@ MAINTENANCE = ("drain", "undrain", "decommission")
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add the arguments of the verb."""
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="for a request (30)")
+    parser.add_argument(
+        "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
+    )
+    if verb == "pins":
+        return
     parser.add_argument("--credentials", required=True, metavar="FILE", help=inputs.CREDENTIALS)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
     parser.add_argument(
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"
     )
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="for a request (30)")
-    parser.add_argument(
-        "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
-    )
+    parser.add_argument("--pins", metavar="FILE", help="the same for many: what the verb pins prints")
     if verb in ("plan", "verify", "apply", "rollback"):
         parser.add_argument("--record", default="", metavar="FILE", help="the record of what applies made")
     if verb in ("plan", "apply"):
@@ -192,6 +196,56 @@ def _announce(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def _pins(options: argparse.Namespace, fabric: Fabric) -> dict[str, str]:
+    """The certificates that --pin and --pins name."""
+    kept = inputs.text("--pins", options.pins).splitlines() if options.pins else []
+    lines = [line.partition("#")[0] for line in kept]
+    for option, given in (("--pins", lines), ("--pin", options.pin)):
+        try:
+            _known(fabric, list(pins(" ".join(given))), option)
+        except InvalidValue as error:
+            raise UsageError(f"{option}: {error.shown} is not allowed; give {error.allowed}") from None
+    try:
+        return pins(" ".join([*lines, *options.pin]))
+    except InvalidValue as error:
+        raise UsageError(f"--pin: {error.shown} is in --pins, too; name each switch once") from None
+
+
+def _access(
+    options: argparse.Namespace, credentials: Credentials, ca: str = "", pinned: Mapping[str, str] = {}
+) -> Access:
+    return Access(
+        credentials,
+        ca,
+        pinned,
+        options.timeout,
+        os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY", ""),
+        os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
+        clock=options.clock,
+    )
+
+
+def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
+    """Print what --pins takes, for each switch with NVUE; whether all of them answered.
+
+    Raises:
+        UsageError: a switch has no management address in the intent.
+
+    """
+    names = [each.name for each in chosen(fabric, options.switch) if each.platform == "cumulus"]
+    if missing := without_address(fabric, names):
+        raise UsageError(missing[0].sentence())
+    fleet = online.fleet(fabric, _access(options, Credentials("", "")), options.parallel)
+    found, silent = fleet.each(names, Nvue.fingerprint)
+    for name, digits in found.items():
+        print(f"{name}={digits}")
+    _announce("Nothing has checked these certificates yet: compare them with the switches' consoles.")
+    if silent:
+        rows = [Finding(Severity.BLOCKED, name, str(error), error.remedy) for name, error in silent.items()]
+        _announce(findings_as_table(wording.of_findings(rows)))
+    return not silent
+
+
 def _site(
     options: argparse.Namespace,
     fabric: Fabric,
@@ -201,19 +255,7 @@ def _site(
 ) -> online.Site:
     if missing := without_address(fabric, names):
         raise UsageError(missing[0].sentence())
-    try:
-        fingerprints = pins(" ".join(options.pin))
-    except InvalidValue as error:
-        raise UsageError(f"--pin: {error.shown} is not allowed; give {error.allowed}") from None
-    access = Access(
-        credentials,
-        inputs.authorities(options.ca),
-        fingerprints,
-        options.timeout,
-        os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY", ""),
-        os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
-        clock=options.clock,
-    )
+    access = _access(options, credentials, inputs.authorities(options.ca), _pins(options, fabric))
     made = inputs.record(getattr(options, "record", ""))
     ownership = Ownership(made, named(getattr(options, "remove", "")))
     typed = {each.name: scripts.script_for(fabric, each).typed for each in scripts.switches(fabric)}

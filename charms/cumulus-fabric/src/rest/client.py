@@ -18,7 +18,7 @@ from converge.bounded import LongError
 from tree import Tree, expand_ranges, get_tree
 
 from rest.answers import RETRIED_STATUSES, read
-from rest.connection import Access, Connection, SwitchError, connect, refused
+from rest.connection import Access, Connection, SwitchError, connect, fingerprint, refused, unreachable
 
 PORT = 8765
 IDLE_TIMEOUT_S = 20.0
@@ -244,6 +244,15 @@ class Nvue:
         if self._access.clock.monotonic() > self._end:
             raise SwitchError("unreachable", f"it cannot be read within {self._seconds:g} s", SLOW)
 
+    def fingerprint(self) -> str:
+        """The SHA-256 of the certificate that it presents, which nothing has checked; sends no request.
+
+        Raises:
+            SwitchError: it cannot be reached.
+
+        """
+        return fingerprint(self.address, self.port, self._access)
+
     def close(self) -> None:
         """Close the connection; the next request opens a new one."""
         if self._connection is not None:
@@ -284,8 +293,7 @@ class Nvue:
             ) from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            said = str(error) or type(error).__name__
-            raise SwitchError("unreachable", f"{self.address}:{self.port}: {said}") from None
+            raise unreachable(self.address, self.port, error) from None
 
 
 def _revision(name: str) -> str:

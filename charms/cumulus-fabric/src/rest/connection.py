@@ -7,6 +7,7 @@ The password is only in the header of a request, never in a log, an exception, a
 import base64
 import hashlib
 import hmac
+import http.client
 import ipaddress
 import ssl
 import time
@@ -22,6 +23,12 @@ RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 LOOK_S = 120.0
 """Seconds after which no further part of a switch is read; a healthy one takes a few for all."""
+
+REST_OFF = (
+    "on Cumulus Linux 5.5 NVUE's REST API is off: see docs/how-to/fabric-day-zero.md; on later releases run "
+    "nv set system api state enabled, and nv config apply, on the switch"
+)
+"""What helps where nothing listens at the REST API's port."""
 
 MOST = 32 * bounded.MIB
 """Bytes of one answer. 128 ports with 4,094 VLANs each, the most that a switch can have, take 17 MiB."""
@@ -121,7 +128,32 @@ def connect(name: str, address: str, port: int, access: Access) -> Connection:
         SwitchError: the proxy's URL cannot be used.
 
     """
-    pin = access.pins.get(name)
+    return _connection(address, port, access, access.pins.get(name))
+
+
+def fingerprint(address: str, port: int, access: Access) -> str:
+    """The SHA-256 of the certificate that the switch presents, which nobody has checked; sends no request.
+
+    Raises:
+        SwitchError: it cannot be reached in the time of a request.
+
+    """
+    connection = _connection(address, port, access, pin="")
+    try:
+        return connection.presented()
+    except (OSError, http.client.HTTPException) as error:
+        raise unreachable(address, port, error) from None
+    finally:
+        connection.close()
+
+
+def unreachable(address: str, port: int, error: Exception) -> SwitchError:
+    """The error for a switch to which no connection can be made, or whose connection broke."""
+    remedy = REST_OFF if isinstance(error, ConnectionRefusedError) else ""
+    return SwitchError("unreachable", f"{address}:{port}: {error or type(error).__name__}", remedy)
+
+
+def _connection(address: str, port: int, access: Access, pin: str | None) -> "_Https":
     context = ssl.create_default_context(cadata=access.ca or None)
     if pin is not None:
         # The certificate itself is compared by _Https, before anything is sent.
@@ -156,13 +188,16 @@ class _Https(bounded.Connection):
             SwitchError: the certificate is not the pinned one; nothing was sent to the switch.
 
         """
-        super().connect()
-        if self._pin is None:
-            return
-        presented: bytes | None = cast("Any", self.sock).getpeercert(binary_form=True)
-        if not hmac.compare_digest(hashlib.sha256(presented or b"").hexdigest(), self._pin):
+        presented = self.presented()
+        if self._pin is not None and not hmac.compare_digest(presented, self._pin):
             self.close()
             raise refused(self._address, "it is not the pinned one")
+
+    def presented(self) -> str:
+        """Connect, and return the SHA-256 of the certificate at the other end."""
+        super().connect()
+        certificate: bytes | None = cast("Any", self.sock).getpeercert(binary_form=True)
+        return hashlib.sha256(certificate or b"").hexdigest()
 
 
 def refused(address: str, said: str) -> SwitchError:

@@ -34,7 +34,11 @@ class Shell:
     def __call__(self, verb: str, *arguments: str) -> tuple[int, str, str]:
         """Exit status, standard output, standard error."""
         common = ["--intent", str(self.directory / "intent.yaml"), "--credentials", str(self.credentials)]
-        status = cli.main([verb, *common, "--ca", str(self.ca), *arguments], self.rack.clock)
+        return self.alone(verb, *common, "--ca", str(self.ca), *arguments)
+
+    def alone(self, *arguments: str) -> tuple[int, str, str]:
+        """The same of a command without credentials."""
+        status = cli.main(list(arguments), self.rack.clock)
         out, err = self._capsys.readouterr()
         assert PASSWORD not in out + err
         return status, out, err
