@@ -112,7 +112,7 @@ class Breakout:
     @property
     def lanes(self) -> int:
         """How many ports it makes: 4 are s0 to s3."""
-        return int(self.mode.partition("x")[0])
+        return ports.lanes_of(self.mode)
 
 
 @dataclass(frozen=True)
