@@ -113,9 +113,3 @@ def front(name: str) -> int:
     if found is None:
         raise ValueError(f"{name} is not a front-panel port")
     return int(found[1])
-
-
-def lanes_of(mode: str) -> int:
-    """The ports that a mode of a breakout makes: 4 of 4x and of 4x25G, none where the port is off."""
-    number = mode.partition("x")[0]
-    return int(number) if number.isdecimal() else 0

@@ -8,7 +8,6 @@ from converge import Finding, Severity
 from intent import ports
 from intent.model import Fabric, Role, Switch
 from tree import Tree, get_tree
-from tree.diff import split_alike
 
 from audit.attachments import few
 
@@ -103,13 +102,13 @@ def running(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         have = _mode(applied, port)
         want = _mode(wanted, port)
         undo = "run nv unset interface {} link breakout and nv config apply on the switch"
-        if number is None and have not in (WHOLE, want) and not split_alike(have, want):
+        if number is None and have not in (WHOLE, want):
             how = f"the intent splits {{}} {want}" if want != WHOLE else "the intent uses {} whole"
             found[f"{{}}: the breakout on the switch is {have}, but {how}", undo].append(port)
         elif number is not None and want == WHOLE and have == WHOLE:
             what = "{}: not split on the switch, but the intent uses lanes of it without splitting it"
             found[what, "add {} to breakout in the intent (4x, for example)"].append(port)
-        elif number is not None and want == WHOLE and number >= ports.lanes_of(have):
+        elif number is not None and want == WHOLE and number >= _lanes(have):
             what = f"{{}} is split {have} on the switch and has no lane {interface}"
             found[what, "use a lane that {} has, or split it further"].append(port)
     for (what, remedy), names in found.items():
@@ -120,3 +119,9 @@ def running(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 def _mode(tree: Tree, port: str) -> str:
     """How a port is split: 4x, 1x, or ``disabled``."""
     return next(iter(get_tree(tree, "interface", port, "link", "breakout")), WHOLE)
+
+
+def _lanes(mode: str) -> int:
+    """The ports that a mode makes: 4 of 4x and of 4x25G, none where the port is off."""
+    number = mode.partition("x")[0]
+    return int(number) if number.isdigit() else 0

@@ -10,8 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import cast
 
-from intent.ports import lanes_of
-
 from tree import Path, Tree, as_tree, expand_ranges, get_tree, matches, merged, nested
 from tree.render import DEFAULT_MTU
 
@@ -56,7 +54,7 @@ _MISSING = object()
 def difference(applied: Tree, wanted: Tree) -> Tree:
     """The patch that brings ``applied`` to ``wanted``; null unsets. Empty when nothing differs."""
     applied = expand_ranges(applied)
-    wanted = _with_running_modes(applied, _with_bgp_identity(applied, wanted))
+    wanted = _with_bgp_identity(applied, wanted)
     return merged(_unwanted(applied, wanted), patch_between(applied, wanted, unset=False))
 
 
@@ -65,22 +63,6 @@ def same(one: object, other: object) -> bool:
     if isinstance(one, str) and isinstance(other, str) and _MAC.fullmatch(one):
         return one.lower() == other.lower()
     return one == other
-
-
-def split_alike(mode: str, other: str) -> bool:
-    """Whether two modes of a breakout make as many ports: 4x, which leaves the speed open, and 4x25G."""
-    return lanes_of(mode) == lanes_of(other) > 0
-
-
-def _with_running_modes(applied: Tree, wanted: Tree) -> Tree:
-    """``wanted`` with the modes in which the switch has split the ports already, where they split alike."""
-    found: Tree = {}
-    for port in get_tree(wanted, "interface"):
-        want, have = (get_tree(tree, "interface", port, "link", "breakout") for tree in (wanted, applied))
-        if want and have and want.keys() != have.keys() and split_alike(next(iter(have)), next(iter(want))):
-            link = {**get_tree(wanted, "interface", port, "link"), "breakout": have}
-            found[port] = {**get_tree(wanted, "interface", port), "link": link}
-    return {**wanted, "interface": {**get_tree(wanted, "interface"), **found}} if found else wanted
 
 
 def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:

@@ -184,27 +184,6 @@ def test_settings_that_do_not_conflict_stay(three: Rack, change: dict[str, Any])
     assert (plan.empty, plan.findings) == (True, ())
 
 
-def split(content: dict[str, Any]) -> None:
-    small(content)
-    content["leaves"]["breakout"] = {"swp20": "4x"}
-
-
-SPLIT = fabric(change=split)
-
-
-def test_a_port_that_is_split_alike_with_a_speed_of_its_own_stays_so() -> None:
-    """4x leaves the speed open: a switch may show 4x25G for it."""
-    with rack(SPLIT, applied=True) as made:
-        link = made.applied["Leaf0-1"]["interface"]["swp20"]["link"]
-        assert link["breakout"].keys() == {"4x"}
-        link["breakout"] = {"4x25G": {}}
-        plan = made.site.survey().plan
-        assert (plan.empty, plan.findings) == (True, ())
-        link["breakout"] = {"2x": {}}
-        (found,) = made.site.survey().plan.findings
-        assert found.what == "swp20: the breakout on the switch is 2x, but the intent splits swp20 4x"
-
-
 def test_a_spine_without_multihoming_may_learn(three: Rack) -> None:
     typed(three, "Spine0", {"nve": {"vxlan": {"mac-learning": "YES"}}, "mlag": PAIR})
     assert not three.site.survey().plan.blocked
