@@ -8,6 +8,7 @@ from converge import Finding, Severity
 from intent import ports
 from intent.model import Fabric, Role, Switch
 from tree import Tree, get_tree
+from tree.diff import with_speeds
 
 from audit.attachments import few
 
@@ -92,8 +93,9 @@ def running(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """Ports that the switch ``name`` runs split in another way than the intent needs them.
 
     The charm splits a whole port, as the intent says. It does not change how a port is split already: its
-    lanes may carry something else.
+    lanes may carry something else. 4x25G on the switch is the intent's 4x.
     """
+    wanted = with_speeds(applied, wanted)
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for interface in get_tree(wanted, "interface"):
         if not interface.startswith("swp"):

@@ -28,6 +28,9 @@ ACCESS: Path = ("bridge", "domain", BRIDGE, "access")
 UNUSED = ("default", "auto", "none")
 """Values of these settings that are as good as none."""
 
+VRF_VLANS = range(4000, 4065)
+"""From these Cumulus Linux picks the VLAN of a VRF's VNI that has none set (vrf X evpn vlan auto)."""
+
 IDENTIFIER: Path = ("evpn", "multihoming", "segment", "identifier")
 """An ESI of ten bytes, instead of the one that is made of the segment MAC and the local-id."""
 
@@ -37,6 +40,7 @@ def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     yield from _other_bridges(name, applied, wanted)
     yield from _other_uses(name, applied, wanted)
     yield from _other_vnis(name, applied, wanted)
+    yield from _vlans_of_vrfs(name, applied, wanted)
     yield from breakouts.running(name, applied, wanted)
     multihoming = get_tree(wanted, "evpn", "multihoming")
     if any(value in ON for value in multihoming.values()):
@@ -89,6 +93,25 @@ def _other_vnis(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         if taken := [vni for vni in vnis if vni in needed]:
             what = f"{where} has VNI {taken[0]}, which is a network's in the intent"
             yield Finding(Severity.BLOCKED, name, what, "give the network another vni in the intent")
+
+
+def _vlans_of_vrfs(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
+    """VLANs of the intent through which a VRF's VNI (L3VNI) is routed, or may be: a VLAN has one VNI."""
+    needed = get_tree(wanted, "bridge", "domain", BRIDGE, "vlan")
+    picked = [vlan for vlan in needed if vlan.isdigit() and int(vlan) in VRF_VLANS]
+    for vrf, node in get_tree(applied, "vrf").items():
+        evpn = get_tree(node, "evpn")
+        vlan = str(evpn.get("vlan", "auto"))
+        if vlan in needed:
+            what = f"VRF {vrf} has VLAN {vlan} for its VNI, which is a network's in the intent"
+            yield Finding(Severity.BLOCKED, name, what, "give the network another vlan in the intent")
+        elif vlan == "auto" and get_tree(evpn, "vni") and picked:
+            what = (
+                f"VLAN {ports.compact(picked)} is in the range from which the switch picks a VLAN for the "
+                f"VNI of VRF {vrf} ({VRF_VLANS[0]}-{VRF_VLANS[-1]})"
+            )
+            remedy = f"give the network another vlan in the intent, or set vrf {vrf} evpn vlan on the switch"
+            yield Finding(Severity.WARNING, name, what, remedy)
 
 
 def _mlag(name: str, applied: Tree) -> Iterator[Finding]:

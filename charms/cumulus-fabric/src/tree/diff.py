@@ -47,6 +47,14 @@ GLOBALLY, IN_VRF = ("router", "bgp"), ("vrf", "default", "router", "bgp")
 IDENTITY = ("autonomous-system", "router-id")
 """Settings that BGP has globally and in a VRF, where ``auto`` means the global value."""
 
+IMPLIED = {
+    "interface/*/type": ("swp", "loopback"),
+    "vrf/default/router/bgp/neighbor/*/type": ("unnumbered",),
+    "nve/vxlan/arp-nd-suppress": ("on", "enabled"),
+    "qos/roce/mode": ("lossless",),
+}
+"""Values that hold on what a switch has without being set; a switch may leave them out of its answer."""
+
 _MAC = re.compile(r"(?i)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _MISSING = object()
 
@@ -54,7 +62,7 @@ _MISSING = object()
 def difference(applied: Tree, wanted: Tree) -> Tree:
     """The patch that brings ``applied`` to ``wanted``; null unsets. Empty when nothing differs."""
     applied = expand_ranges(applied)
-    wanted = _with_bgp_identity(applied, wanted)
+    wanted = _without_implied(applied, with_speeds(applied, _with_bgp_identity(applied, wanted)))
     return merged(_unwanted(applied, wanted), patch_between(applied, wanted, unset=False))
 
 
@@ -77,6 +85,36 @@ def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:
     have = get_tree(applied, *GLOBALLY)
     rest = {key: value for key, value in everywhere.items() if key not in own or key in have}
     return merged({**wanted, "router": {"bgp": rest}}, nested(IN_VRF, own)) if own else wanted
+
+
+def with_speeds(applied: Tree, wanted: Tree) -> Tree:
+    """``wanted`` with the breakouts of ``applied`` that only say the speed as well: 4x25G for 4x."""
+    said: Tree = {}
+    for port, node in get_tree(wanted, "interface").items():
+        for mode, content in get_tree(node, "link", "breakout").items():
+            have = next(iter(get_tree(applied, "interface", port, "link", "breakout")), mode)
+            if have != mode and re.fullmatch(rf"{re.escape(mode)}\d+G", have):
+                link = {**get_tree(node, "link"), "breakout": {have: content}}
+                said[port] = {**get_tree(node), "link": link}
+    return {**wanted, "interface": {**get_tree(wanted, "interface"), **said}} if said else wanted
+
+
+def _without_implied(applied: Tree, wanted: Tree, path: Path = ()) -> Tree:
+    """``wanted`` without the implied values that ``applied`` leaves out where it has anything."""
+    kept: Tree = {}
+    for key, value in wanted.items():
+        here = (*path, key)
+        have = applied.get(key, _MISSING)
+        one, other = as_tree(have), as_tree(value)
+        if one is not None and other is not None:
+            kept[key] = _without_implied(one, other, here)
+        elif have is not _MISSING or not _implied(here, value):
+            kept[key] = value
+    return kept
+
+
+def _implied(path: Path, value: object) -> bool:
+    return any(value in values for pattern, values in IMPLIED.items() if matches(pattern, path))
 
 
 def _unwanted(applied: Tree, wanted: Tree) -> Tree:

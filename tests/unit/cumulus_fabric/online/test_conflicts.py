@@ -102,6 +102,11 @@ SPLIT = {
     "whole in so many words": ("swp9", {}, "1x", "", ""),
     "split by hand": ("swp9s1", {}, "2x", "", ""),
     "split already": ("swp9s1", {"swp9": "2x"}, "2x", "", ""),
+    "split already, with a speed": ("swp9s1", {"swp9": "4x"}, "4x25G", "", ""),
+    "split otherwise, with a speed": (
+        "swp9s0", {"swp9": "4x"}, "2x100G",
+        "swp9: the breakout on the switch is 2x100G, but the intent splits swp9 4x", UNDO,
+    ),
     "to be split": ("swp9s1", {"swp9": "2x"}, "", "", ""),
 }  # fmt: skip
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch need not say: defaults that its REST API leaves out, and the speed of lanes."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from intent.model import Dialect
+from online import Site
+from tree import get_tree, render
+from tree.diff import difference
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import rack
+from unit.cumulus_fabric.online.test_faults import SMALL, small
+from unit.cumulus_fabric.online.unmanaged import typed
+
+BGP = ("vrf", "default", "router", "bgp")
+
+
+def without_defaults(tree: dict[str, Any]) -> dict[str, Any]:
+    """A switch's configuration as a release answers that does not show what holds anyway."""
+    shown = deepcopy(tree)
+    for name in ("lo", "swp31"):
+        del shown["interface"][name]["type"]
+    for session in get_tree(shown, *BGP, "neighbor").values():
+        del session["type"]
+    shown["interface"]["swp9"] = {}
+    del shown["nve"]["vxlan"]["arp-nd-suppress"]
+    shown["qos"]["roce"].pop("mode")
+    return shown
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_a_default_that_is_left_out_is_no_difference(dialect: Dialect) -> None:
+    whole = fabric(change={"roce.mode": "lossless"})
+    wanted = render.tree(whole, whole.switch("Leaf0-1"), dialect)
+    assert difference(without_defaults(wanted), wanted) == {}
+
+
+@pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
+def test_nothing_is_written_to_a_switch_that_leaves_defaults_out(release: str) -> None:
+    with rack(SMALL, applied=True, release=release) as made:
+        left_out = {"nve": {"vxlan": {"arp-nd-suppress": None}}, "qos": {"roce": {"mode": None}}}
+        typed(made, "Leaf0-1", left_out)
+        assert made.site.survey().plan.empty
+        assert made.site.apply().applied
+        assert made.writes() == []
+        assert [each for each in made.site.verify() if each.severity > 0] == []
+
+
+def test_a_value_that_is_no_default_is_a_difference() -> None:
+    whole = fabric(change={"roce.mode": "lossy"})
+    wanted = render.tree(whole, whole.switch("Leaf0-1"), Dialect.UNTIL_5_14)
+    patch = difference(without_defaults(wanted), wanted)
+    assert patch == {"qos": {"roce": {"mode": "lossy"}}}
+
+
+def test_another_value_than_the_default_is_a_difference() -> None:
+    wanted = render.tree(SMALL, SMALL.switch("Leaf0-1"), Dialect.UNTIL_5_14)
+    applied = deepcopy(wanted)
+    applied["nve"]["vxlan"]["arp-nd-suppress"] = "off"
+    assert difference(applied, wanted) == {"nve": {"vxlan": {"arp-nd-suppress": "on"}}}
+
+
+def test_a_switch_that_has_nothing_is_sent_the_defaults_too() -> None:
+    """The REST API, unlike ``nv set``, adds no type to an interface."""
+    wanted = render.tree(SMALL, SMALL.switch("Leaf0-1"), Dialect.UNTIL_5_14)
+    assert difference({}, wanted) == wanted
+
+
+@pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
+def test_nothing_is_written_for_lanes_whose_speed_the_switch_names(release: str) -> None:
+    def lanes(content: dict[str, Any]) -> None:
+        small(content)
+        content["racks"] = [{"hosts": "swp9s0-1"}]
+        content["leaves"]["breakout"] = {"swp9": "4x"}
+
+    with rack(fabric(change=lanes), applied=True, release=release) as made:
+        mode = {"breakout": {"4x": None, "4x25G": {}}}
+        typed(made, "Leaf0-1", {"interface": {"swp9": {"link": mode}}})
+        plan = made.site.survey().plan
+        assert (plan.empty, plan.findings) == (True, ())
+        assert made.site.apply().applied
+        assert made.writes() == []
+        assert [each for each in made.site.verify() if each.severity > 0] == []
+
+
+VRFS: dict[str, tuple[dict[str, Any], int, list[tuple[str, str, str]]]] = {
+    "a VRF's own VLAN": (
+        {"vlan": 77, "vni": {"4001": {}}},
+        77,
+        [
+            (
+                "BLOCKED",
+                "VRF blue has VLAN 77 for its VNI, which is a network's in the intent",
+                "give the network another vlan in the intent",
+            )
+        ],
+    ),
+    "a VLAN that the switch may pick for a VRF": (
+        {"vni": {"4001": {}}},
+        4010,
+        [
+            (
+                "WARNING",
+                "VLAN 4010 is in the range from which the switch picks a VLAN for the VNI of VRF blue "
+                "(4000-4064)",
+                "give the network another vlan in the intent, or set vrf blue evpn vlan on the switch",
+            )
+        ],
+    ),
+    "a VLAN of that range beside a VRF that has its own": ({"vlan": 4001, "vni": {"4001": {}}}, 4010, []),
+    "a VLAN of that range beside a VRF without a VNI": ({}, 4010, []),
+    "a VLAN outside that range": ({"vni": {"4001": {}}}, 77, []),
+}
+
+
+@pytest.mark.parametrize(("evpn", "vlan", "told"), VRFS.values(), ids=VRFS)
+@pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
+def test_a_vlan_that_a_vrf_uses_collides(
+    release: str, evpn: dict[str, Any], vlan: int, told: list[tuple[str, str, str]]
+) -> None:
+    def grown(content: dict[str, Any]) -> None:
+        small(content)
+        content["networks"]["tenant"] = {"vlan": vlan}
+
+    with rack(SMALL, applied=True, release=release) as made:
+        typed(made, "Leaf0-1", {"vrf": {"blue": {"evpn": {"ENABLE": "YES", **evpn}}}})
+        plan = Site(fabric(change=grown), made.site.fleet).survey().plan
+        found = [each for each in plan.findings if "VRF blue" in each.what]
+        assert [(each.severity.name, each.what, each.remedy) for each in found] == told
+        assert plan.blocked is any(severity == "BLOCKED" for severity, *_ in told)
