@@ -8,14 +8,19 @@ from pathlib import Path
 import hosts
 import observe
 import pytest
+from audit.foreign import Ownership
+from audit.running import conflicts
 from config import Applying, Options, Rendering, Returning
 from converge.shape import InvalidValue
 from fuzz import Reader, check
 from intent import expand, ports
+from intent.model import Dialect
 from rest.answers import read
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
-from tree import record
+from tree import record, render
+from tree.diff import difference
+from unit.cumulus_fabric.fabrics import fabric
 from yamlfile.values import FileError
 
 ROOT = Path(__file__).parents[3]
@@ -69,6 +74,25 @@ def provider_vlans(text: str) -> object:
     return expand.read(f"{INTENTS[-1]}\nprovider-vlans: {text}")
 
 
+SPLIT = fabric(change={"leaves.breakout": {"swp20": "4x"}})
+WANTED = render.tree(SPLIT, SPLIT.switch("Leaf0-1"), Dialect.UNTIL_5_14)
+RUNNING = {
+    "interface": {"swp20": {"link": {"breakout": {"4x25G": {}}}}, "bond7": {"type": "bond"}, "swp31": {}},
+    "bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"10": {}}}, "77": {}}}}},
+    "vrf": {"blue": {"evpn": {"vlan": 10, "vni": {"4001": {}}}}},
+    "nve": {"vxlan": {"mac-learning": "off"}},
+    "qos": {"roce": {"enable": "on"}},
+}
+
+
+def beside(text: str) -> object:
+    """What the intent changes on a switch that runs this, and what is said of the rest."""
+    applied = switch(text).applied()
+    others = Ownership().unmanaged("Leaf0-1", applied, WANTED)
+    found = [*conflicts("Leaf0-1", applied, WANTED), *others.findings()]
+    return difference(applied, others.tree), [each.sentence() for each in found]
+
+
 MADE = '{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}}'
 REFUSALS = (InvalidValue,)
 WRONG = (FileError,)
@@ -78,6 +102,7 @@ READERS = [
     Reader("answer", answer, [json.dumps(TREE)], (SwitchError,)),
     Reader("refusal", refusal, ['{"detail": "d"}'], (SwitchError,)),
     Reader("configuration", lambda text: switch(text).applied(), [json.dumps(TREE)], (SwitchError,)),
+    Reader("configuration beside the intent", beside, [json.dumps(RUNNING)], (SwitchError,)),
     Reader("revision", lambda text: switch(text).progress("6"), [json.dumps(REVISION)], (SwitchError,)),
     Reader(
         "revisions", lambda text: switch(text).revisions(), ['{"6": {"state": "applied"}}'], (SwitchError,)
