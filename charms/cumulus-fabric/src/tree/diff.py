@@ -49,7 +49,6 @@ IDENTITY = ("autonomous-system", "router-id")
 
 IMPLIED = {
     "interface/*/type": ("swp", "loopback"),
-    "vrf/default/router/bgp/neighbor/*/type": ("unnumbered",),
     "nve/vxlan/arp-nd-suppress": ("on", "enabled"),
     "qos/roce/mode": ("lossless",),
 }

@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 from intent.model import Dialect
 from online import Site
-from tree import get_tree, render
+from tree import render
 from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import rack
 from unit.cumulus_fabric.online.test_faults import SMALL, small
 from unit.cumulus_fabric.online.unmanaged import typed
-
-BGP = ("vrf", "default", "router", "bgp")
 
 
 def without_defaults(tree: dict[str, Any]) -> dict[str, Any]:
@@ -22,8 +20,6 @@ def without_defaults(tree: dict[str, Any]) -> dict[str, Any]:
     shown = deepcopy(tree)
     for name in ("lo", "swp31"):
         del shown["interface"][name]["type"]
-    for session in get_tree(shown, *BGP, "neighbor").values():
-        del session["type"]
     shown["interface"]["swp9"] = {}
     del shown["nve"]["vxlan"]["arp-nd-suppress"]
     shown["qos"]["roce"].pop("mode")
