@@ -10,9 +10,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hostnic.calls import dcbx_words
 from hostnic.netlink import dcb, dcbattrs
-from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
+from hostnic.netlink.dcb import App, Dcb, Ets, Pfc, dcbx_words
 
 DEFAULT_CABLE = 7
 MLX5_ETS = Ets((1, 0, 2, 3, 4, 5, 6, 7), (dcb.VENDOR,) * 8, (100,) * 8)
