@@ -68,6 +68,7 @@ QUIRKS = {
         needs=dcb.IEEE,
         takes_over=dcb.IEEE,
     ),
+    "mlx4_core": Quirks(selectors=(), dcbx=None, needs=0),
     "ice": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP), dcbx=None, needs=0),
 }
 
