@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How records and injected faults spell the methods of :mod:`hostnic.system`, and which of them write."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from hostnic.netlink.dcb import App, Dcb
+from hostnic.netlink.dcb import App, Dcb, dcbx_words
+from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
+
+
+def _plain(*arguments: object) -> Sequence[str]:
+    return [str(argument) for argument in arguments]
 
 
 class Call(NamedTuple):
@@ -20,78 +24,85 @@ class Call(NamedTuple):
 
     verb: str
     writes: bool
-    words: Callable[..., Sequence[str]]
+    words: Callable[..., Sequence[str]] = _plain
 
 
-CALLS: dict[str, Call] = {}
-"""The doors' methods by ``Door.method``. ``exists`` and ``unlock`` are not here: they cannot fail."""
-
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def _plain(*arguments: object) -> Sequence[str]:
-    return [str(argument) for argument in arguments]
-
-
-def reads(verb: str) -> Callable[[F], F]:
-    """Enter a method that only reads."""
-    return _call(verb, False, _plain)
-
-
-def writes(verb: str, words: Callable[..., Sequence[str]] = _plain) -> Callable[[F], F]:
-    """Enter a method that changes the machine."""
-    return _call(verb, True, words)
-
-
-def _call(verb: str, writes: bool, words: Callable[..., Sequence[str]]) -> Callable[[F], F]:
-    def enter(method: F) -> F:
-        CALLS[method.__qualname__] = Call(verb, writes, words)
-        return method
-
-    return enter
-
-
-def path(path: str, *_: object) -> Sequence[str]:
+def _path(path: str, *_: object) -> Sequence[str]:
     """The path alone."""
     return [path]
 
 
-def master(link: str, master: str | None) -> Sequence[str]:
+def _master(link: str, master: str | None) -> Sequence[str]:
     """``nomaster`` as "none"."""
     return link, master or "none"
 
 
-def up(link: str, up: bool) -> Sequence[str]:
+def _up(link: str, up: bool) -> Sequence[str]:
     """The state as "up" or "down"."""
     return link, "up" if up else "down"
 
 
-def on(link: str, *switches: bool) -> Sequence[str]:
+def _on(link: str, *switches: bool) -> Sequence[str]:
     """Each switch as "on" or "off"."""
     return link, *("on" if switch else "off" for switch in switches)
 
 
-def values(link: str, wanted: Sequence[object]) -> Sequence[str]:
+def _values(link: str, wanted: Sequence[object]) -> Sequence[str]:
     """Each of the values."""
     return link, *(str(int(value)) if isinstance(value, bool) else str(value) for value in wanted)
 
 
-def settings(link: str, wanted: "Dcb") -> Sequence[str]:
+def _settings(link: str, wanted: Dcb) -> Sequence[str]:
     """What is set of data centre bridging."""
     return link, *wanted.names
 
 
-def count(link: str, apps: "Sequence[App]") -> Sequence[str]:
+def _count(link: str, apps: Sequence[App]) -> Sequence[str]:
     """How many entries."""
     return link, str(len(apps))
 
 
-def dcbx(link: str, mode: int) -> Sequence[str]:
+def _dcbx(link: str, mode: int) -> Sequence[str]:
     """The mode's bits in words."""
     return link, dcbx_words(mode)
 
 
-def dcbx_words(mode: int) -> str:
-    """A DCBX mode (the bits of :mod:`hostnic.netlink.dcb`) in words: ``host ieee``."""
-    names = {0x01: "host", 0x02: "firmware", 0x04: "cee", 0x08: "ieee", 0x10: "static"}
-    return " ".join(name for bit, name in names.items() if mode & bit) or "none"
+_METHODS: Mapping[Callable[..., object], Call] = {
+    Files.read: Call("read", False),
+    Files.listdir: Call("listdir", False),
+    Files.readlink: Call("readlink", False),
+    Files.stat: Call("stat", False),
+    Files.write: Call("write", True),
+    Files.install: Call("install", True, _path),
+    Files.remove: Call("remove", True),
+    Files.lock: Call("lock", False),
+    Files.mkdir: Call("mkdir", True),
+    Links.all: Call("links", False),
+    Links.addresses: Call("addresses", False),
+    Links.set_master: Call("set_master", True, _master),
+    Links.set_up: Call("set_up", True, _up),
+    Ethtool.hw_tc_offload: Call("hw_tc_offload", False),
+    Ethtool.set_hw_tc_offload: Call("set_hw_tc_offload", True, _on),
+    Ethtool.pause: Call("pause", False),
+    Ethtool.set_pause: Call("set_pause", True, _on),
+    Ethtool.channels: Call("channels", False),
+    Ethtool.set_channels: Call("set_channels", True),
+    Ethtool.rings: Call("rings", False),
+    Ethtool.set_rings: Call("set_rings", True, _values),
+    Ethtool.coalescing: Call("coalescing", False),
+    Ethtool.set_coalescing: Call("set_coalescing", True, _values),
+    Ethtool.statistics: Call("statistics", False),
+    DataCentreBridging.get: Call("dcb", False),
+    DataCentreBridging.set: Call("set_dcb", True, _settings),
+    DataCentreBridging.delete_apps: Call("delete_dcb_apps", True, _count),
+    DataCentreBridging.set_dcbx: Call("set_dcbx", True, _dcbx),
+    Devlink.eswitch_mode: Call("eswitch_mode", False),
+    Devlink.set_eswitch_mode: Call("set_eswitch_mode", True),
+    Devlink.set_inline_mode: Call("set_inline_mode", True),
+    Devlink.encap_mode: Call("encap_mode", False),
+    Devlink.param: Call("devlink_param", False),
+    Devlink.set_param: Call("set_devlink_param", True),
+    Devlink.info: Call("device_info", False),
+}
+CALLS = {method.__qualname__: call for method, call in _METHODS.items()}
+"""The doors' methods by ``Door.method``. ``exists`` and ``unlock`` are not here: they cannot fail."""

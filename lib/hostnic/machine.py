@@ -11,11 +11,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hostnic import process
-from hostnic.calls import Call
 from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, FileStat, Links
+
+if TYPE_CHECKING:
+    from hostnic.calls import Call
 
 TRACE = "OVN_OFFLOAD_TRACE"
 DIRECTORY_MODE = 0o755
@@ -178,7 +180,7 @@ class Machine:
             self._doors[kind] = door
         return self._doors[kind]
 
-    def _hear(self, call: Call, words: Sequence[str]) -> None:
+    def _hear(self, call: "Call", words: Sequence[str]) -> None:
         if call.writes:
             self._note(call.verb, *words)
 

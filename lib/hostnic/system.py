@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converge import Step
 
-from hostnic import calls
-
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
 
@@ -118,22 +116,18 @@ class FileStat(NamedTuple):
 class Files(Protocol):
     """Files of the host, sysfs, procfs and configfs among them. Paths are absolute."""
 
-    @calls.reads("read")
     def read(self, path: str) -> str:
         """``cat PATH``."""
         ...
 
-    @calls.reads("listdir")
     def listdir(self, path: str) -> list[str]:
         """``ls -A PATH``, in no order."""
         ...
 
-    @calls.reads("readlink")
     def readlink(self, path: str) -> str:
         """``readlink PATH``."""
         ...
 
-    @calls.reads("stat")
     def stat(self, path: str) -> FileStat:
         """``stat --dereference PATH``, of a file."""
         ...
@@ -142,19 +136,15 @@ class Files(Protocol):
         """``test -e PATH``."""
         ...
 
-    @calls.writes("write")
     def write(self, path: str, value: str) -> None:
         """``echo -n VALUE > PATH``: one :manpage:`write(2)` to an attribute of the kernel."""
 
-    @calls.writes("install", calls.path)
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """``install -D -m MODE``: replace a file atomically, durable across a power cut."""
 
-    @calls.writes("remove")
     def remove(self, path: str) -> None:
         """``rm PATH``, or ``rmdir PATH`` of an empty directory."""
 
-    @calls.reads("lock")
     def lock(self, path: str) -> bool:
         """``flock --nonblock PATH``: until :meth:`unlock` or the process' end; False if another has it."""
         ...
@@ -162,7 +152,6 @@ class Files(Protocol):
     def unlock(self, path: str) -> None:
         """Free a lock that this process has; nothing without one."""
 
-    @calls.writes("mkdir")
     def mkdir(self, path: str) -> None:
         """``mkdir PATH`` in configfs, where a directory is a request to the kernel."""
 
@@ -170,21 +159,17 @@ class Files(Protocol):
 class Links(Protocol):
     """The netdevs of this network namespace: rtnetlink."""
 
-    @calls.reads("links")
     def all(self) -> list[Link]:
         """``ip -details link show``: every netdev, by index."""
         ...
 
-    @calls.reads("addresses")
     def addresses(self, link: str) -> list[str]:
         """``ip address show dev LINK``: IPv4 and IPv6, link-local ones included."""
         ...
 
-    @calls.writes("set_master", calls.master)
     def set_master(self, link: str, master: str | None) -> None:
         """``ip link set dev LINK master MASTER``, or ``nomaster`` for None."""
 
-    @calls.writes("set_up", calls.up)
     def set_up(self, link: str, up: bool) -> None:
         """``ip link set dev LINK up``, or ``down``."""
 
@@ -192,47 +177,36 @@ class Links(Protocol):
 class Ethtool(Protocol):
     """Features, flow control and queues of netdevs: ethtool netlink."""
 
-    @calls.reads("hw_tc_offload")
     def hw_tc_offload(self, link: str) -> bool | None:
         """``ethtool -k LINK``, the feature hw-tc-offload; None where the device cannot have it."""
 
-    @calls.writes("set_hw_tc_offload", calls.on)
     def set_hw_tc_offload(self, link: str, on: bool) -> None:
         """``ethtool -K LINK hw-tc-offload on``, or ``off``."""
 
-    @calls.reads("pause")
     def pause(self, link: str) -> Pause | None:
         """``ethtool -a LINK``; None where the driver does not tell."""
 
-    @calls.writes("set_pause", calls.on)
     def set_pause(self, link: str, rx: bool, tx: bool) -> None:
         """``ethtool -A LINK rx on tx on``, or ``off``."""
 
-    @calls.reads("channels")
     def channels(self, link: str) -> Channels | None:
         """``ethtool -l LINK``; None where the driver has no combined queues, or does not tell."""
 
-    @calls.writes("set_channels")
     def set_channels(self, link: str, combined: int) -> None:
         """``ethtool -L LINK combined N``; a driver may close and open the netdev for it."""
 
-    @calls.reads("rings")
     def rings(self, link: str) -> "Rings | None":
         """``ethtool -g LINK``; None where the driver does not tell."""
 
-    @calls.writes("set_rings", calls.values)
     def set_rings(self, link: str, rings: "Rings") -> None:
         """``ethtool -G LINK rx N tx N``; as :meth:`set_channels`."""
 
-    @calls.reads("coalescing")
     def coalescing(self, link: str) -> "Coalescing | None":
         """``ethtool -c LINK``; None where the driver does not tell all of it."""
 
-    @calls.writes("set_coalescing", calls.values)
     def set_coalescing(self, link: str, wanted: "Coalescing") -> None:
         """``ethtool -C LINK rx-usecs N … adaptive-rx on …``."""
 
-    @calls.reads("statistics")
     def statistics(self, link: str) -> Mapping[str, int]:
         """``ethtool -S LINK``: the driver's counters by name; none where it has none."""
         ...
@@ -244,20 +218,16 @@ class DataCentreBridging(Protocol):
     What is None is left as it is. A driver without an operation accepts it silently: callers read back.
     """
 
-    @calls.reads("dcb")
     def get(self, link: str) -> "Dcb":
         """``dcb ets show dev LINK``, and the same for pfc, app and dcbx."""
         ...
 
-    @calls.writes("set_dcb", calls.settings)
     def set(self, link: str, wanted: "Dcb") -> None:
         """``dcb ets set dev LINK …``, and the same for pfc and app; each only if ``wanted`` has it."""
 
-    @calls.writes("delete_dcb_apps", calls.count)
     def delete_apps(self, link: str, apps: "Sequence[App]") -> None:
         """``dcb app del dev LINK …``."""
 
-    @calls.writes("set_dcbx", calls.dcbx)
     def set_dcbx(self, link: str, mode: int) -> None:
         """``dcb dcbx set dev LINK …``."""
 
@@ -265,31 +235,24 @@ class DataCentreBridging(Protocol):
 class Devlink(Protocol):
     """PCI functions as devlink shows them, by address."""
 
-    @calls.reads("eswitch_mode")
     def eswitch_mode(self, bdf: str) -> str | None:
         """``devlink dev eswitch show pci/BDF``; None where the driver has no eswitch."""
 
-    @calls.writes("set_eswitch_mode")
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         """``devlink dev eswitch set pci/BDF mode MODE``; takes as long as the NIC takes."""
 
-    @calls.writes("set_inline_mode")
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         """``devlink dev eswitch set pci/BDF inline-mode MODE``."""
 
-    @calls.reads("encap_mode")
     def encap_mode(self, bdf: str) -> str | None:
         """``devlink dev eswitch show pci/BDF``: ``none`` or ``basic``; None if the driver does not tell."""
 
-    @calls.reads("devlink_param")
     def param(self, bdf: str, name: str) -> str | bool | int | None:
         """``devlink dev param show pci/BDF name NAME``: its runtime value."""
 
-    @calls.writes("set_devlink_param")
     def set_param(self, bdf: str, name: str, value: str | bool | int) -> None:
         """``devlink dev param set pci/BDF name NAME value VALUE cmode runtime``."""
 
-    @calls.reads("device_info")
     def info(self, bdf: str) -> DeviceInfo:
         """``devlink dev info pci/BDF``."""
         ...

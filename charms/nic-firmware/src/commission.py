@@ -29,7 +29,7 @@ from observe import ask, observe
 from observed import Observed
 from plan import Policy, plan
 from record import Record
-from selection import resolve
+from selection import resolve, without_unknown
 from verify import verify
 
 METADATA = """\
@@ -126,8 +126,9 @@ def commission(
     # Registers for GPUDirect are lost at each boot: the charm sets them once the machine is deployed.
     wanted = wanted._replace(gpudirect=False)
     observed = ask(system, observed, wanted)
+    wanted, unknown = without_unknown(wanted, observed, options.selected)
     wanted, impossible = ethernet.possible(wanted, observed)
-    findings = (*findings, *impossible)
+    findings = (*findings, *unknown, *impossible)
     planned = plan(wanted, observed, Policy(), findings)
     print(plan_as_table(with_differences(planned, verify(wanted, observed, planned, Policy()))))
     failures: list[Finding] = [f for f in planned.findings if f.severity is Severity.BLOCKED]

@@ -9,13 +9,15 @@ from hostnic.devices.port import Nic, Port
 from hostnic.firmware import mstconfig
 from nic import ethernet
 from nic.activation import after_lost_reset
-from observed import Answer, Observed
+from observed import ENGINE, Answer, Observed
 
 
 def preflight(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
     """By NIC, what prevents that it is set as wanted."""
+    dpus = tuple(becoming_dpu(wanted, observed))
     found = {
         nic.slot: (
+            *(finding for finding in dpus if finding.subject in {port.bdf for port in nic.ports}),
             *losses(nic, wanted, observed),
             *(finding for port in nic.ports for finding in _port(port, wanted, observed)),
         )
@@ -54,6 +56,20 @@ def becoming_ethernet(wanted: Desired, observed: Observed) -> Iterator[Finding]:
             keep = f"run set-parameters devices={port.bdf} parameters={name}=IB to keep it"
             remedy = f"{keep}, or name {port.bdf} in option devices; no reboot until then"
             yield Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.infiniband[port.bdf]}", remedy)
+
+
+def becoming_dpu(wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    """BlueFields that leave NIC mode at the next boot although nobody declared it: a change may flip it."""
+    for bdf, settings in wanted.ports.items():
+        engine = observed.answers.get(bdf, Answer()).parameters.get(ENGINE)
+        if ENGINE in settings or not engine:
+            continue
+        if mstconfig.number(engine.current) == 1 and mstconfig.number(engine.next_boot) == 0:
+            keep = f"run set-parameters devices={bdf} parameters={ENGINE}=1 to keep NIC mode"
+            remedy = f"{keep}, or add {ENGINE}=0 to option parameters; no reboot until then"
+            yield Finding(
+                Severity.BLOCKED, bdf, "this BlueField is in DPU mode from the next boot on", remedy
+            )
 
 
 def taking(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, Port, State]]:

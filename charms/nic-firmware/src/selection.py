@@ -8,19 +8,23 @@ from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices import selector
+from hostnic.devices.inventory import CONNECTX3
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import Nic, Port
 from hostnic.devices.selector import Auto, Entry
 from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
+from hostnic.firmware.msterrors import UNKNOWN
 from hostnic.handover import Handover
 from nic.ethernet import port_of
+from observed import Answer, Observed
 
 OPTION = "option parameters"
 GATED = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}
 """Known gates, for use without a database."""
 
 
+NEWER = "install a newer mstflint if it is to be set too"
 NOTHING, REMEDY = "this host has no Mellanox NIC", "relate this charm to applications on hosts with one"
 
 
@@ -70,15 +74,20 @@ def choose(
         for bdf in sorted(own if whole or not convert else used):
             left[bdf] = uses.get(bdf, f"{used[0]} of the same NIC is in use as InfiniBand" if whole else "")
 
+    old = {nic.slot: nic.short for nic in nics if nic.ports[0].device in CONNECTX3 and not entries}
+
     def is_configured(port: Port) -> bool:
-        return port.bdf not in left
+        return port.bdf not in left and port.nic not in old
 
     choice = selector.choose(entries, ports, Auto(is_configured, NOTHING, REMEDY))
     slots = {port.nic for port in (choice.ports if entries else ports)}
     concerned = [port for port in ports if port.bdf in left and port.nic in slots]
     findings = [_left(port, left[port.bdf]) for port in concerned]
+    if old:
+        what = f"auto leaves ConnectX-3 cards alone: {', '.join(old.values())}"
+        findings.append(Finding(Severity.INFO, selector.OPTION, what))
     unused = tuple(port for port in concerned if not left[port.bdf])
-    if choice.refusal and (entries or not left):
+    if choice.refusal and (entries or not (left or old)):
         return Chosen((), (choice.refusal, *findings), frozenset(left), named, unused)
     chosen = {port.nic for port in choice.ports}
     reduced = [
@@ -157,6 +166,31 @@ def _dropped(setting: Setting, bdf: str) -> Finding:
     severity = Severity.WARNING if setting.required else Severity.INFO
     what = f"{setting} ({setting.source}) is not set, since this InfiniBand port is left alone"
     return Finding(severity, bdf, what, f"name {bdf} in option devices if it is to be set")
+
+
+def without_unknown(
+    wanted: Desired, observed: Observed, entries: Sequence[Entry]
+) -> tuple[Desired, tuple[Finding, ...]]:
+    """``wanted`` without NICs that ``auto`` selects and mstflint does not know, as long as it knows another.
+
+    A host with such NICs alone is not passed over: its mstflint may be too old for them.
+    """
+    unknown = {
+        nic.slot: answer
+        for nic in observed.nics
+        for port in nic.ports
+        if UNKNOWN in (answer := observed.answers.get(port.bdf, Answer())).reason
+    }
+    known = any(bdf.rpartition(".")[0] not in unknown for bdf in wanted.ports)
+    if entries or not unknown or not known:
+        return wanted, ()
+    ports = {bdf: each for bdf, each in wanted.ports.items() if bdf.rpartition(".")[0] not in unknown}
+    left = {bdf: each for bdf, each in wanted.undecided.items() if bdf.rpartition(".")[0] not in unknown}
+    found = (
+        Finding(Severity.INFO, slot, f"auto leaves this NIC alone: {answer.reason}", NEWER)
+        for slot, answer in unknown.items()
+    )
+    return wanted._replace(ports=ports, undecided=left), tuple(found)
 
 
 def explicit(

@@ -19,8 +19,8 @@ from nic.changes import Reboot
 from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import Policy, plan
-from preflight import becoming_ethernet, lost_at_next_boot
-from selection import resolve
+from preflight import becoming_dpu, becoming_ethernet, lost_at_next_boot
+from selection import resolve, without_unknown
 from verify import registers, verify
 
 
@@ -58,8 +58,9 @@ class Survey(NamedTuple):
         """Why the reboot must wait; empty when it may take place."""
         if self._losses:
             return f"{self._losses[0]} would take Ethernet from a port that the host uses"
-        if finding := next(becoming_ethernet(self.wanted, self.observed), None):
-            return finding.sentence()
+        for becoming in (becoming_ethernet, becoming_dpu):
+            if finding := next(becoming(self.wanted, self.observed), None):
+                return finding.sentence()
         if waits_for_steps(self.plan):
             return "firmware parameters that are not set yet"
         return "a burn of firmware that has not finished" if self.observed.record.burns else ""
@@ -94,9 +95,10 @@ def survey(
     others, malformed = handover.read_others(system, NAME)
     wanted, findings = resolve(options, observed.nics, others, database, observed.infiniband)
     observed = ask(system, observed, wanted)
+    wanted, unknown = without_unknown(wanted, observed, options.selected)
     wanted, impossible = ethernet.possible(wanted, observed)
     gpudirect = gpu.observe(system, wanted.ports, wanted.gpudirect)
-    findings = (*malformed, *gpudirect.unreadable, *findings, *impossible)
+    findings = (*malformed, *gpudirect.unreadable, *findings, *unknown, *impossible)
     auto = options.firmware_policy == "auto"
     try:
         found = images.cached(system, options, resource) if auto else ()

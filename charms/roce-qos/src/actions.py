@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 from charmkit.output import Table
 from desired import Desired
-from hostnic.calls import dcbx_words
 from hostnic.devices import rdma
 from hostnic.netlink import dcb
+from hostnic.netlink.dcb import dcbx_words
 from hostnic.system import System
 from nic import steps
 from observed import RAW, Observed, QosPort

@@ -3,7 +3,7 @@
 
 from converge import Finding, Severity
 from desired import Desired
-from hostnic.calls import dcbx_words
+from hostnic.netlink.dcb import dcbx_words
 from observed import Observed
 
 

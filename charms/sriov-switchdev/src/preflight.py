@@ -7,7 +7,7 @@ from functools import partial
 from boot import driver_reload
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic.devices.inventory import BLUEFIELD
+from hostnic.devices.inventory import BLUEFIELD, CONNECTX3
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from nic.steps import needs_work, other_card
@@ -45,7 +45,8 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
         left = " ".join(f"{setting.name}:{setting.vfs}" for setting in others if setting.vfs)
         left = f'"{left}"' if left else "none:0"
         remedy = f"juju config ovn-chassis sriov-numvfs={left}, "
-        remedy += "so that one charm sets them; existing VFs stay"
+        remedy += "so that one charm sets them; existing VFs stay "
+        remedy += "(if this host's ovn-chassis has another name in the model, use that one)"
     elif writer.tool == "sriov-netplan-shim":
         disable = (
             f"systemctl disable {keys}, without --now" if not others else f"remove {names} from this file"
@@ -64,8 +65,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     blocked = partial(Finding, Severity.BLOCKED, port.bdf)
     warning = partial(Finding, Severity.WARNING, port.bdf)
     if pf.port.driver != "mlx5_core":
-        driver = pf.port.driver or "no driver"
-        yield blocked(f"the port is bound to {driver}, not to mlx5_core", "bind it to mlx5_core")
+        yield blocked(*_without_mlx5(pf))
         return
     if pf.netdev is None:
         remedy = "see the kernel log; the port must be an Ethernet port (LINK_TYPE, charm nic-firmware)"
@@ -108,6 +108,12 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
         )
     if pf.carrier is False:
         yield warning(f"{pf.netdev} has no carrier", "check cable and switch port")
+
+
+def _without_mlx5(pf: Pf) -> tuple[str, str]:
+    if pf.port.device in CONNECTX3:
+        return "a ConnectX-3 has no switchdev mode", NOT_THIS_ONE
+    return f"the port is bound to {pf.port.driver or 'no driver'}, not to mlx5_core", "bind it to mlx5_core"
 
 
 def _may_lack_lag(pf: Pf) -> bool:

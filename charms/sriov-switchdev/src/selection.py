@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From options and what was observed to the desired state of each port. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from config import Options
 from converge import Finding, Severity
@@ -72,8 +72,17 @@ def _mac(pf: Pf, observed: Observed) -> str | None:
 
 def _choose(options: Options, host: Host) -> Choice:
     choice = selector.choose(options.selected, [pf.port for pf in host.pfs], AUTO, options.num_vfs)
-    other = next((port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)), None)
-    return selector.refuse(f"names {other.bdf}, not a ConnectX or BlueField NIC") if other else choice
+    others = [port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)]
+    if not others:
+        return choice
+    listed = ", ".join(f"{each.netdev or each.bdf} ({each.bdf}, {_driver(each)})" for each in others)
+    left = " ".join(port.netdev or port.bdf for port in choice.ports if port not in others)
+    remedy = f"name the ports of the ConnectX alone: {left}" if left else f"correct {selector.OPTION}"
+    return selector.refuse(f"names {listed}, not a ConnectX or BlueField NIC", remedy)
+
+
+def _driver(port: inventory.Port) -> str:
+    return f"driver {port.driver}" if port.driver else "no driver"
 
 
 def _is_bonded_mlx5(port: inventory.Port) -> bool:
@@ -183,7 +192,7 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     members = {name: host.pf(name) for name in bond.members}
     own = {name for name, member in members.items() if member and member.port.nic == pf.port.nic}
     if others := sorted(members.keys() - own):
-        return f"{bond.name} also has {', '.join(others)}, which is not a port of the same NIC", BOTH_PORTS
+        return _beside(pf, bond, {name: members[name] for name in others})
     if len(members) != 2:
         return f"{bond.name} has only {pf.netdev} of the NIC", BOTH_PORTS
     if pf.esw_multiport:
@@ -192,3 +201,15 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
             f"devlink dev param set pci/{pf.bdf} name esw_multiport value false cmode runtime",
         )
     return None
+
+
+def _beside(pf: Pf, bond: Bond, others: Mapping[str, Pf | None]) -> tuple[str, str]:
+    """What the bond has beside the ports in this NIC's PCI slot, and what the operator can do."""
+    if pf.switch_id and all(other and other.switch_id == pf.switch_id for other in others.values()):
+        what = f"{', '.join(others)} is a port of the same card at another PCI slot, which is not covered yet"
+        return what, "set vf-lag=disabled"
+    listed = ", ".join(
+        f"{name} ({_driver(other.port)})" if other and other.port.driver != "mlx5_core" else name
+        for name, other in others.items()
+    )
+    return f"{bond.name} also has {listed}, which is not a port of the same NIC", BOTH_PORTS

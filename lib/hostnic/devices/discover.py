@@ -90,6 +90,7 @@ def _pf(
         hw_tc_offload=_if_known(lambda: system.ethtool.hw_tc_offload(uplink.name)) if uplink else None,
         lag=lag.read(system, bdf, log) if mlx5 else Lag(active=None),
         iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
+        switch_id=uplink.switch_id if uplink else None,
     )
 
 

@@ -17,6 +17,8 @@ MELLANOX = "15b3:"
 """How the device id of a ConnectX or BlueField begins."""
 BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
 """BlueField 1 to 4 as the host sees them."""
+CONNECTX3 = ("15b3:1003", "15b3:1007")
+"""ConnectX-3 and -3 Pro: driver mlx4_core, no switchdev mode; mstflint 4.26 and later do not know them."""
 NETWORK_CLASS = "0x02"
 INFINIBAND_CLASS = "0x0207"
 ANY_LINK_CLASS = "0x0280"

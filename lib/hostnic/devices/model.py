@@ -62,6 +62,7 @@ class Pf(NamedTuple):
         hw_tc_offload: ethtool feature ``hw-tc-offload`` of the uplink.
         lag: state of the hardware bond as this port reports it.
         iommu: it has an IOMMU group.
+        switch_id: the same for all ports of a card, wherever they are on the bus.
 
     """
 
@@ -79,6 +80,7 @@ class Pf(NamedTuple):
     hw_tc_offload: bool | None
     lag: Lag
     iommu: bool
+    switch_id: str | None = None
 
     @property
     def bdf(self) -> str:

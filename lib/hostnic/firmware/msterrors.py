@@ -12,6 +12,8 @@ LOCKDOWN = "/sys/kernel/security/lockdown"
 LACKS = re.compile(r"The Device doesn't support (\S+) parameter|Unknown Parameter: (\S+)")
 OPEN = "Failed to open the device|Cannot open Device|mopen:"
 
+UNKNOWN = "mstflint does not know this device"
+
 KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"Livefish",
@@ -20,7 +22,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"Unsupported device|Device not supported|Unsupported Device|Failed to identify the device",
-        "mstflint does not know this device",
+        UNKNOWN,
         "take it out of option devices, or install a newer mstflint",
     ),
     (

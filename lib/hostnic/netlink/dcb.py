@@ -114,6 +114,12 @@ def priorities(mask: int) -> tuple[int, ...]:
     return tuple(priority for priority in range(CLASSES) if mask >> priority & 1)
 
 
+def dcbx_words(mode: int) -> str:
+    """A DCBX mode in words: ``host ieee``."""
+    names = {HOST: "host", LLD_MANAGED: "firmware", CEE: "cee", IEEE: "ieee", STATIC: "static"}
+    return " ".join(name for bit, name in names.items() if mode & bit) or "none"
+
+
 class Driver(NamedTuple):
     """What one driver does with dcbnl.
 

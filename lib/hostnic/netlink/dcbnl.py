@@ -11,10 +11,9 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 
-from hostnic.calls import dcbx_words
 from hostnic.netlink import dcbattrs
 from hostnic.netlink.channel import ACK, ROUTE, Channel, Untyped, codec
-from hostnic.netlink.dcb import App, Dcb
+from hostnic.netlink.dcb import App, Dcb, dcbx_words
 
 GETDCB, SETDCB = 78, 79
 IEEE_SET, IEEE_GET, GET_DCBX, SET_DCBX, IEEE_DEL = 20, 21, 22, 23, 27

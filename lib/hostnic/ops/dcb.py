@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.calls import dcbx_words
-from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
+from hostnic.netlink.dcb import App, Dcb, Ets, Pfc, dcbx_words
 from hostnic.ops import refusal
 from hostnic.ops.members import distributes_alone
 from hostnic.system import Pause, System

@@ -9,6 +9,7 @@ import zlib
 
 import pytest
 from converge import Plan
+from hostnic.calls import CALLS
 from hostnic.capture import file, reduce
 from hostnic.capture.anonymous import Anonymous, macs
 from hostnic.capture.file import VERSION, CaptureError, Shown, read, take
@@ -17,7 +18,7 @@ from hostnic.devices import users
 from hostnic.firmware import mstconfig
 from hostnic.firmware.gpudirect import ConfigSpace
 from hostnic.network import routes
-from hostnic.system import CommandError
+from hostnic.system import CommandError, DataCentreBridging, Devlink, Ethtool, Files, Links
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,6 +152,13 @@ def test_a_file_that_no_rule_names_is_left_out():
     assert "word" not in json.dumps(found.content)
     with pytest.raises(OSError, match="left out"):
         found.system.files.read("/etc/shadow")
+
+
+def test_every_method_of_a_door_is_known_to_read_or_to_write():
+    doors = (Files, Links, Ethtool, DataCentreBridging, Devlink)
+    methods = {f"{door.__name__}.{name}" for door in doors for name in vars(door) if not name.startswith("_")}
+    assert methods - CALLS.keys() == {"Files.exists", "Files.unlock"}
+    assert CALLS.keys() <= methods
 
 
 def test_a_recording_changes_nothing():

@@ -9,10 +9,9 @@ import struct
 from collections.abc import Iterator
 
 import pytest
-from hostnic.calls import dcbx_words
 from hostnic.netlink import channel as netlink
 from hostnic.netlink import dcb, dcbnl
-from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
+from hostnic.netlink.dcb import App, Dcb, Ets, Pfc, dcbx_words
 from hostnic.netlink.dcbattrs import decode, encode
 from hypothesis import given
 from hypothesis import strategies as st

@@ -88,7 +88,8 @@ OURS: dict[str, tuple[Files, str]] = {
     ),
     "ovn-chassis, both": (
         netplan(f"{OTHER}: {{{COUNTED}}}, {PORT}: {{virtual-function-count: 8}}", OVN),
-        f'juju config ovn-chassis sriov-numvfs="{OTHER}:4", so that',
+        f'juju config ovn-chassis sriov-numvfs="{OTHER}:4", so that one charm sets them; existing VFs stay '
+        "(if this host's ovn-chassis has another name in the model, use that one)",
     ),
     "the shim": (
         shim(f"  {PORT}: {{num_vfs: 4}}"),

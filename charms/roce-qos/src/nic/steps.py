@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from converge import Disruption, Op, Step
 from desired import Desired
-from hostnic.calls import dcbx_words
 from hostnic.netlink import dcb
+from hostnic.netlink.dcb import dcbx_words
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.lldp import SetLldp, StopLldpad
 from hostnic.ops.marking import SetAttribute, SetRoceDefaults

@@ -10,9 +10,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hostnic.calls import dcbx_words
 from hostnic.netlink import dcb, dcbattrs
-from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
+from hostnic.netlink.dcb import App, Dcb, Ets, Pfc, dcbx_words
 
 DEFAULT_CABLE = 7
 MLX5_ETS = Ets((1, 0, 2, 3, 4, 5, 6, 7), (dcb.VENDOR,) * 8, (100,) * 8)
@@ -69,6 +68,7 @@ QUIRKS = {
         needs=dcb.IEEE,
         takes_over=dcb.IEEE,
     ),
+    "mlx4_core": Quirks(selectors=(), dcbx=None, needs=0),
     "ice": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP), dcbx=None, needs=0),
 }
 

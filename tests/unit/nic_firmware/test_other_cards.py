@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards beside those that this charm is for: passed over by ``auto``; and the mode of a BlueField."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from commission import commission
+from config import Options
+from hostnic.firmware.mstdatabase import Database
+from hostnic.system import failure
+from hostnic.testing import FakeHost, card
+from hostnic.testing.nic.mst import FakeParameter
+from unit.nic_firmware.node import Node, machine
+
+OLD = "0000:5e:00.0"
+Made = Callable[[FakeHost], Node]
+
+
+@pytest.fixture
+def made(database: Database, monkeypatch: pytest.MonkeyPatch) -> Made:
+    return lambda host: Node(host, database, monkeypatch)
+
+
+def unknown(host: FakeHost) -> FakeHost:
+    """mstflint of this machine does not know the card in 5e:00."""
+    for port in ("0000:5e:00.0", "0000:5e:00.1"):
+        said = failure(["mstconfig"], 3, "-E- Failed to identify the device\n", "")
+        host.answers[("mstconfig", "-d", port)] = said
+    return host
+
+
+@pytest.mark.parametrize("device", ["15b3:1003", "15b3:1007"])
+def test_auto_passes_over_a_connectx_3(made: Made, device: str) -> None:
+    node = made(machine(cards=[card(), card("5e", device=device, driver="mlx4_core")]))
+    assert node.converge().name == "active"
+    assert node.findings().count("auto leaves ConnectX-3 cards alone: 5e:00") == 1
+    assert not [call for call in node.mst() if "5e:00" in call]
+
+
+def test_a_host_that_has_only_a_connectx_3_is_no_failure(made: Made) -> None:
+    node = made(machine(cards=[card("5e", device="15b3:1003", driver="mlx4_core")]))
+    assert node.converge().name == "active"
+    assert "auto leaves ConnectX-3 cards alone: 5e:00" in node.findings()
+
+
+def test_auto_passes_over_a_card_that_mstflint_no_longer_knows(made: Made) -> None:
+    node = made(unknown(machine(cards=[card(), card("5e")])))
+    assert node.converge().name == "active"
+    assert node.findings().count("mstflint does not know this device") == 1
+    assert node.next_boot("NUM_OF_VFS") == 8
+
+
+def test_commissioning_passes_with_such_a_card(database: Database) -> None:
+    host = unknown(machine(cards=[card(), card("5e")]))
+    assert commission(host, database, Options(profile="ovn-offload", num_vfs=8))[0] == "passed"
+
+
+def test_a_named_card_that_mstflint_does_not_know_blocks(made: Made) -> None:
+    node = made(unknown(machine(cards=[card(), card("5e")])))
+    assert node.configure(devices=f"0000:3b:00.0 {OLD}").set_up().name == "blocked"
+    assert "take it out of option devices, or install a newer mstflint" in node.findings()
+
+
+class Flips(FakeHost):
+    """A BlueField whose firmware goes to DPU mode as soon as any parameter is set."""
+
+    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        said = super().run(argv, timeout)
+        if argv[0] == "mstconfig" and "set" in argv:
+            self.cards[0].settings["INTERNAL_CPU_OFFLOAD_ENGINE"].next_boot = 0
+        return said
+
+
+@pytest.mark.parametrize("kind", [FakeHost, Flips])
+def test_the_mode_of_a_bluefield_is_read_back_after_a_change(made: Made, kind: type[FakeHost]) -> None:
+    host = machine(kind)
+    host.cards[0].device = "15b3:a2d6"
+    engine = host.cards[0].settings["INTERNAL_CPU_OFFLOAD_ENGINE"] = FakeParameter(0, ("ENABLED", "DISABLED"))
+    engine.current = engine.next_boot = 1
+    node = made(host)
+    node.set_up()
+    if kind is Flips:
+        assert "is in DPU mode from the next boot on" in node.findings()
+        assert "set-parameters devices=0000:3b:00.0 parameters=INTERNAL_CPU_OFFLOAD_ENGINE=1" in (
+            node.findings()
+        )
+        assert node.reboots_asked == 0
+    else:
+        assert "DPU mode" not in node.findings()
