@@ -15,10 +15,10 @@ def page() -> str:
         [
             "# Sites that the tools are tested on",
             "",
-            "Sites exist before these charms come. Each site here has something that others set up. The tests "
-            "run the tools on it, with simulated switches, hosts, MAAS and OpenStack. The table has what each "
-            "tool must say and write, and what it must never write. A tool that says more of a site, or writes "
-            "more than this and its own files, fails its test.",
+            "Sites exist before these charms come. Each site here has something that others set up.",
+            "Tests run the tools on it, with simulated switches, hosts, MAAS and OpenStack.",
+            "The table has what each tool must say and write, and what it must never write.",
+            "A tool that says or writes more fails its test; files and objects of its own are left out.",
             "",
             *(f"- **{site.name}**: {site.expected['about']}" for site in gallery.sites()),
             "",

@@ -6,6 +6,7 @@ the switches run an intent already, and what each one runs besides.
 """
 
 import json
+from typing import Any
 
 from audit import audit
 from converge import Severity
@@ -14,45 +15,50 @@ from intent.model import Fabric
 from lab.nvue import merge
 from sites.gallery import Found, Seen, Site
 from unit.cumulus_fabric.fabrics import data as example
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.fabrics import put
+from unit.cumulus_fabric.online.site import rack, taking_over
 from unit.cumulus_fabric.online.unmanaged import typed
 from yamlfile import reader
 
 
-def fabric(site: Site) -> Fabric:
-    """The site's intent, spelled out."""
+def fabric(site: Site, change: dict[str, Any] | None = None) -> Fabric:
+    """The site's intent, spelled out, after a change: values by their paths."""
     path = site.folder / "intent.yaml"
-    if not path.exists():
-        return expand.expand(schema.INTENT.read("", example()))
-    content = reader.read(
-        path.read_text(), str(path), lambda document: json.loads(json.dumps(document)), schema.HOLDS
-    )
+    content = reader.read(path.read_text(), str(path), _plain, schema.HOLDS) if path.exists() else example()
+    for key, value in (change or {}).items():
+        put(content, key, value)
     return expand.expand(schema.INTENT.read("", content))
 
 
+def _plain(document: Any) -> Any:
+    return json.loads(json.dumps(document))
+
+
 def see(site: Site) -> Seen:
-    """Audit, plan, apply and verify; a second apply sends nothing, and what others typed is still there."""
-    wanted, switches = fabric(site), site.data("switches")
-    release = switches.get("release", "5.9.2")
-    with rack(wanted, release=release, applied=switches.get("applied", False)) as made:
+    """Audit, plan, apply and verify; a second apply sends nothing, and what others typed is still there.
+
+    The switches run the intent already where ``applied`` says so, with what each has ``beside`` it; the
+    operator then changes the intent as ``then`` says.
+    """
+    switches = site.data("switches")
+    first, wanted = fabric(site), fabric(site, switches.get("then"))
+    with rack(
+        first, release=switches.get("release", "5.9.2"), applied=switches.get("applied", False)
+    ) as made:
+        online = taking_over(wanted, made)
         beside = {name: typed(made, name, tree) for name, tree in switches.get("beside", {}).items()}
-        found = [*audit(wanted), *made.site.survey().plan.findings]
-        if not any(each.severity is Severity.BLOCKED for each in found):
-            report = made.site.apply()
-            found += report.reasons
-        writes = _writes(made)
+        found = [*audit(wanted), *online.survey().plan.findings]
+        blocked = any(each.severity is Severity.BLOCKED for each in found)
+        if not blocked:
+            report = online.apply()
+            assert report.applied, report.reasons
+        writes = sorted({line for line in made.writes() if line.endswith(" patch")})
+        assert not (blocked and made.writes()), "a blocked plan wrote"
         made.forget()
-        found += made.site.verify()
-        if report_applied := not any(each.severity is Severity.BLOCKED for each in found):
-            assert made.site.apply().applied
+        found += online.verify()
+        assert blocked or online.apply().applied
         assert made.writes() == [], "a second apply sent something"
         for name, tree in beside.items():
             assert merge(made.applied[name], tree) == made.applied[name], f"{name} lost what others typed"
-        assert report_applied or writes == [], "a blocked plan wrote"
     told = {Found(each.severity.name.lower(), each.subject, each.sentence()) for each in found}
     return Seen(sorted(each for each in told if each.about != "digest"), writes)
-
-
-def _writes(made: Rack) -> list[str]:
-    """Which switches were patched."""
-    return sorted({line for line in made.writes() if "patch" in line.lower()})

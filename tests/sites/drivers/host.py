@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from hostnic.testing import FakeCard, FakeHost, card, hca
+from hostnic.testing import FakeCard, FakeHost, Firmware, card, hca
 from hostnic.testing.network import FakeBond
 from sites.gallery import Found, Seen, Site
 from unit.hostunit import HostUnit
@@ -32,7 +32,10 @@ def prepare(site: Site, host: FakeHost) -> None:
     for netdev, addresses in data.get("addresses", {}).items():
         host.network.addresses[netdev] = list(addresses)
     for netdev, count in data.get("vfs", {}).items():
-        host.files.write(f"/sys/bus/pci/devices/{host.port(netdev).bdf}/sriov_numvfs", str(count))
+        port = host.port(netdev)
+        port.firmware = Firmware(max(port.total_vfs, count), next_num_of_vfs=max(port.total_vfs, count))
+        port.total_vfs = port.firmware.offered
+        host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(count))
 
 
 def see(site: Site, charm: str, node: HostUnit) -> Seen:
