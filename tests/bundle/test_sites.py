@@ -29,7 +29,12 @@ def test_a_site_says_what_it_is_and_what_its_tools_must_do(site):
 
 
 WARNED = Found("warning", "eno1", "is not ours")
-EXPECTED = {"findings": [{"severity": "warning", "about": "eno*"}], "writes": ["PATCH *"], "never": ["* lo"]}
+EXPECTED = {
+    "findings": [{"severity": "warning", "about": "eno*"}],
+    "unsaid": ["delete it"],
+    "writes": ["PATCH *"],
+    "never": ["* lo"],
+}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,7 @@ EXPECTED = {"findings": [{"severity": "warning", "about": "eno*"}], "writes": ["
         (Seen([WARNED, Found("blocked", "eno1", "is not ours")], ["PATCH swp1"]), ["false alarm"]),
         (Seen([], ["PATCH swp1"]), ["not found"]),
         (Seen([WARNED, Found("info", "eno2", "stays")], []), ["no such write"]),
+        (Seen([WARNED, Found("info", "eno2", "delete it")], ["PATCH swp1"]), ["said"]),
         (Seen([WARNED], ["PATCH swp1", "DELETE swp1"]), ["unexpected write"]),
         (Seen([WARNED], ["PATCH swp1", "PATCH lo"]), ["harm"]),
     ],

@@ -10,7 +10,7 @@ import yaml
 
 FOLDER = Path(__file__).parent
 TOOLS = ("checker", "adopt", "maas", "fabric", "nic-firmware", "sriov-switchdev", "roce-qos", "acceptance")
-KEYS = {"findings", "told", "writes", "never", "pending"}
+KEYS = {"findings", "told", "unsaid", "writes", "never", "pending"}
 """What expected.yaml says of a tool."""
 OWN: dict[str, list[str]] = yaml.safe_load((FOLDER / "own.yaml").read_text())
 """What a tool may write at every site: files and objects of its own."""
@@ -79,6 +79,8 @@ def complaints(expected: dict[str, Any], seen: Seen, own: Sequence[str] = ()) ->
     for each in (*expected.get("findings", ()), *expected.get("told", ())):
         if not any(_is(found, each) for found in seen.findings):
             wrong.append(f"not found: {each}, but {seen.findings}")
+    said = [found.says for found in seen.findings]
+    wrong += [f"said: {words}" for words in expected.get("unsaid", ()) if any(words in each for each in said)]
     patterns = expected.get("writes", ())
     wrong += [f"no such write: {each}, but {seen.writes}" for each in patterns if not _made(each, seen)]
     wrong += [f"harm: {write}" for each in expected.get("never", ()) for write in _made(each, seen)]

@@ -41,7 +41,8 @@ def see(site: Site, world: World) -> Seen:
 
 
 def _found(finding: dict[str, str]) -> Found:
-    return Found(finding["severity"], finding["subject"], f"{finding['what']}; {finding['remedy']}")
+    says = "; ".join(filter(None, (finding["what"], finding["remedy"])))
+    return Found(finding["severity"], finding["subject"], says)
 
 
 def _theirs(neutron) -> str:

@@ -27,6 +27,8 @@ def prepare(site: Site, host: FakeHost) -> None:
     data = site.data("host")
     for path, text in data.get("files", {}).items():
         host.disk.install(path, text.encode(), 0o600)
+    for path, target in data.get("links", {}).items():
+        host.disk.link(path, target)
     for name, members in data.get("bonds", {}).items():
         host.network.bonds[name] = FakeBond(name, members=sorted(members))
     for netdev, addresses in data.get("addresses", {}).items():
@@ -36,10 +38,13 @@ def prepare(site: Site, host: FakeHost) -> None:
         port.firmware = Firmware(max(port.total_vfs, count), next_num_of_vfs=max(port.total_vfs, count))
         port.total_vfs = port.firmware.offered
         host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(count))
+    for bdf in data.get("instances", ()):
+        host.sleep(5.0)
+        host.start_instance(bdf)
 
 
 def see(site: Site, charm: str, node: HostUnit) -> Seen:
-    """Deploy, plan, reboot, verify; then a hook that writes nothing.
+    """Deploy, plan, reboot unless that waits for an approval, verify; then a hook that writes nothing.
 
     What the site calls foreign has to be as it was, before the reboot and after it.
     """
@@ -47,13 +52,14 @@ def see(site: Site, charm: str, node: HostUnit) -> Seen:
     foreign = data.get("foreign", [])
     before = _states(node.host, data, foreign)
     vfs = _vfs(node.host, foreign)
-    planned = json.loads(_deployed(node, data["charms"][charm] or {}).action("plan", format="json")["plan"])
+    planned = json.loads(_deployed(node, data["charms"][charm]).action("plan", format="json")["plan"])
     writes = [*node.first_writes]
     assert (_states(node.host, data, foreign), _vfs(node.host, foreign)) == (before, vfs), (
         "changed before a reboot"
     )
-    node.boot()
-    writes += [*node.boot_writes, *node.writes]
+    if data["charms"][charm].get("reboot-policy") != "manual":
+        node.boot()
+        writes += [*node.boot_writes, *node.writes]
     found = json.loads(node.action("verify", format="json")["findings"])
     node.emit("update_status")
     again = [line for line in node.writes if "-dispatch-later" not in line]

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tox -e maas` on a site: plan, then apply twice, on a simulated region.
 
+With ``built``, the site was applied and its machines commissioned before; ``deployed`` ones, their ports
+and VLANs are then as others ``changed`` them.
+
 maas.yaml says what the example site file has different (`replace`), and what others have in the region: its
 fabrics with their VLANs and subnets, machines with ports in those, and the region's settings.
 """
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.maas import Region
-from lab.maassite import edit, writes
+from lab.maassite import NUMA, PORTS, commission, edit, interfaces, machine, writes
 from maas import __main__ as command
 from maas.client import Maas
 from maas.plan import observe, plan
@@ -23,6 +26,8 @@ def see(site: Site, region: Region, path: Path) -> Seen:
     data = site.data("maas")
     for old, new in data.get("replace", {}).items():
         edit(path, old, new)
+    if data.get("built"):
+        _build(region, path, data)
     theirs = _others(region, data)
     before = copy.deepcopy(theirs)
     read = SiteFile.read(path)
@@ -36,6 +41,23 @@ def see(site: Site, region: Region, path: Path) -> Seen:
     assert writes(region) == [], "a second apply wrote"
     assert theirs == before, "what others have was changed"
     return Seen(found, list(dict.fromkeys(made)))
+
+
+def _build(region: Region, path: Path, data: dict[str, Any]) -> None:
+    """The site as it was applied and commissioned, then changed by others."""
+    command.main(["apply", str(path)])
+    commission(region, "controller", PORTS[:1])
+    for name in ("node1", "node2", "node3"):
+        commission(region, name, data.get("ports", PORTS), NUMA)
+    command.main(["apply", str(path)])
+    for name in data.get("deployed", ()):
+        machine(region, name).update(status_name="Deployed", hwe_kernel="ga-22.04")
+        for port, values in data.get("changed", {}).items():
+            if port in interfaces(region, name):
+                interfaces(region, name)[port]["params"] |= values
+    for vlan in region.vlans:
+        vlan.update(data.get("vlans", {}).get(vlan["vid"], {}))
+    region.requests.clear()
 
 
 def _others(region: Region, data: dict[str, Any]) -> list[Any]:
