@@ -18,11 +18,12 @@ def see(site: Site, world: World) -> Seen:
     """Plan and run the whole way. What the operator had is unchanged after it."""
     data = site.data("cloud")
     neutron = world.openstack.neutron
-    if "network" in data:
-        network = neutron._create("networks", {**OTHERS, "router:external": True, **data["network"]})
-        for subnet in data.get("subnets", ()):
-            given = {"network_id": network["id"], "enable_dhcp": False, "project_id": "another", **subnet}
-            neutron._create("subnets", given)
+    for each in (data, *data.get("more", ())):
+        if "network" in each:
+            network = neutron._create("networks", {**OTHERS, "router:external": True, **each["network"]})
+            for subnet in each.get("subnets", ()):
+                given = {"network_id": network["id"], "enable_dhcp": False, "project_id": "another", **subnet}
+                neutron._create("subnets", given)
     world.site |= data.get("site", {})
     before = _theirs(neutron)
     status, out, _ = world.run("plan", "--json")
