@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from intent import expand
 from intent.model import Fabric
+from maas.fabric import findings
 from maas.sitefile import Site
 from yamlfile.values import FileError, Place
 
@@ -86,18 +87,16 @@ def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
 @site_rule("fabric-space", "A space is on the same VLAN in the fabric and in MAAS; MAAS' untagged is 0.")
 def fabric_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for fabric, intent, place in _fabrics(bundle):
-        for network in intent.networks:
-            known = site.networks.get(network.space)
-            vid = 0 if network.untagged else network.vlan
-            if known and known.vid != vid:
-                what = f"{fabric.name} has {known.name} on VLAN {vid}, MAAS on {known.vid}"
-                yield place, what, "Write the same VLAN in the intent and in the site file"
+        for found in findings(site, intent):
+            if found.subject in site.networks:
+                remedy = found.remedy[:1].upper() + found.remedy[1:]
+                yield place, f"{fabric.name} and {found.subject}: {found.what}", remedy
 
 
 @site_rule("fabric-mtu", "The fabric's host ports carry what the site's VLANs carry.")
 def fabric_mtu(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for fabric, intent, place in _fabrics(bundle):
-        largest = max(network.mtu for network in site.networks.values())
+        largest = max((each.mtu for each in site.networks.values() if not each.fabric), default=0)
         if intent.mtu.host < largest:
             what = f"{fabric.name} carries {intent.mtu.host} bytes to hosts, the site's VLANs {largest}"
             yield place, what, f"Write mtu: {{host: {largest}}} in the intent"

@@ -55,8 +55,9 @@ def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
             what = f"{application.name}: sriov-numvfs is {json.dumps(value)}; {collide}"
             left = " ".join(f"{port}:{count}" for port, count in pairs(value) if port not in both) or SENTINEL
             yield place, what, f'Write sriov-numvfs: "{left}"'
-        elif not ours and not listed:
-            what = f"{application.name}: sriov-numvfs {value!r} is not a list of PORT:COUNT"
+        elif not (ours or listed or value is None or re.fullmatch(r"auto|\d+", str(value))):
+            taken = "neither auto, a number nor a list of PORT:COUNT"
+            what = f"{application.name}: sriov-numvfs {value!r} is {taken}"
             yield place, what, 'Write as in "enp63s0f0:8 enp63s0f1:8"'
 
 

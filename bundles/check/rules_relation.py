@@ -139,9 +139,9 @@ def database_router(bundle: Bundle) -> Iterator[Wrong]:
                 f"Relate {application.name}:shared-db to a mysql-router:shared-db",
             )
     for router in bundle.of("mysql-router"):
-        users = bundle.related(router, "shared-db")
+        users = {user.name for user in bundle.related(router, "shared-db")}
         if len(users) > 1:
-            names = listed(user.name for user in users)
+            names = listed(users)
             yield router.place(), f"{router.name} serves {names}", "Give each a mysql-router of its own"
 
 

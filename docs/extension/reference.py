@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference's pages: options, actions, messages from the code, the intent's keys, the bundle's rules."""
+"""The reference's pages: options, actions, messages, the intent's keys, the bundle's rules, and sites."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import bundle_rules
+import gallery_page
 import intent_keys
 import yaml
 from messages import OPEN, messages
@@ -33,6 +34,7 @@ def _write(app: Sphinx) -> None:
     )
     pages["intent.md"] = intent_keys.page()
     pages["bundle-rules.md"] = bundle_rules.page()
+    pages["gallery.md"] = gallery_page.page()
     for name, text in pages.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:  # an unchanged page is not read again

@@ -78,6 +78,16 @@ def test_what_other_sites_have_is_no_error(case, tmp_path):
     assert {finding.rule for finding in found} - {"quorum-lock"} == set(case.get("warns", ()))
 
 
+OTHER_SWITCHES = """networks:
+  storage-space: {fabric: fabric-storage, vid: 7, vlan: v7, mtu: 9600, subnet: storage, cidr: 172.20.0.0/24}
+"""
+
+
+def test_networks_on_other_switches_are_not_compared_with_the_intent(broken):
+    bundle = broken({"site": {"networks:\n  oam": f"{OTHER_SWITCHES}  oam"}})
+    assert {finding.rule for finding in checker.check(bundle)}.isdisjoint({"fabric-mtu", "fabric-space"})
+
+
 EXPORTED = [
     pytest.param("./charms/sriov-switchdev", id="folder"),
     pytest.param("../build/sriov-switchdev_ubuntu@22.04-amd64.charm", id="file"),

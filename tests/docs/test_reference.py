@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import bundle_rules
+import gallery_page
 import names
 import pytest
 from messages import Message, messages
@@ -128,3 +129,13 @@ def test_a_charms_readme_names_only_what_there_is(readme: Path) -> None:
 def test_every_rule_for_bundles_has_a_row() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \|", bundle_rules.page(), re.MULTILINE)
     assert rows == sorted(rule.name for rule in bundle_rules.RULES)
+
+
+def test_the_gallery_has_every_site_with_each_of_its_tools():
+    shown = gallery_page.page()
+    sites = gallery_page.gallery.sites()
+    assert sites
+    for site in sites:
+        assert f"- **{site}**: {site.expected['about']}" in shown
+        for tool in set(site.expected) - {"about"}:
+            assert f"| {site} | {tool} | " in shown

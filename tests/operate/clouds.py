@@ -26,7 +26,7 @@ ADOPTABLE = sorted(
     set(CLOUDS) - {*UNKNOWN, "malformed", "no-offload", "no-network", "without-neutrons-option"}
 )
 
-ITS_OWN = {"focal", "two-databases"}
+ITS_OWN = {"focal"}
 """Clouds in which the checker finds an error that no overlay of ours brings."""
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charm on a modelled host: ``node`` runs its hooks, actions and boots as Juju and systemd would."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import charm
 import pytest
 from boot import files, main
 from hostnic.ops import lldp
-from hostnic.testing import FakeHost, card
+from hostnic.testing import FakeCard, FakeHost, card
 from ops import testing
 from unit.hostunit import ROUTES, HostUnit, metadata
 
@@ -17,11 +18,17 @@ PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 P0, P1 = "enp59s0f0np0", "enp59s0f1np1"
 
 
-def compute_node(driver: str = "mlx5_core", kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
+def compute_node(
+    driver: str = "mlx5_core",
+    kind: type[FakeHost] = FakeHost,
+    cards: Sequence[FakeCard] = (),
+    **arguments: Any,
+) -> FakeHost:
     """A FakeHost with RDMA devices, networkd, and systemd units that really do what they say."""
-    nic = card(driver=driver)
-    nic.rdma = driver == "mlx5_core"
-    host = kind([nic], **arguments)
+    nics = cards or [card(driver=driver)]
+    for nic in nics:
+        nic.rdma = nic.ports[0].driver == "mlx5_core"
+    host = kind(nics, **arguments)
     host.disk.install("/proc/net/route", ROUTES.encode(), 0o444)
     host.disk.install("/proc/sys/kernel/hostname", b"node1\n", 0o444)
     for link in host.links.all():

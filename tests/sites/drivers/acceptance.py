@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tox -e acceptance` on a site's cloud: plan, apply, apply again and destroy on a simulated OpenStack.
+
+cloud.yaml has the operator's external network, its subnets, and what the site file says of it.
+"""
+
+import json
+import re
+
+from lab.openstack.operator import World
+from sites.gallery import Found, Seen, Site
+
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+OTHERS = {"shared": True, "project_id": "another"}
+
+
+def see(site: Site, world: World) -> Seen:
+    """Plan and run the whole way. What the operator had is unchanged after it."""
+    data = site.data("cloud")
+    neutron = world.openstack.neutron
+    for each in (data, *data.get("more", ())):
+        if "network" in each:
+            network = neutron._create("networks", {**OTHERS, "router:external": True, **each["network"]})
+            for subnet in each.get("subnets", ()):
+                given = {"network_id": network["id"], "enable_dhcp": False, "project_id": "another", **subnet}
+                neutron._create("subnets", given)
+    world.site |= data.get("site", {})
+    before = _theirs(neutron)
+    status, out, _ = world.run("plan", "--json")
+    found = [_found(each) for each in json.loads(out)["findings"]]
+    assert world.writes() == [], "plan wrote"
+    if status == 0:
+        assert world.run("apply")[0] == 0
+        writes = sorted({ID.sub("ID", " ".join(map(str, each)).split("?")[0]) for each in world.writes()})
+        assert world.run("apply")[0] == 0
+        assert world.writes() == [], "a second apply wrote"
+        assert world.run("destroy")[0] == 0
+    else:
+        writes = []
+    assert _theirs(neutron) == before, "what the operator has was changed"
+    return Seen(found, writes)
+
+
+def _found(finding: dict[str, str]) -> Found:
+    says = "; ".join(filter(None, (finding["what"], finding["remedy"])))
+    return Found(finding["severity"], finding["subject"], says)
+
+
+def _theirs(neutron) -> str:
+    kinds = ("networks", "subnets")
+    return repr(
+        [each for kind in kinds for each in neutron.objects[kind].values() if each["project_id"] == "another"]
+    )

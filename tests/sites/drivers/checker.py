@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checker and `adopt` on a site: overlay.yaml on the Caracal bundle, bundle.yaml, or running.yaml."""
+
+from pathlib import Path
+
+import yaml
+from check import checker
+from check.merge import Part, merge, parse, parts
+from check.model import Bundle
+from lab import jujuclient, jujustatus
+from operate import running
+from operate.adopt.adoption import adoption
+from operate.client import Juju
+from operate.process import Output
+from sites.gallery import Found, Seen, Site
+
+BUNDLES = Path(__file__).parents[3] / "bundles"
+BUNDLE = BUNDLES / "ovn-offload-jammy-caracal.yaml"
+OURS = dict.fromkeys(("nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric"))
+"""What a cloud does not have before it adopts these charms, as an overlay that removes it."""
+
+
+def see(site: Site) -> Seen:
+    """What the checker finds. It never writes."""
+    own = site.folder / "bundle.yaml"
+    overlay = site.folder / "overlay.yaml"
+    paths = [own if own.exists() else BUNDLE, *([overlay] if overlay.exists() else [])]
+    return Seen(_found(checker.check(checker.load(paths))), [])
+
+
+def adopt(site: Site) -> Seen:
+    """What `adopt` finds in the site's model, recorded from running.yaml on the Caracal bundle.
+
+    With the overlay that it prints, the checker must find nothing that it did not name; what it finds
+    is here, too.
+    """
+    model = _model(site)
+    known = {**jujuclient.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m", "access": "read"}
+    client = jujuclient.Client(known)
+
+    def run(command, _given, _seconds, *, shown=False):
+        out, error, status = jujuclient.answer(client, command[1:])
+        return Output(status, out, error)
+
+    found = adoption(running.read(Juju(run=run)))
+    after = [*_parts(model["export"]), *_parts(found.overlay)]
+    findings = {
+        *_found(found.findings),
+        *_found(checker.check(Bundle(merge(after), after))),
+        *(Found("info", what, why) for what, why in found.stays),
+    }
+    options = [
+        f"{name} {key}={value}"
+        for part in _parts(found.overlay)
+        for name, body in part.data.section("applications").items()
+        for key, value in (body or {}).get("options", {}).items()
+    ]
+    return Seen(sorted(findings), sorted(options))
+
+
+def _model(site):
+    texts = (yaml.safe_dump({"applications": OURS}), (site.folder / "running.yaml").read_text())
+    documents = [*parts([BUNDLE]), *(each for text in texts for each in _parts(text))]
+    return jujustatus.recorded(Bundle(merge(documents), documents))
+
+
+def _parts(text):
+    return [Part(BUNDLE, each) for each in parse(text, "x")] if text else []
+
+
+def _found(findings):
+    return [Found("warning" if each.warning else "error", each.rule, each.what) for each in findings]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host charm on the modelled host of a site, from its deployment through a reboot to a quiet hook.
+
+host.yaml says which cards the host has, how each charm is configured, and what is foreign there.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from hostnic.testing import FakeCard, FakeHost, Firmware, card, hca
+from hostnic.testing.network import FakeBond
+from sites.gallery import Found, Seen, Site
+from unit.hostunit import HostUnit
+
+KINDS: dict[str, Callable[..., FakeCard]] = {"ethernet": card, "infiniband": hca}
+
+
+def cards(site: Site) -> list[FakeCard]:
+    """The host's NICs, in their order; the first one is the pair in bond0."""
+    given = [dict(each) for each in site.data("host").get("cards", [{}])]
+    return [KINDS[each.pop("kind", "ethernet")](**each) for each in given]
+
+
+def prepare(site: Site, host: FakeHost) -> None:
+    """What the host has besides its cards."""
+    data = site.data("host")
+    for path, text in data.get("files", {}).items():
+        host.disk.install(path, text.encode(), 0o600)
+    for path, target in data.get("links", {}).items():
+        host.disk.link(path, target)
+    for name, members in data.get("bonds", {}).items():
+        host.network.bonds[name] = FakeBond(name, members=sorted(members))
+    for netdev, addresses in data.get("addresses", {}).items():
+        host.network.addresses[netdev] = list(addresses)
+    for netdev, count in data.get("vfs", {}).items():
+        port = host.port(netdev)
+        port.firmware = Firmware(max(port.total_vfs, count), next_num_of_vfs=max(port.total_vfs, count))
+        port.total_vfs = port.firmware.offered
+        host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(count))
+    for bdf in data.get("instances", ()):
+        host.sleep(5.0)
+        host.start_instance(bdf)
+
+
+def see(site: Site, charm: str, node: HostUnit) -> Seen:
+    """Deploy, plan, reboot unless that waits for an approval, verify; then a hook that writes nothing.
+
+    What the site calls foreign has to be as it was, before the reboot and after it.
+    """
+    data = site.data("host")
+    foreign = data.get("foreign", [])
+    before = _states(node.host, data, foreign)
+    vfs = _vfs(node.host, foreign)
+    planned = json.loads(_deployed(node, data["charms"][charm]).action("plan", format="json")["plan"])
+    writes = [*node.first_writes]
+    assert (_states(node.host, data, foreign), _vfs(node.host, foreign)) == (before, vfs), (
+        "changed before a reboot"
+    )
+    if data["charms"][charm].get("reboot-policy") != "manual":
+        node.boot()
+        writes += [*node.boot_writes, *node.writes]
+    found = json.loads(node.action("verify", format="json")["findings"])
+    node.emit("update_status")
+    again = [line for line in node.writes if "-dispatch-later" not in line]
+    assert again == [], "a second run wrote"
+    assert _states(node.host, data, foreign) == before, "what is foreign was changed by the reboot"
+    names = [name for netdev in foreign for name in (netdev, node.host.port(netdev).bdf)]
+    harmed = [line for line in writes if any(name in line.split() or f"/{name}/" in line for name in names)]
+    assert harmed == [], "writes name what is foreign"
+    blocked = [each for each in planned["findings"] if each["severity"] in ("blocked", "warning")]
+    return Seen(_found([*blocked, *found]), list(dict.fromkeys(writes)))
+
+
+def _deployed(node: Any, options: dict[str, Any]) -> Any:
+    """The unit after its first hooks, with all that they wrote."""
+    node.set(options)
+    node.first_writes = []
+    for event in ("install", "leader_elected", "config_changed", "start"):
+        node.emit(event)
+        node.first_writes += node.writes
+    return node
+
+
+def _found(findings: list[dict[str, str]]) -> list[Found]:
+    return [
+        Found(each["severity"], each["subject"], f"{each['what']}; {each['remedy']}") for each in findings
+    ]
+
+
+def _states(host: FakeHost, data: dict[str, Any], foreign: list[str]) -> dict[str, Any]:
+    """What a charm could change of foreign ports for good, and of the site's files."""
+    found: dict[str, Any] = {path: host.files.read(path) for path in data.get("files", {})}
+    for netdev in foreign:
+        port = host.port(netdev)
+        nic = next(each for each in host.cards if port in each.ports)
+        settings = {name: (each.current, each.next_boot) for name, each in nic.settings.items()}
+        found[netdev] = repr((port.firmware, port.eswitch_mode, port.total_vfs, settings, port.link))
+    return found
+
+
+def _vfs(host: FakeHost, foreign: list[str]) -> dict[str, int]:
+    return {netdev: len(host.port(netdev).vfs) for netdev in foreign}
