@@ -2,6 +2,7 @@
 """Ports are split where their lanes are used, on each leaf alike, and the switch is told to split them."""
 
 import pytest
+from audit import breakouts
 from intent import expand
 from intent.model import Dialect
 from lab.nvue.published import published
@@ -109,3 +110,11 @@ def test_the_switch_is_told_to_split_the_port(dialect):
     assert [published(minor).refuse(tree) for minor in minors] == [[]] * len(minors)
     other = render.tree(whole, whole.switch("Leaf0-2"), dialect)
     assert "breakout" not in str(other)
+
+
+def test_a_mode_that_is_no_number_has_no_lanes():
+    """A switch may answer anything."""
+    applied = {"interface": {"swp9": {"link": {"breakout": {"²x": {}}}}}}
+    wanted = {"interface": {"swp9s0": {"type": "swp"}}}
+    (found,) = breakouts.running("Leaf0-1", applied, wanted)
+    assert found.what == "swp9 is split ²x on the switch and has no lane swp9s0"

@@ -93,6 +93,10 @@ def beside(text: str) -> object:
     return difference(applied, others.tree), [each.sentence() for each in found]
 
 
+def vlan_of_a_vrf(text: str) -> object:
+    return beside(f'{{"vrf": {{"blue": {{"evpn": {{"vlan": {text}, "vni": {{"4001": {{}}}}}}}}}}}}')
+
+
 MADE = '{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}}'
 REFUSALS = (InvalidValue,)
 WRONG = (FileError,)
@@ -103,6 +107,7 @@ READERS = [
     Reader("refusal", refusal, ['{"detail": "d"}'], (SwitchError,)),
     Reader("configuration", lambda text: switch(text).applied(), [json.dumps(TREE)], (SwitchError,)),
     Reader("configuration beside the intent", beside, [json.dumps(RUNNING)], (SwitchError,)),
+    Reader("VLAN of a VRF", vlan_of_a_vrf, ["10", '"auto"'], (SwitchError,)),
     Reader("revision", lambda text: switch(text).progress("6"), [json.dumps(REVISION)], (SwitchError,)),
     Reader(
         "revisions", lambda text: switch(text).revisions(), ['{"6": {"state": "applied"}}'], (SwitchError,)

@@ -126,4 +126,4 @@ def _mode(tree: Tree, port: str) -> str:
 def _lanes(mode: str) -> int:
     """The ports that a mode makes: 4 of 4x and of 4x25G, none where the port is off."""
     number = mode.partition("x")[0]
-    return int(number) if number.isdigit() else 0
+    return int(number) if number.isdecimal() else 0
