@@ -5,6 +5,7 @@ import os
 
 import pytest
 from lab import jujuclient, vaultserver
+from operate import private
 from operate.__main__ import main
 from operate.clouds import cloud
 from vault import client as vault
@@ -82,6 +83,12 @@ def adopt(world):
         return world.run(main, "adopt", *words, expected=expected)
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def no_secrets_of_other_tests(monkeypatch):
+    """What one test keeps as a secret may be a word that another one reads."""
+    monkeypatch.setattr(private, "_kept", set())
 
 
 @pytest.fixture

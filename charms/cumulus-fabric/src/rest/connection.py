@@ -24,10 +24,7 @@ RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 LOOK_S = 120.0
 """Seconds after which no further part of a switch is read; a healthy one takes a few for all."""
 
-REST_OFF = (
-    "on Cumulus Linux 5.5 NVUE's REST API is off: see docs/how-to/fabric-day-zero.md; on later releases run "
-    "nv set system api state enabled, and nv config apply, on the switch"
-)
+REST_OFF = "if NVUE's REST API is off, as on Cumulus Linux 5.5, see docs/how-to/fabric-day-zero.md"
 """What helps where nothing listens at the REST API's port."""
 
 MOST = 32 * bounded.MIB
