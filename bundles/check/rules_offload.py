@@ -15,6 +15,8 @@ from check.rules_space import tags_of
 
 SENTINEL = "none:0"
 """ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""
+_LISTED, _ANY = re.compile(r"[\w.-]+:\d+( +[\w.-]+:\d+)*"), re.compile(r"auto|\d+")
+"""How sriov-numvfs names ports with their VFs, and how it asks for VFs on any port."""
 MOST_WITH_LAG = 64
 """Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh; newer firmware is not known."""
 
@@ -37,6 +39,20 @@ def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
                 yield application.place("options", name), what, f"Remove {name}"
 
 
+def left_to(bundle: Bundle, name: str) -> str:
+    """What `sriov-numvfs` of an ovn-chassis has to be beside sriov-switchdev; empty if it may stay as it is."""
+    ours = bundle.of("sriov-switchdev")
+    if not ours or name not in {each.name for each in bundle.offloading("ovn-chassis")}:
+        return ""
+    value = bundle.applications[name].option("sriov-numvfs")
+    if not _LISTED.fullmatch(str(value)):
+        return SENTINEL
+    kept = [(port, count) for port, count in pairs(value) if not any(_may_have(each, port) for each in ours)]
+    if kept == pairs(value):
+        return ""
+    return " ".join(f"{port}:{count}" for port, count in kept) or SENTINEL
+
+
 @rule("vf-owner", "One charm creates a port's VFs: ovn-chassis names no port that sriov-switchdev may have.")
 def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
     ours = bundle.of("sriov-switchdev")
@@ -44,18 +60,11 @@ def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
         value = application.option("sriov-numvfs")
         place = application.place("options", "sriov-numvfs")
         collide = f"{ours[0].name} and it would both write" if ours else ""
-        listed = re.fullmatch(r"[\w.-]+:\d+( +[\w.-]+:\d+)*", str(value))
-        if ours and not listed:
+        if left := left_to(bundle, application.name):
             said = "unset, which means all VFs of every port" if value is None else json.dumps(value)
             what = f"{application.name}: sriov-numvfs is {said}; {collide}"
-            yield place, what, f'Write sriov-numvfs: "{SENTINEL}"'
-        elif ours and (
-            both := [port for port, _ in pairs(value) if any(_may_have(each, port) for each in ours)]
-        ):
-            what = f"{application.name}: sriov-numvfs is {json.dumps(value)}; {collide}"
-            left = " ".join(f"{port}:{count}" for port, count in pairs(value) if port not in both) or SENTINEL
             yield place, what, f'Write sriov-numvfs: "{left}"'
-        elif not (ours or listed or value is None or re.fullmatch(r"auto|\d+", str(value))):
+        elif not (ours or value is None or _LISTED.fullmatch(str(value)) or _ANY.fullmatch(str(value))):
             taken = "neither auto, a number nor a list of PORT:COUNT"
             what = f"{application.name}: sriov-numvfs {value!r} is {taken}"
             yield place, what, 'Write as in "enp63s0f0:8 enp63s0f1:8"'

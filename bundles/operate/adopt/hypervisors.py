@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from check import rules_offload
 from check.facts import own
 from check.model import Application, Bundle, pairs
 from check.options import config
+from check.rules_offload import left_to
 from converge import StepError
 from converge.shape import InvalidValue
 from hostnic.devices import selector
@@ -104,7 +104,7 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
             stays.append((" with ".join(each.name for each in (compute, *network)), why))
             continue
         there = [each for each in bundle.of(DRIVER, FIRMWARE) if compute in bundle.related(each, "juju-info")]
-        alone = not any(left_to(bundle, each) for each in chassis)
+        alone = not any(left_to(bundle, each.name) for each in chassis)
         adopted = alone and any(each.charm == DRIVER for each in there)
         vfs = given or (Vfs() if adopted else _vfs(chassis[0]))
         key = (vfs, compute.base, frozenset(each.name for each in there))
@@ -115,15 +115,6 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
         (each.name, "a gateway, on which no instance runs") for each in bundle.of("ovn-dedicated-chassis")
     ]
     return list(groups.values()), stays
-
-
-def left_to(bundle: Bundle, chassis: Application) -> str:
-    """What ovn-chassis' `sriov-numvfs` has to be beside sriov-switchdev; empty if it may stay as it is."""
-    told = [
-        instead for _, what, instead in rules_offload.vf_owner(bundle) if what.startswith(f"{chassis.name}: ")
-    ]
-    found = re.search(f'{NUMVFS}: "(.*)"', " ".join(told))
-    return found[1] if found else ""
 
 
 def _vfs(chassis: Application) -> Vfs:

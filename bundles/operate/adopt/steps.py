@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps to a cloud in which these charms own what ovn-chassis has set up, in their order. Pure.
 
-The checker judges the result: which ports ovn-chassis has to give up is what its rule `vf-owner` says.
+The checker judges the result: which ports ovn-chassis has to give up is what its rule `vf-owner` asks for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import yaml
 from check.model import Application, Bundle
+from check.rules_offload import left_to
 from converge.shape import InvalidValue
 from hostnic.devices import selector
-from operate.adopt.hypervisors import DRIVER, FIRMWARE, NUMVFS, OFFLOAD, Group, Vfs, left_to, listed
+from operate.adopt.hypervisors import DRIVER, FIRMWARE, NUMVFS, OFFLOAD, Group, Vfs, listed
 
 LOOK = "grep -H . /sys/class/net/*/device/sriov_numvfs"
 """Shows how many VFs each port of a host has."""
@@ -76,7 +77,7 @@ def leave(bundle: Bundle, group: Group) -> Iterator[Step]:
     """ovn-chassis gives up the ports that sriov-switchdev may have, and keeps the others."""
     name = group.name(bundle, DRIVER)
     for chassis in group.chassis:
-        if value := left_to(bundle, chassis):
+        if value := left_to(bundle, chassis.name):
             why = f"Wait until the status of each unit of {name} names ovn-chassis. It prints the value "
             why += "to set here, in which the ports of other NICs stay. Existing VFs stay as well. Do not "
             why += "run netplan apply: it can destroy live VFs. Reboot no host before the units no longer "

@@ -40,7 +40,8 @@ def services() -> dict[str, str]:
 
 
 def settings(*does: Does) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in sandbox.lines(*does) if not line.startswith("#"))  # type: ignore[misc]
+    parts = (line.partition("=") for line in sandbox.lines(*does) if not line.startswith("#"))
+    return {setting: value for setting, _, value in parts}
 
 
 @pytest.mark.parametrize("path", services())
