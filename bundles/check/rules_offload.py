@@ -40,7 +40,7 @@ def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
 
 
 def left_to(bundle: Bundle, name: str) -> str:
-    """What `sriov-numvfs` of an ovn-chassis has to be beside sriov-switchdev; empty if it may stay as it is."""
+    """What an ovn-chassis' `sriov-numvfs` has to be beside sriov-switchdev; empty if it may stay as it is."""
     ours = bundle.of("sriov-switchdev")
     if not ours or name not in {each.name for each in bundle.offloading("ovn-chassis")}:
         return ""

@@ -3,13 +3,12 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from check.facts import own
 from converge import Severity, StepError
 from converge.render import table
-from operate.client import Juju, mapping
-from operate.verify import own_units
+from operate.client import Juju
+from operate.verify import Answer, ask
 
 WATCHING = {"sriov-switchdev": ("show-health", "health", ("state", "about", "found", "help"))}
 """Charms with an action for it: the action, its result, and the keys of its rows."""
@@ -47,38 +46,31 @@ class Health(NamedTuple):
 
 
 def health(juju: Juju) -> Health:
-    """Ask every unit; an application at a time, as Juju's client takes them.
+    """Ask every unit.
 
     Raises:
-        StepError: the model has none of this project's charms, or Juju's client failed.
+        StepError: as :func:`operate.verify.ask`.
 
     """
-    status = juju.data("status")
-    units = {name: members for name, members in own_units(status).items() if members}
-    if not units:
-        raise StepError("the model has no unit of " + ", ".join(own()), "name the model with --model")
-    charms = {name: mapping(body).get("charm-name") for name, body in status["applications"].items()}
-    rows: list[Row] = []
-    for name, members in units.items():
-        action, result, keys = WATCHING.get(str(charms[name]), OTHERS)
-        said = juju.act(members, action, "format=json")
-        for unit in members:
-            rows += _rows(unit, mapping(said.get(unit)), action, result, keys)
+    answers = list(ask(juju, {charm: action for charm, (action, *_) in WATCHING.items()}))
+    rows = [row for answer in answers for row in _rows(answer)]
     rows.sort(key=lambda row: WORST.index(row.state))
-    return Health(rows, sum(map(len, units.values())))
+    return Health(rows, len(answers))
 
 
-def _rows(unit: str, said: dict[str, Any], action: str, result: str, keys: tuple[str, ...]) -> Iterator[Row]:
-    more = f"juju run {unit} {action} shows more"
-    if said.get("status") != "completed":
-        what = str(said.get("message") or f"the action is {said.get('status', 'not answered')}")
-        yield Row(UNKNOWN, unit, "", what, more)
+def _rows(answer: Answer) -> Iterator[Row]:
+    if answer.results is None:
+        yield Row(UNKNOWN, answer.unit, "", answer.instead, answer.more)
         return
+    _, result, keys = WATCHING.get(answer.charm, OTHERS)
     try:
-        found = json.loads(mapping(said.get("results"))[result])
-        rows = [Row(str(each[keys[0]]), unit, *(str(each[key]) for key in keys[1:])) for each in found]
+        rows = [
+            Row(str(each[keys[0]]), answer.unit, *(str(each[key]) for key in keys[1:]))
+            for each in json.loads(answer.results[result])
+        ]
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise StepError(f"what {unit} says of its health cannot be read", more) from None
+        what = f"what {answer.unit} says of its health cannot be read"
+        raise StepError(what, answer.more) from None
     for row in rows:
         if row.state != OK:
             yield row if row.state in WORST else row._replace(state=UNKNOWN)

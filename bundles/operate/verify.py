@@ -2,7 +2,7 @@
 """The action verify of every charm of this project in a model, in one table."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from check.facts import own
@@ -23,22 +23,57 @@ class Row(NamedTuple):
     remedy: str = ""
 
 
+class Answer(NamedTuple):
+    """What an action said on one unit.
+
+    Attributes:
+        unit: its name.
+        charm: its charm.
+        results: the action's; None unless it completed.
+        instead: what was said in their place.
+        more: the command that shows more.
+
+    """
+
+    unit: str
+    charm: str
+    results: Mapping[str, Any] | None
+    instead: str
+    more: str
+
+
 def verify(juju: Juju) -> list[Row]:
-    """Ask every unit; an application at a time, as Juju's client takes them.
+    """Ask every unit whether it is verified.
+
+    Raises:
+        StepError: as :func:`ask`.
+
+    """
+    return [row for answer in ask(juju) for row in _rows(answer)]
+
+
+def ask(juju: Juju, instead: Mapping[str, str] = {}) -> Iterator[Answer]:
+    """Run verify on every unit, or the action that a charm has `instead`.
+
+    An application is asked at a time, as Juju's client takes them.
 
     Raises:
         StepError: the model has none of this project's charms, or Juju's client failed.
 
     """
-    units = own_units(juju.data("status"))
-    if not any(units.values()):
+    status = juju.data("status")
+    units = {name: members for name, members in own_units(status).items() if members}
+    if not units:
         raise StepError("the model has no unit of " + ", ".join(own()), "name the model with --model")
-    rows: list[Row] = []
-    for members in filter(None, units.values()):
-        said = juju.act(members, "verify", "format=json")
+    for name, members in units.items():
+        charm = str(status["applications"][name]["charm-name"])
+        action = instead.get(charm, "verify")
+        every = juju.act(members, action, "format=json")
         for unit in members:
-            rows += _rows(unit, said.get(unit, {}))
-    return rows
+            said = mapping(every.get(unit))
+            results = mapping(said.get("results")) if said.get("status") == "completed" else None
+            what = str(said.get("message") or f"the action is {said.get('status', 'not answered')}")
+            yield Answer(unit, charm, results, what, f"juju run {unit} {action} shows more")
 
 
 def own_units(status: dict[str, Any]) -> dict[str, list[str]]:
@@ -64,12 +99,10 @@ def _number(unit: str) -> tuple[int, str]:
     return len(number), number
 
 
-def _rows(unit: str, answer: Any) -> Iterator[Row]:
-    said = mapping(answer)
-    results = mapping(said.get("results"))
-    if said.get("status") != "completed" or "verified" not in results:
-        what = str(said.get("message") or f"the action is {said.get('status', 'not answered')}")
-        yield Row(unit, "unknown", "", "", what, f"juju run {unit} verify shows more")
+def _rows(answer: Answer) -> Iterator[Row]:
+    unit, results = answer.unit, answer.results or {}
+    if "verified" not in results:
+        yield Row(unit, "unknown", "", "", answer.instead, answer.more)
         return
     verified, found = str(results["verified"]), _findings(unit, results.get("findings"))
     if not found:
