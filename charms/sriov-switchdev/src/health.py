@@ -27,18 +27,18 @@ def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
 
     """
     ports = [pf for _, pf in pairs_of(survey.observed.host, survey.wanted.ports)]
-    before = health.look(system, ports)
+    before = health.count(system, ports)
     system.sleep(seconds)
-    after = health.look(system, ports)
-    wrong = [*survey.findings, *health.compare(before, after)]
+    now = health.look(system, ports)
+    wrong = [*survey.findings, *health.compare(before, now)]
     if reasons := reboot_reasons(survey.wanted, survey.plan):
         what = f"needed for {', '.join(reasons)}"
         wrong.append(Finding(Severity.PLANNED, "reboot", what, "the unit's status says what it waits for"))
     wrong = worst_first(wrong)
     worst = wrong[0].severity.name.lower() if wrong and wrong[0].severity > Severity.INFO else OK
     rows = [_row(each.severity.name.lower(), each.subject, each.what, each.remedy) for each in wrong]
-    rows += _well(system, survey, wrong, after, seconds)
-    return worst, Table(rows, "The charm selects no port on this host.")
+    rows += _well(system, survey, wrong, now, seconds)
+    return worst, Table(rows, "")  # the row about flows is always there
 
 
 def _well(
@@ -55,8 +55,8 @@ def _well(
         if slot not in named and any(pf.lag.vf_lag for _, pf in pairs):
             yield _row(OK, slot, "VF-LAG is active")
     for port in now.ports:
-        if (name := port.pf.netdev or port.pf.bdf) not in named:
-            yield _row(OK, name, _port(port, seconds))
+        if port.name not in named:
+            yield _row(OK, port.name, _port(port, seconds))
     yield _row(*_flows(system))
 
 

@@ -46,74 +46,97 @@ PAUSED = re.compile(r"(rx|tx)_(prio\d|global)_pause_duration")
 """Microseconds: of ``rx`` this port was told to stop, of ``tx`` it told the other end."""
 
 
+class Counted(NamedTuple):
+    """What ports have counted at one moment, in monotonic seconds.
+
+    Attributes:
+        counters: by netdev, the driver's by name; none where they could not be read.
+        unread: by netdev, why not.
+
+    """
+
+    at: float
+    counters: Mapping[str, Mapping[str, int]]
+    unread: Mapping[str, str]
+
+
 class PortLook(NamedTuple):
     """A port at one moment.
 
     Attributes:
         pf: the port.
-        counters: the driver's, by name; empty if they could not be read, and ``unread`` has the reason.
+        name: its netdev.
         distributing: its bond sends on it; None outside a bond.
         silent: why the firmware did not answer; empty if it did.
 
     """
 
     pf: Pf
-    counters: Mapping[str, int] = {}
-    distributing: bool | None = None
-    unread: str = ""
-    silent: str = ""
+    name: str
+    distributing: bool | None
+    silent: str
 
 
 class Look(NamedTuple):
-    """All ports at one moment, in monotonic seconds."""
+    """All ports that have a netdev, and what they have counted."""
 
-    at: float
     ports: tuple[PortLook, ...]
+    counted: Counted
 
 
-def look(system: System, ports: Iterable[Pf]) -> Look:
+def count(system: System, ports: Iterable[Pf]) -> Counted:
+    """Read the counters of each port."""
+    at = system.now()
+    counters: dict[str, Mapping[str, int]] = {}
+    unread: dict[str, str] = {}
+    for netdev in (pf.netdev for pf in ports if pf.netdev):
+        try:
+            counters[netdev] = system.ethtool.statistics(netdev)
+        except OSError as error:
+            counters[netdev], unread[netdev] = {}, error.strerror or str(error)
+    return Counted(at, counters, unread)
+
+
+def look(system: System, ports: Sequence[Pf]) -> Look:
     """Read the counters and the bond's state of each port, and ask its firmware for its version.
 
     The last is a command like any other: it fails if the firmware hangs, although the link is up.
     """
-    at = system.now()
-    return Look(at, tuple(_look(system, pf) for pf in ports if pf.netdev))
+    counted = count(system, ports)
+    return Look(tuple(_look(system, pf, pf.netdev) for pf in ports if pf.netdev), counted)
 
 
-def _look(system: System, pf: Pf) -> PortLook:
-    netdev, unread, silent = pf.netdev or "", "", ""
-    counters: Mapping[str, int] = {}
-    try:
-        counters = system.ethtool.statistics(netdev)
-    except OSError as error:
-        unread = error.strerror or str(error)
+def _look(system: System, pf: Pf, netdev: str) -> PortLook:
+    silent = ""
     try:
         system.devlink.info(pf.bdf)
     except OSError as error:
         silent = error.strerror or str(error)
     distributing = is_distributing(system, pf.bond, netdev) if pf.bond else None
-    return PortLook(pf, counters, distributing, unread, silent)
+    return PortLook(pf, netdev, distributing, silent)
 
 
-def compare(before: Look, after: Look) -> tuple[Finding, ...]:
-    """What is wrong with the ports now, or went wrong between two looks. Pure."""
-    earlier = {port.pf.bdf: port for port in before.ports}
-    seconds = after.at - before.at
+def compare(before: Counted, now: Look) -> tuple[Finding, ...]:
+    """What is wrong with the ports now, or went wrong since they were counted. Pure."""
+    after = now.counted
     return tuple(
         found
-        for port in after.ports
-        if (known := earlier.get(port.pf.bdf))
-        for found in (*_state(port), *_growth(port.pf.netdev or port.pf.bdf, known, port, seconds))
+        for port in now.ports
+        if (known := before.counters.get(port.name)) is not None
+        for found in (
+            *_state(port, after.unread.get(port.name, "")),
+            *_growth(port.name, known, after.counters[port.name], after.at - before.at),
+        )
     )
 
 
-def _state(port: PortLook) -> Iterator[Finding]:
-    name = port.pf.netdev or port.pf.bdf
+def _state(port: PortLook, unread: str) -> Iterator[Finding]:
+    name = port.name
     if port.silent:
         what = f"the firmware answers no command: {port.silent}"
         yield Finding(Severity.WARNING, name, what, POWER)
-    if port.unread:
-        yield Finding(Severity.WARNING, name, f"its counters cannot be read: {port.unread}")
+    if unread:
+        yield Finding(Severity.WARNING, name, f"its counters cannot be read: {unread}")
     if port.pf.carrier is False:
         yield Finding(Severity.WARNING, name, "no link", CABLE)
     elif port.distributing is False:
@@ -121,13 +144,13 @@ def _state(port: PortLook) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, name, what, "compare LACP on the switch port with this bond")
 
 
-def _growth(name: str, before: PortLook, after: PortLook, seconds: float) -> Iterator[Finding]:
-    grown = {
-        counter: count - before.counters[counter]
-        for counter, count in after.counters.items()
-        if count > before.counters.get(counter, count)
-    }
-    for counter, count in grown.items():
+def _growth(
+    name: str, before: Mapping[str, int], after: Mapping[str, int], seconds: float
+) -> Iterator[Finding]:
+    for counter, value in after.items():
+        count = value - before.get(counter, value)
+        if count <= 0:
+            continue
         sign: Sequence[str] = SIGNS.get(counter, ())
         if found := DISCARDED.fullmatch(counter):
             sign = (f"{{count}} frames of priority {found[1]} were dropped", SWITCH)

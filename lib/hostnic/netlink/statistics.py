@@ -36,22 +36,20 @@ def read(link: str) -> dict[str, int]:
         count = _count(asking, link)
         if not count:
             return {}
-        names = bytearray(struct.pack("III", GSTRINGS, STATS, count)) + bytes(NAME_SIZE * (count + SPARE))
-        values = bytearray(struct.pack("II", GSTATS, count)) + bytes(8 * (count + SPARE))
-        _ask(asking, link, names)
-        _ask(asking, link, values)
+        room = count + SPARE
+        names = _ask(asking, link, struct.pack("III", GSTRINGS, STATS, count) + bytes(NAME_SIZE * room))
+        values = _ask(asking, link, struct.pack("II", GSTATS, count) + bytes(8 * room))
     named, counted = struct.unpack_from("8xI", names)[0], struct.unpack_from("4xI", values)[0]
     if named != counted:
         raise OSError(errno.EAGAIN, f"the counters of {link} changed while they were read")
-    texts = (bytes(names[12 + NAME_SIZE * i :][:NAME_SIZE]) for i in range(named))
+    texts = struct.unpack_from(f"{NAME_SIZE}s" * named, names, 12)
     keys = [text.partition(b"\0")[0].decode(errors="replace") for text in texts]
     return dict(zip(keys, struct.unpack_from(f"{counted}Q", values, 8)))
 
 
 def _count(asking: socket.socket, link: str) -> int:
-    info = bytearray(struct.pack("=IIQI", GSSET_INFO, 0, 1 << STATS, 0))
     try:
-        _ask(asking, link, info)
+        info = _ask(asking, link, struct.pack("=IIQI", GSSET_INFO, 0, 1 << STATS, 0))
     except OSError as error:
         if error.errno == errno.EOPNOTSUPP:
             return 0
@@ -60,9 +58,8 @@ def _count(asking: socket.socket, link: str) -> int:
     return count if mask else 0
 
 
-def _ask(asking: socket.socket, link: str, answer: bytearray) -> None:
-    """Let the kernel write its answer over the question, which has room for it."""
-    place = array.array("B", answer)
-    request = struct.pack("16sP16x", link.encode(), place.buffer_info()[0])
-    fcntl.ioctl(asking, SIOCETHTOOL, request)
-    answer[:] = place.tobytes()
+def _ask(asking: socket.socket, link: str, question: bytes) -> bytes:
+    """What the kernel writes over the question, which has room for its answer."""
+    place = array.array("B", question)
+    fcntl.ioctl(asking, SIOCETHTOOL, struct.pack("16sP16x", link.encode(), place.buffer_info()[0]))
+    return place.tobytes()

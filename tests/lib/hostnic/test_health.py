@@ -15,7 +15,7 @@ P0, P1 = "enp59s0f0np0", "enp59s0f1np1"
 def watched(host: FakeHost, seconds: float = 10.0) -> tuple[Finding, ...]:
     """What ten seconds show."""
     ports = discover.observe(host).pfs
-    before = health.look(host, ports)
+    before = health.count(host, ports)
     host.sleep(seconds)
     return health.compare(before, health.look(host, ports))
 
@@ -82,12 +82,13 @@ def test_old_counts_of_a_healthy_port_are_no_news(host: FakeHost) -> None:
     host.sleep(1000.0)
     ports = discover.observe(host).pfs
     look = health.look(host, ports)
-    assert health.compare(look, look._replace(at=look.at + 10)) == ()
+    later = look._replace(counted=look.counted._replace(at=look.counted.at + 10))
+    assert health.compare(look.counted, later) == ()
 
 
 def test_a_firmware_that_hangs_behind_a_link_that_is_up(host: FakeHost) -> None:
     ports = discover.observe(host).pfs
-    before = health.look(host, ports)
+    before = health.count(host, ports)
     host.port(P0).silent = True
     (found,) = health.compare(before, health.look(host, ports))
     assert (found.subject, found.what) == (P0, "the firmware answers no command: Connection timed out")
@@ -108,6 +109,6 @@ def test_counters_that_cannot_be_read_hide_nothing_else(host: FakeHost) -> None:
 
 def test_a_port_that_came_since_has_nothing_to_be_compared_with(host: FakeHost) -> None:
     ports = discover.observe(host).pfs
-    before = health.look(host, ports[:1])
+    before = health.count(host, ports[:1])
     host.sleep(5.0)
     assert health.compare(before, health.look(host, ports)) == ()
