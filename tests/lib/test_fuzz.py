@@ -33,7 +33,7 @@ from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
 from maas import commission, readiness, sitefile, verify
-from operate import running
+from operate import health, running
 from operate import verify as operate
 from operate.adopt import text as adopt_text
 from operate.adopt.adoption import adoption
@@ -163,7 +163,9 @@ def of_intent(text: str) -> object:
 
 
 def findings(text: str) -> object:
-    return list(operate._rows("u/0", {"status": "completed", "results": {"verified": "x", "findings": text}}))
+    """What the actions say of the units of a model, with the text as their findings."""
+    results = {"verified": "x", "findings": text, "health": text}
+    return of_action(json.dumps({key: {"status": "completed", "results": results} for key in UNITS}))
 
 
 def client(text: str) -> Juju:
@@ -172,8 +174,12 @@ def client(text: str) -> Juju:
 
 
 def of_action(text: str) -> object:
-    """What an action says of a unit, in Juju's words."""
-    return list(operate._rows("u/0", client(text).act(["u/0"], "verify").get("u/0")))
+    """What an action says of a unit, in Juju's words, as two commands read it."""
+
+    def run(words: list[str], *_: object, **__: object) -> Output:
+        return Output(0, json.dumps(STATUS) if words[1] == "status" else text)
+
+    return operate.verify(Juju(run=run)), health.health(Juju(run=run))
 
 
 def of_model(text: str) -> object:
@@ -273,11 +279,17 @@ CAPTURE = {
 }
 RAFT = "Status: cluster member\nRole: follower\nLeader: 68d9\n"
 RABBIT = '{"disk_nodes": ["a", "b"], "ram_nodes": [], "running_nodes": ["a", "b"], "partitions": {}}'
+UNITS = ("roce-qos/0", "sriov-switchdev/0")
 FINDINGS = '[{"severity": "blocked", "subject": "s", "what": "w", "remedy": "r"}]'
-SAID = {"u/0": {"status": "completed", "results": {"verified": "true", "findings": FINDINGS}}}
+HEALTH = '[{"state": "blocked", "about": "a", "found": "f", "help": "h"}]'
+SAID = {UNITS[0]: {"status": "completed", "results": {"verified": "true", "findings": FINDINGS}}}
 STATUS = {
     "applications": {
-        "roce-qos": {"charm-name": "roce-qos", "units": {"a/0": {"subordinates": {"roce-qos/0": {}}}}}
+        unit.partition("/")[0]: {
+            "charm-name": unit.partition("/")[0],
+            "units": {"a/0": {"subordinates": {unit: {}}}},
+        }
+        for unit in UNITS
     }
 }
 VAULT = {"initialized": False, "keys": ["k"] * 5, "root_token": "t", "errors": []}
@@ -389,7 +401,7 @@ READERS = [
         ['{"at": 5.0, "said": "a has not joined"}'],
     ),
     Reader("intent for the overlay", of_intent, [VLANS], (FileError,)),
-    Reader("findings of a unit", findings, [FINDINGS], (StepError,)),
+    Reader("findings of a unit", findings, [FINDINGS, HEALTH], (StepError,)),
     Reader("answer of an action", of_action, [json.dumps(SAID)], (StepError,)),
     Reader(
         "status of a model",
