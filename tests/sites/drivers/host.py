@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from hostnic.testing import FakeCard, FakeHost, Firmware, card, hca
+from hostnic.testing import FakeCard, FakeHost, Firmware, at_two_slots, card, hca
 from hostnic.testing.network import FakeBond
 from sites.gallery import Found, Seen, Site
 from unit.hostunit import HostUnit
 
-KINDS: dict[str, Callable[..., FakeCard]] = {"ethernet": card, "infiniband": hca}
+KINDS: dict[str, Callable[..., FakeCard]] = {"ethernet": card, "infiniband": hca, "two-slots": at_two_slots}
 
 
 def cards(site: Site) -> list[FakeCard]:
