@@ -80,6 +80,11 @@ def _others(region: Region, data: dict[str, Any]) -> list[Any]:
         for port, cidr in content["ports"].items():
             vlan, subnet = vlans[cidr]
             region.interface(machine, "physical", port, vlan, [], [{"mode": "auto", "subnet": subnet}])
+        layers = [("bond", name, parents) for name, parents in content.get("bonds", {}).items()]
+        layers += [("bridge", name, [below]) for name, below in content.get("bridges", {}).items()]
+        for kind, name, parents in layers:
+            below = [each for each in machine["interface_set"] if each["name"] in parents]
+            region.interface(machine, kind, name, None, below, [])
         made.append(machine)
     region.config.update(data.get("config", {}))
     return [*made, *([region.config] if "config" in data else [])]
