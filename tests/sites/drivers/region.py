@@ -51,7 +51,8 @@ def _build(region: Region, path: Path, data: dict[str, Any]) -> None:
         commission(region, name, data.get("ports", PORTS), NUMA)
     command.main(["apply", str(path)])
     for name in data.get("deployed", ()):
-        machine(region, name).update(status_name="Deployed", hwe_kernel="ga-22.04")
+        system = {"osystem": "ubuntu", "distro_series": data.get("release", "jammy")}
+        machine(region, name).update(status_name="Deployed", hwe_kernel="ga-22.04", **system)
         for port, values in data.get("changed", {}).items():
             if port in interfaces(region, name):
                 interfaces(region, name)[port]["params"] |= values
