@@ -186,11 +186,7 @@ def guarded(
 
     """
     nics, found, confirmed = wanted.nics(), list[HostStep](), False
-
-    def nic_of(step: HostStep) -> str:
-        return next(slot for slot in nics if step.key.startswith(slot))
-
-    for slot, group in groupby(steps, nic_of):
+    for slot, group in groupby(steps, lambda step: wanted.nic_of(step.key)):
         chain = list(group)
         if all(step.disruption <= Disruption.LINK_FLAP for step in chain):
             found += chain
