@@ -58,6 +58,7 @@ class Results:
         started: in seconds since 1970.
         conditions: what all rungs must have in common, by name: the servers, and keys of the site file.
         substituted: sentences about what was not as in production.
+        unseen: sentences about what no check can look at.
 
     """
 
@@ -68,6 +69,7 @@ class Results:
     rungs: dict[str, RungResult] = field(default_factory=dict[str, RungResult])
     finished: bool = False
     substituted: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     conditions: dict[str, str] = field(default_factory=dict[str, str])
 
     def outdated(self, now: "Results") -> str:
@@ -224,6 +226,7 @@ _RESULTS = Record(
         "rungs": MappingOf(LINE, _RUNG, "rungs"),
         "finished": Boolean(),
         "substituted": ListOf(LINE, "sentences"),
+        "unseen": ListOf(LINE, "sentences"),
         "conditions": _TEXTS,
     },
     ("version", "cloud", "started", "seconds", "rungs", "finished"),

@@ -90,12 +90,13 @@ def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterabl
     )
     yield f'<p class="verdict {state.words.replace(" ", "-")}">{meaning}{reason}</p>'
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(results.started))
-    hosts = ", ".join(f"{vm} on {host}" for vm, host in results.hosts.items())
+    hosts = ", ".join(f"{vm} on {host}" if host else vm for vm, host in results.hosts.items())
     rate = f"{results.line_rate:g} Gb/s over all ports of a node" if results.line_rate else "unknown"
     if results.line_rate and (baseline := _best(results.rungs.get(HOST, RungResult()))):
         rate += f", of which host to host reaches {baseline / results.line_rate:.0%}"
     yield f"<p>{when}; {escape(hosts)}; line rate {rate}; {results.seconds} s for each measurement.</p>"
     yield _items("Not as in production:", results.substituted)
+    yield _items("Not seen, by this user:", results.unseen)
     yield _items("Could not be measured:", unmeasured(results))
 
 

@@ -78,7 +78,7 @@ class Operator:
         create = ["qemu-img", "create", "-q", "-f", "qcow2", str(folder / "image"), "1M"]
         subprocess.run(create, check=True)
         self.around = Around(
-            connect=lambda _: self.connection,
+            connect=lambda *_: self.connection,
             process=Hands(rack, self._place),
             clock=GuestTime(rack),
             rungs=tuple(rung._replace(measures=MEASURES[rung.key]) for rung in RUNGS if rung.key in MEASURES),
