@@ -36,6 +36,7 @@ from acceptance.measure.results import Results, as_data, keep
 from acceptance.measure.run import Climber
 from acceptance.measure.shells import Node, hosting, nodes
 from acceptance.plan import plan, removal
+from acceptance.report import cores
 from acceptance.report.judge import Verdict, explanation, judge, overall, unmeasured
 from acceptance.report.page import page
 from acceptance.sitefile import Site
@@ -192,7 +193,16 @@ class Command:
                 "report": str(target),
             }
             checks = [{**verdict._asdict(), "state": verdict.state.words} for verdict in verdicts]
-            print(json.dumps({**told, "checks": checks, "results": as_data(results)}))
+            print(
+                json.dumps(
+                    {
+                        **told,
+                        "checks": checks,
+                        "host-cpu": cores.as_json(results),
+                        "results": as_data(results),
+                    }
+                )
+            )
         else:
             print(_summary(results, verdicts))
             print(f"{self.cloud}: {state.words}.", *([found.sentence()] if found else []))
@@ -282,7 +292,8 @@ def _summary(results: Results, verdicts: list[Verdict]) -> str:
     titles = {rung.key: rung.title for rung in RUNGS}
     rows = [(titles[each.rung], each.check, each.state.words, each.measured) for each in verdicts]
     lines = [table(("rung", "check", "verdict", "measured"), rows)] if rows else []
-    lines += [f"not seen: {sentence}" for sentence in results.unseen]
+    lines += [f"not seen: {sentence}" for sentence in (*results.unseen, *cores.unknown(results))]
+    lines += [said] if (said := cores.sentence(results)) else []
     return "\n".join([*lines, *(f"not measured: {sentence}" for sentence in unmeasured(results))])
 
 

@@ -34,6 +34,8 @@ class RungResult:
             if nobody tried.
         probe: why the largest packet did not arrive; "" if it did, None if nobody probed.
         probed: the length of that packet with its IP header; 0 if unknown.
+        cores: CPUs that each compute node itself spent, by measurement and node.
+        uncounted: why those of a node are not known, by node.
         evidence: by compute host.
         guests: by server.
 
@@ -46,6 +48,8 @@ class RungResult:
     refused: str | None = None
     probe: str | None = None
     probed: int = 0
+    cores: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    uncounted: dict[str, str] = field(default_factory=dict[str, str])
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
     guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
 
@@ -202,6 +206,8 @@ _RUNG = Record(
         "refused": _TextOrNull(),
         "probe": _TextOrNull(),
         "probed": _COUNT,
+        "cores": MappingOf(LINE, _NUMBERS, "measurements"),
+        "uncounted": _TEXTS,
         "evidence": MappingOf(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),

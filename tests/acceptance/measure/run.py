@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Climbs the ladder: sets the ports' security for each rung, probes, measures, takes evidence around it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from converge import StepError
 from operate.process import Process
 
 from acceptance.cloud import Cloud
-from acceptance.measure import evidence, parse
+from acceptance.measure import cpu, evidence, parse
 from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
@@ -130,7 +131,7 @@ class Climber:
                 for tool in measure.tools:
                     if tool in missing:
                         raise StepError(missing[tool])
-                figure = self._measure(measure, run, serve, client, server)
+                figure = self._counted(measure, run, serve, client, server, result)
             except StepError as error:
                 result.problems[measure.key] = _sentence(error)
                 self.say(f"  {measure.title}: {result.problems[measure.key]}")
@@ -143,6 +144,31 @@ class Climber:
             if begin := result.guests.get(end.name):
                 now = evidence.guest(end.shell, end.address)
                 result.guests[end.name] = now._replace(lost=max(now.lost - begin.lost, 0))
+
+    def _counted(
+        self, measure: Measure, run: Run, serve: str, client: End, server: End, result: RungResult
+    ) -> Figure:
+        """Measure, with the CPUs that the compute nodes spend on it."""
+        sampled: list[Node] = []
+        for node in (end.node for end in (client, server) if end.node and measure.pairs):
+            with self._known(node, result):
+                cpu.start(node)
+                sampled.append(node)
+        try:
+            figure = self._measure(measure, run, serve, client, server)
+        finally:
+            for node in sampled:
+                with self._known(node, result):
+                    result.cores.setdefault(measure.key, {})[node.name] = cpu.stop(node, run.seconds)
+        return figure
+
+    @contextmanager
+    def _known(self, node: Node, result: RungResult) -> Generator[None]:
+        """Note why a node's CPU is not known, and go on."""
+        try:
+            yield
+        except StepError as error:
+            result.uncounted[node.name] = _sentence(error)
 
     def _measure(self, measure: Measure, run: Run, serve: str, client: End, server: End) -> Figure:
         server.shell.run(serve, GRACE)
