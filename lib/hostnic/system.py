@@ -9,6 +9,7 @@ when there is one. Each says which command does the same from a shell.
 """
 
 import errno
+import stat
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -52,6 +53,40 @@ def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> C
     said = (stderr.strip() or stdout.strip()).splitlines()
     last = said[-1].strip() if said else "no message"
     return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
+
+
+class NotOwnError(PermissionError):
+    """Others than root could have written a file, or made it lead elsewhere.
+
+    Attributes:
+        path: the file, or the directory above it.
+        is_so: why, as the end of "it …".
+
+    """
+
+    def __init__(self, path: str, is_so: str) -> None:
+        self.path = path
+        self.is_so = f"{is_so}, but has to be root's own, which nobody else can write"
+        super().__init__(errno.EPERM, f"{path} {self.is_so}")
+
+    def __str__(self) -> str:
+        return self.strerror or ""
+
+
+def check_owner(path: str, owner: int, group: int, mode: int, trusted: Collection[int] = (0,)) -> None:
+    """Refuse what ``lstat`` says of a file or directory unless it is root's, or of the ``trusted`` users.
+
+    Raises:
+        NotOwnError: others can write it. They may add files to a sticky directory, as /tmp is.
+
+    """
+    shared = 0o002 | (0o020 if group else 0)  # the group of number 0 is root's
+    if stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and mode & stat.S_ISVTX):
+        shared = 0
+    if owner not in trusted or mode & shared:
+        raise NotOwnError(
+            path, f"belongs to user {owner} and group {group} with mode {stat.S_IMODE(mode):04o}"
+        )
 
 
 MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
@@ -136,11 +171,25 @@ class Files(Protocol):
         """``test -e PATH``."""
         ...
 
+    def check_own(self, path: str) -> None:
+        """``namei --long PATH``: refuse a file or directory that others than root could have written.
+
+        Raises:
+            NotOwnError: it or a directory above it is another user's or can be written by others, or it is a
+                link itself.
+
+        """
+
     def write(self, path: str, value: str) -> None:
         """``echo -n VALUE > PATH``: one :manpage:`write(2)` to an attribute of the kernel."""
 
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        """``install -D -m MODE``: replace a file atomically, durable across a power cut."""
+        """``install -D -m MODE``: replace a file or link atomically, durable across a power cut.
+
+        Raises:
+            NotOwnError: others than root could change a directory above it.
+
+        """
 
     def remove(self, path: str) -> None:
         """``rm PATH``, or ``rmdir PATH`` of an empty directory."""
@@ -303,6 +352,18 @@ HostStep = Step[System]
 def read_boot_id(system: System) -> str:
     """The id of this boot, which each boot changes."""
     return system.files.read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def read_own(system: System, path: str) -> str:
+    """What a file of ours holds; it is not believed if others than root could have written it.
+
+    Raises:
+        NotOwnError: they could.
+        OSError: it cannot be read.
+
+    """
+    system.files.check_own(path)
+    return system.files.read(path)
 
 
 def read_text(system: System, path: str) -> str | None:

@@ -28,7 +28,7 @@ from hostnic.network import reachability
 from hostnic.ops.bonding import JoinBond
 from hostnic.ops.files import RemoveFile
 from hostnic.ops.members import MEMBER_DEADLINE
-from hostnic.system import Channels, HostStep, System
+from hostnic.system import Channels, HostStep, System, read_own
 from nic import chain
 from nic.steps import is_binding, other_card, pairs_of
 from observed import Observed, PortState
@@ -86,7 +86,7 @@ _PREVIOUS = Record(
 def read_previous(system: System) -> Previous:
     """The state before the change; with a ``problem`` and nothing else if it cannot be read."""
     try:
-        return _PREVIOUS.read("", json.loads(system.files.read(record.PREVIOUS)))
+        return _PREVIOUS.read("", json.loads(read_own(system, record.PREVIOUS)))
     except (OSError, ValueError, RecursionError) as error:
         return Previous(problem=f"{record.PREVIOUS}, the state before a live change, cannot be read: {error}")
 
