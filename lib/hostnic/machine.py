@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hostnic import process
+from hostnic.owner import check_owner
 from hostnic.system import (
     DataCentreBridging,
     Devlink,
@@ -23,7 +24,6 @@ from hostnic.system import (
     FileStat,
     Links,
     NotOwnError,
-    check_owner,
 )
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ when there is one. Each says which command does the same from a shell.
 """
 
 import errno
-import stat
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -71,22 +70,6 @@ class NotOwnError(PermissionError):
 
     def __str__(self) -> str:
         return self.strerror or ""
-
-
-def check_owner(path: str, owner: int, group: int, mode: int, trusted: Collection[int] = (0,)) -> None:
-    """Refuse what ``lstat`` says of a file or directory unless it is root's, or of the ``trusted`` users.
-
-    Raises:
-        NotOwnError: others can write it. They may add files to a sticky directory, as /tmp is.
-
-    """
-    shared = 0o002 | (0o020 if group else 0)  # the group of number 0 is root's
-    if stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and mode & stat.S_ISVTX):
-        shared = 0
-    if owner not in trusted or mode & shared:
-        raise NotOwnError(
-            path, f"belongs to user {owner} and group {group} with mode {stat.S_IMODE(mode):04o}"
-        )
 
 
 MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs

@@ -22,10 +22,10 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ops
 import yaml
@@ -35,7 +35,8 @@ LONGEST = 128 * 1024
 MODEL = {"JUJU_VERSION": "3.6.9", "JUJU_MODEL_NAME": "site", "JUJU_MODEL_UUID": "6f3a4519-89ba-4c58-876c"}
 
 
-class Relation(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Relation:
     """One relation: its number, and the endpoint of each application in it; one for peers."""
 
     id: int
@@ -312,7 +313,7 @@ class Tools:
 
 
 @contextlib.contextmanager
-def _answered(tools: Tools, environment: Mapping[str, str]) -> Iterator[None]:
+def _answered(tools: Tools, environment: Mapping[str, str]) -> Generator[None]:
     """Have ops, and what runs before it, ask ``tools``; and undo what a hook changes of its process."""
     utils: Any = importlib.import_module("ops.hookcmds._utils")
     process: Any = importlib.import_module("hostnic.process")
@@ -329,7 +330,10 @@ def _answered(tools: Tools, environment: Mapping[str, str]) -> Iterator[None]:
         def run(argv: tuple[str, ...], **given: Any) -> Any:
             return subprocess.CompletedProcess(argv, 0, tools(list(argv), given["input"]), "")
 
-    utils.subprocess, process.run = Answering, lambda argv, timeout=60.0: tools(list(argv), None)
+    def run(argv: Sequence[str], timeout: float = 60.0) -> str:
+        return tools(list(argv), None)
+
+    utils.subprocess, process.run = Answering, run
     os.environ.update(environment)
     try:
         yield

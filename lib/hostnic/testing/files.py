@@ -5,7 +5,8 @@ import errno
 import os
 import stat
 
-from hostnic.system import FileStat, NotOwnError, check_owner
+from hostnic.owner import check_owner
+from hostnic.system import FileStat, NotOwnError
 
 VOLATILE = "/run/"
 
