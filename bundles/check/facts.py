@@ -116,12 +116,12 @@ def from_folder(folder: Path) -> list[Facts]:
 
 
 def is_another_charm(charm: str, track: str) -> bool:
-    """Whether the track is of a charm that has nothing but its name in common with the one of the table."""
+    """Whether the track is, or may be, of a charm that shares nothing but its name with the table's."""
 
     def numbers(text: str) -> list[int]:
         return [int(number) for number in text.split(".") if number.isdecimal()]
 
-    return charm in REWRITTEN and numbers(track) >= numbers(REWRITTEN[charm])
+    return track != "" and charm in REWRITTEN and not numbers(REWRITTEN[charm]) > numbers(track) > []
 
 
 @cache

@@ -70,8 +70,13 @@ def parts(paths: Iterable[Path]) -> list[Part]:
 
 
 def parse(text: str, file: str) -> list[Map]:
-    """The documents of a bundle's text."""
-    return reader.documents(text, file, HOLDS, reader.JUJU)
+    """The documents of a bundle's text; ``services`` is Juju's older name of ``applications``."""
+    found = reader.documents(text, file, HOLDS, reader.JUJU)
+    for document in found:
+        if "services" in document and "applications" not in document:
+            document.put("applications", document["services"], document.places["services"])
+            del document["services"]
+    return found
 
 
 def merge(documents: list[Part]) -> Map:

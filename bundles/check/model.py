@@ -164,25 +164,25 @@ class Bundle:
         for ends, place in self.written:
             if len(ends) != 2 or not all(end.partition(":")[0] in self.applications for end in ends):
                 continue
-            if pairs := self._endpoints(*ends):
+            for pairs in self._endpoints(*ends):
                 left, right = (self._end(*pair) for pair in pairs)
                 found.append(Relation((left, right), place))
         return found
 
-    def _endpoints(self, *written: str) -> list[tuple[str, str]]:
-        """The names and endpoints of two ends, as Juju takes them; empty where it refuses to choose.
+    def _endpoints(self, *written: str) -> list[list[tuple[str, str]]]:
+        """The names and endpoints of two ends, as Juju takes them; all that fit where it refuses to choose.
 
         It fills in what is not written if one pair of endpoints fits, or else if one fits with `juju-info`,
-        which every charm has.
+        which every charm has. Where several fit, it says so itself at deployment.
         """
         names = [end.partition(":")[0] for end in written]
         if all(":" in end for end in written):
-            return [(name, end.partition(":")[2]) for name, end in zip(names, written)]
+            return [[(name, end.partition(":")[2]) for name, end in zip(names, written)]]
         for implicit in (False, True):
             left, right = (self._candidates(end, implicit) for end in written)
             fitting = [(one, other) for one in left for other in right if _fit(left[one], right[other])]
             if fitting:
-                return list(zip(names, fitting[0])) if len(fitting) == 1 else []
+                return [list(zip(names, pair)) for pair in fitting]
         return []
 
     def _candidates(self, end: str, implicit: bool) -> dict[str, Endpoint]:
@@ -199,11 +199,11 @@ class Bundle:
         return End(application, endpoint, known.endpoints.get(endpoint, implicit) if known else None)
 
     def elsewhere(self, application: Application, endpoint: str) -> bool:
-        """Whether an endpoint is related to an application of another model, which `saas:` names."""
+        """Whether an endpoint is, or may be, related to an application of another model (`saas:`)."""
         remote = self.data.section("saas")
-        end = f"{application.name}:{endpoint}"
+        own = {application.name, f"{application.name}:{endpoint}"}
         return any(
-            len(ends) == 2 and end in ends and any(each.partition(":")[0] in remote for each in ends)
+            len(ends) == 2 and own & {*ends} and any(each.partition(":")[0] in remote for each in ends)
             for ends, _ in self.written
         )
 
@@ -227,12 +227,13 @@ class Bundle:
 
     def related(self, application: Application, endpoint: str) -> list[Application]:
         """The applications at the other ends of an endpoint's relations."""
-        return [
+        found = [
             other.application
             for relation in self.relations
             for end, other in (relation.ends, relation.ends[::-1])
             if end.application is application and end.endpoint == endpoint
         ]
+        return list(dict.fromkeys(found))
 
     def units(self, application: Application, seen: frozenset[str] = frozenset()) -> list[Unit]:
         """Where the units go, a subordinate's with its principals."""
@@ -314,10 +315,9 @@ def charm_name(charm: str) -> str:
 
 def base_of(body: Map, key: str) -> str:
     """The base of a bundle or an application, such as `ubuntu@22.04`; `series: jammy` is the same."""
-    series = str(body.get("series", ""))
-    return str(body.get(key) or (f"ubuntu@{facts.BASES[series]}" if series in facts.BASES else "")).partition(
-        "/"
-    )[0]
+    series = str(body.get("series") or "")
+    named = f"ubuntu@{facts.BASES[series]}" if series in facts.BASES else series
+    return str(body.get(key) or named).partition("/")[0]
 
 
 def _fit(left: Endpoint, right: Endpoint) -> bool:

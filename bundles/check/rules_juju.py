@@ -8,14 +8,15 @@ from typing import Any
 from converge.shape import InvalidValue
 from yamlfile.values import Map, Place, Seq
 
-from check.facts import SETTINGS
-from check.model import Bundle, machine_of
+from check.facts import SETTINGS, own
+from check.model import Application, Bundle, machine_of
 from check.options import classes
 from check.rule import Wrong, listed, near, rule
 
 TOP_KEYS = {
     *("applications", "machines", "relations", "saas", "series", "default-base", "variables"),
     *("name", "bundle", "description", "tags", "type", "docs", "issues", "source", "website"),
+    "local_overlay_enabled",  # of zaza, in OpenStack's published bundles
 }
 APPLICATION_KEYS = {
     *("charm", "channel", "revision", "series", "base", "resources", "num_units", "to", "expose", "plan"),
@@ -74,18 +75,40 @@ def key_known(bundle: Bundle) -> Iterator[Wrong]:
             yield application.place(key), what, near(key, APPLICATION_KEYS)
 
 
-@rule("base", "The bundle names its base, and every charm is published for it.")
+@rule("base", "The bundle names its base, and this project's charms are published for it.")
 def base(bundle: Bundle) -> Iterator[Wrong]:
-    place = next((bundle.data.places[key] for key in ("default-base", "series") if key in bundle.data), None)
+    place = _base_place(bundle)
     for application in bundle.applications.values():
-        known = application.facts
         if not application.base:
             what = f"neither the bundle nor {application.name} names a base"
             yield bundle.data.place, what, "Write default-base: ubuntu@22.04/stable"
             return
-        if known and known.bases and application.base not in known.bases:
-            what = f"{application.charm} {application.channel} is not published for {application.base}"
-            yield place or application.place("base"), what, f"Write one of {listed(known.bases)}"
+        if application.charm in own():
+            yield from _unpublished(application, place)
+
+
+@rule(
+    "base-upstream", "The metadata of every upstream charm has the base; Juju knows what is published.", True
+)
+def base_upstream(bundle: Bundle) -> Iterator[Wrong]:
+    place = _base_place(bundle)
+    for application in bundle.applications.values():
+        known = application.facts
+        if known and application.charm not in own() and application.track == known.track:
+            yield from _unpublished(application, place)
+
+
+def _base_place(bundle: Bundle) -> Place | None:
+    return next((bundle.data.places[key] for key in ("default-base", "series") if key in bundle.data), None)
+
+
+def _unpublished(application: Application, place: Place | None) -> Iterator[Wrong]:
+    known = application.facts
+    if known and known.bases and application.base and application.base not in known.bases:
+        name = f"{application.charm} {application.channel}".rstrip()
+        found = application.place("base") if "base" in application.body else place
+        what = f"{name} is not published for {application.base}"
+        yield found or application.place("series"), what, f"Write one of {listed(known.bases)}"
 
 
 @rule("charm-known", "Every charm is in the facts table; nothing is checked of others.", warning=True)

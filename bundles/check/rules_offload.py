@@ -15,15 +15,19 @@ from check.rules_space import tags_of
 
 SENTINEL = "none:0"
 """ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""
-_LISTED, _ANY = re.compile(r"[\w.-]+:\d+( +[\w.-]+:\d+)*"), re.compile(r"auto|\d+")
-"""How sriov-numvfs names ports with their VFs, and how it asks for VFs on any port."""
+_LISTED = re.compile(r"[\w.-]+:\d+( +[\w.-]+:\d+)*")
+"""How sriov-numvfs names ports with their VFs."""
+_KNOWN = re.compile(rf"auto|\d+|{_LISTED.pattern}")
+"""The same, and how it asks for VFs on any port."""
 MOST_WITH_LAG = 64
 """Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh; newer firmware is not known."""
 
 
 @rule("offload", "Hardware offload is on for both neutron-api and ovn-chassis.")
 def offload(bundle: Bundle) -> Iterator[Wrong]:
-    for application in (*bundle.of("neutron-api"), *bundle.offloading("ovn-chassis")):
+    both = (*bundle.of("neutron-api"), *bundle.offloading("ovn-chassis"))
+    wanted = bundle.of("sriov-switchdev") or any(each.option("enable-hardware-offload") for each in both)
+    for application in both if wanted else ():
         if application.option("enable-hardware-offload") is not True:
             what = f"{application.name} does not offload"
             place = application.place("options", "enable-hardware-offload")
@@ -32,9 +36,12 @@ def offload(bundle: Bundle) -> Iterator[Wrong]:
 
 @rule("offload-alone", "SR-IOV agent and DPDK are off: neither works with hardware offload.")
 def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
-    for application in (*bundle.of("neutron-api"), *bundle.offloading("ovn-chassis")):
+    ours = bundle.offloading("ovn-chassis")
+    # Neutron has the SR-IOV driver for all: hypervisors beside the offloading ones may have its agent.
+    beside = any(each.option("enable-sriov") for each in bundle.of("ovn-chassis") if each not in ours)
+    for application in (*(() if beside else bundle.of("neutron-api")), *ours):
         for name in ("enable-sriov", "enable-dpdk"):
-            if application.option(name):
+            if application.option(name) and application.option("enable-hardware-offload"):
                 what = f"{application.name}: {name} excludes hardware offload"
                 yield application.place("options", name), what, f"Remove {name}"
 
@@ -45,7 +52,7 @@ def left_to(bundle: Bundle, name: str) -> str:
     if not ours or name not in {each.name for each in bundle.offloading("ovn-chassis")}:
         return ""
     value = bundle.applications[name].option("sriov-numvfs")
-    if not _LISTED.fullmatch(str(value)):
+    if not _LISTED.fullmatch(str(value).strip()):
         return SENTINEL
     kept = [(port, count) for port, count in pairs(value) if not any(_may_have(each, port) for each in ours)]
     if kept == pairs(value):
@@ -64,7 +71,7 @@ def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
             said = "unset, which means all VFs of every port" if value is None else json.dumps(value)
             what = f"{application.name}: sriov-numvfs is {said}; {collide}"
             yield place, what, f'Write sriov-numvfs: "{left}"'
-        elif not (ours or value is None or _LISTED.fullmatch(str(value)) or _ANY.fullmatch(str(value))):
+        elif not (ours or value is None or _KNOWN.fullmatch(str(value).strip())):
             taken = "neither auto, a number nor a list of PORT:COUNT"
             what = f"{application.name}: sriov-numvfs {value!r} is {taken}"
             yield place, what, 'Write as in "enp63s0f0:8 enp63s0f1:8"'

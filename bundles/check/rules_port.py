@@ -30,8 +30,12 @@ def _bridges(application: Application) -> dict[str, str]:
 def bridge(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of(*CHASSIS):
         mapped = set(_bridges(application).values())
-        for name, _ in pairs(application.option("bridge-interface-mappings")):
-            if name not in mapped:
+        for name, interface in pairs(application.option("bridge-interface-mappings")):
+            if not interface:
+                what = f"{application.name}: bridge-interface-mappings has {name}, which names no bridge"
+                place = application.place("options", "bridge-interface-mappings")
+                yield place, what, "Write BRIDGE:INTERFACE, such as br-ex:bond0"
+            elif name not in mapped:
                 what = f"{application.name}: bridge {name} is in no ovn-bridge-mappings"
                 yield application.place("options", "bridge-interface-mappings"), what, near(name, mapped)
 
