@@ -128,6 +128,8 @@ _BY_STATUS = {
     403: "the user must be an administrator of the cloud",
     429: "the service limits how often it is asked: wait a minute, then run this again",
     406: "this tool needs OpenStack Yoga or later",
+    413: "a proxy before the service limits an upload: raise its limit (nginx: client_max_body_size), "
+    "or have an administrator upload the image under this name",
     **dict.fromkeys(_DOWN, "the service is down: see juju status, then run this again"),
 }
 

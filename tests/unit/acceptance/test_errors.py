@@ -110,6 +110,17 @@ def test_what_another_cloud_answers_has_its_remedy(world, fault, helps):
     assert helps in one_sentence(world.run("apply")[2])
 
 
+def test_a_proxy_that_limits_uploads_is_named_and_the_way_around_it(world):
+    page = (
+        "<html><head><title>413 Request Entity Too Large</title></head><body><center><h1>413 Request Entity "
+    )
+    page += "Too Large</h1></center><hr><center>nginx</center></body></html>"
+    world.openstack.faults.append(("PUT", "file", Answer(413, text=page)))
+    said = one_sentence(world.run("apply")[2])
+    assert said.startswith("image ubuntu-22.04: ")
+    assert "raise its limit (nginx: client_max_body_size), or have an administrator upload the image" in said
+
+
 def test_no_quota_in_neutron(world):
     world.openstack.neutron.quota["port"] = 4
     status, _, err = world.run("apply")
