@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections of floating IPs and stateful groups in the NIC, and small packets over virtio beside the VF."""
 
+import re
+
 import pytest
-from acceptance.measure import parse, tracking
+from acceptance.measure import cpu, parse, tracking
 from converge import StepError
 from lab.openstack.operator import NODES
+from operate.process import process
 
 LADDER = {
     "host": ("tcp-8",),
@@ -61,6 +64,17 @@ def test_a_kernel_that_does_not_tell_is_said_so():
 
 def test_only_connections_of_the_rungs_own_addresses_count():
     assert "=(33[.]33[.]33[.]10|55[.]55[.]55[.]11) " in tracking.look({"55.55.55.11", "33.33.33.10"})
+
+
+def test_the_look_is_taken_once_among_the_readings():
+    """systemd, which runs the loop, would replace braced variables and specifiers before the shell does."""
+    loop = cpu.LOOP.format(middle=1, look=tracking.look({"33.33.33.10"}))
+    assert "${" not in loop
+    assert "%" not in loop
+    told = process(["timeout", "4", "bash", "-c", loop], "", 10).text
+    assert len(re.findall(r"^\d+\.\d+ cpu ", told, re.MULTILINE)) > 2
+    assert len(re.findall(r"^flows \d+$", told, re.MULTILINE)) == 1
+    assert tracking.read(told)
 
 
 def test_small_packets_over_virtio_stand_beside_the_vfs_with_the_rate_for_each_core(ladder):
