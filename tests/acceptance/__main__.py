@@ -293,7 +293,7 @@ def _summary(results: Results, verdicts: list[Verdict]) -> str:
     rows = [(titles[each.rung], each.check, each.state.words, each.measured) for each in verdicts]
     lines = [table(("rung", "check", "verdict", "measured"), rows)] if rows else []
     lines += [f"not seen: {sentence}" for sentence in (*results.unseen, *cores.unknown(results))]
-    lines += [said] if (said := cores.sentence(results)) else []
+    lines += filter(None, (cores.sentence(results), cores.packets(results)))
     return "\n".join([*lines, *(f"not measured: {sentence}" for sentence in unmeasured(results))])
 
 

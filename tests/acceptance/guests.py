@@ -11,6 +11,8 @@ from acceptance.sitefile import Site
 
 PACKAGES = ("ethtool", "iperf3", "rdma-core", "rdmacm-utils", "sysstat")
 """rdmacm-utils has rping. perftest is left to an image with CUDA, which has its own build of it."""
+GENERATOR = "modprobe -nq pktgen || apt-get install -y linux-modules-extra-$(uname -r)"
+"""The kernel of a cloud image may come without its packet generator."""
 TUNE = """\
 #!/bin/bash
 # Tune each mlx5 netdev of this guest as NVIDIA's reference design does.
@@ -54,6 +56,7 @@ def user_data(site: Site) -> str:
     commands = [
         ["systemctl", "disable", "--now", "irqbalance"],
         ["systemctl", "enable", "--now", "offload-tune"],
+        ["sh", "-c", GENERATOR],
     ]
     content = {"package_update": True, "packages": packages, "write_files": files, "runcmd": commands}
     return "#cloud-config\n" + yaml.safe_dump(content, sort_keys=False)

@@ -7,6 +7,7 @@ over its duration counts.
 """
 
 import re
+import shlex
 from typing import NamedTuple
 
 from converge import StepError
@@ -17,11 +18,19 @@ FILE, UNIT = "/run/acceptance-cpu", "acceptance-cpu"
 LONGEST = 900
 """Seconds after which systemd ends a sampler that nobody stopped."""
 STOP = f"systemctl stop {UNIT} 2>/dev/null || true\n"
+LOOP = """\
+for ((n = 0; ; n++)); do
+    read -r now _ < /proc/uptime; read -r cpu < /proc/stat; echo "$now $cpu"
+    [ $n -ne {middle} ] || {{
+{look}
+    }}
+    sleep 1
+done
+"""
 START = f"""\
 {STOP}rm -f {FILE}
-systemd-run --quiet --collect --unit={UNIT} -p RuntimeMaxSec={LONGEST} \\
-    -p StandardOutput=file:{FILE} /bin/bash -c \\
-    'while read -r now _ < /proc/uptime; read -r cpu < /proc/stat; do echo "$now $cpu"; sleep 1; done'
+systemd-run --quiet --collect --unit={UNIT} -p RuntimeMaxSec={LONGEST} -p StandardOutput=file:{FILE} \\
+    /bin/bash -c {{loop}}
 """
 READ = f"{STOP}head -c 1000000 {FILE}; rm -f {FILE}"
 TICKS = 100
@@ -33,19 +42,19 @@ class _Reading(NamedTuple):
     busy: float
 
 
-def start(node: Node) -> None:
-    """Begin to read a node's CPU times."""
-    node.run(START, 30)
+def start(node: Node, seconds: int, look: str = ":") -> None:
+    """Begin to read a node's CPU times; a look at something else is once in the middle of so many seconds."""
+    node.run(START.format(loop=shlex.quote(LOOP.format(middle=seconds // 2 + 2, look=look))), 30)
 
 
-def stop(node: Node, seconds: int) -> float:
-    """End it; the mean number of busy CPUs in the busiest period of that many seconds.
+def stop(node: Node) -> str:
+    """End it; all that was read.
 
     Raises:
-        StepError: the node does not answer, or has not enough readings.
+        StepError: the node does not answer.
 
     """
-    return cores(node.run(READ, 30), seconds)
+    return node.run(READ, 30)
 
 
 def cores(text: str, seconds: int) -> float:

@@ -6,7 +6,7 @@ Each adds one thing to an earlier one (StackHPC's method), so that the first tha
 
 from typing import NamedTuple
 
-from acceptance.measure.tools import MEASURES, PAIRS, PINNED, Measure, pinned
+from acceptance.measure.tools import MEASURES, PAIRS, PINNED, PKTGEN, Measure, pinned
 from acceptance.sitefile import Site
 
 _PAIRS = tuple(f"{kind}-{pairs}" for kind in ("udp", "tcp") for pairs in PAIRS)
@@ -40,8 +40,8 @@ class Rung(NamedTuple):
 HOST = "host"
 RUNGS = (
     Rung(HOST, "Host to host", "", None, ("rdma-lat", "rdma-bw", *_PAIRS), judged=False),
-    Rung("virtio", "virtio on Geneve", "normal", None, _PAIRS, judged=False),
-    Rung("vf", "VF on Geneve", "direct_overlay", "", ("link-cut", *_PAIRS, PINNED)),
+    Rung("virtio", "virtio on Geneve", "normal", None, (PKTGEN, *_PAIRS), judged=False),
+    Rung("vf", "VF on Geneve", "direct_overlay", "", ("link-cut", PKTGEN, *_PAIRS, PINNED)),
     Rung(
         "vf-group",
         "VF with a stateful security group",

@@ -161,6 +161,15 @@ def _perftest(text: str) -> tuple[list[str], list[str]]:
     return lines[heads[-1]].split(), rows[-1]
 
 
+@_of("pktgen")
+def pktgen(text: str) -> Figure:
+    """Mpps that arrived: the packets that the receiver counted in the meantime, over the duration."""
+    (seconds, before), (_, after) = (map(int, line.split()) for line in text.splitlines())
+    if after <= before:
+        raise StepError("pktgen: no packet arrived; see dmesg in the client")
+    return Figure((after - before) / seconds / 1e6, "Mpps", {})
+
+
 @_of("dpdk-testpmd")
 def testpmd(text: str) -> Figure:
     """The highest rate that testpmd received in one period of its statistics, and what it could not take."""

@@ -12,6 +12,7 @@ from converge.shape import LINE, AnyText, Boolean, Integer, InvalidValue, ListOf
 
 from acceptance.measure.evidence import Evidence, Guest, Sample
 from acceptance.measure.parse import Figure
+from acceptance.measure.tracking import Tracked
 
 VERSION = 1
 LONGEST = 64 * 1024 * 1024
@@ -36,6 +37,7 @@ class RungResult:
         probed: the length of that packet with its IP header; 0 if unknown.
         cores: CPUs that each compute node itself spent, by measurement and node.
         uncounted: why those of a node are not known, by node.
+        tracked: what each compute node had of the connections while they ran, where they are tracked.
         evidence: by compute host.
         guests: by server.
 
@@ -50,6 +52,7 @@ class RungResult:
     probed: int = 0
     cores: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     uncounted: dict[str, str] = field(default_factory=dict[str, str])
+    tracked: dict[str, Tracked] = field(default_factory=dict[str, Tracked])
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
     guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
 
@@ -142,6 +145,7 @@ def as_data(results: Results) -> dict[str, Any]:
     data = asdict(results)
     for rung in data["rungs"].values():
         rung["figures"] = {key: figure._asdict() for key, figure in rung["figures"].items()}
+        rung["tracked"] = {key: told._asdict() for key, told in rung["tracked"].items()}
         rung["guests"] = {key: told._asdict() for key, told in rung["guests"].items()}
         rung["evidence"] = {
             key: {"before": both.before._asdict(), "after": both.after._asdict()}
@@ -196,6 +200,7 @@ _SAMPLE_KEYS = {
 }
 _SAMPLE = Record(_sample, {**_SAMPLE_KEYS, "near": LINE}, tuple(_SAMPLE_KEYS))
 _FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
+_TRACKED_KEYS = {"in_nic": _COUNT, "connections": _COUNT, "flows": _COUNT, "why_not": LINE}
 _RUNG = Record(
     RungResult,
     {
@@ -208,6 +213,7 @@ _RUNG = Record(
         "probed": _COUNT,
         "cores": MappingOf(LINE, _NUMBERS, "measurements"),
         "uncounted": _TEXTS,
+        "tracked": MappingOf(LINE, Record(Tracked, _TRACKED_KEYS), "nodes"),
         "evidence": MappingOf(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),

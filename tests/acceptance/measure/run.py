@@ -10,7 +10,7 @@ from converge import StepError
 from operate.process import Process
 
 from acceptance.cloud import Cloud
-from acceptance.measure import cpu, evidence, parse
+from acceptance.measure import cpu, evidence, parse, tracking
 from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
@@ -18,7 +18,7 @@ from acceptance.measure.results import Results, RungResult
 from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh
 from acceptance.measure.tools import GRACE, Measure, Run, ask_closed, serve_closed, title
 from acceptance.sitefile import Site
-from acceptance.wanted import GENEVE, VF_PORTS
+from acceptance.wanted import GENEVE, GROUPS, VF_PORTS
 
 HOST_LENGTH, GUEST_LENGTH = 76, 18
 """Bytes of UDP payload (Cloud.ru): Geneve adds 58 to a guest's, so that both are 122 bytes on the wire."""
@@ -121,6 +121,7 @@ class Climber:
         result.probe = _probe(result.probed, (client, target), (server, back))
         if rung.group:
             result.refused = _refused(server, client, target)
+        tracked = rung.floating or GROUPS.get(rung.group or "", (False, []))[0]
         first = self._samples(client, server)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH
@@ -131,7 +132,7 @@ class Climber:
                 for tool in measure.tools:
                     if tool in missing:
                         raise StepError(missing[tool])
-                figure = self._counted(measure, run, serve, client, server, result)
+                figure = self._counted(measure, run, client, server, result, tracked=tracked)
             except StepError as error:
                 result.problems[measure.key] = _sentence(error)
                 self.say(f"  {measure.title}: {result.problems[measure.key]}")
@@ -146,20 +147,24 @@ class Climber:
                 result.guests[end.name] = now._replace(lost=max(now.lost - begin.lost, 0))
 
     def _counted(
-        self, measure: Measure, run: Run, serve: str, client: End, server: End, result: RungResult
+        self, measure: Measure, run: Run, client: End, server: End, result: RungResult, *, tracked: bool
     ) -> Figure:
-        """Measure, with the CPUs that the compute nodes spend on it."""
+        """Measure, with the CPUs that the compute nodes spend on it, and the connections that they track."""
         sampled: list[Node] = []
-        for node in (end.node for end in (client, server) if end.node and measure.pairs):
+        look = tracking.look({run.server, client.address, server.address}) if tracked else ":"
+        for node in (end.node for end in (client, server) if end.node):
             with self._known(node, result):
-                cpu.start(node)
+                cpu.start(node, run.seconds, look)
                 sampled.append(node)
         try:
-            figure = self._measure(measure, run, serve, client, server)
+            figure = self._measure(measure, run, client, server)
         finally:
             for node in sampled:
                 with self._known(node, result):
-                    result.cores.setdefault(measure.key, {})[node.name] = cpu.stop(node, run.seconds)
+                    told = cpu.stop(node)
+                    if found := tracking.read(told):
+                        result.tracked[node.name] = found
+                    result.cores.setdefault(measure.key, {})[node.name] = cpu.cores(told, run.seconds)
         return figure
 
     @contextmanager
@@ -170,8 +175,8 @@ class Climber:
         except StepError as error:
             result.uncounted[node.name] = _sentence(error)
 
-    def _measure(self, measure: Measure, run: Run, serve: str, client: End, server: End) -> Figure:
-        server.shell.run(serve, GRACE)
+    def _measure(self, measure: Measure, run: Run, client: End, server: End) -> Figure:
+        server.shell.run(measure.serve(run._replace(device=server.device)), GRACE)
         if measure.meanwhile and client.node:
             client.node.run(measure.meanwhile, GRACE)
         told = client.shell.run(measure.ask(run), run.seconds + 3 * GRACE)

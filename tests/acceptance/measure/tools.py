@@ -131,6 +131,7 @@ def _pairs(pairs: int) -> tuple[Measure, Measure]:
 
 
 PINNED = "tcp-pinned"
+PKTGEN = "pktgen"
 
 
 def title(key: str) -> str:
@@ -239,6 +240,38 @@ END
 """
 
 
+def _count(run: Run) -> str:
+    """The packets that the server's netdev has received so far, for a rate over the duration."""
+    netdev = f"$(ip -br -4 address | awk '/ {run.server}\\//{{print $1}}')"
+    return f"echo {run.seconds} $(cat /sys/class/net/{netdev}/statistics/rx_packets) >> /tmp/pktgen"
+
+
+def _pktgen(run: Run) -> str:
+    """The kernel's generator of small UDP frames: a thread on each CPU, from all source ports."""
+    return f"""\
+set -e
+modprobe pktgen || {{
+    echo "its kernel has no pktgen: apt-get install linux-modules-extra-$(uname -r)" >&2
+    exit 1
+}}
+ping -c 1 -W 2 {run.server} > /dev/null || true
+target=$(ip neigh show {run.server} | grep -o 'lladdr [^ ]*' | cut -d' ' -f2)
+netdev=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
+for cpu in $(seq 0 $(($(nproc) - 1))); do
+    echo rem_device_all > /proc/net/pktgen/kpktgend_$cpu
+    echo "add_device $netdev@$cpu" > /proc/net/pktgen/kpktgend_$cpu
+    for word in "count 0" "delay 0" "pkt_size 60" "dst {run.server}" "dst_mac $target" "flag QUEUE_MAP_CPU" \\
+        "flag UDPSRC_RND" "udp_src_min 1024" "udp_src_max 65000" "udp_dst_min {FIRST_PORT}" \\
+        "udp_dst_max {FIRST_PORT}"; do
+        echo "$word" > /proc/net/pktgen/$netdev@$cpu
+    done
+done
+timeout {run.seconds} bash -c 'echo start > /proc/net/pktgen/pgctrl' || true
+for thread in /proc/net/pktgen/kpktgend_*; do echo rem_device_all > $thread; done
+echo sent
+"""
+
+
 CUT = f"""\
 {UPLINKS}
 port=
@@ -274,6 +307,16 @@ MEASURES = {
             pairs=8,
             disturbs=True,
             meanwhile=CUT,
+        ),
+        Measure(
+            PKTGEN,
+            "Small UDP frames from the kernel's generator",
+            (),
+            lambda run: f"rm -f /tmp/pktgen; {_count(run)}",
+            _pktgen,
+            parse.pktgen,
+            collect=lambda run: f"{_count(run)}; cat /tmp/pktgen",
+            disturbs=True,
         ),
         Measure(
             "dpdk",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from acceptance.measure.ladder import RUNGS
 from acceptance.measure.results import Results
-from acceptance.measure.tools import PAIRS, title
+from acceptance.measure.tools import PAIRS, PKTGEN, title
 from acceptance.report.plots import bars
 
 BESIDE = {"virtio": "virtio", "vf": "the VF"}
@@ -56,7 +56,12 @@ def spent(results: Results) -> list[Spent]:
 def as_json(results: Results) -> dict[str, object]:
     """The same for `report --json`."""
     rows = [{**each._asdict(), "per core": each.per_core} for each in spent(results)]
-    return {"sentence": sentence(results), "unknown": unknown(results), "rows": rows}
+    return {
+        "sentence": sentence(results),
+        "packets": packets(results),
+        "unknown": unknown(results),
+        "rows": rows,
+    }
 
 
 def sentence(results: Results) -> str:
@@ -77,6 +82,21 @@ def sentence(results: Results) -> str:
     return f"{said}; for each core that is {' and '.join(rates)}." if rates else f"{said}."
 
 
+def packets(results: Results) -> str:
+    """The same for small packets, where both rungs have them."""
+    found = {each.rung: each for each in spent(results) if each.measure == PKTGEN}
+    if not BESIDE.keys() <= found.keys():
+        return ""
+    virtio, vf = found["virtio"], found["vf"]
+    said = f"Of small packets, virtio carries {virtio.value:.2f} Mpps and the VF {vf.value:.2f}"
+    rates = [
+        f"{each.per_core:.2f} Mpps on {BESIDE[each.rung]}"
+        for each in (virtio, vf)
+        if each.per_core is not None
+    ]
+    return f"{said}; for each core of the host that is {' and '.join(rates)}." if rates else f"{said}."
+
+
 def unknown(results: Results) -> list[str]:
     """Why the CPUs of a node are not known, each reason once."""
     told = {
@@ -94,7 +114,7 @@ def section(results: Results) -> Iterator[str]:
     if not found and not reasons:
         return
     yield "<h2>CPU that offload gives back</h2>"
-    if said := sentence(results):
+    if said := " ".join(filter(None, (sentence(results), packets(results)))):
         yield f'<p class="verdict passed">{escape(said)}</p>'
     if reasons:
         yield f"<p>Not known:</p><ul>{reasons}</ul>"

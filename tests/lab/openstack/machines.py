@@ -21,7 +21,7 @@ from lab.openstack.neutron import GENEVE
 TOOLS = (
     "sleep timeout setsid taskset nproc cloud-init ovs-vsctl systemd-run ip virsh ethtool ping mpstat iperf3 "
 )
-TOOLS += "head pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
+TOOLS += "head modprobe uname ovs-appctl pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
 ONE_PAIR = 38.0
 """Gb/s of one iperf3 pair (RDG)."""
 LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan": 184.0, "direct_nat": 178.0}
@@ -47,6 +47,9 @@ class Machines:
         ports: share of packets through the first uplink, if there are two: of what is sent, and received.
         dropped: packets that each uplink has lost of priority 3, in the counter `discards`.
         cores: CPUs that a compute node itself spends on a path, with as many iperf3 pairs as there are.
+        pps: million packets per second of the kernel's generator that arrive, by path; None without it.
+        connections: tracked ones of the servers on each node, and how many of them are in the NIC.
+        lacks: options that the nodes' kernel is built without.
         missing: tools that no compute node has.
         uninstalled: tools that no server could install.
         enforced: whether security groups keep anything out.
@@ -63,6 +66,7 @@ class Machines:
         self.limits, self.in_nic = dict(LIMITS), {"normal": 0.0}
         self.why, self.path_mtu, self.ports, self.uplinks = "-", 9000, (0.5, 0.5), BOND
         self.cores, self.spends = {"normal": 11.2, "host": 4.0}, 0.3
+        self.pps, self.connections, self.lacks = {"normal": 1.4, "direct_overlay": 24.0}, (16, 16), ()
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
         self.uninstalled, self.enforced, self.gaps, self.lost = (), True, 0, 0
@@ -129,6 +133,7 @@ class Machines:
         mtu, path_mtu = self._mtus(path, host)
         environment |= {"ADDRESS": self._host_address(host), "MTU": str(mtu), "PATH_MTU": str(path_mtu)}
         environment |= {"BOOTED": "1" if self.uninstalled else "0"}
+        environment |= {"PKTGEN_MISSING": "0" if self.pps else "1"}
         environment |= {"BUSY": str(int(self.spends * 100)), "SECONDS_EACH": "30"}
         environment |= {"OUTAGE": str(self.outage), "LOST": "2"}
         pairs = self._pairs(script)
@@ -138,16 +143,32 @@ class Machines:
             "PPS": str(int(rate * 20000 / max(pairs, 1))),
         }
         environment |= {"RDMA": f"{self.limits.get(path, 0):.2f}", "BLOCKED": "yes" if blocked else ""}
-        script = re.sub(r"(?<![\w.])/(sys|tmp|opt|proc|run)/", lambda found: f"{folder}/{found[1]}/", script)
+        script = re.sub(
+            r"(?<![\w.])/(sys|tmp|opt|proc|run|boot)/", lambda found: f"{folder}/{found[1]}/", script
+        )
         done = subprocess.run(
             ["bash", "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=60
         )
-        if path and "iperf3 -c" in script:
+        if path and "/proc/net/pktgen/" in script and self.pps:
+            self._generated(path, script)
+        if path and ("iperf3 -c" in script or "pktgen/" in script):
             self.spends = self.cores.get(path, 0.3)
         if path and not blocked and re.search(r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex", script):
             self._count(path)
             self.lost += self.gaps * ("ib_write_bw" in script)
         return Output(done.returncode, done.stdout, done.stderr)
+
+    def _generated(self, path, script):
+        """What the server's netdev has received of the kernel's generator."""
+        target, seconds = re.search(r"dst ([\d.]+)", script)[1], int(re.search(r"timeout (\d+)", script)[1])
+        (port,) = [
+            each
+            for each in self.openstack.neutron.of("ports")
+            if each["fixed_ips"][0]["ip_address"] == target and each["name"].startswith(path)
+        ]
+        vm = self.openstack.nova.servers[port["device_id"]]["name"]
+        counter = self.folder / vm / "sys/class/net" / NETDEVS[path] / "statistics/rx_packets"
+        counter.write_text(f"{int(counter.read_text()) + int(self.pps[path] * seconds * 10**6)}\n")
 
     @staticmethod
     def _pairs(script):
@@ -169,7 +190,8 @@ class Machines:
     def _path(self, machine, script):
         """The path to the address that a client connects to, and whether a security group blocks it."""
         found = re.search(r"(?:iperf3 -c |--report_gbits .*|ping .*)\b(\d+\.\d+\.\d+\.\d+)\b", script)
-        target = re.search(r"iperf3 -c (\S+)", script) or found or re.search(r"dst='([\d.]+)'", script)
+        target = re.search(r"iperf3 -c (\S+)", script) or found or re.search(r"dst='?([\d.]+)", script)
+        target = target or re.search(r'"dst ([\d.]+)"', script)
         if target is None:
             return None, False
         if machine in self.packets:
@@ -212,6 +234,7 @@ class Machines:
         if not folder.exists():
             (folder / "bin").mkdir(parents=True)
             (folder / "tmp").mkdir()
+            (folder / "proc/net/pktgen").mkdir(parents=True)
             (folder / "opt/trex/automation/trex_control_plane/interactive").mkdir(parents=True)
             for tool in TOOLS.split():
                 if tool not in (self.missing if machine == host else self.uninstalled):
@@ -227,6 +250,7 @@ class Machines:
                 n for n, each in self.openstack.nova.servers.items() if each["OS-EXT-SRV-ATTR:host"] == host
             ]
             (folder / "uuids").write_text("".join(f"{each}\n" for each in here))
+            self._kernel(folder)
             total = self.packets[host]["total"]
             for number, port in enumerate((*self.uplinks, *MANAGEMENT)):
                 shares = [(share, 1 - share, 0, 0)[number] for share in self.ports]
@@ -240,6 +264,24 @@ class Machines:
                 lines = [f"     {name}: {value}\n" for name, value in counters.items()]
                 (folder / f"counters-{port}").write_text("".join(lines))
         return folder
+
+    def _kernel(self, folder):
+        """The kernel's options, and the connections that it tracks of every address of a server."""
+        (folder / "boot").mkdir(exist_ok=True)
+        options = {"NET_TC_SKB_EXT": "y", "NET_ACT_CT": "m", "NF_FLOW_TABLE": "m"}
+        lines = [f"CONFIG_{key}={value}\n" for key, value in options.items() if key not in self.lacks]
+        (folder / "boot/config-5.15.0-48-generic").write_text("".join(lines))
+        in_nic, total = self.connections
+        rows = [f"ipv4 2 tcp 6 src=192.0.2.9 dst=192.0.2.8 sport={n} [ASSURED] use=1\n" for n in (1, 2)]
+        for port in self.openstack.neutron.of("ports", **{"binding:vnic_type": "direct"}):
+            address = port["fixed_ips"][0]["ip_address"]
+            if address.endswith(".10"):
+                marks = ["[HW_OFFLOAD]" if n < in_nic else "[ASSURED]" for n in range(total)]
+                rows += [
+                    f"ipv4 2 tcp 6 src={address} dst=192.0.2.7 sport={n} {mark} mark=0 zone=3 use=3\n"
+                    for n, mark in enumerate(marks)
+                ]
+        (folder / "proc/net/nf_conntrack").write_text("".join(rows))
 
     def _sysfs(self, folder, node):
         net, devices = folder / "sys/class/net", folder / "sys/devices"

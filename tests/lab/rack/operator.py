@@ -39,7 +39,7 @@ SUBSTITUTED = (
     "os-vif plugs it and libvirt defines its domain, but instead of starting QEMU the lab's own subclass of "
     "LibvirtDriver gives the VF's netdev to a namespace with a DHCP client.",
     "The virtual machines that take the VFs afterwards have an empty disk, and send nothing.",
-    "What such a server uses counts among its host's CPUs; of a real one, libvirt counts its domain.",
+    "What such a server uses counts among the CPUs of its host; a guest's would not.",
     "ssh to a floating IP is a shell in that namespace, and Juju's commands are answered by the rack.",
     "Flows of tracked connections stay out of the NIC, since Debian's kernel is built without "
     "CONFIG_NET_TC_SKB_EXT: the rungs with a stateful security group and with a floating IP fail for that.",

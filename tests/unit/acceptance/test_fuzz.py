@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 from acceptance import sitefile
-from acceptance.measure import cpu, evidence, parse
+from acceptance.measure import cpu, evidence, parse, tracking
 from acceptance.measure.results import Results
 from acceptance.measure.shells import Node, Shell
 from converge import StepError
@@ -105,6 +105,8 @@ READERS = [
     Reader("iperf3", of_iperf, [json.dumps(IPERF) + json.dumps(IDLE)], REFUSALS),
     Reader("perftest", of_perftest, [BANDWIDTH, LATENCY], REFUSALS),
     Reader("host CPU", lambda text: cpu.cores(text, 2), [CPU], REFUSALS),
+    Reader("connections", tracking.read, ["lacks NET_ACT_CT\ntracked 3 5\nflows 2\n"], REFUSALS),
+    Reader("pktgen", parse.pktgen, ["30 5\n30 900\n"], REFUSALS),
     Reader("testpmd", parse.testpmd, [TESTPMD], REFUSALS),
     Reader(
         "client",

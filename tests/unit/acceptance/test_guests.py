@@ -11,7 +11,7 @@ from pathlib import Path
 import operate.process
 import pytest
 import yaml
-from acceptance.guests import TUNE, user_data
+from acceptance.guests import GENERATOR, TUNE, user_data
 from acceptance.measure.shells import Ssh
 from acceptance.measure.tools import MEASURES, Run
 from acceptance.sitefile import Site
@@ -28,6 +28,20 @@ def test_user_data_is_what_cloud_init_reads():
     assert {"iperf3", "sysstat", "perftest", "rdmacm-utils"} <= set(content["packages"])
     assert content["write_files"][0]["content"] == TUNE
     assert ["systemctl", "enable", "--now", "offload-tune"] in content["runcmd"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_kernel_without_the_packet_generator_gets_it_at_the_first_boot(there, tmp_path, monkeypatch):
+    stubs = {"modprobe": f"[ $2 = pktgen ] && {str(there).lower()}", "uname": "echo 5.15.0-1-kvm"}
+    for tool, runs in (stubs | {"apt-get": f"echo $* > {tmp_path}/installed"}).items():
+        (tmp_path / tool).write_text(f"#!/bin/sh\n{runs}\n")
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (command,) = [each for each in yaml.safe_load(user_data(Site()))["runcmd"] if each[-1] == GENERATOR]
+    assert process(command, "", 10).status == 0
+    installed = tmp_path / "installed"
+    assert there or installed.read_text() == "install -y linux-modules-extra-5.15.0-1-kvm\n"
+    assert installed.exists() is not there
 
 
 def test_an_image_with_cuda_keeps_its_own_perftest():
