@@ -124,7 +124,8 @@ class Maintenance:
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
-        if depending := tuple(self.site.ownership.unmanaged(self.name, now, wanted).depending(patch)):
+        beside = self.site.ownership.beside(self.name, now, wanted, self._switch.unmanaged)
+        if depending := tuple(beside.depending(patch)):
             return Report({}, depending)
         return self._change(survey, now, patch, began, reachable_only=True)
 

@@ -76,6 +76,11 @@ def provider_vlans(text: str) -> object:
     return expand.read(f"{INTENTS[-1]}\nprovider-vlans: {text}")
 
 
+def left_to_others(text: str) -> object:
+    """The same for what the intent leaves to others."""
+    return expand.read(f"{INTENTS[-1]}\nunmanaged: {text}")
+
+
 SPLIT = fabric(change={"leaves.breakout": {"swp20": "4x"}})
 WANTED = render.tree(SPLIT, SPLIT.switch("Leaf0-1"), Dialect.UNTIL_5_14)
 RUNNING = {
@@ -90,7 +95,7 @@ RUNNING = {
 def beside(text: str) -> object:
     """What the intent changes on a switch that runs this, and what is said of the rest."""
     applied = switch(text).applied()
-    others = Ownership().unmanaged("Leaf0-1", applied, WANTED)
+    others = Ownership().beside("Leaf0-1", applied, WANTED)
     found = [*conflicts("Leaf0-1", applied, WANTED), *others.findings()]
     return difference(applied, others.tree), [each.sentence() for each in found]
 
@@ -125,6 +130,7 @@ def passwd(text: str) -> object:
 
 PASSWD = "You must change your password now!\r\nCurrent password: \r\nNew password: \r\nBAD PASSWORD: x\r\n"
 
+LEFT = '{"ports": "swp9-10", "bonds": ["bond7"], "vlans": "1000-1999", "settings": ["qos roce"]}'
 MADE = '{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}}'
 REFUSALS = (InvalidValue,)
 WRONG = (FileError,)
@@ -143,6 +149,7 @@ READERS = [
     Reader("release", lambda text: observe.release_of(switch(text)), [json.dumps(SYSTEM)], (SwitchError,)),
     Reader("provider VLANs", provider_vlans, ['"1001-1003,1200"', '{"vlans": "7", "vni-base": 9}'], WRONG),
     Reader("passwd's questions", passwd, [PASSWD], (SwitchError, OSError)),
+    Reader("what others look after", left_to_others, [LEFT], WRONG),
     Reader("objects made by the charm", record.read, [MADE], REFUSALS),
     Reader("names in a range", ports.names, ["swp1-4,swp7s0-3", "bond1"]),
     Reader(

@@ -47,6 +47,24 @@ def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
         yield Finding(Severity.BLOCKED, path, f"{what}, on {few(switches)}", "give each a port of its own")
 
 
+def unmanaged(fabric: Fabric) -> Iterator[Finding]:
+    """What the intent both uses and leaves to others."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        used = [
+            *switch.used_ports(),
+            *((port, each.path) for port, each in switch.breakouts.items()),
+            *((bond.name, bond.path) for bond in switch.bonds),
+            *((f"vlan{each.vlan}", each.path) for each in switch.networks),
+        ]
+        for name, path in used:
+            if not switch.unmanaged.names.isdisjoint({name, *(ports.lane(name) or ("",))[:1]}):
+                found[path, name].append(switch.name)
+    for (path, name), switches in found.items():
+        what = f"{name} is unmanaged, on {few(switches)}"
+        yield Finding(Severity.BLOCKED, path, what, "take it out of unmanaged, or use another one here")
+
+
 def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:
     """A port that the switch does not have."""
     found: dict[tuple[str, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
