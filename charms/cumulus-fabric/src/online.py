@@ -7,6 +7,7 @@ from functools import cached_property
 
 from apply import ApplyPolicy, apply, by_wave
 from audit.foreign import Beside, Ownership
+from audit.mlag import mlag
 from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
@@ -130,6 +131,7 @@ class Site:
             tree = render.tree(self.fabric, switch, speaks)
             beside[name] = self.ownership.beside(name, seen.applied, tree, switch.unmanaged)
             findings += [*conflicts(name, seen.applied, tree), *beside[name].findings()]
+        findings += mlag(self.fabric, beside)
         if not observed.errors:
             findings += self.ownership.misnamed(beside.values())
         wanted = {name: each.tree for name, each in beside.items()}
