@@ -68,6 +68,8 @@ def matches(pattern: str, path: Path) -> bool:
 
 def parted(tree: Tree, patterns: Collection[str], path: Path = ()) -> tuple[Tree, Tree]:
     """What the patterns name of a tree, with all below it, and the rest."""
+    if not patterns:
+        return {}, tree
     named: Tree = {}
     rest: Tree = {}
     for key, value in tree.items():
