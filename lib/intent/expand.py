@@ -44,6 +44,8 @@ def expand(intent: Intent) -> Fabric:
     for name in intent.switches:
         if name not in known:
             raise InvalidValue(at("switches", name), name, f"a spine or leaf: {_few(known)}")
+    if leaves and not spines and [leaf.rack for leaf in leaves] != [0, 0]:
+        raise InvalidValue("spines", None, "spines for the leaves; only the two of a single rack need none")
     switches = (*wire(intent, spines, leaves), *standalone)
     return Fabric(intent.name, tuple(networks.values()), intent.mtu, intent.roce, switches)
 
@@ -96,8 +98,6 @@ def _unmanaged(intent: Intent, switch: Switch, own: declaration.Unmanaged | None
 def _spines(intent: Intent) -> Iterator[Switch]:
     spines = intent.spines
     if spines is None:
-        if intent.leaves:
-            raise InvalidValue("spines", None, "the spines that the leaves connect to")
         return
     if (spines.count is None) == (not spines.names):
         raise InvalidValue("spines.count", spines.count, "either count or names")

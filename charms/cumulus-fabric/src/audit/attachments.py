@@ -81,7 +81,17 @@ def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:
 
 
 def uplinks_without_tracking(fabric: Fabric) -> Iterator[Finding]:
-    """A leaf that loses all uplinks must take its hosts' ports down; otherwise it drops their traffic."""
+    """A leaf that loses all uplinks must take its hosts' ports down; otherwise it drops their traffic.
+
+    Two leaves without spines must not both do that: the hosts would lose all ports.
+    """
+    if not fabric.by_role(Role.SPINE):
+        both = [leaf for leaf in fabric.by_role(Role.LEAF) if any(link.tracked for link in leaf.links)]
+        if len(both) > 1:
+            what = f"{both[0].name} and {both[1].name} both track the links between them: their loss would "
+            what += "take down all ports to hosts"
+            yield Finding(Severity.BLOCKED, "leaves.tracked", what, "leave tracked out")
+        return
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for leaf in fabric.by_role(Role.LEAF):
         bare = [link for link in leaf.links if not link.tracked]
