@@ -45,7 +45,8 @@ def expand(intent: Intent) -> Fabric:
         if name not in known:
             raise InvalidValue(at("switches", name), name, f"a spine or leaf: {_few(known)}")
     if leaves and not spines and [leaf.rack for leaf in leaves] != [0, 0]:
-        raise InvalidValue("spines", None, "spines for the leaves; only the two of a single rack need none")
+        wanted = "the spines that the leaves connect to; only the two leaves of a single rack need none"
+        raise InvalidValue("spines", None, wanted)
     switches = (*wire(intent, spines, leaves), *standalone)
     return Fabric(intent.name, tuple(networks.values()), intent.mtu, intent.roce, switches)
 

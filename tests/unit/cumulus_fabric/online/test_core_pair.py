@@ -92,8 +92,8 @@ WRONG = {
     "unlike links": lambda content: content.update(switches={"Leaf0-2": {"uplinks": "swp31"}}),
 }
 SAID = {
-    "two racks": "spines for the leaves; only the two of a single rack need none",
-    "three leaves": "spines for the leaves; only the two of a single rack need none",
+    "two racks": "only the two leaves of a single rack need none",
+    "three leaves": "only the two leaves of a single rack need none",
     "unlike links": "as many uplinks as Leaf0-1 has (swp31-32)",
 }
 
