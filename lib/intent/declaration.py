@@ -209,6 +209,21 @@ class Rack:
 
 
 @dataclass(frozen=True)
+class Unmanaged:
+    """What others look after on the switches, and this charm leaves alone.
+
+    ``ports`` and ``vlans`` are ranges; ``ports`` and ``bonds`` of the whole intent are those of leaves.
+    ``settings`` are paths as ``nv`` has them, where ``*`` is any name: what is there stays as it is, also
+    where the intent would set it.
+    """
+
+    ports: str = ""
+    bonds: tuple[str, ...] = ()
+    vlans: str | int = ""
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Override:
     """What is different on one switch; None leaves the scheme's value."""
 
@@ -222,6 +237,7 @@ class Override:
     breakout: Mapping[str, str] | None = None
     dialect: str | None = None
     roce: str | None = None
+    unmanaged: Unmanaged | None = None
 
 
 @dataclass(frozen=True)
@@ -250,6 +266,7 @@ class Intent:
     dialect: str = "auto"
     host_names: bool = False
     provider_vlans: ProviderVlans | None = None
+    unmanaged: Unmanaged = field(default_factory=Unmanaged)
     spines: Spines | None = None
     leaves: Leaves | None = None
     racks: tuple[Rack, ...] = ()

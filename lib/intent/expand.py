@@ -11,7 +11,7 @@ from yamlfile import reader
 from intent import declaration, ports, schema
 from intent.attach import PROVIDER_VLANS, Attachments, Mac, named
 from intent.declaration import Asns, Intent, Leaves
-from intent.model import Breakout, Dialect, Fabric, Network, Role, Switch, SwitchPort
+from intent.model import Breakout, Dialect, Fabric, Network, Role, Switch, SwitchPort, Unmanaged
 from intent.wiring import wire
 
 MAX_VLAN = 4094
@@ -44,6 +44,9 @@ def expand(intent: Intent) -> Fabric:
     for name in intent.switches:
         if name not in known:
             raise InvalidValue(at("switches", name), name, f"a spine or leaf: {_few(known)}")
+    if leaves and not spines and [leaf.rack for leaf in leaves] != [0, 0]:
+        wanted = "the spines that the leaves connect to; only the two leaves of a single rack need none"
+        raise InvalidValue("spines", None, wanted)
     switches = (*wire(intent, spines, leaves), *standalone)
     return Fabric(intent.name, tuple(networks.values()), intent.mtu, intent.roce, switches)
 
@@ -67,19 +70,35 @@ def _networks(intent: Intent) -> dict[str, Network]:
 def _provider_networks(intent: Intent) -> Iterator[Network]:
     """One network for each VLAN of Neutron's; ``:`` is in no name that the intent can have."""
     if declared := intent.provider_vlans:
-        for item in ports.expand(PROVIDER_VLANS, declared.vlans):
-            vlan = int(item)
-            if vlan > MAX_VLAN:
-                raise InvalidValue(PROVIDER_VLANS, declared.vlans, f"VLANs from 1 to {MAX_VLAN}")
+        for vlan in _vlans(PROVIDER_VLANS, declared.vlans):
             name = f"{PROVIDER_VLANS}:{vlan}"
             yield Network(name, vlan, vlan + declared.vni_base, "", (), PROVIDER_VLANS, provider=True)
+
+
+def _vlans(path: str, ranges: str) -> Iterator[int]:
+    for item in ports.expand(path, ranges):
+        if not item.isdigit() or int(item) > MAX_VLAN:
+            raise InvalidValue(path, ranges, f"VLANs from 1 to {MAX_VLAN}")
+        yield int(item)
+
+
+def _unmanaged(intent: Intent, switch: Switch, own: declaration.Unmanaged | None) -> Unmanaged:
+    """What others look after on a switch; the ports and bonds that the whole intent names are the leaves'."""
+    declared, path = own or intent.unmanaged, "unmanaged"
+    if own:
+        path = at(at("switches", switch.name), path)
+    found: set[str] = set()
+    if declared.vlans:
+        found |= {f"vlan{vlan}" for vlan in _vlans(at(path, "vlans"), str(declared.vlans))}
+    if own or switch.role is Role.LEAF:
+        found |= {*declared.bonds}
+        found |= {*ports.expand(at(path, "ports"), declared.ports)} if declared.ports else set()
+    return Unmanaged(frozenset(found), tuple(each.replace(" ", "/") for each in declared.settings))
 
 
 def _spines(intent: Intent) -> Iterator[Switch]:
     spines = intent.spines
     if spines is None:
-        if intent.leaves:
-            raise InvalidValue("spines", None, "the spines that the leaves connect to")
         return
     if (spines.count is None) == (not spines.names):
         raise InvalidValue("spines.count", spines.count, "either count or names")
@@ -211,6 +230,7 @@ def _overridden(intent: Intent, switch: Switch) -> Switch:
         breakouts=_breakouts(intent, switch, own),
         roce=own.roce or intent.roce.mode,
         bandwidth=intent.roce.bandwidth,
+        unmanaged=_unmanaged(intent, switch, own.unmanaged),
         overridden=frozenset(each.name for each in fields(own) if getattr(own, each.name) is not None),
     )
 

@@ -116,6 +116,20 @@ class Breakout:
 
 
 @dataclass(frozen=True)
+class Unmanaged:
+    """What others look after on one switch.
+
+    Attributes:
+        names: of ports, bonds and VLANs, such as swp9, bond7 and vlan100.
+        settings: paths in NVUE's tree, such as system/global/anycast-mac, where ``*`` is any one key.
+
+    """
+
+    names: frozenset[str] = frozenset()
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class SwitchPort:
     """A single-homed port with networks on it.
 
@@ -174,6 +188,7 @@ class Switch:
         bonds: to hosts, with their segments.
         single_homed: ports to hosts without a bond; on a standalone switch all ports.
         networks: that this switch bridges.
+        unmanaged: what others look after on it.
         path: in the intent.
         overridden: the keys that its own entry under ``switches`` sets.
 
@@ -198,6 +213,7 @@ class Switch:
     bonds: tuple[Bond, ...] = ()
     single_homed: tuple[SwitchPort, ...] = ()
     networks: tuple[Network, ...] = ()
+    unmanaged: Unmanaged = field(default_factory=Unmanaged)
     overridden: frozenset[str] = frozenset()
 
     def place(self, key: str) -> str:

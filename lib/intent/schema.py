@@ -27,6 +27,7 @@ from intent.declaration import (
     SingleHomed,
     Spines,
     Standalone,
+    Unmanaged,
 )
 
 T = TypeVar("T")
@@ -75,6 +76,11 @@ BOND = Text(
 BOND_NAMES = Text(
     r"(?!swp|eth|vlan)(?!.*[0-9]-(?:[0-9]|\{))[A-Za-z][A-Za-z0-9_-]{0,10}\{n\}",
     "a name that ends in {n}, such as bond{n}, but no range such as node1-{n}",
+)
+OTHER_BOND = Text(r"[A-Za-z][A-Za-z0-9_-]{0,14}", "a bond's name")
+SETTING = Text(
+    r"(?!interface [^ ]+$)[a-z][a-z0-9-]*(?: [A-Za-z0-9_.:*-]+){1,15}",
+    "a setting as nv has it, such as system global anycast-mac",
 )
 HOST = Text(_LABEL, "a host name")
 """Where a host name may be missing, ``none`` says so."""
@@ -226,6 +232,15 @@ RACK = Record(
         "single-homed": MappingOf(NAME, SINGLE_HOMED, "single-homed ports"),
     },
 )
+UNMANAGED = Record(
+    Unmanaged,
+    {
+        "ports": PORTS,
+        "bonds": ListOf(OTHER_BOND, "names of bonds", least=1),
+        "vlans": Union[Any]({str: VLANS, int: VLAN}),
+        "settings": ListOf(SETTING, "settings", least=1),
+    },
+)
 OVERRIDE = Record(
     Override,
     {
@@ -239,6 +254,7 @@ OVERRIDE = Record(
         "breakout": BREAKOUT,
         "dialect": OneOf(DIALECTS),
         "roce": MODE,
+        "unmanaged": UNMANAGED,
     },
 )
 STANDALONE = Record(
@@ -263,6 +279,7 @@ INTENT = Record(
         "dialect": OneOf(DIALECTS),
         "host-names": Boolean(),
         "provider-vlans": PROVIDER_VLANS,
+        "unmanaged": UNMANAGED,
         "spines": SPINES,
         "leaves": LEAVES,
         "racks": ListOf(RACK, "racks"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links between leaves and spines, port by port. Pure."""
+"""The links between leaves and spines, or between the two leaves of a fabric without, by port. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -33,12 +33,14 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
         InvalidValue: the uplinks do not divide evenly among the spines, or a spine has too few downlinks.
 
     """
-    if not spines or not leaves:
-        return (*spines, *leaves)
+    if not spines and leaves:
+        return _pair(intent, *leaves)
+    if not leaves:
+        return tuple(spines)
     above = [_End(*_ports(intent, spine, "spines", "downlinks")) for spine in spines]
     below = [_End(*_ports(intent, leaf, "leaves", "uplinks")) for leaf in leaves]
     for leaf, end in zip(leaves, below):
-        end.tracked = _tracked(intent, leaf, end)
+        end.tracked = _tracked(intent, leaf, end, end.ports)
         each, left_over = divmod(len(end.ports), len(spines))
         if left_over or not each:
             wanted = f"as many uplinks for each of {len(spines)} spines"
@@ -55,6 +57,23 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
     return tuple(replace(switch, links=tuple(end.links)) for switch, end in wired)
 
 
+def _pair(intent: Intent, one: Switch, other: Switch) -> tuple[Switch, ...]:
+    """Link two leaves to each other, the first uplink to the first.
+
+    None is tracked unless the intent says so: with tracking on both, a loss of the links between them would
+    take down the hosts' ports of both.
+    """
+    here, there = (_End(*_ports(intent, leaf, "leaves", "uplinks")) for leaf in (one, other))
+    if len(here.ports) != len(there.ports):
+        wanted = f"as many uplinks as {one.name} has ({ports.compact(here.ports)})"
+        raise InvalidValue(there.path, ports.compact(there.ports), wanted)
+    here.tracked, there.tracked = _tracked(intent, one, here, ()), _tracked(intent, other, there, ())
+    for port, peer_port in zip(here.ports, there.ports):
+        here.link(other, peer_port, port)
+        there.link(one, port, peer_port)
+    return replace(one, links=tuple(here.links)), replace(other, links=tuple(there.links))
+
+
 def _ports(intent: Intent, switch: Switch, role: str, key: str) -> tuple[str, tuple[str, ...]]:
     """The path where the ports are declared, and their names."""
     own = intent.switches.get(switch.name, Override())
@@ -67,13 +86,13 @@ def _ports(intent: Intent, switch: Switch, role: str, key: str) -> tuple[str, tu
     return path, ports.expand(path, intent.spines.downlinks if intent.spines else "")
 
 
-def _tracked(intent: Intent, leaf: Switch, end: _End) -> frozenset[str]:
+def _tracked(intent: Intent, leaf: Switch, end: _End, default: Sequence[str]) -> frozenset[str]:
     own = intent.switches.get(leaf.name, Override())
     path, declared = at(at("switches", leaf.name), "tracked"), own.tracked
     if declared is None:
         path, declared = "leaves.tracked", intent.leaves.tracked if intent.leaves else None
     if declared is None:
-        return frozenset(end.ports)
+        return frozenset(default)
     names = ports.expand(path, declared)
     unknown = next((name for name in names if name not in end.ports), None)
     if unknown:

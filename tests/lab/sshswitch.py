@@ -5,13 +5,10 @@ It models views (what may be typed where), echo, prompts and questions as Onyx a
 keeps what it took. Its vocabulary is that of Demartek's guide and of a login.
 """
 
-import contextlib
 import re
-import socket
-import threading
 from dataclasses import dataclass, field
 
-import paramiko
+from lab.sshserver import Accepts, SshServer
 
 WORD = r"[\w./-]+"
 NUMBER = r"\d+"
@@ -218,96 +215,20 @@ class Shell:
         return "The configuration is saved to device successfully."
 
 
-class _Server(paramiko.ServerInterface):
-    def __init__(self, user, password):
-        self.user, self.password = user, password
-        self.shell = threading.Event()
-
-    def check_auth_password(self, username, password):
-        right = (username, password) == (self.user, self.password)
-        return paramiko.AUTH_SUCCESSFUL if right else paramiko.AUTH_FAILED
-
-    def get_allowed_auths(self, username):
-        return "password"
-
-    def check_channel_request(self, kind, chanid):
-        return paramiko.OPEN_SUCCEEDED if kind == "session" else paramiko.OPEN_FAILED_UNKNOWN_CHANNEL_TYPE
-
-    def check_channel_pty_request(self, *_):
-        return True
-
-    def check_channel_shell_request(self, channel):
-        self.shell.set()
-        return True
-
-
-class SshSwitch:
+class SshSwitch(SshServer):
     """A listening switch; ``shell`` is what it keeps, over all its sessions."""
 
     def __init__(
-        self,
-        dialect: Dialect,
-        name: str,
-        user="admin",
-        password="Correct-Horse-9",
-        broken=(),
-        address="127.0.0.1",
-        port=0,
+        self, dialect: Dialect, name: str, user="admin", password="Correct-Horse-9", broken=(), **given
     ):
         self.shell = Shell(dialect, name, broken=tuple(broken))
-        self.key = paramiko.ECDSAKey.generate()
         self._user, self._password = user, password
-        self._listener = socket.create_server((address, port))
-        self.address = address
-        self.port = self._listener.getsockname()[1]
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._transports = []
-        self._threads[0].start()
+        super().__init__(**given)
 
-    def __enter__(self):
-        return self
+    def right(self, user, password):
+        return (user, password) == (self._user, self._password)
 
-    def __exit__(self, *_):
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for transport in self._transports:
-            transport.close()
-        for thread in self._threads:
-            thread.join(1)
-
-    @property
-    def known_host(self) -> str:
-        """The line of a known_hosts file that has this switch's key."""
-        return f"[{self.address}]:{self.port} {self.key.get_name()} {self.key.get_base64()}\n"
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            transport = paramiko.Transport(client)
-            self._transports.append(transport)
-            transport.add_server_key(self.key)
-            server = _Server(self._user, self._password)
-            try:
-                transport.start_server(server=server)
-            except (paramiko.SSHException, EOFError, OSError):  # the other end hung up
-                continue
-            thread = threading.Thread(target=self._session, args=(transport, server), daemon=True)
-            self._threads.append(thread)
-            thread.start()
-
-    def _session(self, transport, server):
-        channel = None
-        while channel is None and transport.is_active():
-            channel = transport.accept(0.1)
-        if channel is None or not server.shell.wait(60):
-            return
-        with contextlib.suppress(OSError, EOFError):  # the other end hangs up
-            self._talk(channel)
-
-    def _talk(self, channel):
+    def talk(self, channel, accepts: Accepts):
         shell = self.shell
         shell.view, shell.at, shell.asked = shell.dialect.start, "", ""
         channel.sendall(f"\r\n{shell.prompt}".encode())

@@ -8,7 +8,7 @@ from apply import ApplyPolicy
 from attachments import isolated, missing, stranded
 from charmkit.fabric import Host
 from converge import Finding, Severity
-from intent.model import Switch
+from intent.model import Role, Switch
 from observe import observe
 from online import Site, Survey
 from output.report import Report, Result
@@ -124,7 +124,8 @@ class Maintenance:
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
-        if depending := tuple(self.site.ownership.unmanaged(self.name, now, wanted).depending(patch)):
+        beside = self.site.ownership.beside(self.name, now, wanted, self._switch.unmanaged)
+        if depending := tuple(beside.depending(patch)):
             return Report({}, depending)
         return self._change(survey, now, patch, began, reachable_only=True)
 
@@ -144,7 +145,9 @@ class Maintenance:
         return stranded(self.site.fabric, self._switch, survey.observed.switches, self.reports, self.cut_off)
 
     def _isolated(self, survey: Survey) -> Iterator[Finding]:
-        return isolated(self._switch, survey.observed.switches[self.name])
+        """Without spines, a leaf carries its hosts also where the other leaf is dead."""
+        if self.site.fabric.by_role(Role.SPINE):
+            yield from isolated(self._switch, survey.observed.switches[self.name])
 
     def _go(
         self,

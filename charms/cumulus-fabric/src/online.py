@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from apply import ApplyPolicy, apply, by_wave
-from audit.foreign import Ownership, Unmanaged
+from audit.foreign import Beside, Ownership
+from audit.mlag import mlag
 from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
@@ -114,7 +115,7 @@ class Site:
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
         """Read these switches, or all; with ``state`` also what they see of each other."""
         observed = observe(self.fleet, [each for each in self.names if not names or each in names], state)
-        unmanaged: dict[str, Unmanaged] = {}
+        beside: dict[str, Beside] = {}
         findings: list[Finding] = []
         for name, seen in observed.switches.items():
             switch = self.fabric.switch(name)
@@ -128,17 +129,18 @@ class Site:
                 findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
                 continue
             tree = render.tree(self.fabric, switch, speaks)
-            unmanaged[name] = self.ownership.unmanaged(name, seen.applied, tree)
-            findings += [*conflicts(name, seen.applied, tree), *unmanaged[name].findings()]
+            beside[name] = self.ownership.beside(name, seen.applied, tree, switch.unmanaged)
+            findings += [*conflicts(name, seen.applied, tree), *beside[name].findings()]
+        findings += mlag(self.fabric, beside)
         if not observed.errors:
-            findings += self.ownership.misnamed(unmanaged.values())
-        wanted = {name: each.tree for name, each in unmanaged.items()}
+            findings += self.ownership.misnamed(beside.values())
+        wanted = {name: each.tree for name, each in beside.items()}
         for name, seen in observed.switches.items():
             switch = self.fabric.switch(name)
             if switch and name in wanted and drain.drained(seen.applied):
                 wanted[name] = drain.staying(switch, seen.applied, wanted[name])
                 findings.append(Finding(Severity.WARNING, name, "is drained", DRAINED_REMEDY))
-        intents = {name: each.wanted for name, each in unmanaged.items()}
+        intents = {name: each.wanted for name, each in beside.items()}
         return Survey(wanted, observed, (*self.audit, *findings), self.scripts, intents)
 
     def verify(self) -> list[Finding]:

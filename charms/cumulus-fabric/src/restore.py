@@ -6,16 +6,17 @@ may be part of that difference; what this charm did not make stays as it is now.
 switch nor returns it: those have checks and an order of their own.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from converge import Finding, Plan, Severity
-from intent.model import Switch
+from intent.model import Switch, Unmanaged
 from plan import Candidate, Change, digest
 from rest.history import ROLLBACK_REMEDY
 from tree import Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
 from tree.diff import IDENTITY, IN_VRF, patch_between
-from tree.foreign import Objects, foreign, kept_tree, listed, objects
+from tree.foreign import Objects, exempt, foreign, kept_tree, listed, objects
 from tree.render import BRIDGE, GROUP
 
 MAX_SHOWN = 2
@@ -119,17 +120,17 @@ def taken_back(
         remedy = f"run {verb}, or name the other switches that are to be rolled back"
         return whole, [Finding(Severity.BLOCKED, switch.name, what, remedy)]
     found: list[Finding] = []
-    known = frozenset(objects(now) | objects(before)) if made is None else made
-    lost = foreign(now, wanted, made or ()) - objects(before)
-    others = [path for path in _touched(whole) if not _is_ours(path, wanted, known)]
-    change, told = whole, [" ".join(path) for path in others]
-    if lost and made is None:
-        what = f"{listed(lost)}: not in the intent, and would be removed; no record shows who made it"
+    left = exempt(now, switch.unmanaged) | exempt(before, switch.unmanaged)
+    known = frozenset(objects(now) | objects(before) if made is None else made) - left
+    lost = foreign(now, wanted, (made or frozenset()) - left) - objects(before)
+    others = [path for path in _touched(whole) if not _is_ours(path, wanted, known, switch.unmanaged)]
+    if made is None and (unsure := lost - left):
+        lost &= left
+        what = f"{listed(unsure)}: not in the intent, and would be removed; no record shows who made it"
         found.append(Finding(Severity.WARNING, switch.name, what, "make sure that nobody needs it"))
-    elif lost or others:
-        told = [*([listed(lost)] if lost else []), *told]
+    change = whole
+    if told := [*([listed(lost)] if lost else []), *(" ".join(path) for path in others)]:
         change = Change(switch.name, now, patch_between(now, _beside(now, before, others, lost)))
-    if told:
         named = ", ".join(told[:MAX_SHOWN]) + (" and more" if len(told) > MAX_SHOWN else "")
         what = f"{named}: not this charm's, and stays as it is"
         found.append(Finding(Severity.INFO, switch.name, what))
@@ -173,8 +174,12 @@ def _touched(change: Change) -> Iterator[Path]:
             yield path
 
 
-def _is_ours(path: Path, wanted: Tree, made: Collection[Sequence[str]]) -> bool:
+def _is_ours(path: Path, wanted: Tree, made: Objects, unmanaged: Unmanaged) -> bool:
     """Whether a setting is one that this charm sets, at a place that is its own."""
+    these = {f"vlan{key}" for above, key in pairwise(path) if above == "vlan"}
+    these |= {path[1]} if path[0] == "interface" else set()
+    if these & unmanaged.names or any(covers(pattern, path) for pattern in unmanaged.settings):
+        return False
     names = {name for _, name in made}
     *where, name = path[: len(NEIGHBOR) + 1]
     if (*where,) == NEIGHBOR:

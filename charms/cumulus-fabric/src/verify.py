@@ -19,10 +19,11 @@ from typing import NamedTuple
 from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
 from observe import Observed, SwitchState
-from tree import Tree, get_path, get_tree, leaves
+from tree import Tree, covers, get_path, get_tree, leaves
 from tree.diff import difference
 from tree.drain import withdrawn
 from tree.expected import Expected, progress
+from tree.render import BRIDGE
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
 CABLING_REMEDY = "move the cable or correct the intent"
@@ -122,9 +123,13 @@ class Checker:
         """Something that applying the intent puts right."""
         return self._say(Severity.BLOCKED, subject, what, APPLY_REMEDY)
 
+    def _left(self, *path: str) -> bool:
+        """Whether others look after a setting, as the intent says."""
+        return any(covers(pattern, path) for pattern in self.switch.unmanaged.settings)
+
     def _mtu(self, name: str, wanted: int) -> Iterator[Finding]:
         mtu: object = get_path(self._interface(name), ("link", "mtu"))
-        if mtu is not None and mtu != wanted:
+        if mtu not in (None, wanted) and not self._left("interface", name, "link", "mtu"):
             yield self._differs(name, f"MTU is {mtu}, the intent says {wanted}")
 
     # -- to other switches
@@ -255,7 +260,7 @@ class Checker:
         wrong = [
             vlan for vlan in sorted(want, key=lambda vlan: (len(vlan), vlan)) if want[vlan] != have.get(vlan)
         ]
-        if wrong:
+        if wrong and not self._left("interface", name, "bridge", "domain", BRIDGE, "vlan"):
             told = "; ".join(
                 f"VLAN {vlan} is {have.get(vlan, 'missing')}, the intent says {want[vlan]}"
                 for vlan in wrong[:4]
@@ -329,7 +334,7 @@ class Checker:
     def _roce(self) -> Iterator[Finding]:
         mode = str(get_path(self.state, ("roce", "mode")) or "off")
         # Where the intent has none, somebody else may have switched it on.
-        if self.switch.roce not in ("off", mode):
+        if self.switch.roce not in ("off", mode) and not self._left("qos", "roce"):
             yield self._differs("RoCE", f"is {mode}, the intent says {self.switch.roce}")
 
 

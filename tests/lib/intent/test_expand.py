@@ -51,7 +51,7 @@ REFUSALS = [
         r"racks\[0\].hosts.names: .* one name for each of 2 ports",
     ),
     (lambda d: d.update(switches={"Leaf9-9": {}}), "switches.Leaf9-9: .* a spine or leaf: Spine0, Spine1"),
-    (lambda d: d.pop("spines"), "spines: an empty value .* that the leaves connect to"),
+    (lambda d: d.pop("spines"), "spines: an empty value .* that the leaves connect to;"),
     (lambda d: d.pop("leaves"), "leaves: an empty value .* leaves of the racks"),
 ]
 

@@ -42,7 +42,8 @@ def see(site: Site) -> Seen:
 
     The switches run the intent already where ``applied`` says so, with what each has ``beside`` it; the
     operator then changes the intent as ``then`` says. Hosts at ``silent`` ports have no system yet: they are
-    on, and speak neither LLDP nor LACP.
+    on, and speak neither LLDP nor LACP. ``strict`` switches refuse to open the ranges into
+    which they fold their answers.
     """
     switches = site.data("switches")
     try:
@@ -52,6 +53,8 @@ def see(site: Site) -> Seen:
     with rack(
         first, release=switches.get("release", "5.9.2"), applied=switches.get("applied", False)
     ) as made:
+        for server in made.servers.values():
+            server.strict = switches.get("strict", False)
         online = taking_over(wanted, made)
         beside = {name: typed(made, name, tree) for name, tree in switches.get("beside", {}).items()}
         for leaf, port in switches.get("silent", ()):

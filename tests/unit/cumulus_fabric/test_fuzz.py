@@ -10,7 +10,9 @@ import observe
 import pytest
 from audit.foreign import Ownership
 from audit.running import conflicts
+from cli import passwords
 from config import Applying, Options, Rendering, Returning
+from converge.bounded import Meter
 from converge.shape import InvalidValue
 from fuzz import Reader, check
 from intent import expand, ports
@@ -74,6 +76,11 @@ def provider_vlans(text: str) -> object:
     return expand.read(f"{INTENTS[-1]}\nprovider-vlans: {text}")
 
 
+def left_to_others(text: str) -> object:
+    """The same for what the intent leaves to others."""
+    return expand.read(f"{INTENTS[-1]}\nunmanaged: {text}")
+
+
 SPLIT = fabric(change={"leaves.breakout": {"swp20": "4x"}})
 WANTED = render.tree(SPLIT, SPLIT.switch("Leaf0-1"), Dialect.UNTIL_5_14)
 RUNNING = {
@@ -88,7 +95,7 @@ RUNNING = {
 def beside(text: str) -> object:
     """What the intent changes on a switch that runs this, and what is said of the rest."""
     applied = switch(text).applied()
-    others = Ownership().unmanaged("Leaf0-1", applied, WANTED)
+    others = Ownership().beside("Leaf0-1", applied, WANTED)
     found = [*conflicts("Leaf0-1", applied, WANTED), *others.findings()]
     return difference(applied, others.tree), [each.sentence() for each in found]
 
@@ -97,6 +104,33 @@ def vlan_of_a_vrf(text: str) -> object:
     return beside(f'{{"vrf": {{"blue": {{"evpn": {{"vlan": {text}, "vni": {{"4001": {{}}}}}}}}}}}}')
 
 
+class Asks:
+    """A session in which passwd says this, however it comes, and then ends."""
+
+    def __init__(self, text: str) -> None:
+        data = text.encode("utf-8", "surrogatepass")
+        self.parts = [data[at : at + 97] for at in range(0, len(data), 97)]
+
+    def settimeout(self, _: float) -> None:
+        """It never waits."""
+
+    def recv(self, _: int) -> bytes:
+        return self.parts.pop(0) if self.parts else b""
+
+    def sendall(self, data: bytes) -> None:
+        assert data in (b"cumulus\n", b"Secret-Horse-9\n")
+
+    def recv_exit_status(self) -> int:
+        return 0
+
+
+def passwd(text: str) -> object:
+    return passwords.converse(Asks(text), Meter("leaf1", 60.0, passwords.MOST), "Secret-Horse-9")
+
+
+PASSWD = "You must change your password now!\r\nCurrent password: \r\nNew password: \r\nBAD PASSWORD: x\r\n"
+
+LEFT = '{"ports": "swp9-10", "bonds": ["bond7"], "vlans": "1000-1999", "settings": ["qos roce"]}'
 MADE = '{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}}'
 REFUSALS = (InvalidValue,)
 WRONG = (FileError,)
@@ -114,6 +148,8 @@ READERS = [
     ),
     Reader("release", lambda text: observe.release_of(switch(text)), [json.dumps(SYSTEM)], (SwitchError,)),
     Reader("provider VLANs", provider_vlans, ['"1001-1003,1200"', '{"vlans": "7", "vni-base": 9}'], WRONG),
+    Reader("passwd's questions", passwd, [PASSWD], (SwitchError, OSError)),
+    Reader("what others look after", left_to_others, [LEFT], WRONG),
     Reader("objects made by the charm", record.read, [MADE], REFUSALS),
     Reader("names in a range", ports.names, ["swp1-4,swp7s0-3", "bond1"]),
     Reader(

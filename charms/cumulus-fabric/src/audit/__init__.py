@@ -17,6 +17,7 @@ from audit import hosts as against_hosts
 CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     attachments.duplicate_segments,
     attachments.ports_used_twice,
+    attachments.unmanaged,
     attachments.ports_beyond_the_switch,
     breakouts.lanes,
     breakouts.unlike_leaves,

@@ -47,6 +47,24 @@ def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
         yield Finding(Severity.BLOCKED, path, f"{what}, on {few(switches)}", "give each a port of its own")
 
 
+def unmanaged(fabric: Fabric) -> Iterator[Finding]:
+    """What the intent both uses and leaves to others."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        used = [
+            *switch.used_ports(),
+            *((port, each.path) for port, each in switch.breakouts.items()),
+            *((bond.name, bond.path) for bond in switch.bonds),
+            *((f"vlan{each.vlan}", each.path) for each in switch.networks),
+        ]
+        for name, path in used:
+            if not switch.unmanaged.names.isdisjoint({name, *(ports.lane(name) or ("",))[:1]}):
+                found[path, name].append(switch.name)
+    for (path, name), switches in found.items():
+        what = f"{name} is unmanaged, on {few(switches)}"
+        yield Finding(Severity.BLOCKED, path, what, "take it out of unmanaged, or use another one here")
+
+
 def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:
     """A port that the switch does not have."""
     found: dict[tuple[str, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -63,7 +81,17 @@ def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:
 
 
 def uplinks_without_tracking(fabric: Fabric) -> Iterator[Finding]:
-    """A leaf that loses all uplinks must take its hosts' ports down; otherwise it drops their traffic."""
+    """A leaf that loses all uplinks must take its hosts' ports down; otherwise it drops their traffic.
+
+    Two leaves without spines must not both do that: the hosts would lose all ports.
+    """
+    if not fabric.by_role(Role.SPINE):
+        both = [leaf for leaf in fabric.by_role(Role.LEAF) if any(link.tracked for link in leaf.links)]
+        if len(both) > 1:
+            what = f"{both[0].name} and {both[1].name} both track the links between them: their loss would "
+            what += "take down all ports to hosts"
+            yield Finding(Severity.BLOCKED, "leaves.tracked", what, "leave tracked out")
+        return
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for leaf in fabric.by_role(Role.LEAF):
         bare = [link for link in leaf.links if not link.tracked]

@@ -11,10 +11,13 @@ from functools import cached_property
 
 from converge import Finding, Severity
 from intent import ports
-from tree import Tree, get_tree, merged
+from intent.model import Unmanaged
+from tree import Tree, get_tree, merged, parted
 from tree.diff import difference
 from tree.foreign import (
+    Object,
     Objects,
+    exempt,
     foreign,
     gateways,
     in_the_way,
@@ -43,29 +46,35 @@ class Ownership:
     made: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
     named: frozenset[str] = frozenset()
 
-    def unmanaged(self, name: str, applied: Tree, wanted: Tree) -> "Unmanaged":
+    def beside(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged | None = None) -> "Beside":
         """What the switch ``name`` has beside the intent's tree."""
+        unmanaged = unmanaged or Unmanaged()
         surplus = objects(applied) - objects(wanted)
         others = foreign(applied, wanted, self.made.get(name, ()))
         kept = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
-        return Unmanaged(name, applied, wanted, surplus, others, kept)
+        left = surplus & exempt(applied, unmanaged)
+        return Beside(name, applied, wanted, surplus, kept | left, left, unmanaged.settings)
 
-    def misnamed(self, found: Collection["Unmanaged"]) -> Iterator[Finding]:
-        """A finding for the names that none of these switches has."""
+    def misnamed(self, found: Collection["Beside"]) -> Iterator[Finding]:
+        """A finding for the names that none of these switches has, and for those that others look after."""
         known = {each.said for one in found for each in one.surplus}
+        if left := self.named & {each.said for one in found for each in one.left}:
+            what = f"{ports.compact(left)}: unmanaged in the intent"
+            yield Finding(Severity.BLOCKED, REMOVE, what, f"take it out of unmanaged, or out of {REMOVE}")
         if wrong := sorted(self.named - known, key=ports.natural):
             what = f"none of these switches has {', '.join(wrong)} beside the intent"
             yield Finding(Severity.BLOCKED, REMOVE, what, "run plan without remove: it lists such names")
 
 
 @dataclass(frozen=True)
-class Unmanaged:
+class Beside:
     """What one switch has beside the intent.
 
     Attributes:
         surplus: the objects that are not in the intent.
-        others: those of them that this charm did not make.
-        kept: those of these that nobody has named for removal.
+        kept: those of them that stay: others made them, and nobody has named them for removal.
+        left: those of these that the intent leaves to others.
+        settings: the paths of other settings that it leaves to others.
 
     """
 
@@ -73,34 +82,39 @@ class Unmanaged:
     applied: Tree
     wanted: Tree
     surplus: Objects
-    others: Objects
     kept: Objects
+    left: Objects
+    settings: tuple[str, ...]
 
     @cached_property
     def tree(self) -> Tree:
         """The intent's tree with everything foreign that stays."""
-        return merged(kept_tree(self.applied, self.kept, self.surplus - self.kept), self.wanted)
+        going = self.surplus - self.kept
+        return merged(kept_tree(self.applied, self.kept, going, self.settings), self.wanted)
 
     def findings(self) -> Iterator[Finding]:
         """What stays, and what cannot."""
         going = self.surplus - self.kept
         colliding = in_the_way(self.applied, self.wanted, self.kept)
         if colliding:
-            these = listed([each for each in self.kept if each.said in colliding])
-            what = (
-                f"{'; '.join(colliding.values())}: the intent needs that, and this charm did not make {these}"
-            )
-            remedy = f"change the intent, or run plan and apply with {REMOVE}={these}"
-            yield Finding(Severity.BLOCKED, self.name, what, remedy)
+            these = [each for each in self.kept if each.said in colliding]
+            why = f"the intent needs that, and this charm did not make {listed(these)}"
+            what = f"{'; '.join(colliding.values())}: {why}"
+            yield Finding(Severity.BLOCKED, self.name, what, self._or_remove("change the intent", these))
         if left := left_behind(self.kept, going):
-            these, those = (
-                listed([each for each in self.kept if each.said in left]),
-                ports.compact(left.values()),
+            these = [each for each in self.kept if each.said in left]
+            those = ports.compact(left.values())
+            what = f"{those}: no longer in the intent, but this charm did not make {listed(these)}"
+            yield Finding(
+                Severity.BLOCKED, self.name, what, self._or_remove(f"keep {those} in the intent", these)
             )
-            what = f"{those}: no longer in the intent, but this charm did not make {these}"
-            remedy = f"keep {those} in the intent, or run plan and apply with {REMOVE}={these}"
-            yield Finding(Severity.BLOCKED, self.name, what, remedy)
-        if others := [each for each in self.kept if each.said not in {*colliding, *left}]:
+        set_by_others = [each for each in self.settings if parted(self.applied, [each])[0]]
+        names = [listed([each for each in self.left if each.kind != "setting"])]
+        names += [each.replace("/", " ") for each in set_by_others]
+        if any(names):
+            what = f"{', '.join(filter(None, names))}: unmanaged in the intent; stays as it is"
+            yield Finding(Severity.INFO, self.name, what)
+        if others := [each for each in self.kept - self.left if each.said not in {*colliding, *left}]:
             what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
             remedy = f"add it to the intent, or run plan and apply with {REMOVE}={listed(others)}"
             yield Finding(Severity.INFO, self.name, what, remedy)
@@ -114,6 +128,12 @@ class Unmanaged:
         if beside := settings(self.applied, self.wanted, self.tree, patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
             yield Finding(Severity.INFO, self.name, what, "to remove it, run nv unset on the switch")
+
+    def _or_remove(self, choice: str, found: Collection[Object]) -> str:
+        """The choice, or to remove what was found; the intent may leave that to others."""
+        if these := listed([each for each in found if each not in self.left]):
+            return f"{choice}, or run plan and apply with {REMOVE}={these}"
+        return choice
 
     def depending(self, patch: Tree) -> Iterator[Finding]:
         """What stays although ``patch``, which removes all of the intent, takes away what it depends on."""

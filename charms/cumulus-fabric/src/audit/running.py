@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audits of what a switch runs: what conflicts with the intent and is not the charm's to remove. Pure.
 
-Only the operator knows who needs that bridge or MLAG pair, and which hosts are attached to it.
+Only the operator knows who needs that bridge, and which hosts are attached to it.
 """
 
 from collections import defaultdict
@@ -44,7 +44,6 @@ def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     yield from breakouts.running(name, applied, wanted)
     multihoming = get_tree(wanted, "evpn", "multihoming")
     if any(value in ON for value in multihoming.values()):
-        yield from _mlag(name, applied)
         yield from _mac_learning(name, applied)
 
 
@@ -112,27 +111,6 @@ def _vlans_of_vrfs(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
             )
             remedy = f"give the network another vlan in the intent, or set vrf {vrf} evpn vlan on the switch"
             yield Finding(Severity.WARNING, name, what, remedy)
-
-
-def _mlag(name: str, applied: Tree) -> Iterator[Finding]:
-    """Remains of MLAG (Cumulus Linux user guide, "EVPN Multihoming": remove MLAG first)."""
-    interfaces = {port: get_tree(node) for port, node in get_tree(applied, "interface").items()}
-    peerlinks = [port for port, node in interfaces.items() if _is_peerlink(port, node)]
-    bonds = [port for port, node in interfaces.items() if get_path(node, ("bond", "mlag"))]
-    switched_off = {"enable": "off"}, {"state": "disabled"}
-    found = [
-        *(["mlag"] if applied.get("mlag") and applied["mlag"] not in switched_off else []),
-        *(["nve vxlan mlag"] if get_path(applied, ("nve", "vxlan", "mlag")) else []),
-        *([f"interface {ports.compact(bonds)} bond mlag"] if bonds else []),
-        *([f"interface {','.join(peerlinks)}"] if peerlinks else []),
-    ]
-    if found:
-        what = f"MLAG is configured ({'; '.join(found)}), which excludes EVPN multihoming"
-        yield Finding(Severity.BLOCKED, name, what, _unset(found))
-
-
-def _is_peerlink(port: str, node: Tree) -> bool:
-    return node.get("type") == "peerlink" or port.partition(".")[0] == "peerlink"
 
 
 def _mac_learning(name: str, applied: Tree) -> Iterator[Finding]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs on a command line, without Juju: for previews, for CI, and before Juju is deployed.
 
-``render``, ``audit``, ``show`` and ``fix-numbers`` need no switches; ``pins``, ``plan``, ``apply``,
-``verify`` and ``rollback`` do.
+``render``, ``audit``, ``show`` and ``fix-numbers`` need no switches; ``first-password``, ``pins``, ``plan``,
+``apply``, ``verify`` and ``rollback`` do.
 Exit status: 0 for success, 1 if something is wrong with the fabric, 2 for a wrong command.
 """
 
@@ -89,6 +89,10 @@ def _parser() -> argparse.ArgumentParser:
 
     words = "the certificates of the switches, for --pins"
     switches.arguments(verbs.add_parser("pins", parents=[common, one], help=words), "pins")
+    words = "give the switches that have the factory's password a new one, typed at the terminal"
+    switches.arguments(
+        verbs.add_parser("first-password", parents=[common, one], help=words), "first-password"
+    )
     for verb, words in ONLINE.items():
         switches.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
     return parser
@@ -151,6 +155,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace, Fabric], int]] = {
     "show": _show,
     "fix-numbers": _fix_numbers,
     "pins": lambda options, fabric: WORKED if switches.show_pins(options, fabric) else WRONG,
+    "first-password": lambda options, fabric: WORKED if switches.first_password(options, fabric) else WRONG,
     **dict.fromkeys(ONLINE, _online),
 }
 

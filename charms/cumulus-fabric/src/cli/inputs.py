@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the files that a command line names: intent, credentials and certificates."""
 
+import getpass
 import re
 import ssl
 import stat
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -99,6 +101,24 @@ def write_record(name: str, found: Mapping[str, Objects]) -> None:
         raise UsageError(f"--record: {name} cannot be written: {error.strerror}") from None
 
 
+def append(option: str, name: str, lines: str) -> None:
+    """Add lines to the file that ``option`` names; one that does not exist is made for its owner alone.
+
+    Raises:
+        UsageError: it cannot be written.
+
+    """
+    path = Path(name).expanduser()
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.touch(mode=0o600)
+        ended = path.read_bytes()[-1:] in (b"", b"\n")
+        with path.open("a") as file:
+            file.write(lines if ended else f"\n{lines}")
+    except OSError as error:
+        raise UsageError(f"{option}: {name} cannot be written: {error.strerror}") from None
+
+
 def text(option: str, name: str) -> str:
     """The text of the file that ``option`` names.
 
@@ -131,6 +151,39 @@ def credentials(name: str) -> Credentials:
     if not (colon and found.usable):
         raise UsageError(f"--credentials: {name} has no usable credentials; give {CREDENTIALS}")
     return found
+
+
+def new_password(user: str, refused: str) -> str:
+    """A password that the operator types twice at the terminal, where nothing of it is shown.
+
+    Raises:
+        UsageError: there is no terminal, or it is not the same twice, or none for ``user``, or ``refused``.
+
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            password = getpass.getpass(f"New password of {user} on the switches: ")
+            again = getpass.getpass("The same once more: ")
+    except (getpass.GetPassWarning, EOFError, OSError):
+        raise UsageError("the password is asked for at the terminal, and there is none") from None
+    except KeyboardInterrupt:
+        raise UsageError("stopped; no switch was asked anything") from None
+    if password != again:
+        raise UsageError("the two passwords differ; no switch was asked anything")
+    if password == refused or not Credentials(user, password).usable:
+        raise UsageError("give a password of printable characters that is not the factory's")
+    return password
+
+
+def confirmed(question: str) -> bool:
+    """Whether the operator types yes at the terminal."""
+    try:
+        with Path("/dev/tty").open("r+b", buffering=0) as terminal:
+            terminal.write(f"{question} Type yes or no: ".encode())
+            return terminal.readline(80).strip().lower() == b"yes"
+    except (OSError, KeyboardInterrupt):
+        return False
 
 
 def _private(path: Path) -> str:

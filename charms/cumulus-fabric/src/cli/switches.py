@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import online
 from audit.foreign import Ownership, named
@@ -17,13 +18,16 @@ from intent.model import Fabric, Switch
 from maintenance import Maintenance
 from names import unknown_switch, without_address
 from output.report import Report
-from rest import MAX_PARALLEL
+from rest import MAX_PARALLEL, in_parallel
 from rest.client import Nvue
-from rest.connection import Access, Credentials
+from rest.connection import Access, Credentials, SwitchError
 from standalone import scripts
 
 from cli import inputs, wording
 from cli.inputs import UsageError
+
+if TYPE_CHECKING:
+    from cli.passwords import Door, UnknownKeyError
 
 MAINTENANCE = ("drain", "undrain", "decommission")
 
@@ -35,6 +39,11 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
     )
     if verb == "pins":
+        return
+    if verb == "first-password":
+        parser.add_argument(
+            "--known-hosts", default="~/.ssh/known_hosts", metavar="FILE", help="(~/.ssh/known_hosts)"
+        )
         return
     parser.add_argument("--credentials", required=True, metavar="FILE", help=inputs.CREDENTIALS)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
@@ -241,9 +250,55 @@ def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
         print(f"{name}={digits}")
     _announce("Nothing has checked these certificates yet: compare them with the switches' consoles.")
     if silent:
-        rows = [Finding(Severity.BLOCKED, name, str(error), error.remedy) for name, error in silent.items()]
-        _announce(findings_as_table(wording.of_findings(rows)))
+        _announce(findings_as_table(_failures(silent)))
     return not silent
+
+
+def first_password(options: argparse.Namespace, fabric: Fabric) -> bool:
+    """Replace the factory's password of the switches with NVUE; whether all of them have another one now.
+
+    Raises:
+        UsageError: a switch has no management address in the intent, or there is no terminal.
+
+    """
+    from cli import passwords  # only this needs SSH
+
+    switches = {each.name: each for each in chosen(fabric, options.switch) if each.platform == "cumulus"}
+    if missing := without_address(fabric, list(switches)):
+        raise UsageError(missing[0].sentence())
+    password = inputs.new_password(passwords.USER, passwords.FACTORY)
+    keys = options.known_hosts
+    doors = {
+        name: passwords.Door(each.management, password, keys, options.timeout)
+        for name, each in switches.items()
+    }
+    done, failed = in_parallel(doors, passwords.Door.set_first, options.parallel)
+    unknown = {name: each for name, each in failed.items() if isinstance(each, passwords.UnknownKeyError)}
+    if unknown and _trusted(unknown, doors, keys):
+        more, again = in_parallel({name: doors[name] for name in unknown}, passwords.Door.set_first)
+        done |= more
+        failed = {name: each for name, each in failed.items() if name not in unknown} | again
+    for name in (each for each in switches if each in done):
+        print(f"{name}: {done[name].value}")
+    if failed:
+        print(findings_as_table(_failures(failed)))
+    return not failed
+
+
+def _trusted(unknown: Mapping[str, "UnknownKeyError"], doors: Mapping[str, "Door"], keys: str) -> bool:
+    """Show the operator host keys that are not known yet, and keep them where told to."""
+    for name, error in unknown.items():
+        _announce(f"{name} {doors[name].address} {error.key.fingerprint}")
+    if not inputs.confirmed("These host keys are not known yet. Are they the switches' own?"):
+        return False
+    inputs.append("--known-hosts", keys, "".join(error.line for error in unknown.values()))
+    return True
+
+
+def _failures(failed: Mapping[str, SwitchError]) -> list[Finding]:
+    return wording.of_findings(
+        Finding(Severity.BLOCKED, name, str(error), error.remedy) for name, error in failed.items()
+    )
 
 
 def _site(

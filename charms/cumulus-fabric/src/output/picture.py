@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 from converge import Severity
 from intent import ports
 from intent.attach import PROVIDER_VLANS
-from intent.model import Bond, Fabric, Role, Switch, SwitchPort
+from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
 
 from output.tables import Health, attached
 
@@ -116,12 +116,24 @@ class _Picture:
             ends = (f"{leaf.name} {link.port}", f"{link.peer} {link.peer_port}")
             colour = self._colour(WIRE, *ends)
             strong = 1.6 if self.roomy or colour not in (WIRE, COLOURS[Severity.INFO]) else 0.6
+            if link.peer not in self.spine_x:
+                yield from self._between(leaf, link, colour)
+                continue
             x, y = self.ends[leaf.name, link.port], self.leaves - BOX / 2
             far_x, far_y = self.ends[link.peer, link.peer_port], SPINES + BOX / 2
             yield _line(x, y, far_x, far_y, colour, strong, f"{ends[0]} to {ends[1]}")
             labels += [_port(x, y - 5, link.port), _port(far_x, far_y + 11, link.peer_port)]
         if self.roomy:
             yield from labels
+
+    def _between(self, leaf: Switch, link: Link, colour: str) -> Iterator[str]:
+        """A link between two leaves, drawn once, from side to side."""
+        x, far_x = self.leaf_x[leaf.name] + self._half(leaf), self.leaf_x[link.peer] - self._half(leaf)
+        if x < far_x:
+            step = BOX / (len(leaf.links) + 1)
+            y = self.leaves - BOX / 2 + step * (1 + leaf.links.index(link))
+            title = f"{leaf.name} {link.port} to {link.peer} {link.peer_port}"
+            yield _line(x, y, far_x, y, colour, 1.6, title)
 
     def _half(self, switch: Switch) -> float:
         """Half the width of a switch's box."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVUE's object tree: the nested dicts of its JSON, and the paths of their nodes. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, TypeAlias, cast
 
 from intent import ports
@@ -64,6 +64,25 @@ def covers(pattern: str, path: Path) -> bool:
 def matches(pattern: str, path: Path) -> bool:
     """Whether ``path`` is what ``pattern`` names."""
     return len(path) == pattern.count("/") + 1 and overlaps(pattern, path)
+
+
+def parted(tree: Tree, patterns: Collection[str], path: Path = ()) -> tuple[Tree, Tree]:
+    """What the patterns name of a tree, with all below it, and the rest."""
+    if not patterns:
+        return {}, tree
+    named: Tree = {}
+    rest: Tree = {}
+    for key, value in tree.items():
+        here = (*path, key)
+        if any(matches(pattern, here) for pattern in patterns):
+            named[key] = value
+            continue
+        below, others = parted(as_tree(value) or {}, patterns, here)
+        if below:
+            named[key] = below
+        if others or not below:
+            rest[key] = others or value
+    return named, rest
 
 
 def merged(base: Tree, patch: Tree) -> Tree:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which sessions and segment peers an apply can have brought about so far. Pure.
 
-A session needs both ends, and a peer of a segment needs a spine that both leaves reach. Where a switch at the
-other end lacks its configuration, the run cannot bring the session about; it must only not lose one.
+A session needs both ends, and a peer of a segment needs a spine that both leaves reach, or a session between
+them. Where a switch at the other end lacks its configuration, the run cannot bring the session about; it must
+only not lose one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +43,8 @@ class Expected:
             return True
         if {switch.name, leaf.name} & self.unfinished:
             return False
-        return bool({*_reached(switch, now[switch.name])} & {*_reached(leaf, now[leaf.name])})
+        reached = {leaf.name, *_reached(leaf, now[leaf.name])}
+        return bool(reached.intersection(_reached(switch, now[switch.name])))
 
 
 def progress(state: Tree, port: str) -> int:
@@ -54,5 +56,5 @@ def progress(state: Tree, port: str) -> int:
 
 
 def _reached(leaf: Switch, state: Tree) -> Iterator[str]:
-    """The spines to which a leaf has a session with EVPN."""
+    """The switches to which a leaf has a session with EVPN."""
     return (link.peer for link in leaf.links if progress(state, link.port) == 2)

@@ -12,8 +12,9 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from intent import ports
+from intent.model import Unmanaged
 
-from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves
+from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, merged, parted
 from tree.diff import IN_VRF, MANAGEMENT_PORTS
 from tree.render import BRIDGE, GROUP
 
@@ -85,15 +86,28 @@ def foreign(applied: Tree, wanted: Tree, made: Collection[Object]) -> Objects:
     return frozenset(each for each in found if not ports_of_intent >= {each.whole, each.part})
 
 
-def kept_tree(applied: Tree, kept: Collection[Object], removed: Collection[Object]) -> Tree:
+def exempt(tree: Tree, unmanaged: Unmanaged) -> Objects:
+    """The objects of a tree that others look after, as the intent says."""
+    return frozenset(
+        found
+        for found, path in _places(tree)
+        if not unmanaged.names.isdisjoint({found.said, found.part, *found.wholes})
+        or any(covers(pattern, path) for pattern in unmanaged.settings)
+    )
+
+
+def kept_tree(
+    applied: Tree, kept: Collection[Object], removed: Collection[Object], settings: Collection[str] = ()
+) -> Tree:
     """The part of ``applied`` that belongs to the objects that stay; merged with the intent's tree, they do.
 
-    What is ``removed`` is taken out of an object that stays.
+    So do the ``settings`` that others look after. What is ``removed`` is taken out of an object that stays.
     """
     tree: Tree = {}
     for found, path in _places(applied):
         if found in kept:
             _parent(tree, path).setdefault(path[-1], deepcopy(get_path(applied, path)))
+    tree = merged(tree, deepcopy(parted(applied, settings)[0]))
     for found, path in _places(applied):
         if found in removed and get_path(tree, path) is not None:
             del _parent(tree, path)[path[-1]]

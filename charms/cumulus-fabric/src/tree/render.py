@@ -8,7 +8,7 @@ Releases up to 5.14 use ``enable: on``, those from 5.15 ``state: enabled`` (NVID
 
 from intent.model import Bond, Dialect, Fabric, Link, Network, Role, Switch, SwitchPort
 
-from tree import Tree
+from tree import Tree, parted
 
 DEFAULT_MTU = 9216
 """The default MTU of switch ports in Cumulus Linux; not written if the intent has the same."""
@@ -19,7 +19,7 @@ GROUP = "underlay"
 
 
 def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
-    """The whole tree for ``switch``.
+    """The whole tree for ``switch``, without the settings that others look after.
 
     Raises:
         ValueError: the switch does not run Cumulus Linux.
@@ -41,7 +41,7 @@ def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
         made["system"] = {"hostname": switch.name, **made.get("system", {})}
     if switch.roce != "off":
         made["qos"] = {"roce": {**say.on, "mode": switch.roce}}
-    return made
+    return parted(made, switch.unmanaged.settings)[1]
 
 
 class _Vocabulary:

@@ -31,6 +31,10 @@ PEERLINK = {
     "peerlink.4094": {"type": "sub", "base-interface": "peerlink", "vlan": 4094},
 }
 PAIR = {"ENABLE": "YES", "mac-address": "44:38:39:BE:EF:AA", "backup": {"10.10.10.2": {}}}
+AWAY = (
+    "move its hosts to Leaf0-2: run nv set interface swp9 link state down and nv config apply on the switch, "
+    "and then run plan again"
+)
 LEARN = {"vlan": {"7": {"vni": {"7": {"mac-learning": "YES"}}}}}
 BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
     "the bond in another bridge": (
@@ -49,13 +53,12 @@ BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
         {"mlag": PAIR, "interface": PEERLINK, "nve": {"vxlan": {"mlag": {"shared-address": "10.0.1.12"}}}},
         "MLAG is configured (mlag; nve vxlan mlag; interface peerlink,peerlink.4094), "
         "which excludes EVPN multihoming",
-        "run nv unset mlag, nv unset nve vxlan mlag, nv unset interface peerlink,peerlink.4094 "
-        "and nv config apply on the switch",
+        AWAY,
     ),
     "a bond's MLAG": (
         {"interface": {"bond1": {"bond": {"mlag": {"ENABLE": "YES", "id": 1}}}}},
         "MLAG is configured (interface bond1 bond mlag), which excludes EVPN multihoming",
-        "run nv unset interface bond1 bond mlag and nv config apply on the switch",
+        AWAY,
     ),
     "MAC learning": (
         {"nve": {"vxlan": {"mac-learning": "YES"}}},

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audits leaves with MLAG, which EVPN multihoming excludes, and names the next step out of it. Pure.
+
+The Cumulus Linux user guide ("EVPN Multihoming") has MLAG removed first. Its hosts stay connected if that is
+done leaf by leaf: a host's bond uses the ports of one LACP system only, so it stays with the leaf that runs
+MLAG until the ports of that leaf go down, and then uses those of the other one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from converge import Finding, Severity
+from intent import ports
+from intent.model import Fabric, Switch
+from tree import Tree, get_path, get_tree
+from tree.drain import host_ports, shut
+
+from audit.foreign import Beside
+
+
+def mlag(fabric: Fabric, switches: Mapping[str, Beside]) -> Iterator[Finding]:
+    """Leaves of these switches that have MLAG, and what to do with each now."""
+    having = {name: found for name, each in switches.items() if (found := _remains(each))}
+    for name, found in having.items():
+        if (switch := fabric.switch(name)) is None:
+            continue
+        what = f"MLAG is configured ({'; '.join(found)}), which excludes EVPN multihoming"
+        others = [each for each in fabric.switches if each.rack == switch.rack and each.name != name]
+        mates = [each for each in others if each.name in switches]
+        remedy = _next(switch, found, switches, mates, having)
+        yield Finding(Severity.BLOCKED, name, what, remedy)
+
+
+def _remains(running: Beside) -> list[str]:
+    """The paths of MLAG where the intent has EVPN multihoming."""
+    applied = running.applied
+    if not get_tree(running.wanted, "evpn", "multihoming"):
+        return []
+    interfaces = {port: get_tree(node) for port, node in get_tree(applied, "interface").items()}
+    peerlinks = [port for port, node in interfaces.items() if _is_peerlink(port, node)]
+    bonds = [port for port, node in interfaces.items() if get_path(node, ("bond", "mlag"))]
+    switched_off = {"enable": "off"}, {"state": "disabled"}
+    return [
+        *(["mlag"] if applied.get("mlag") and applied["mlag"] not in switched_off else []),
+        *(["nve vxlan mlag"] if get_path(applied, ("nve", "vxlan", "mlag")) else []),
+        *([f"interface {ports.compact(bonds)} bond mlag"] if bonds else []),
+        *([f"interface {','.join(peerlinks)}"] if peerlinks else []),
+    ]
+
+
+def _is_peerlink(port: str, node: Tree) -> bool:
+    return node.get("type") == "peerlink" or port.partition(".")[0] == "peerlink"
+
+
+def _next(
+    switch: Switch,
+    found: Sequence[str],
+    switches: Mapping[str, Beside],
+    mates: Sequence[Switch],
+    having: Mapping[str, object],
+) -> str:
+    """The next step for a leaf: its hosts keep the rack's other leaf at each."""
+    done = [each for each in mates if each.name not in having]
+    if blank := [each.name for each in done if not _multihomed(each, switches[each.name].applied)]:
+        return f"run apply switch='{blank[0]}' first, so that its hosts have another leaf"
+    used = _used(switch, switches[switch.name].applied)
+    if not used:
+        unset = ", ".join(f"nv unset {path}" for path in found)
+        return (
+            f"once its hosts use the rack's other leaf, run {unset} and nv config apply on the switch, "
+            f"and then run apply switch='{switch.name}'"
+        )
+    closed = [
+        each.name for each in mates if each.name in having and not _used(each, switches[each.name].applied)
+    ]
+    if closed:
+        return f"leave MLAG behind on {closed[0]} first, whose ports to hosts are shut down"
+    close = f"run nv set interface {ports.compact(used)} link state down and nv config apply on the switch"
+    if done:
+        return f"move its hosts to {done[0].name}: {close}, and then run plan again"
+    first = "one leaf at a time, first the one that nv show mlag calls secondary"
+    return f"leave MLAG behind on {first}: {close}, and then run plan again, which names the next step"
+
+
+def _multihomed(switch: Switch, applied: Tree) -> bool:
+    """Whether a leaf runs the segments of the intent."""
+    segment = ("evpn", "multihoming", "segment")
+    return all(get_path(applied, ("interface", bond.name, *segment)) for bond in switch.bonds)
+
+
+def _used(switch: Switch, applied: Tree) -> list[str]:
+    """The ports to hosts that are not shut down, by themselves or with their bond."""
+    bonds = {
+        name: list(get_tree(node, "bond", "member"))
+        for name, node in get_tree(applied, "interface").items()
+        if get_path(node, ("bond", "mlag")) or switch.bond(name)
+    }
+    open_ = [port for bond, members in bonds.items() if not shut(applied, bond) for port in members]
+    known = [port for port in host_ports(switch) if port in get_tree(applied, "interface")]
+    known = [port for port in known if not any(port in members for members in bonds.values())]
+    return [port for port in dict.fromkeys([*open_, *known]) if not shut(applied, port)]

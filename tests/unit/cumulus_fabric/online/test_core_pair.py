@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two leaves without spines connect to each other, and each carries the hosts alone where it has to."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from audit import audit
+from converge import Severity
+from converge.shape import InvalidValue
+from maintenance import Maintenance
+from output.picture import as_svg
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.test_faults import POLICY
+
+
+def pair(content: dict[str, Any]) -> None:
+    del content["spines"]
+    content["racks"] = [{"hosts": "swp9-10"}]
+
+
+PAIR = fabric(change=pair)
+
+
+@pytest.fixture(params=["5.9.2", "5.15.0"])
+def two(request: pytest.FixtureRequest) -> Iterator[Rack]:
+    """Both from the factory."""
+    with rack(PAIR, release=request.param) as made:
+        yield made
+
+
+def worse(two: Rack) -> list[str]:
+    return [each.sentence() for each in two.site.verify() if each.severity > Severity.WARNING]
+
+
+def test_the_uplinks_go_from_one_to_the_other() -> None:
+    one, other = PAIR.switches
+    assert [(each.port, each.peer, each.peer_port, each.tracked) for each in one.links] == [
+        ("swp31", "Leaf0-2", "swp31", False),
+        ("swp32", "Leaf0-2", "swp32", False),
+    ]
+    assert {each.peer for each in other.links} == {"Leaf0-1"}
+
+
+def test_the_picture_has_each_cable_once() -> None:
+    drawn = as_svg(PAIR)
+    assert [drawn.count(f"Leaf0-1 {port} to Leaf0-2 {port}") for port in ("swp31", "swp32")] == [1, 1]
+    assert "Leaf0-2 swp31 to" not in drawn
+
+
+def test_they_become_a_fabric_in_one_apply(two: Rack) -> None:
+    assert [each for each in audit(PAIR) if each.severity is Severity.BLOCKED] == []
+    assert two.site.apply(policy=POLICY).reasons == ()
+    assert (two.site.survey().plan.steps, worse(two)) == ((), [])
+    two.wires.cut |= {("Leaf0-1", "swp31"), ("Leaf0-1", "swp32")}
+    assert any("the BGP session" in each or "the link to Leaf0-2 is down" in each for each in worse(two))
+
+
+def test_one_alone_comes_first(two: Rack) -> None:
+    assert two.site.apply(["Leaf0-2"], policy=POLICY).reasons == ()
+    assert two.site.apply(policy=POLICY).reasons == ()
+    assert worse(two) == []
+
+
+def test_one_is_drained_and_returns_also_while_the_other_is_dead(two: Rack) -> None:
+    two.site.apply(policy=POLICY)
+    assert Maintenance(two.site, "Leaf0-1", POLICY).drain().reasons == ()
+    assert not two.wires.up(("Leaf0-1", "swp9"))
+    assert Maintenance(two.site, "Leaf0-2", POLICY).drain().reasons != ()
+    two.wires.cut |= {("Leaf0-1", "swp31"), ("Leaf0-1", "swp32")}
+    assert Maintenance(two.site, "Leaf0-1", POLICY).undrain().reasons == ()
+    assert two.wires.up(("Leaf0-1", "swp9"))
+
+
+def tracked(content: dict[str, Any]) -> None:
+    pair(content)
+    content["leaves"]["tracked"] = "swp31-32"
+
+
+def test_both_do_not_track_the_links_between_them() -> None:
+    (found,) = [each for each in audit(fabric(change=tracked)) if each.severity is Severity.BLOCKED]
+    assert found.sentence() == (
+        "leaves.tracked: Leaf0-1 and Leaf0-2 both track the links between them: their loss would take down "
+        "all ports to hosts; leave tracked out"
+    )
+
+
+WRONG = {
+    "two racks": lambda content: content["racks"].append({"hosts": "swp9"}),
+    "three leaves": lambda content: content["leaves"].update({"per-rack": 3}),
+    "unlike links": lambda content: content.update(switches={"Leaf0-2": {"uplinks": "swp31"}}),
+}
+SAID = {
+    "two racks": "only the two leaves of a single rack need none",
+    "three leaves": "only the two leaves of a single rack need none",
+    "unlike links": "as many uplinks as Leaf0-1 has (swp31-32)",
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_other_fabrics_need_spines(case: str) -> None:
+    def change(content: dict[str, Any]) -> None:
+        pair(content)
+        WRONG[case](content)
+
+    with pytest.raises(InvalidValue) as caught:
+        fabric(change=change)
+    assert SAID[case] in str(caught.value)
