@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ratios, from one run: an idle hook against an empty charm, the boot units against a bare shell script.
 
-The other parts need no guest: cumulus-fabric alone, and a simulated site with its rolling reboot. The ratios compare two
-ways on one machine, so that they mean the same in a slow guest and on a fast host. Times are printed, never
-asserted.
+The other parts need no guest: cumulus-fabric alone, and a simulated site with its rolling reboot. The ratios
+compare two ways on one machine, so that they mean the same in a slow guest and on a fast host. Times are
+printed, never asserted.
 """
 
 import argparse

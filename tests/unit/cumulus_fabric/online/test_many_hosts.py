@@ -17,7 +17,7 @@ from unit.cumulus_fabric.fabrics import fabric as spelled_out
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
 from unit.cumulus_fabric.online.unit import intent, managed
 
-HOSTS = 256
+HOSTS, RACK = 256, 16
 HERE = "cumulus-fabric/0"
 HOUR = 1_000_000.0
 
@@ -80,6 +80,36 @@ class Site:
     @property
     def status(self) -> tuple[str, str]:
         return self.controller.status[HERE]
+
+    def deploy(self, hosts: int) -> int:
+        """Racks that come up a minute apart, each host with two reports; how often switches are asked."""
+        surveys, status = 0, self.now
+
+        def count() -> None:
+            nonlocal surveys
+            self.now += 0.2  # of a hook
+            surveys += self.asked > 0
+
+        self.emit("config-changed")
+        count()
+        for start in range(0, hosts, RACK):
+            numbers = range(start, start + RACK)
+            for number in numbers:
+                self.about(self.publish(number, ""), "joined")
+                count()
+            for mtu in (1500, 9000):
+                for number in numbers:
+                    self.about(self.publish(number, report(number, mtu=mtu)))
+                    count()
+            self.now = max(self.now, HOUR + 60.0 * (start // RACK + 1))
+            if self.now - status >= 300.0:
+                status = self.now
+                self.emit("update-status")
+                count()
+        self.now += 300.0
+        self.emit("update-status")
+        count()
+        return surveys
 
 
 @pytest.fixture
@@ -197,3 +227,8 @@ def test_after_the_clock_was_set_back_the_switches_are_asked(full: Site) -> None
     full.now -= 3600.0
     full.about(full.publish(7, report(7, mtu=1500)))
     assert full.asked > 0
+
+
+def test_the_switches_are_asked_20_times_at_most_while_256_hosts_come_up(site: Site) -> None:
+    assert site.deploy(HOSTS) <= 20
+    assert site.status == ("active", "")
