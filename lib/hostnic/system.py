@@ -54,6 +54,24 @@ def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> C
     return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
 
 
+class NotOwnError(PermissionError):
+    """Others than root could have written a file, or made it lead elsewhere.
+
+    Attributes:
+        path: the file, or the directory above it.
+        is_so: why, as the end of "it …".
+
+    """
+
+    def __init__(self, path: str, is_so: str) -> None:
+        self.path = path
+        self.is_so = f"{is_so}, but has to be root's own, which nobody else can write"
+        super().__init__(errno.EPERM, f"{path} {self.is_so}")
+
+    def __str__(self) -> str:
+        return self.strerror or ""
+
+
 MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
 
@@ -136,11 +154,25 @@ class Files(Protocol):
         """``test -e PATH``."""
         ...
 
+    def check_own(self, path: str) -> None:
+        """``namei --long PATH``: refuse a file or directory that others than root could have written.
+
+        Raises:
+            NotOwnError: it or a directory above it is another user's or can be written by others, or it is a
+                link itself.
+
+        """
+
     def write(self, path: str, value: str) -> None:
         """``echo -n VALUE > PATH``: one :manpage:`write(2)` to an attribute of the kernel."""
 
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        """``install -D -m MODE``: replace a file atomically, durable across a power cut."""
+        """``install -D -m MODE``: replace a file or link atomically, durable across a power cut.
+
+        Raises:
+            NotOwnError: others than root could change a directory above it.
+
+        """
 
     def remove(self, path: str) -> None:
         """``rm PATH``, or ``rmdir PATH`` of an empty directory."""
@@ -303,6 +335,18 @@ HostStep = Step[System]
 def read_boot_id(system: System) -> str:
     """The id of this boot, which each boot changes."""
     return system.files.read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def read_own(system: System, path: str) -> str:
+    """What a file of ours holds; it is not believed if others than root could have written it.
+
+    Raises:
+        NotOwnError: they could.
+        OSError: it cannot be read.
+
+    """
+    system.files.check_own(path)
+    return system.files.read(path)
 
 
 def read_text(system: System, path: str) -> str | None:

@@ -213,16 +213,11 @@ def show(site: Site, phase: str, seconds: float, times: int = 1) -> None:
     for name, count in site.agents.counts.items():
         hooks, units = count.hooks.total(), max(len(site.agents.all(name)), 1)
         cells = (
-            f"{hooks / units:.1f}",
-            f"{count.looks / units:.1f}",
-            f"{count.tools / hooks:.1f}",
-            str(count.most_tools),
-            f"{count.others / hooks:.1f}",
-            str(count.surveys),
-            f"{count.requests / len(site.rack.servers):.0f}",
-            f"{count.seconds:.2f}",
+            f"{hooks / units:.1f}", f"{count.looks / units:.1f}", f"{count.tools / hooks:.1f}",
+            str(count.most_tools), f"{count.others / hooks:.1f}", str(count.surveys),
+            f"{count.requests / len(site.rack.servers):.0f}", f"{count.seconds:.2f}",
             f"{count.busy / units:.1f}",
-        )
+        )  # fmt: skip
         print(f"{name:16}" + "".join(f"{cell:>13}" for cell in cells), flush=True)
     bags = ", ".join(f"{kind} {size:,}" for kind, size in sorted(site.agents.largest.items()))
     print(f"databags, bytes at most: {bags or 'none written'}", flush=True)
