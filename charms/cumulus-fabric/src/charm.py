@@ -188,9 +188,10 @@ class CumulusFabricCharm(ops.CharmBase):
         """What differs on the switches and on hosts, from a survey with ``state``; the leader keeps it."""
         self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
         switches = (*besides, *site.findings(survey))
-        differing = hosts.by_unit(site.fabric, self._told, sound=_sound(site.fabric))
+        wanted = hosts.expected(site.fabric, sound=_sound(site.fabric))
+        differing = hosts.by_unit(wanted, self._told)
         if self.unit.is_leader():
-            self._reports.surveyed(self._told, differing, switches, time.time())
+            self._reports.surveyed(self._told, differing, wanted, switches, time.time())
         return (*switches, *(each for found in differing.values() for each in found))
 
     def _version(self) -> str:
@@ -266,7 +267,7 @@ class CumulusFabricCharm(ops.CharmBase):
         return hosts.read(self._told.items())
 
     def _follow(self, event: ops.RelationEvent) -> bool:
-        """Compare one host's report with the intent; True if the switches have to be asked, too."""
+        """Compare one host's report with what is expected; True if the switches have to be asked, too."""
         unit = event.unit
         if unit is None or not self.unit.is_leader():
             return False
@@ -277,11 +278,7 @@ class CumulusFabricCharm(ops.CharmBase):
         if self._reports.rested(time.time()):
             self._follows_hosts = True
             return True
-        try:
-            fabric = self._fabric(self._options())
-        except InputError:
-            return False  # its finding is kept
-        found = hosts.by_unit(fabric, {unit.name: text or ""}, sound=_sound(fabric))[unit.name]
+        found = hosts.by_unit(self._reports.wanted, {unit.name: text or ""})[unit.name]
         if self._reports.compared(unit.name, found):
             warn(found)
             self.reconciler.report(self._reports.findings())

@@ -6,6 +6,7 @@ system. The partner that a host sees shows its rack; LLDP shows the port.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from charmkit.agreement import differences
 from charmkit.fabric import Host, Marking, Mtu, Policy, Qos, Share, Vlan
@@ -13,12 +14,35 @@ from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from intent.declaration import Roce
-from intent.model import Bond, Fabric, Role, Switch
+from intent.model import Fabric, Role
 
 DEFAULT_SHARE = 50
 """Percent for RoCE if the intent sets none: the share that ``qos roce`` of Cumulus Linux gives."""
 
 REWIRE = "move the cable or correct the intent"
+
+
+class End(NamedTuple):
+    """A bond of a leaf, where hosts' ports end: its names, its host if it has one, its segment."""
+
+    leaf: str
+    bond: str
+    host: str
+    mac: str
+    esi: str
+
+
+class Expected(NamedTuple):
+    """What one host is compared with, without the rest of the intent: plain values, which are kept.
+
+    Attributes:
+        policy: as hosts get it; empty for an unsound intent.
+        ends: by leaf and port, the values of an :class:`End`.
+
+    """
+
+    policy: str
+    ends: Mapping[str, Sequence[str]]
 
 
 def policy(fabric: Fabric) -> Policy:
@@ -66,57 +90,67 @@ def _qos(roce: Roce) -> Qos | None:
     )
 
 
-def by_unit(fabric: Fabric, told: Mapping[str, str], *, sound: bool) -> dict[str, list[Finding]]:
+def expected(fabric: Fabric, *, sound: bool) -> Expected:
+    """What hosts have to report; of an unsound intent, nothing."""
+    ends: dict[str, Sequence[str]] = {}
+    for leaf in fabric.switches if sound else ():
+        for bond in leaf.bonds:
+            for port in bond.members:
+                segment = bond.segment
+                end = End(leaf.name, bond.name, bond.host or "", segment.mac.lower(), segment.esi)
+                ends.setdefault(f"{leaf.name} {port}", list(end))
+    return Expected(policy(fabric).to_json() if sound else "", ends)
+
+
+def by_unit(wanted: Expected, told: Mapping[str, str]) -> dict[str, list[Finding]]:
     """What differs on the host of each unit; of an unsound intent, only reports that cannot be read."""
-    wanted = policy(fabric) if sound else None
+    shared = Policy.from_json(wanted.policy) if wanted.policy else None
     found: dict[str, list[Finding]] = {}
     for unit, text in told.items():
         reports, found[unit] = read([(unit, text)])
-        found[unit] += verify(fabric, wanted, reports) if wanted else []
+        found[unit] += _verify(shared, wanted.ends, reports) if shared else []
     return found
 
 
-def verify(fabric: Fabric, wanted: Policy, reports: Sequence[Host]) -> list[Finding]:
+def _verify(shared: Policy, ends: Mapping[str, Sequence[str]], reports: Sequence[Host]) -> list[Finding]:
     """QoS, MTU, LACP partners and cables of each host that reports."""
     found: list[Finding] = []
     for host in reports:
-        for each in differences(wanted, host):
+        for each in differences(shared, host):
             remedy = f"check the roce-qos unit on {host.hostname}"
             found.append(Finding(Severity.WAITING, f"{host.hostname} {each.subject}", each.what, remedy))
-        found += _cables(fabric, host)
+        found += _cables(ends, host)
     return found
 
 
-def _cables(fabric: Fabric, host: Host) -> Iterator[Finding]:
+def _cables(known: Mapping[str, Sequence[str]], host: Host) -> Iterator[Finding]:
     """Whether ports are cabled as the intent says, a bond to one segment, with its MAC as LACP partner."""
-    ends: dict[str, dict[str, tuple[Switch, Bond]]] = {}
+    ends: dict[str, dict[str, End]] = {}
     for port in host.ports:
-        end = _end(fabric, port)
+        end = _end(known, port)
         if end is None:
             continue
-        leaf, bond = end
-        if bond.host and bond.host.lower() != host.hostname.partition(".")[0].lower():
-            what = f"{port.netdev} is wired to {leaf.name} {bond.name}, the intent has {bond.host} there"
+        if end.host and end.host.lower() != host.hostname.partition(".")[0].lower():
+            what = f"{port.netdev} is wired to {end.leaf} {end.bond}, the intent has {end.host} there"
             yield Finding(Severity.BLOCKED, host.hostname, what, REWIRE)
-        elif port.partner_mac and port.partner_mac != bond.segment.mac.lower():
-            what = f"{port.netdev} has LACP partner {port.partner_mac}, {leaf.name} {bond.name} should show"
-            what += f" {bond.segment.mac.lower()}"
-            yield Finding(Severity.BLOCKED, host.hostname, what, f"check that {leaf.name} runs the intent")
+        elif port.partner_mac and port.partner_mac != end.mac:
+            what = f"{port.netdev} has LACP partner {port.partner_mac}, {end.leaf} {end.bond} should show"
+            what += f" {end.mac}"
+            yield Finding(Severity.BLOCKED, host.hostname, what, f"check that {end.leaf} runs the intent")
         if port.bond:
             ends.setdefault(port.bond, {})[port.netdev] = end
     for name, ports in ends.items():
-        if len({bond.segment.esi for _, bond in ports.values()}) > 1:
-            told = ", ".join(f"{netdev} on {leaf.name} {bond.name}" for netdev, (leaf, bond) in ports.items())
+        if len({end.esi for end in ports.values()}) > 1:
+            told = ", ".join(f"{netdev} on {end.leaf} {end.bond}" for netdev, end in ports.items())
             what = f"the ports of {name} end on different segments: {told}"
             yield Finding(
                 Severity.BLOCKED, host.hostname, what, "wire both to the same port number of one rack"
             )
 
 
-def _end(fabric: Fabric, port: HostPort) -> tuple[Switch, Bond] | None:
+def _end(known: Mapping[str, Sequence[str]], port: HostPort) -> End | None:
     """The leaf and bond at the other end of a host's port; None if LLDP does not show it."""
-    leaf = fabric.switch(port.neighbour.system.partition(".")[0]) if port.neighbour else None
-    if leaf is None or port.neighbour is None:
+    if port.neighbour is None:
         return None
-    found = [bond for bond in leaf.bonds if port.neighbour.port in bond.members]
-    return (leaf, found[0]) if found else None
+    found = known.get(f"{port.neighbour.system.partition('.')[0]} {port.neighbour.port}")
+    return End(*found) if found else None

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the leader keeps from hook to hook, so that one host's report costs neither the others' nor a switch.
 
-Juju has a hook for each report of each host. Such a hook reads that report alone and compares it with the
-intent. The switches are asked if they have not been asked for :data:`REST`; otherwise by the first hook after
-that, which is update-status at the latest: once for all reports that came meanwhile.
+Juju has a hook for each report of each host. Such a hook reads that report alone and compares it with what
+the last survey took from the intent; to read the intent again would cost as much as there are hosts. The
+switches are asked if they have not been asked for :data:`REST`; otherwise by the first hook after that, which
+is update-status at the latest: once for all reports that came meanwhile.
 """
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 from converge import Finding, Severity
+from hosts import Expected
 
 REST = 300.0
 """Seconds, as between two update-status hooks of a model whose options nobody has changed."""
@@ -22,6 +24,8 @@ class Kept(Protocol):
         told: by unit, what its host reports; empty if nothing.
         differing: by unit, the findings about its host where there are some.
         others: the other findings of the last survey.
+        policy: of :class:`hosts.Expected`, at the last survey.
+        ends: of the same.
         due: a report has changed since that survey.
         surveyed: when it ended, in seconds since the epoch.
 
@@ -30,13 +34,17 @@ class Kept(Protocol):
     told: MutableMapping[str, str]
     differing: MutableMapping[str, Any]
     others: Sequence[Any]
+    policy: str
+    ends: Mapping[str, Sequence[str]]
     due: bool
     surveyed: float
 
 
 def nothing() -> dict[str, Any]:
     """What is kept at first, and after a change of leaders."""
-    return {"told": {}, "differing": {}, "others": [], "due": False, "surveyed": 0.0}
+    return {
+        "told": {}, "differing": {}, "others": [], "policy": "", "ends": {}, "due": False, "surveyed": 0.0
+    }  # fmt: skip
 
 
 class Reports:
@@ -89,13 +97,19 @@ class Reports:
             del self._kept.differing[unit]
         return True
 
+    @property
+    def wanted(self) -> Expected:
+        """What hosts are compared with."""
+        return Expected(self._kept.policy, self._kept.ends)
+
     def surveyed(
-        self, told: Mapping[str, str], differing: Mapping[str, Sequence[Finding]], others: Iterable[Finding],
-        now: float,
+        self, told: Mapping[str, str], differing: Mapping[str, Sequence[Finding]], wanted: Expected,
+        others: Iterable[Finding], now: float,
     ) -> None:  # fmt: skip
         """Note all of a survey: reports and findings by unit, and the findings that are about no host."""
         self._kept.told = dict(told)
         self._kept.differing = {unit: _rows(found) for unit, found in differing.items() if found}
+        self._kept.policy, self._kept.ends = wanted
         self.refused(others, now)
         self._kept.due = False
 

@@ -2,12 +2,16 @@
 """What a hook about one of many hosts costs: hook tools, switches and processor time, counted."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import charm
 import pytest
+import yaml
+from bench import fabric as bench
 from charmkit.fabric import Host, Port
+from intent import expand
 from intent.model import Fabric
 from lab.hooktools import Application, Controller, Ran, declared
 from rest import Fleet
@@ -16,8 +20,9 @@ from unit.cumulus_fabric.fabrics import CHARM
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
 from unit.cumulus_fabric.online.unit import intent, managed
+from unit.cumulus_fabric.test_growth import calls
 
-HOSTS = 256
+HOSTS, RACK = 256, 16
 HERE = "cumulus-fabric/0"
 HOUR = 1_000_000.0
 
@@ -31,13 +36,13 @@ def report(number: int, mtu: int = 9000) -> str:
 class Site:
     """The fabric's unit, its switches and the databags of many hosts; ``now`` is its clock."""
 
-    def __init__(self, made: Rack, directory: Path) -> None:
+    def __init__(self, made: Rack, directory: Path, text: str) -> None:
         self.rack = made
         self.now = HOUR
         self.controller = Controller(directory)
         path, options = declared(CHARM, directory / "charm")
         options |= {
-            "intent": intent(),
+            "intent": text,
             "credentials": "secret:1",
             "ca-certificate": "",
             "pinned-certificates": "",
@@ -81,13 +86,50 @@ class Site:
     def status(self) -> tuple[str, str]:
         return self.controller.status[HERE]
 
+    def deploy(self, hosts: int) -> int:
+        """Racks that come up a minute apart, each host with two reports; how often switches are asked."""
+        surveys, status = 0, self.now
+
+        def count() -> None:
+            nonlocal surveys
+            self.now += 0.2  # of a hook
+            surveys += self.asked > 0
+
+        self.emit("config-changed")
+        count()
+        for start in range(0, hosts, RACK):
+            numbers = range(start, start + RACK)
+            for number in numbers:
+                self.about(self.publish(number, ""), "joined")
+                count()
+            for mtu in (1500, 9000):
+                for number in numbers:
+                    self.about(self.publish(number, report(number, mtu=mtu)))
+                    count()
+            self.now = max(self.now, HOUR + 60.0 * (start // RACK + 1))
+            if self.now - status >= 300.0:
+                status = self.now
+                self.emit("update-status")
+                count()
+        self.now += 300.0
+        self.emit("update-status")
+        count()
+        return surveys
+
+
+@contextmanager
+def running(text: str, fabric: Fabric, directory: Path) -> Iterator[Site]:
+    """A site whose switches run the intent."""
+    with rack(fabric, applied=True) as made, pytest.MonkeyPatch.context() as patch:
+        found = Site(made, directory, text)
+        patch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(found.connect))
+        patch.setattr(charm, "time", found)
+        yield found
+
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    with rack(spelled_out(change=managed), applied=True) as made:
-        found = Site(made, tmp_path)
-        monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(found.connect))
-        monkeypatch.setattr(charm, "time", found)
+def site(tmp_path: Path) -> Iterator[Site]:
+    with running(intent(), spelled_out(change=managed), tmp_path) as found:
         yield found
 
 
@@ -197,3 +239,28 @@ def test_after_the_clock_was_set_back_the_switches_are_asked(full: Site) -> None
     full.now -= 3600.0
     full.about(full.publish(7, report(7, mtu=1500)))
     assert full.asked > 0
+
+
+def test_the_switches_are_asked_20_times_at_most_while_256_hosts_come_up(site: Site) -> None:
+    assert site.deploy(HOSTS) <= 20
+    assert site.status == ("active", "")
+
+
+def test_a_hook_about_a_host_costs_at_most_twice_for_16_times_the_hosts_and_switches(tmp_path: Path) -> None:
+    def steps(spines: int, leaves: int, hosts: int) -> int:
+        content = yaml.safe_load(bench.intent(spines, leaves, hosts))
+        content["leaves"]["management"], content["spines"]["management"] = "192.0.2.1", "192.0.3.1"
+        text, directory = yaml.safe_dump(content), tmp_path / str(hosts)
+        directory.mkdir()
+        with running(text, expand.read(text), directory) as site:
+            for number in range(hosts):
+                site.publish(number, report(number))
+            site.emit("config-changed")
+            unit = site.publish(7, report(7, mtu=1500))
+            taken = calls(lambda: site.about(unit))
+            assert "compute7" in site.status[1]
+            assert not site.asked
+            return taken
+
+    few = steps(1, 2, RACK)
+    assert steps(16, 32, HOSTS) <= 2 * few  # ops has an object for each unit in the relation
