@@ -126,12 +126,11 @@ def test_a_tenants_roce_and_its_lack_of_buffers_are_counted_for_its_representor(
 
 def reporters(card):
     """What `devlink health show` says: state, errors and recoveries by reporter."""
-    shown = json.loads(card.run(["devlink", "-j", "health", "show", f"pci/{PF}"]).stdout)["health"]
-    ports = json.loads(card.run(["devlink", "-j", "health", "show"]).stdout)["health"]
-    everything = {**shown, **{name: each for name, each in ports.items() if name.startswith(f"pci/{PF}/")}}
+    shown = json.loads(card.run(["devlink", "-j", "health", "show"]).stdout)["health"]
     return {
         each["reporter"]: (each["state"], each["error"], each["recover"])
-        for found in everything.values()
+        for name, found in shown.items()
+        if name.startswith(f"pci/{PF}")
         for each in found
     }
 
@@ -179,9 +178,11 @@ def test_the_uplink_in_switchdev_mode_has_no_reporters_of_its_queues(card):
 def test_the_vnic_reporter_shows_what_no_steering_rule_took(card):
     card.write(COUNTERS, "rx_steer_missed_packets 12")
     show = ["devlink", "-j", "health", "diagnose", f"pci/{PF}", "reporter", "vnic"]
-    done = card.run(show, check=is_recent(card))
-    shown = json.loads(done.stdout) if is_recent(card) else done.stdout
-    assert shown == ({"vNIC env counters": {"nic_receive_steering_discard": 12}} if is_recent(card) else "")
+    done = card.run(show, check=False)
+    if is_recent(card):
+        assert json.loads(done.stdout) == {"vNIC env counters": {"nic_receive_steering_discard": 12}}
+    else:
+        assert done.returncode != 0
 
 
 def temperature(card):
