@@ -131,10 +131,14 @@ class EthtoolDoor(_NetdevDoor):
     def statistics(self, link: str) -> Mapping[str, int]:
         self.need(link)
         if port := self.network.uplink(link):
-            return counters.shown(port, self.kernel.clock)
+            if port.silent:  # mlx5 shows what it has known before
+                self.kernel.sleep(COMMAND_TIME)
+            else:
+                port.counted = self.kernel.clock
+            return counters.shown(port, port.counted)
         (found,) = (each for each in self.network.links(self.kernel.clock) if each.name == link)
-        known = counters.REPRESENTOR if found.port_name and "vf" in found.port_name else ()
-        return dict.fromkeys(known, 0)
+        is_vf = found.port_name and "vf" in found.port_name
+        return dict.fromkeys(counters.representor(self.kernel.kernel) if is_vf else (), 0)
 
     def _opened_anew(self, link: str) -> None:
         """mlx5 opens all queues again, with the carrier off meanwhile (mlx5e_safe_switch_params)."""

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ethtool -S counts, what the lab adds to it, and a firmware that is silent while the link is up."""
 
+import json
+import re
+
 import pytest
 from functional.card.test_netdev import TOR
 
@@ -64,12 +67,32 @@ def test_the_lab_adds_to_a_counter_by_its_name(card):
     assert "Invalid argument" in card.write(COUNTERS, "rx_discards_phy many", check=False).stderr
 
 
-@pytest.mark.thorough
-def test_a_representor_counts_what_its_vf_sends(card):
+@pytest.fixture
+def tenant(card):
+    """A VF of the first port in switchdev mode, and its representor."""
     card.vfs(1, pfs=card.pfs[:1])
     card.set_mode("switchdev", pfs=card.pfs[:1])
     card.bind("0000:3b:00.2")
-    representor, vf = card.ports()["pf0vf0"], card.vf_netdev("0000:3b:00.2")
+    return card.vf_netdev("0000:3b:00.2"), card.ports()["pf0vf0"]
+
+
+RDMA = {
+    f"{way}_vport_rdma_{cast}_{what}"
+    for way in ("rx", "tx")
+    for cast in ("unicast", "multicast")
+    for what in ("packets", "bytes")
+}
+"""vport_rep_stats_desc of en_rep.c, since 6.4"""
+
+
+def is_recent(card):
+    """mlx5 of Debian 13's kernel, not of Debian 12's."""
+    return tuple(map(int, card.run("uname -r").stdout.split(".")[:2])) >= (6, 4)
+
+
+@pytest.mark.thorough
+def test_a_representor_counts_what_its_vf_sends(card, tenant):
+    vf, representor = tenant
     card.run(f"ip link set {representor} up && ip link set {vf} up")
     card.run(f"ip address add 192.0.2.1/24 dev {vf} && ping -c 2 -W 1 -I {vf} 192.0.2.9", check=False)
     found = counters(card, representor)
@@ -77,7 +100,107 @@ def test_a_representor_counts_what_its_vf_sends(card):
     assert set(found) == {
         *("rx_packets", "rx_bytes", "tx_packets", "tx_bytes"),
         *("vport_rx_packets", "vport_rx_bytes", "vport_tx_packets", "vport_tx_bytes"),
+        *(RDMA if is_recent(card) else ()),
     }
+
+
+def test_a_tenants_roce_and_its_lack_of_buffers_are_counted_for_its_representor(card, tenant):
+    _, representor = tenant
+    before = counters(card, representor)
+    card.write(COUNTERS, "vf0:rx_vport_rdma_unicast_packets 500")
+    card.write(COUNTERS, "vf0:rx_vport_out_of_buffer 70")
+    assert "vf0:rx_vport_out_of_buffer 70" in card.run(["cat", COUNTERS]).stdout.splitlines()
+    (shown,) = json.loads(card.run(["ip", "-s", "-s", "-j", "link", "show", representor]).stdout)
+    missed = shown["stats64"]["rx"]["missed_errors"]
+    after = counters(card, representor)
+    assert "rx_vport_out_of_buffer" not in after, "no kernel shows it there"
+    if not is_recent(card):
+        assert (after, missed) == (before, 0)
+        return
+    assert missed == 70
+    assert after["rx_vport_rdma_unicast_packets"] == 500
+    assert after["vport_rx_packets"] == before["vport_rx_packets"] + 500
+    for wrong in ("vf127:rx_vport_out_of_buffer 1", "vf0:rx_discards_phy 1"):
+        assert "No such file or directory" in card.write(COUNTERS, wrong, check=False).stderr
+
+
+def reporters(card):
+    """What `devlink health show` says: state, errors and recoveries by reporter."""
+    shown = json.loads(card.run(["devlink", "-j", "health", "show"]).stdout)["health"]
+    return {
+        each["reporter"]: (each["state"], each["error"], each["recover"])
+        for name, found in shown.items()
+        if name.startswith(f"pci/{PF}")
+        for each in found
+    }
+
+
+HEALTHY = ("healthy", 0, 0)
+
+
+def of_device(card):
+    """The reporters that do not hang on the netdev."""
+    return {"fw", "fw_fatal", *(["vnic"] if is_recent(card) else [])}
+
+
+def test_health_reporters_tell_each_error_and_whether_it_was_recovered_from(card):
+    assert reporters(card) == dict.fromkeys((*of_device(card), "tx", "rx"), HEALTHY)
+    card.fault("fw", 1)
+    card.fault("tx", 1)
+    card.fault("rx", 2)
+    found = reporters(card)
+    assert found["fw"] == ("error", 1, 0), "nothing recovers it"
+    assert found["tx"] == ("healthy", 1, 1)
+    assert found["rx"] == ("error", 1, 0)
+    log = card.log()
+    assert "Health issue observed, firmware internal error, severity(3) ERROR" in log
+    assert "TX timeout on queue: 0" in log
+    port = f"pci/{PF}/65535"
+    card.run(["devlink", "health", "recover", port, "reporter", "rx"])
+    assert reporters(card)["rx"] == ("healthy", 1, 1)
+    refused = card.run(["devlink", "health", "recover", f"pci/{PF}", "reporter", "fw"], check=False)
+    assert "Operation not supported" in refused.stderr
+    card.fault("fw_fatal", 1)
+    card.await_output(f"devlink health show pci/{PF} reporter fw_fatal", "recover 1")
+    assert reporters(card)["tx"] == HEALTHY, "the port's are made anew"
+
+
+def test_the_uplink_in_switchdev_mode_has_no_reporters_of_its_queues(card):
+    """mlx5e_nic_init() of en_main.c makes them; mlx5e_init_ul_rep() of en_rep.c does not."""
+    card.set_mode("switchdev", pfs=card.pfs[:1])
+    assert set(reporters(card)) == of_device(card)
+    card.fault("tx", 1)
+    card.set_mode("legacy", pfs=card.pfs[:1])
+    assert reporters(card)["tx"] == HEALTHY
+
+
+@pytest.mark.thorough
+def test_the_vnic_reporter_shows_what_no_steering_rule_took(card):
+    card.write(COUNTERS, "rx_steer_missed_packets 12")
+    show = ["devlink", "-j", "health", "diagnose", f"pci/{PF}", "reporter", "vnic"]
+    done = card.run(show, check=False)
+    if is_recent(card):
+        assert json.loads(done.stdout) == {"vNIC env counters": {"nic_receive_steering_discard": 12}}
+    else:
+        assert done.returncode != 0
+
+
+def temperature(card):
+    done = card.run(["ethtool", "-m", P0], check=False)
+    return re.findall(r"Module temperature\s*: ([0-9.]+) degrees C", done.stdout), done.stderr
+
+
+def test_the_module_tells_its_temperature_while_the_firmware_answers(card):
+    assert temperature(card) == (["35.00"], "")
+    card.write(f"/sys/kernel/debug/vcx/{PF}/module_temperature", 81)
+    assert temperature(card) == (["81.00"], "")
+    sensors = f"/sys/bus/pci/devices/{PF}/hwmon/hwmon*/temp2"
+    shown = card.run(f"cat {sensors}_label {sensors}_input {sensors}_crit", check=False).stdout
+    assert shown == ("Module0\n81000\n75000\n" if is_recent(card) else ""), "since Linux 6.7"
+    card.fault("cmd_timeout_ms", 100)
+    found, said = temperature(card)
+    assert found == []
+    assert "Connection timed out" in said
 
 
 def test_a_silent_firmware_fails_commands_while_the_link_is_up(card):

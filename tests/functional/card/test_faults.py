@@ -11,13 +11,16 @@ def test_every_fault_is_off_at_first(card):
     assert dict(line.split(":") for line in shown.splitlines()) == {
         "fault_cmd_timeout_ms": "0",
         "fault_esw_locked": "0",
+        "fault_fw": "0",
         "fault_fw_fatal": "0",
         "fault_lag_never": "0",
         "fault_link_down": "0",
         "fault_lockdown": "0",
         "fault_mode_fail": "0",
         "fault_numvfs_enomem": "0",
+        "fault_rx": "0",
         "fault_surprise_remove": "0",
+        "fault_tx": "0",
         "fault_vf_delay_ms": "0",
         "fault_vf_no_probe": "-1",
     }

@@ -55,14 +55,20 @@ struct vcx_preset {
 /* Faults of a port; the files of debugfs are named in debugfs.c. */
 enum vcx_fault {
 	VCX_VF_DELAY_MS, VCX_VF_NO_PROBE, VCX_MODE_FAIL, VCX_NUMVFS_ENOMEM, VCX_LAG_NEVER,
-	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_ESW_LOCKED, VCX_FW_FATAL,
-	VCX_DCB_FAULT, VCX_CMD_TIMEOUT_MS, VCX_FAULTS
+	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_ESW_LOCKED,
+	VCX_FW_SYNDROME, VCX_FW_FATAL, VCX_TX_ERROR, VCX_RX_ERROR,
+	VCX_DCB_FAULT, VCX_CMD_TIMEOUT_MS, VCX_MODULE_TEMPERATURE, VCX_FAULTS
 };
 
-/* Counters of a port; stats.c has their names, and those of each priority, of pauses and of the module. */
+/* Devlink's health reporters, of the device and of its port; all but vnic have a fault. */
+enum vcx_reporter { VCX_VNIC, VCX_FW, VCX_FATAL, VCX_TX, VCX_RX, VCX_REPORTERS };
+#define VCX_LASTING	2		/* the value of an error of tx or rx that stays */
+
+/* Counters of a port; stats.c has their names, and those of priorities, pauses and module. */
 enum vcx_counter {
 	VCX_RX_ECN_MARK, VCX_RX_OUT_OF_BUFFER, VCX_RX_STEER_MISSED,
-	VCX_TX_PACKETS_PHY, VCX_RX_PACKETS_PHY, VCX_RX_CRC_ERRORS, VCX_TX_BYTES_PHY, VCX_RX_BYTES_PHY,
+	VCX_TX_PACKETS_PHY, VCX_RX_PACKETS_PHY, VCX_RX_CRC_ERRORS,
+	VCX_TX_BYTES_PHY, VCX_RX_BYTES_PHY,
 	VCX_RX_DISCARDS, VCX_TX_DISCARDS, VCX_TX_ERRORS,
 	VCX_LINK_DOWN_EVENTS, VCX_RX_PCS_SYMBOL_ERR, VCX_RX_CORRECTED_BITS,
 	VCX_PCI_SIGNAL_RX, VCX_PCI_SIGNAL_TX, VCX_PCI_STALLED_RD, VCX_PCI_STALLED_WR,
@@ -72,11 +78,16 @@ enum vcx_counter {
 
 #define VCX_TRAFFIC	5		/* counters of each priority */
 #define VCX_PAUSE	5		/* … and of its pause frames, and of the global ones */
-#define VCX_COUNTERS	(VCX_FIXED_COUNTERS + VCX_PRIOS * VCX_TRAFFIC + (VCX_PRIOS + 1) * VCX_PAUSE + 4)
+#define VCX_COUNTERS	(VCX_FIXED_COUNTERS + VCX_PRIOS * VCX_TRAFFIC + \
+			 (VCX_PRIOS + 1) * VCX_PAUSE + 4)
+
+/* Counters of a VF's vport that no frame of the kernel changes: RoCE, and lack of buffers */
+#define VCX_VPORT	9
 
 struct vcx_vf {
 	struct vcx_port *port;
 	u16 index;
+	atomic64_t counter[VCX_VPORT];
 	u8 mac[ETH_ALEN];		/* that the PF's administrator gave it; under rtnl */
 	int min_rate, max_rate;		/* Mb/s, 0 for none; under rtnl, too */
 	struct net_device __rcu *netdev;
@@ -130,14 +141,16 @@ struct vcx_port {
 	u16 num_vfs;			/* VFs that the eswitch knows: devlink lock */
 	u16 pending_vfs;		/* VFs to come after VCX_VF_DELAY_MS */
 	struct delayed_work late_vfs;
-	struct work_struct fatal;	/* after VCX_FW_FATAL */
+	struct work_struct health;	/* reports the faults of enum vcx_reporter */
+	bool stopped;			/* … but not any more */
 	struct vcx_vf vf[VCX_MAX_VFS];
 
 	/* NULL while no driver is bound to the PF. */
 	struct pci_dev *pdev;
 	struct net_device *netdev;	/* the uplink; NULL also while the driver is unloaded */
 	struct devlink *devlink;
-	struct devlink_health_reporter *reporter;
+	struct devlink_health_reporter *reporter[VCX_REPORTERS];
+	struct device *hwmon;		/* since Linux 6.7 */
 	struct dentry *debugfs;		/* mlx5/<bdf> */
 };
 
@@ -233,6 +246,12 @@ extern unsigned int vcx_link_up_ms;
 extern bool vcx_strict_bound, vcx_strict_bond, vcx_strict_rules, vcx_strict_vf64;
 extern bool vcx_lag_debugfs, vcx_esw_none;
 
+/* Whether the kernel's mlx5 has what came with 6.4, and the driver is not that of 5.15 */
+static inline bool vcx_since_6_4(void)
+{
+	return LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0) && !vcx_esw_none;
+}
+
 /* pci.c */
 void vcx_pci_init_config(struct vcx_port *port);
 unsigned int vcx_vf_devfn(const struct vcx_port *port, unsigned int index);
@@ -244,10 +263,21 @@ extern struct pci_driver vcx_driver;
 /* A command to the firmware: 0, or after a while ETIMEDOUT. Sleeps. */
 int vcx_command(const struct vcx_port *port, const char *name, u16 opcode);
 void vcx_late_vfs(struct work_struct *work);
-void vcx_fatal(struct work_struct *work);
 /* Under the devlink lock: mlx5_load_one() and mlx5_unload_one() of a PF with a driver */
 int vcx_load(struct vcx_port *port);
 void vcx_unload(struct vcx_port *port);
+
+/* health.c: the first two with a devlink, the port's under its lock and with a netdev */
+void vcx_reporters_create(struct vcx_port *port);
+void vcx_reporters_destroy(struct vcx_port *port);
+void vcx_port_reporters_create(struct vcx_port *port);
+void vcx_port_reporters_destroy(struct vcx_port *port);
+void vcx_health(struct work_struct *work);
+void vcx_health_stop(struct vcx_port *port);
+
+/* hwmon.c, while the PF has a driver */
+void vcx_hwmon_add(struct vcx_port *port);
+void vcx_hwmon_remove(struct vcx_port *port);
 
 /* devlink.c */
 struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev);
@@ -284,6 +314,7 @@ void vcx_settings_reset(struct net_device *dev, bool rep);
 int vcx_stats_count(const struct net_device *dev);
 void vcx_stats_names(const struct net_device *dev, u8 *data);
 void vcx_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data);
+void vcx_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats);
 void vcx_count(struct vcx_port *port, unsigned int counter, u64 num);
 void vcx_count_frame(struct vcx_port *port, const struct sk_buff *skb, bool rx);
 extern const struct file_operations vcx_counters_fops;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /sys/kernel/debug: faults and counters on demand in vcx/<bdf>, the state of LAG in mlx5/<bdf>/lag. */
+/* /sys/kernel/debug: faults and counters in vcx/<bdf>, the state of LAG in mlx5/<bdf>/lag. */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -17,9 +17,13 @@ static const char *const faults[] = {
 	[VCX_SURPRISE_REMOVE] = "fault_surprise_remove",
 	[VCX_LOCKDOWN] = "fault_lockdown",
 	[VCX_ESW_LOCKED] = "fault_esw_locked",
+	[VCX_FW_SYNDROME] = "fault_fw",
 	[VCX_FW_FATAL] = "fault_fw_fatal",
+	[VCX_TX_ERROR] = "fault_tx",
+	[VCX_RX_ERROR] = "fault_rx",
 	[VCX_DCB_FAULT] = "dcb_fault",
 	[VCX_CMD_TIMEOUT_MS] = "fault_cmd_timeout_ms",
+	[VCX_MODULE_TEMPERATURE] = "module_temperature",
 };
 
 static ssize_t vcx_fault_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
@@ -49,8 +53,13 @@ static ssize_t vcx_fault_write(struct file *file, const char __user *buf, size_t
 	WRITE_ONCE(*fault, val);
 	list_for_each_entry(card, &vcx_cards, node)
 		vcx_for_each_port(card, port)
-			if (xchg(&port->fault[VCX_FW_FATAL], 0))
-				schedule_work(&port->fatal);
+			if (fault >= &port->fault[VCX_FW_SYNDROME] &&
+			    fault <= &port->fault[VCX_RX_ERROR]) {
+				schedule_work(&port->health);
+				/* All but a recovery are over when the write returns. */
+				if (fault != &port->fault[VCX_FW_FATAL])
+					flush_work(&port->health);
+			}
 	vcx_wire_check();
 	return len;
 }

@@ -21,7 +21,8 @@ int vcx_command(const struct vcx_port *port, const char *name, u16 opcode)
 		return 0;
 	msleep(ms);
 	vcx_warn(port, "wait_func",
-		 "cmd[0]: %s(0x%x) timeout. Will cause a leak of a command resource\n", name, opcode);
+		 "cmd[0]: %s(0x%x) timeout. Will cause a leak of a command resource\n",
+		 name, opcode);
 	return -ETIMEDOUT;
 }
 
@@ -135,6 +136,7 @@ int vcx_load(struct vcx_port *port)
 	netdev = vcx_netdev_create(&port->pdev->dev, VCX_UPLINK, port, NULL);
 	if (IS_ERR(netdev))
 		return PTR_ERR(netdev);
+	vcx_port_reporters_create(port);
 	vcx_lag_add_port(port);
 	return pci_num_vf(port->pdev) ? vcx_esw_add_vfs(port, pci_num_vf(port->pdev)) : 0;
 }
@@ -151,63 +153,13 @@ void vcx_unload(struct vcx_port *port)
 	vcx_esw_remove_vfs(port);
 	WRITE_ONCE(port->mode, DEVLINK_ESWITCH_MODE_LEGACY);
 	WRITE_ONCE(port->fdb, false);
+	vcx_port_reporters_destroy(port);
 	vcx_netdev_destroy(port->netdev);
 	vcx_flower_forget(port);
 }
 
-/* mlx5_health_try_recover(), for the reporter fw_fatal; under the devlink lock */
-static int vcx_recover(struct devlink_health_reporter *reporter, void *context,
-		       struct netlink_ext_ack *extack)
-{
-	struct vcx_port *port = devlink_health_reporter_priv(reporter);
-	int err;
-
-	dev_warn(&port->pdev->dev, "handling bad device here\n");
-	vcx_unload(port);
-	if (vcx_fault(port, VCX_SURPRISE_REMOVE)) {
-		vcx_err(port, "mlx5_health_try_recover",
-			"health recovery flow aborted, PCI reads still not working\n");
-		return -EIO;
-	}
-	vcx_err(port, "mlx5_health_try_recover", "starting health recovery flow\n");
-	vcx_lag_forget(port->card);
-	err = vcx_load(port);
-	if (err)
-		vcx_err(port, "mlx5_health_try_recover", "health recovery failed\n");
-	else
-		vcx_info(port, "health recovery succeeded\n");
-	return err;
-}
-
-static const struct devlink_health_reporter_ops vcx_reporter_ops = {
-	.name = "fw_fatal",
-	.recover = vcx_recover,
-};
-
-/* MLX5_FW_REPORTER_PF_GRACEFUL_PERIOD: an error so soon after another is not recovered from. */
-#define VCX_GRACEFUL_MS	60000
-
-/* VCX_FW_FATAL: mlx5_fw_fatal_reporter_err_work() of 6.1 to 6.12 */
-void vcx_fatal(struct work_struct *work)
-{
-	struct vcx_port *port = container_of(work, struct vcx_port, fatal);
-	struct devlink_health_reporter *reporter = READ_ONCE(port->reporter);
-
-	if (!reporter)
-		return;
-	vcx_err(port, "poll_health", "Fatal error 1 detected\n");
-	if (devlink_health_report(reporter, "FW fatal error reported", NULL) != -ECANCELED)
-		return;
-	vcx_err(port, "mlx5_fw_fatal_reporter_err_work",
-		"Driver is in error state. Unloading\n");
-	devl_lock(port->devlink);
-	vcx_unload(port);
-	devl_unlock(port->devlink);
-}
-
 static int vcx_probe_pf(struct pci_dev *pdev, struct vcx_port *port)
 {
-	struct devlink_health_reporter *reporter;
 	int err;
 
 	dev_info(&pdev->dev, "firmware version: %s\n", port->card->preset->fw_version);
@@ -217,24 +169,19 @@ static int vcx_probe_pf(struct pci_dev *pdev, struct vcx_port *port)
 		goto no_devlink;
 	}
 	port->pdev = pdev;
-	reporter = devlink_health_reporter_create(port->devlink, &vcx_reporter_ops,
-						  VCX_GRACEFUL_MS, port);
-	if (IS_ERR(reporter)) {
-		err = PTR_ERR(reporter);
-		goto no_reporter;
-	}
+	WRITE_ONCE(port->stopped, false);
+	vcx_reporters_create(port);
 	devl_lock(port->devlink);
 	err = vcx_load(port);
 	devl_unlock(port->devlink);
 	if (err)
 		goto not_loaded;
+	vcx_hwmon_add(port);
 	devlink_register(port->devlink);
-	WRITE_ONCE(port->reporter, reporter);
 	return 0;
 
 not_loaded:
-	devlink_health_reporter_destroy(reporter);
-no_reporter:
+	vcx_reporters_destroy(port);
 	vcx_devlink_destroy(port->devlink);
 	port->pdev = NULL;
 no_devlink:
@@ -244,10 +191,8 @@ no_devlink:
 
 static void vcx_remove_pf(struct pci_dev *pdev, struct vcx_port *port)
 {
-	struct devlink_health_reporter *reporter = port->reporter;
-
-	WRITE_ONCE(port->reporter, NULL);
-	cancel_work_sync(&port->fatal);
+	vcx_health_stop(port);
+	vcx_hwmon_remove(port);
 	vcx_vfs_disable(port);
 	devlink_unregister(port->devlink);
 	devl_lock(port->devlink);
@@ -255,7 +200,7 @@ static void vcx_remove_pf(struct pci_dev *pdev, struct vcx_port *port)
 	port->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
 	port->metadata = true;
 	devl_unlock(port->devlink);
-	devlink_health_reporter_destroy(reporter);
+	vcx_reporters_destroy(port);
 	vcx_devlink_destroy(port->devlink);
 	port->devlink = NULL;
 	port->pdev = NULL;

@@ -104,6 +104,10 @@ int vcx_esw_add_vfs(struct vcx_port *port, u16 num)
 /* The uplink keeps its netdev, is closed and opened, and starts its settings and DCB afresh. */
 static void vcx_uplink_restart(struct vcx_port *port)
 {
+	if (vcx_switchdev(port))
+		vcx_port_reporters_destroy(port);
+	else
+		vcx_port_reporters_create(port);
 	rtnl_lock();
 	vcx_settings_reset(port->netdev, vcx_switchdev(port));
 	if (vcx_switchdev(port)) {

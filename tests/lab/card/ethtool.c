@@ -312,6 +312,34 @@ static int vcx_get_link_ksettings(struct net_device *dev, struct ethtool_link_ks
 	return 0;
 }
 
+/*
+ * mlx5e_get_module_eeprom_by_page() of 6.1 to 6.12: a QSFP28 module for 100GBASE-SR4, with
+ * SFF-8636's memory as far as `ethtool -m` needs it to show the temperature.
+ */
+static int vcx_module_eeprom(struct net_device *dev, const struct ethtool_module_eeprom *page,
+			     struct netlink_ext_ack *extack)
+{
+	const struct vcx_ndev *nd = netdev_priv(dev);
+	u8 memory[256] = {
+		[0] = 0x11, [1] = 8, [2] = 4,		/* QSFP28, its revision, no further pages */
+		[22] = vcx_fault(nd->port, VCX_MODULE_TEMPERATURE),	/* °C; then 1/256 of it */
+		[26] = 33000 >> 8, [27] = 33000 & 0xff,	/* 3.3 V in 100 µV */
+		[128] = 0x11, [130] = 0x0c, [131] = 0x80, [192] = 2,
+	};
+	int err = vcx_command(nd->port, "ACCESS_REG", 0x805);
+
+	if (err) {
+		NL_SET_ERR_MSG_MOD(extack, "Query module eeprom by page failed");
+		return err;
+	}
+	if (page->page || page->bank || page->i2c_address != 0x50)
+		return -EINVAL;
+	memcpy(memory + 148, "NVIDIA          ", 16);
+	memcpy(memory + 168, "MMA1B00-C100D   ", 16);
+	memcpy(page->data, memory + page->offset, page->length);
+	return page->length;
+}
+
 #define VCX_REP_OPS \
 	.supported_coalesce_params = ETHTOOL_COALESCE_USECS | ETHTOOL_COALESCE_MAX_FRAMES | \
 				     ETHTOOL_COALESCE_USE_ADAPTIVE, \
@@ -343,6 +371,7 @@ const struct ethtool_ops vcx_ethtool_ops[] = {
 		VCX_NIC_OPS,
 		.get_pauseparam = vcx_get_pauseparam,
 		.set_pauseparam = vcx_set_pauseparam,
+		.get_module_eeprom_by_page = vcx_module_eeprom,
 	},
 	[VCX_VF] = { VCX_NIC_OPS },
 	[VCX_REP] = {

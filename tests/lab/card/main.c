@@ -139,11 +139,12 @@ static void vcx_port_init(struct vcx_card *card, unsigned int n)
 	port->tx_pause = true;
 	INIT_DELAYED_WORK(&port->link_up, vcx_link_trained);
 	port->fault[VCX_VF_NO_PROBE] = -1;
+	port->fault[VCX_MODULE_TEMPERATURE] = 35;
 	ether_addr_copy(port->mac, mac);
 	if (wire < num_wires)
 		strscpy(port->wire.name, wires[wire++], sizeof(port->wire.name));
 	INIT_DELAYED_WORK(&port->late_vfs, vcx_late_vfs);
-	INIT_WORK(&port->fatal, vcx_fatal);
+	INIT_WORK(&port->health, vcx_health);
 	for (i = 0; i < VCX_MAX_VFS; i++) {
 		port->vf[i].port = port;
 		port->vf[i].index = i;

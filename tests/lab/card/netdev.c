@@ -327,6 +327,7 @@ static const struct net_device_ops vcx_ops = {
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_setup_tc = vcx_setup_tc,
+	.ndo_get_stats64 = vcx_get_stats64,
 	.ndo_set_vf_mac = vcx_set_vf_mac,
 	.ndo_set_vf_vlan = vcx_set_vf_vlan,
 	.ndo_set_vf_rate = vcx_set_vf_rate,

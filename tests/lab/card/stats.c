@@ -19,6 +19,21 @@ static const char *const netdev_names[] = {
 	"vport_rx_packets", "vport_rx_bytes", "vport_tx_packets", "vport_tx_bytes",
 };
 
+/*
+ * Of a representor since 6.4: RoCE of its VF (vport_rep_stats_desc of en_rep.c). The
+ * last one, which ethtool lacks, is rx_missed_errors of the netdev there
+ * (mlx5e_stats_copy_rep_stats()): drops for want of the tenant's buffers.
+ */
+static const char *const vport_names[] = {
+	"rx_vport_rdma_unicast_packets", "rx_vport_rdma_unicast_bytes",
+	"tx_vport_rdma_unicast_packets", "tx_vport_rdma_unicast_bytes",
+	"rx_vport_rdma_multicast_packets", "rx_vport_rdma_multicast_bytes",
+	"tx_vport_rdma_multicast_packets", "tx_vport_rdma_multicast_bytes",
+	"rx_vport_out_of_buffer",
+};
+
+#define VPORT_OUT_OF_BUFFER	(VCX_VPORT - 1)
+
 static const char *const fixed_names[] = {
 	[VCX_RX_ECN_MARK] = "rx_ecn_mark",
 	[VCX_RX_OUT_OF_BUFFER] = "rx_out_of_buffer",
@@ -63,6 +78,7 @@ static const char *const module_names[] = {
 #define FIRST_MODULE	(FIRST_PAUSE + (VCX_PRIOS + 1) * VCX_PAUSE)
 
 static_assert(ARRAY_SIZE(fixed_names) == VCX_FIXED_COUNTERS);
+static_assert(ARRAY_SIZE(vport_names) == VCX_VPORT);
 static_assert(ARRAY_SIZE(traffic_names) == VCX_TRAFFIC);
 static_assert(ARRAY_SIZE(pause_names) == VCX_PAUSE);
 static_assert(FIRST_MODULE + ARRAY_SIZE(module_names) == VCX_COUNTERS);
@@ -87,7 +103,7 @@ static void vcx_counter_name(unsigned int i, char *name)
 	}
 }
 
-/* mlx5e_query_pfc_combined() and mlx5e_query_global_pause_combined(): pauses only where they are on. */
+/* mlx5e_query_{pfc,global_pause}_combined(): pauses only where they are on. */
 static bool vcx_counter_shown(const struct vcx_port *port, unsigned int i)
 {
 	unsigned int prio = (i - FIRST_PAUSE) / VCX_PAUSE;
@@ -105,10 +121,16 @@ static int vcx_netdev_names(const struct vcx_ndev *nd)
 	return nd->kind == VCX_REP ? 8 : 4;
 }
 
+/* How many of vport_names ethtool shows of a netdev */
+static int vcx_vport_names(const struct vcx_ndev *nd)
+{
+	return nd->kind == VCX_REP && vcx_since_6_4() ? VPORT_OUT_OF_BUFFER : 0;
+}
+
 int vcx_stats_count(const struct net_device *dev)
 {
 	const struct vcx_ndev *nd = netdev_priv(dev);
-	int i, num = vcx_netdev_names(nd);
+	int i, num = vcx_netdev_names(nd) + vcx_vport_names(nd);
 
 	for (i = 0; nd->kind == VCX_UPLINK && i < VCX_COUNTERS; i++)
 		num += vcx_counter_shown(nd->port, i);
@@ -122,6 +144,8 @@ void vcx_stats_names(const struct net_device *dev, u8 *data)
 
 	for (i = 0; i < vcx_netdev_names(nd); i++, data += ETH_GSTRING_LEN)
 		strscpy(data, netdev_names[i], ETH_GSTRING_LEN);
+	for (i = 0; i < vcx_vport_names(nd); i++, data += ETH_GSTRING_LEN)
+		strscpy(data, vport_names[i], ETH_GSTRING_LEN);
 	for (i = 0; nd->kind == VCX_UPLINK && i < VCX_COUNTERS; i++)
 		if (vcx_counter_shown(nd->port, i)) {
 			vcx_counter_name(i, data);
@@ -145,9 +169,22 @@ void vcx_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data)
 		*data++ = seen.tx_packets;
 		*data++ = seen.tx_bytes;
 	}
+	for (i = 0; i < vcx_vport_names(nd); i++, data++) {
+		*data = atomic64_read(&nd->vf->counter[i]);
+		data[-4 - i + i % 4] += *data;	/* of all that the VF received and sent */
+	}
 	for (i = 0; nd->kind == VCX_UPLINK && i < VCX_COUNTERS; i++)
 		if (vcx_counter_shown(nd->port, i))
 			*data++ = atomic64_read(&nd->port->counter[i]);
+}
+
+void vcx_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
+{
+	const struct vcx_ndev *nd = netdev_priv(dev);
+
+	netdev_stats_to_stats64(stats, &dev->stats);
+	if (vcx_vport_names(nd))
+		stats->rx_missed_errors = atomic64_read(&nd->vf->counter[VPORT_OUT_OF_BUFFER]);
 }
 
 /* The priority that the port gives a frame, whose Ethernet header is set. */
@@ -161,7 +198,8 @@ static unsigned int vcx_frame_prio(const struct vcx_port *port, const struct sk_
 		return skb_vlan_tag_get_prio(skb);
 	if ((const u8 *)(eth + 1) <= end && eth->h_vlan_proto == htons(ETH_P_8021Q))
 		return ntohs(eth->h_vlan_TCI) >> VLAN_PRIO_SHIFT;
-	if (port->dcb.trust_dscp && (const u8 *)(ip + 1) <= end && eth->h_vlan_proto == htons(ETH_P_IP))
+	if (port->dcb.trust_dscp && (const u8 *)(ip + 1) <= end &&
+	    eth->h_vlan_proto == htons(ETH_P_IP))
 		return port->dcb.dscp2prio[ip->tos >> 2];
 	return 0;
 }
@@ -186,12 +224,17 @@ static int vcx_counters_show(struct seq_file *file, void *priv)
 {
 	struct vcx_port *port = file->private;
 	char name[ETH_GSTRING_LEN];
-	int i;
+	int i, vf;
 
 	for (i = 0; i < VCX_COUNTERS; i++) {
 		vcx_counter_name(i, name);
 		seq_printf(file, "%s %lld\n", name, atomic64_read(&port->counter[i]));
 	}
+	for (vf = 0; vf < VCX_MAX_VFS; vf++)
+		for (i = 0; i < VCX_VPORT; i++)
+			if (atomic64_read(&port->vf[vf].counter[i]))
+				seq_printf(file, "vf%d:%s %lld\n", vf, vport_names[i],
+					   atomic64_read(&port->vf[vf].counter[i]));
 	return 0;
 }
 
@@ -200,11 +243,23 @@ static int vcx_counters_open(struct inode *inode, struct file *file)
 	return single_open(file, vcx_counters_show, inode->i_private);
 }
 
-/* "NAME NUMBER" adds the number. */
-static ssize_t vcx_counters_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
+static int vcx_count_vport(struct vcx_port *port, unsigned int vf, const char *name, u64 num)
+{
+	int i = match_string(vport_names, VCX_VPORT, name);
+
+	if (i < 0 || vf >= VCX_MAX_VFS)
+		return -ENOENT;
+	atomic64_add(num, &port->vf[vf].counter[i]);
+	return 0;
+}
+
+/* "NAME NUMBER" adds the number; "vf0:NAME NUMBER" to a VF's. */
+static ssize_t vcx_counters_write(struct file *file, const char __user *buf, size_t len,
+				  loff_t *pos)
 {
 	struct vcx_port *port = ((struct seq_file *)file->private_data)->private;
-	char text[ETH_GSTRING_LEN + 24] = "", wanted[ETH_GSTRING_LEN], name[ETH_GSTRING_LEN];
+	char text[ETH_GSTRING_LEN + 32] = "", wanted[ETH_GSTRING_LEN], name[ETH_GSTRING_LEN];
+	unsigned int vf;
 	u64 num;
 	int i;
 
@@ -212,6 +267,8 @@ static ssize_t vcx_counters_write(struct file *file, const char __user *buf, siz
 		return -EINVAL;
 	if (copy_from_user(text, buf, len))
 		return -EFAULT;
+	if (sscanf(text, "vf%u:%31s %llu", &vf, wanted, &num) == 3)
+		return vcx_count_vport(port, vf, wanted, num) ?: len;
 	if (sscanf(text, "%31s %llu", wanted, &num) != 2)
 		return -EINVAL;
 	for (i = 0; i < VCX_COUNTERS; i++) {

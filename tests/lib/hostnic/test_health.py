@@ -87,9 +87,12 @@ def test_old_counts_of_a_healthy_port_are_no_news(host: FakeHost) -> None:
 
 
 def test_a_firmware_that_hangs_behind_a_link_that_is_up(host: FakeHost) -> None:
+    """As on a card, its counters stand still then: they would tell of no fault."""
+    host.port(P0).growth = {"rx_discards_phy": 2}
     ports = discover.observe(host).pfs
     before = health.count(host, ports)
     host.port(P0).silent = True
+    host.sleep(10.0)
     (found,) = health.compare(before, health.look(host, ports))
     assert (found.subject, found.what) == (P0, "the firmware answers no command: Connection timed out")
 

@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of a modelled port: those of mlx5 that the virtual card has, too (tests/lab/card/stats.c)."""
 
+from hostnic.devices.lag import release
 from hostnic.testing.nic.model import FakePort
 
 KERNEL = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
 REPRESENTOR = (*KERNEL, *(f"vport_{name}" for name in KERNEL))
 """What passed the kernel, and all that the VF sent and received."""
+RDMA = tuple(
+    f"{way}_vport_rdma_{cast}_{what}"
+    for cast in ("unicast", "multicast")
+    for what in ("packets", "bytes")
+    for way in ("rx", "tx")
+)
+WITH_RDMA = (6, 4)
+"""The first kernel whose mlx5 shows the VF's RoCE there (en_rep.c: vport_rep_stats_desc)."""
 PORT = (
     "rx_ecn_mark", "rx_out_of_buffer", "rx_steer_missed_packets", "tx_packets_phy", "rx_packets_phy",
     "rx_crc_errors_phy", "tx_bytes_phy", "rx_bytes_phy", "rx_discards_phy", "tx_discards_phy",
@@ -20,6 +29,11 @@ PAUSE = (
     *("rx_{}_pause", "rx_{}_pause_duration", "tx_{}_pause", "tx_{}_pause_duration"),
     "rx_{}_pause_transition",
 )
+
+
+def representor(kernel: str) -> tuple[str, ...]:
+    """The names in ``ethtool -S`` of a representor."""
+    return (*REPRESENTOR, *(RDMA if release(kernel) >= WITH_RDMA else ()))
 
 
 def shown(port: FakePort, now: float) -> dict[str, int]:

@@ -90,6 +90,7 @@ class FakePort:
         lid: that one.
         rdma: its RDMA device is not switched off (devlink parameter enable_rdma).
         growth: what its driver counts in a second, by the counter's name.
+        counted: when its firmware last told the driver its counters.
         connections: tracked ones that the NIC forwards; None where the driver does not tell (before 5.19).
         none_mode: its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19.
         never_probing: a fault: indexes of VFs whose probe fails.
@@ -124,6 +125,7 @@ class FakePort:
     link: str = "1: DOWN"
     lid: int = 0
     growth: dict[str, float] = field(default_factory=dict[str, float])
+    counted: float = 0.0
     connections: int | None = 0
     pause: bool = True
     most_channels: int = 63
