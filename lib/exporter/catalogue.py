@@ -14,13 +14,15 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, cast
 
 PORT = 19560
-"""Of the hosts' exporter. Prometheus' list of default ports has none left from 9100 to 9999, and asks others to
-stay out of that range; this one is assigned to nobody, and below those that Linux gives to connections."""
+"""Of the hosts' exporter. Prometheus' list of default ports has none left from 9100 to 9999, and asks others
+to stay out of that range; this one is assigned to nobody, and below those that Linux gives to connections."""
 FABRIC_PORT = 19561
 """Of cumulus-fabric's exporter: its unit may be on a machine that has the other one."""
 JOB = "ovn-offload"
 """Name of the scrape job, of hosts and of the fabric's unit."""
 PREFIX = "ovn_offload_"
+ADDRESS = "OVN_OFFLOAD_EXPORTER_ADDRESS"
+"""In the exporter's environment: where it listens besides loopback."""
 
 
 class Metric(NamedTuple):
@@ -67,12 +69,12 @@ gauge reboot_lock_age_seconds charm,unit | Seconds since this unit got the reboo
 gauge reboot_lock_limit_seconds charm | Seconds after which a holder of the lock is called stuck | hook
 gauge reboot_queue charm | Units that wait for the reboot lock; told by the leader | hook
 gauge declared port,setting | What is declared: vfs, queues (their numbers); switchdev, vf_lag, hw_tc_offload
-  (1 or 0); firmware_parameters, qos (how many settings) | hook
-gauge actual port,setting | What is there of it: vfs, switchdev, vf_lag, queues, hw_tc_offload now;
-  firmware_parameters, qos at the last hook | sysfs, devlink, ethtool, hook
+  and qos (1 or 0); firmware_parameters (how many) | hook
+gauge actual port,setting | What is there of it: vfs, switchdev, vf_lag, queues and hw_tc_offload now;
+  firmware_parameters and qos at the last hook | sysfs, devlink, ethtool, hook
 gauge port_info port,pci,bond | 1 for each declared port, with its PCI address and bond | hook
 gauge port_present port | Whether the PCI function has its netdev: 1 or 0 | rtnetlink
-gauge port_used port | Whether the port is to be in a bond, or is in a bond or bridge: 1 or 0 | rtnetlink, hook
+gauge port_used port | Whether the port is to be in a bond, or is in a bond or bridge: 1 or 0 | hook
 gauge port_carrier port | Whether the link is up: 1 or 0 | rtnetlink
 counter port_carrier_changes port | Times that the link went up or down | sysfs carrier_changes
 gauge port_lacp_partner port | Whether the port has an LACP partner: 1 or 0 | sysfs bonding_slave
@@ -106,8 +108,8 @@ counter port_ecn_marked port | Received packets with a congestion mark | ethtool
 counter port_bytes port,direction | Bytes on the wire, received or sent | ethtool rx_bytes_phy, tx_bytes_phy
 counter port_packets port,direction | Packets on the wire, received or sent
   | ethtool rx_packets_phy, tx_packets_phy
-counter priority_pause_frames port,priority,direction | Pause frames; priority "all" is global pause. received:
-  the network stops this host; sent: this host is slow | ethtool rx_prioN_pause, rx_global_pause, tx_...
+counter priority_pause_frames port,priority,direction | Pause frames; priority "all" is global pause.
+  received: the network stops this host; sent: this host is slow | ethtool rx_prioN_pause and the like
 counter priority_pause_seconds port,priority,direction | Seconds for which those pauses stopped the priority
   | ethtool rx_prioN_pause_duration (microseconds), ...
 counter priority_discards port,priority | Received frames of the priority that were dropped

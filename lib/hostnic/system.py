@@ -105,6 +105,23 @@ class Channels(NamedTuple):
     most: int
 
 
+class Traffic(NamedTuple):
+    """Packets and bytes of a representor in both directions: all, and those that the kernel handled."""
+
+    packets: int
+    bytes: int
+    software_packets: int
+    software_bytes: int
+
+
+class Health(NamedTuple):
+    """What a health reporter of a driver says."""
+
+    healthy: bool
+    errors: int
+    recoveries: int
+
+
 class FileStat(NamedTuple):
     """A file's size in bytes, the time of its last change in nanoseconds since the epoch, and its inode."""
 
@@ -165,6 +182,14 @@ class Links(Protocol):
 
     def addresses(self, link: str) -> list[str]:
         """``ip address show dev LINK``: IPv4 and IPv6, link-local ones included."""
+        ...
+
+    def traffic(self) -> Mapping[int, Traffic]:
+        """``ip stats show group offload subgroup cpu_hit``, and all: by index, of netdevs that have it."""
+        ...
+
+    def rdma(self) -> Mapping[tuple[str, int], str]:
+        """``rdma link show``: the netdev of each RDMA device's port that has one."""
         ...
 
     def set_master(self, link: str, master: str | None) -> None:
@@ -255,6 +280,10 @@ class Devlink(Protocol):
 
     def info(self, bdf: str) -> DeviceInfo:
         """``devlink dev info pci/BDF``."""
+        ...
+
+    def health(self, bdf: str, reporter: str) -> Health | None:
+        """``devlink health show pci/BDF reporter REPORTER``; None where the driver has none of that name."""
         ...
 
 

@@ -16,6 +16,7 @@ from typing import cast
 import ops
 from converge import Finding, Severity
 from converge.finding import RETRIED
+from exporter.facts import Reboot
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
@@ -29,8 +30,8 @@ from charmkit.reboot.interruption import running
 from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.policy import RebootPolicy
 from charmkit.reboot.relation import Databags, PrivateState
-from charmkit.reboot.state import Need, UnitNow, UnitState
-from charmkit.reboot.status import SUBJECT, handed_over, needed_for, report
+from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
+from charmkit.reboot.status import STUCK, SUBJECT, handed_over, needed_for, report
 from charmkit.reboot.unit import as_request, has_lock, next_look_in, with_others
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,9 @@ class RollingReboot(ops.Object):
         system: this host.
         dispatcher: wakes this unit after an action, and while its host settles.
 
+    Attributes:
+        told: what the exporter is told of the last look.
+
     """
 
     _private = ops.StoredState()
@@ -62,6 +66,7 @@ class RollingReboot(ops.Object):
         self._system = system
         self._dispatcher = dispatcher
         self._has_lock = False
+        self.told = Reboot()
         self._private.set_default(state="", digest_about="", parallel="", blocking_unit="")
         self._actions = RebootActions(
             charm, system, self._databags, self._silent, lambda: self._wake(dispatcher.now)
@@ -106,8 +111,10 @@ class RollingReboot(ops.Object):
             need = need._replace(not_ready=need.not_ready or reboots)
         wish = None if owns else as_request(need, self._now())
         waits = () if owns else handed_over(need, given.reboot_owner)
+        needed = bool(need.reasons)
         need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
         rolls = self.roll(need._replace(contested=contested), policy)
+        self.told = self.told._replace(needed=needed or self.told.needed)
         given = given._replace(reboot=wish, reboot_lock=self._has_lock)
         # A unit that has never said anything, as on a node without a port for it, would hold all others.
         first = not self._system.files.exists(handover.path_of(given.charm))
@@ -151,12 +158,32 @@ class RollingReboot(ops.Object):
             return tuple(result)
         (own, cluster, reboot), host, findings = result
         self._has_lock = has_lock(host.unit, own, cluster)
+        self.told = self._tell(bags, policy, host, own, cluster)
         if reboot:
             logger.warning("asking Juju for a reboot, %s", needed_for(own.reasons))
             self.model.unit.reboot()
         elif seconds := next_look_in(host, policy, own):
             findings += self._wake(lambda: self._dispatcher.after(seconds))
         return (*findings, *report(host, policy, own, cluster))
+
+    def _tell(
+        self, bags: Databags, policy: RebootPolicy, host: UnitNow, own: UnitState, cluster: Cluster
+    ) -> Reboot:
+        """Of other units, only what the leader knows: what the others have read of them may be old."""
+        units = bags.units()[0] if host.leader else {}
+        return Reboot(
+            needed=own.needs,
+            maintenance=self._has_lock or own.requested_at is not None or not own.settled,
+            limit=STUCK + policy.settle,
+            held={
+                unit: host.uptime - (host.now - slot.since)
+                for unit, slot in cluster.held.items()
+                if host.leader or unit == host.unit
+            },
+            queue=sum(each.needs and unit not in cluster.held for unit, each in units.items())
+            if host.leader
+            else None,
+        )
 
     def follow(self, event: ops.RelationEvent) -> bool:
         """Do what a change in the peer relation asks of this unit, as far as that needs no look at its host.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of a modelled port: those of mlx5 that the virtual card has, too (tests/lab/card/stats.c)."""
 
-from hostnic.testing.nic.model import FakePort
+from hostnic.system import Traffic
+from hostnic.testing.nic.model import FakePort, FakeVf
 
 KERNEL = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
 REPRESENTOR = (*KERNEL, *(f"vport_{name}" for name in KERNEL))
@@ -20,6 +21,15 @@ PAUSE = (
     *("rx_{}_pause", "rx_{}_pause_duration", "tx_{}_pause", "tx_{}_pause_duration"),
     "rx_{}_pause_transition",
 )
+
+
+VPORT = ("vport_out_of_sequence", "vport_out_of_buffer", "vport_local_ack_timeout_err")
+"""Of a VF's RoCE, in the RDMA port of its representor (hw/mlx5/counters.c: vport_basic_q_cnts)."""
+
+
+def traffic(vf: FakeVf, now: float) -> Traffic:
+    """What a representor counts of its VF."""
+    return Traffic(*(int(vf.growth.get(name, 0) * now) for name in Traffic._fields))
 
 
 def shown(port: FakePort, now: float) -> dict[str, int]:

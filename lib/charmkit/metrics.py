@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hook does for the exporter of its machine. Does not import ops."""
+
+from converge import Finding, Severity, StepError
+from converge.execute import words
+from converge.finding import RETRIED
+from exporter import facts, install
+from exporter.facts import Facts
+from hostnic.system import System
+
+SUBJECT = "the exporter"
+
+
+def tell(system: System, told: Facts) -> tuple[Finding, ...]:
+    """Write what the hook knows, and have the exporter in place; a warning if that fails."""
+    try:
+        facts.publish(system, told)
+        install.install(system, told.charm)
+    except (OSError, StepError) as error:
+        what = f"cannot be kept up to date: {words(error)}"
+        return (Finding(Severity.WARNING, SUBJECT, what, RETRIED),)
+    return ()
+
+
+def remove(system: System, charm: str) -> None:
+    """Take this charm's part away.
+
+    Raises:
+        OSError: something cannot be removed.
+
+    """
+    facts.withdraw(system, charm)
+    install.remove(system, charm)
