@@ -140,7 +140,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         told = told._replace(at=int(self._system.now()), findings=found, reboot=self._reboot())
         if survey:
             told = told._replace(held=len(survey.plan.held), ports=tuple(self._ports(survey)))
-        return (*findings, *metrics.tell(self._system, told))
+        return (*findings, *metrics.tell(self._system, told, place=survey is not None))
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
         try:

@@ -11,13 +11,15 @@ from hostnic.system import System
 SUBJECT = "the exporter"
 
 
-def tell(system: System, told: Facts) -> tuple[Finding, ...]:
-    """Write what the hook knows, and have the exporter in place; a warning if that fails."""
+def tell(system: System, told: Facts, *, place: bool) -> tuple[Finding, ...]:
+    """Write what the hook knows and, if options are sound, ``place`` the exporter; a warning if that fails."""
     try:
         facts.publish(system, told)
-        install.install(system, told.charm)
+        if place:
+            install.install(system, told.charm)
     except (OSError, StepError) as error:
-        what = f"cannot be kept up to date: {words(error)}"
+        said = words(error) if isinstance(error, OSError) else error.reason
+        what = f"cannot be kept up to date: {said}"
         return (Finding(Severity.WARNING, SUBJECT, what, RETRIED),)
     return ()
 
