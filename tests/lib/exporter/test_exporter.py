@@ -27,6 +27,7 @@ DECLARED = {"vfs": 4, "switchdev": 1, "hw_tc_offload": 1, "queues": 8, "vf_lag":
 def converged(vfs: int = 4) -> FakeHost:
     """A host in switchdev mode, and what a hook has written."""
     host = FakeHost([card("3b", total_vfs=vfs)])
+    host.cards[0].rdma = True
     for port in host.network.ports():
         host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_drivers_autoprobe", "0")
         host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(vfs))
@@ -266,7 +267,8 @@ def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
     command = [sys.executable, "-c", CODE, port]
     with subprocess.Popen(command, cwd=library, stdout=subprocess.PIPE, text=True) as served:
         try:
-            assert served.stdout and served.stdout.readline() == f"serving on 127.0.0.1 port {port}\n"
+            assert served.stdout is not None
+            assert served.stdout.readline() == f"serving on 127.0.0.1 port {port}\n"
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
                 text = answer.read().decode()
             status = Path(f"/proc/{served.pid}/status").read_text()
@@ -284,7 +286,7 @@ def test_the_archive_runs_on_the_systems_python_alone(tmp_path: Path) -> None:
     isolated = [sys.executable, "-I", "-S"]
     done = subprocess.run([*isolated, str(path), "nonsense"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (5, "usage: exporter.pyz [fabric]\n")
-    script = "import sys; sys.path.insert(0, sys.argv[1]); import prometheus_client, exporter.main, exporter.sources"
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import prometheus_client, exporter.sources"
     done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
