@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Any
 
+import exporter_cost
 import fabric
 import reboots
 import switches
@@ -58,6 +59,7 @@ def main() -> int:
     """Measure cumulus-fabric here and a converged node in its guest; print each result as it comes."""
     argparse.ArgumentParser(prog="tox -e bench", description=__doc__).parse_args()
     fabric.main()
+    exporter_cost.main()
     verifying.main()
     switches.main()
     reboots.main()
