@@ -12,7 +12,7 @@ SUBJECT = "the exporter"
 
 
 def tell(system: System, told: Facts, *, place: bool) -> tuple[Finding, ...]:
-    """Write what the hook knows and, if options are sound, ``place`` the exporter; a warning if that fails."""
+    """Write what the hook knows, and ``place`` the exporter if options are sound; a warning if that fails."""
     try:
         facts.publish(system, told)
         if place:
