@@ -73,10 +73,12 @@ _MACHINE = _object(
     memory=OrNull(_NUMBER),
     architecture=OrNull(_TEXT),
     hwe_kernel=OrNull(_TEXT),
+    osystem=OrNull(_TEXT),
+    distro_series=OrNull(_TEXT),
     tag_names=ListOf(_TEXT, "names of tags"),
     interface_set=ListOf(_INTERFACE, "interfaces"),
     numanode_set=ListOf(_NUMA, "NUMA nodes"),
-    optional=["architecture", "hwe_kernel"],
+    optional=["architecture", "hwe_kernel", "osystem", "distro_series"],
 )
 _VLAN = _object(id=_NUMBER, vid=_NUMBER, resource_uri=_TEXT)
 _FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=ListOf(_VLAN, "VLANs"))

@@ -10,6 +10,7 @@ from typing import Any
 
 from converge import Finding, Severity
 from maas.client import Values, stored
+from maas.readiness import SERIES
 from maas.sitefile import Machine, Site, Stack, Tag
 
 BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
@@ -62,7 +63,7 @@ def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
     for stack in site.stacks(machine):
         top, layers = _layers(stack, body["interface_set"])
         found += [*layers, *_addresses(stack, top, body["interface_set"])]
-    found += _kernel(site.tags[machine.tag], body)
+    found += (*_release(body), *_kernel(site.tags[machine.tag], body))
     for matters, severity, about, remedy in (
         (True, Severity.HELD, "it lacks something", LATER),
         (False, Severity.INFO, "it differs, and works as it is", ""),
@@ -70,6 +71,13 @@ def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
         if said := [what for counts, what in found if counts is matters]:
             what = f"it is {body['status_name']}, and {about}: {'; '.join(said)}"
             yield Finding(severity, machine.name, what, remedy)
+
+
+def _release(body: Any) -> Iterator[Difference]:
+    """The release of Ubuntu; of an image of the operator's own, MAAS does not tell it."""
+    has = body.get("distro_series")
+    if body.get("osystem") == "ubuntu" and has and has != SERIES:
+        yield True, f"it runs {has}, and the bundles are for {SERIES}"
 
 
 def _kernel(tag: Tag, body: Any) -> Iterator[Difference]:

@@ -16,7 +16,7 @@ from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
 from converge.render import with_differences
 from exporter import facts
-from hostnic import exclusive, handover
+from hostnic import exclusive, handover, own
 from hostnic.system import HostStep, System, read_boot_id
 
 from charmkit import metrics
@@ -106,7 +106,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             charm,
             converge=self._converge_and_tell,
             preview=lambda _: self._preview_host(),
-            verify=lambda: (*self.dispatcher.failed(), *survey().findings),
+            verify=lambda: (*own.findings(system, name), *self.dispatcher.failed(), *survey().findings),
             version=self._read_version,
             stop=self._stop_host,
             boot=lambda: read_boot_id(system),
@@ -154,6 +154,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
     def _converge_host(self) -> Sequence[Finding]:
         failures = list[Finding]()
         try:
+            failures += own.findings(self._system, self._name)
             failures += self._before_survey()
             survey = self._survey()
             if survey.plan.steps:

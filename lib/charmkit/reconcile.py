@@ -41,6 +41,8 @@ from charmkit.status import unit_status
 Data = TypeVar("Data")
 
 logger = logging.getLogger(__name__)
+logging.disable(logging.DEBUG)
+"""ops has a line or more of that level in each hook; each starts a process of Juju's, which drops it."""
 
 
 class InputError(Exception):
@@ -49,6 +51,17 @@ class InputError(Exception):
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.sentence())
         self.finding = finding
+
+
+def warn(findings: Iterable[Finding]) -> None:
+    """Log what a hook has found: at once, since each call starts a process of Juju's."""
+    told = [
+        f"{finding.severity.name.lower()}: {finding.sentence()}"
+        for finding in findings
+        if finding.severity > Severity.INFO
+    ]
+    if told:
+        logger.warning("%s", "\n".join(told))
 
 
 def load_config(charm: ops.CharmBase, cls: type[Data]) -> Data:
@@ -224,13 +237,7 @@ class Reconciler(ops.Object):
             findings = (error.finding,)
         self.report(findings)
         self._repeats.remember(event, findings)
-        told = [
-            f"{finding.severity.name.lower()}: {finding.sentence()}"
-            for finding in findings
-            if finding.severity > Severity.INFO
-        ]
-        if told:  # at once: each call starts a process of Juju's
-            logger.warning("%s", "\n".join(told))
+        warn(findings)
 
     def _leads_to_a_look(self, event: ops.EventBase) -> bool:
         if isinstance(event, ops.RelationChangedEvent | ops.RelationDepartedEvent):

@@ -72,6 +72,7 @@ _METHODS: Mapping[Callable[..., object], Call] = {
     Files.listdir: Call("listdir", False),
     Files.readlink: Call("readlink", False),
     Files.stat: Call("stat", False),
+    Files.check_own: Call("check_own", False),
     Files.write: Call("write", True),
     Files.install: Call("install", True, _path),
     Files.remove: Call("remove", True),

@@ -5,6 +5,8 @@ The charms of a node have no relation to each other. Each charm writes one file,
 root only, and reads those of the others. The directory is a tmpfs, so a file was written since this boot. A
 charm without a file requests nothing.
 
+A file that another user than root could have written is not read (:meth:`hostnic.system.Files.check_own`).
+
 A reader ignores fields that it does not know, so a new field needs no new version. A change of meaning raises
 ``version``: readers refuse a version that they do not know, and name the charm to refresh.
 """
@@ -32,7 +34,7 @@ from converge.shape import (
 )
 
 from hostnic import shapes
-from hostnic.system import System
+from hostnic.system import NotOwnError, System, read_own
 
 DIRECTORY = "/run/ovn-offload"
 VERSION = 1
@@ -135,7 +137,7 @@ def publish(system: System, handover: Handover) -> bool:
 
     """
     path = path_of(handover.charm)
-    present = system.files.read(path) if system.files.exists(path) else ""
+    present = _present(system, path)
     handover = handover._replace(reboot=_request_since(handover, present))
     text = _encode(handover)
     _read(handover.charm, text)
@@ -171,7 +173,7 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
         if writer in (name, charm) or not re.fullmatch(_CHARM, writer):
             continue
         try:
-            handover = _read(writer, system.files.read(path_of(writer)))
+            handover = _read(writer, read_own(system, path_of(writer)))
         except (InvalidValue, OSError) as error:
             findings.append(_malformed(writer, error))
             continue
@@ -213,6 +215,14 @@ def contested(others: Iterable[Handover], charm: str, reboot_owner: str) -> str:
         if other.reboot_lock:
             return f"shares its machine with {other.unit}, which still holds a reboot lock"
     return ""
+
+
+def _present(system: System, path: str) -> str:
+    """What this charm's file says; nothing if there is none, or others could have written it."""
+    try:
+        return read_own(system, path)
+    except (FileNotFoundError, NotOwnError):
+        return ""
 
 
 def _request_since(handover: Handover, present: str) -> RebootRequest | None:

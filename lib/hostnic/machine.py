@@ -9,12 +9,22 @@ is made, one JSON object per line: ``{"verb": "write", "arguments": ["/sys/…",
 import contextlib
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hostnic import process
-from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, FileStat, Links
+from hostnic.owner import check_owner
+from hostnic.system import (
+    DataCentreBridging,
+    Devlink,
+    Ethtool,
+    Files,
+    FileStat,
+    Links,
+    NotOwnError,
+)
 
 if TYPE_CHECKING:
     from hostnic.calls import Call
@@ -56,6 +66,10 @@ class HostFiles:
     def exists(self, path: str) -> bool:
         return os.access(path, os.F_OK)
 
+    def check_own(self, path: str) -> None:
+        if stat.S_ISLNK(_check(path, follow=False)):
+            raise NotOwnError(path, f"is a link to {os.readlink(path)}")
+
     def write(self, path: str, value: str) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:
@@ -66,6 +80,7 @@ class HostFiles:
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
         directory, name = os.path.split(path)
         self._make_directory(directory)
+        _check(directory)
         draft = f"{directory}/.{name}.new"
         if os.path.lexists(draft):
             os.unlink(draft)
@@ -83,6 +98,7 @@ class HostFiles:
         self._sync_directory(directory)
 
     def remove(self, path: str) -> None:
+        _check(os.path.dirname(path))
         if os.path.isdir(path) and not os.path.islink(path):
             os.rmdir(path)
         else:
@@ -99,7 +115,8 @@ class HostFiles:
             return True
         self._make_directory(os.path.dirname(path))
         # Not inherited by children: a command that a hook started must not keep the lock.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        _check(os.path.dirname(path))
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -133,6 +150,23 @@ class HostFiles:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _check(path: str, *, follow: bool = True) -> int:
+    """The mode of what root alone can change, with all that leads there.
+
+    To ``follow`` a link of root's is to check what it leads to. A program that is not root, as in tests, is
+    trusted as root is.
+    """
+    above = os.path.dirname(path)
+    if above != path:
+        _check(above)
+    found = os.lstat(path)
+    check_owner(path, found.st_uid, found.st_gid, found.st_mode, (0, os.geteuid()))
+    if follow and stat.S_ISLNK(found.st_mode):
+        os.stat(path)  # links that lead to each other end here
+        _check(os.path.join(os.path.realpath(above), os.readlink(path)))
+    return found.st_mode
 
 
 class Machine:

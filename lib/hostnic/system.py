@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from converge import Step
 
 if TYPE_CHECKING:
+    from hostnic.netlink import devlink, links
     from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
+
+MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
 
 class CommandError(OSError):
@@ -54,7 +57,22 @@ def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> C
     return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
 
 
-MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
+class NotOwnError(PermissionError):
+    """Others than root could have written a file, or made it lead elsewhere.
+
+    Attributes:
+        path: the file, or the directory above it.
+        is_so: why, as the end of "it …".
+
+    """
+
+    def __init__(self, path: str, is_so: str) -> None:
+        self.path = path
+        self.is_so = f"{is_so}, but has to be root's own, which nobody else can write"
+        super().__init__(errno.EPERM, f"{path} {self.is_so}")
+
+    def __str__(self) -> str:
+        return self.strerror or ""
 
 
 class Link(NamedTuple):
@@ -105,23 +123,6 @@ class Channels(NamedTuple):
     most: int
 
 
-class Traffic(NamedTuple):
-    """Packets and bytes of a representor in both directions: all, and those that the kernel handled."""
-
-    packets: int
-    bytes: int
-    software_packets: int
-    software_bytes: int
-
-
-class Health(NamedTuple):
-    """What a health reporter of a driver says."""
-
-    healthy: bool
-    errors: int
-    recoveries: int
-
-
 class FileStat(NamedTuple):
     """A file's size in bytes, the time of its last change in nanoseconds since the epoch, and its inode."""
 
@@ -153,11 +154,25 @@ class Files(Protocol):
         """``test -e PATH``."""
         ...
 
+    def check_own(self, path: str) -> None:
+        """``namei --long PATH``: refuse a file or directory that others than root could have written.
+
+        Raises:
+            NotOwnError: it or a directory above it is another user's or can be written by others, or it is a
+                link itself.
+
+        """
+
     def write(self, path: str, value: str) -> None:
         """``echo -n VALUE > PATH``: one :manpage:`write(2)` to an attribute of the kernel."""
 
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        """``install -D -m MODE``: replace a file atomically, durable across a power cut."""
+        """``install -D -m MODE``: replace a file or link atomically, durable across a power cut.
+
+        Raises:
+            NotOwnError: others than root could change a directory above it.
+
+        """
 
     def remove(self, path: str) -> None:
         """``rm PATH``, or ``rmdir PATH`` of an empty directory."""
@@ -184,7 +199,7 @@ class Links(Protocol):
         """``ip address show dev LINK``: IPv4 and IPv6, link-local ones included."""
         ...
 
-    def traffic(self) -> Mapping[int, Traffic]:
+    def traffic(self) -> "Mapping[int, links.Traffic]":
         """``ip stats show group offload subgroup cpu_hit``, and all: by index, of netdevs that have it."""
         ...
 
@@ -282,9 +297,8 @@ class Devlink(Protocol):
         """``devlink dev info pci/BDF``."""
         ...
 
-    def health(self, bdf: str, reporter: str) -> Health | None:
+    def health(self, bdf: str, reporter: str) -> "devlink.Health | None":
         """``devlink health show pci/BDF reporter REPORTER``; None where the driver has none of that name."""
-        ...
 
 
 class System(Protocol):
@@ -332,6 +346,18 @@ HostStep = Step[System]
 def read_boot_id(system: System) -> str:
     """The id of this boot, which each boot changes."""
     return system.files.read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def read_own(system: System, path: str) -> str:
+    """What a file of ours holds; it is not believed if others than root could have written it.
+
+    Raises:
+        NotOwnError: they could.
+        OSError: it cannot be read.
+
+    """
+    system.files.check_own(path)
+    return system.files.read(path)
 
 
 def read_text(system: System, path: str) -> str | None:

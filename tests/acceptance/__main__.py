@@ -29,17 +29,18 @@ from converge.render import findings_as_json, findings_as_table, plan_as_json, p
 from operate.client import Juju
 from operate.process import Process, process
 
-from acceptance import openrc
+from acceptance import member, openrc
 from acceptance.cloud import Clock, Cloud, connect
 from acceptance.measure.ladder import RUNGS, Rung
 from acceptance.measure.results import Results, as_data, keep
 from acceptance.measure.run import Climber
-from acceptance.measure.shells import nodes
+from acceptance.measure.shells import Node, hosting, nodes
 from acceptance.plan import plan, removal
+from acceptance.report import cores
 from acceptance.report.judge import Verdict, explanation, judge, overall, unmeasured
 from acceptance.report.page import page
 from acceptance.sitefile import Site
-from acceptance.wanted import objects, servers
+from acceptance.wanted import Facts, objects, servers
 
 PASS, FAIL, UNKNOWN = 0, 1, 2
 
@@ -51,7 +52,7 @@ class Around:
     `substituted` says in each report what was not as in production.
     """
 
-    connect: Callable[[str], Any] = connect
+    connect: Callable[[str, str], Any] = connect
     process: Process = process
     clock: Clock = field(default=time)
     rungs: tuple[Rung, ...] = RUNGS
@@ -86,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
         "--site", type=Path, metavar="FILE", help="what differs from the RDG; see site-example.yaml"
     )
     parser.add_argument(
+        "--cacert", metavar="FILE", help="the CA of the cloud's certificates; by default the system's CAs"
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print the result as JSON, and progress to standard error"
     )
     return parser
@@ -102,6 +106,7 @@ class Command:
 
     def __init__(self, options: argparse.Namespace, around: Around) -> None:
         self.cloud, self.json, self.around = options.cloud, options.json, around
+        self.cacert = options.cacert or ""
         self.site = Site.read(options.site) if options.verb not in ("openrc", "destroy", "report") else Site()
 
     def openrc(self) -> int:
@@ -111,21 +116,19 @@ class Command:
 
     def plan(self) -> int:
         cloud = self._cloud()
-        wanted = list(objects(self.site, cloud.facts()))
-        return self._show(plan(wanted, cloud.observe()), "Nothing to do: the cloud has all objects.")
+        return self._show(self._planned(cloud, cloud.facts()), "Nothing to do: the cloud has all objects.")
 
     def apply(self) -> int:
         cloud = self._cloud()
         facts = cloud.facts()
-        wanted = list(objects(self.site, facts))
-        found = plan(wanted, cloud.observe())
+        found = self._planned(cloud, facts)
         if found.blocked:
             self._show(found, "")
             return UNKNOWN
         status = self._execute(found, cloud)
         if status == PASS:
             # Networks have their MTU only once they exist.
-            found = plan(wanted, cloud.observe())
+            found = self._planned(cloud, facts)
             logins = self._logins(cloud, list(servers(self.site, facts)))
             status = self._show(found, "All objects exist, and the servers are ACTIVE.", {"logins": logins})
             self._say("Log in to the servers; they install their packages for a few minutes:")
@@ -146,7 +149,7 @@ class Command:
     def measure(self) -> int:
         cloud = self._cloud()
         facts = cloud.facts()
-        missing = plan(list(objects(self.site, facts)), cloud.observe())
+        missing = self._planned(cloud, facts)
         if missing.steps:
             raise StepError(f"not everything is there yet: {missing.steps[0].what}", "run apply first")
         for each in missing.findings:
@@ -154,7 +157,7 @@ class Command:
                 what = f"the cloud is not as the site file says: {each.subject}: {each.what}"
                 raise StepError(what, each.remedy)
         hosts = servers(self.site, facts)
-        computes = nodes(Juju(run=self.around.process), list(hosts.values()))
+        computes, unseen = self._nodes(cloud, hosts, member.unseen(self.site, facts))
         path = self._folder() / "results.json"
         results = Results(self.cloud, int(time.time()), self.site.seconds, hosts)
         results.conditions = self._conditions(cloud, hosts)
@@ -167,7 +170,7 @@ class Command:
             results = results if reason else before
             last = next(rung.title for rung in RUNGS if rung.key == list(before.rungs)[-1])
             self._say(f"Starting anew: {reason}." if reason else f"Continuing after {last}.")
-        results.substituted = self.around.substituted
+        results.substituted, results.unseen = self.around.substituted, unseen
         around = self.around
         run = Climber(
             cloud, self.site, hosts, computes, around.process, self._folder(), self._say, around.rungs
@@ -190,7 +193,16 @@ class Command:
                 "report": str(target),
             }
             checks = [{**verdict._asdict(), "state": verdict.state.words} for verdict in verdicts]
-            print(json.dumps({**told, "checks": checks, "results": as_data(results)}))
+            print(
+                json.dumps(
+                    {
+                        **told,
+                        "checks": checks,
+                        "host-cpu": cores.as_json(results),
+                        "results": as_data(results),
+                    }
+                )
+            )
         else:
             print(_summary(results, verdicts))
             print(f"{self.cloud}: {state.words}.", *([found.sentence()] if found else []))
@@ -198,7 +210,28 @@ class Command:
         return state.value
 
     def _cloud(self) -> Cloud:
-        return Cloud(self.around.connect(self.cloud), self.around.clock)
+        return Cloud(self.around.connect(self.cloud, self.cacert), self.around.clock)
+
+    def _planned(self, cloud: Cloud, facts: Facts) -> Plan[Cloud]:
+        """What is missing of what the user may ask for, and what no check will see."""
+        wanted = list(member.allowed(list(objects(self.site, facts)), self.site, facts))
+        found = plan(wanted, cloud.observe())
+        return Plan(found.steps, findings=(*found.findings, *member.findings(self.site, facts)))
+
+    def _nodes(
+        self, cloud: Cloud, hosts: dict[str, str], unseen: tuple[str, ...]
+    ) -> tuple[dict[str, Node], tuple[str, ...]]:
+        """The servers' compute nodes, which go into `hosts` where Nova does not tell them; else why not."""
+        juju = Juju(run=self.around.process)
+        if not unseen:
+            return nodes(juju, list(hosts.values())), ()
+        try:
+            found = hosting(juju, {vm: cloud.objects[f"server {vm}"]["id"] for vm in hosts})
+        except StepError as error:
+            why = "; ".join(filter(None, (error.reason, error.remedy)))
+            return {}, (f"the compute nodes: Nova does not tell them, and Juju: {why}", *unseen)
+        hosts |= {vm: node.name for vm, node in found.items()}
+        return {node.name: node for node in found.values()}, unseen[1:]
 
     def _conditions(self, cloud: Cloud, hosts: dict[str, str]) -> dict[str, str]:
         """What has to be the same for all rungs."""
@@ -259,6 +292,8 @@ def _summary(results: Results, verdicts: list[Verdict]) -> str:
     titles = {rung.key: rung.title for rung in RUNGS}
     rows = [(titles[each.rung], each.check, each.state.words, each.measured) for each in verdicts]
     lines = [table(("rung", "check", "verdict", "measured"), rows)] if rows else []
+    lines += [f"not seen: {sentence}" for sentence in (*results.unseen, *cores.unknown(results))]
+    lines += [said] if (said := cores.sentence(results)) else []
     return "\n".join([*lines, *(f"not measured: {sentence}" for sentence in unmeasured(results))])
 
 

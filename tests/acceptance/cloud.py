@@ -37,21 +37,29 @@ class Clock(Protocol):
     def sleep(self, seconds: float, /) -> None: ...
 
 
-def connect(name: str) -> Any:
+def connect(name: str, cacert: str = "") -> Any:
     """A connection to a cloud of clouds.yaml.
 
+    Args:
+        name: of the cloud.
+        cacert: file with the CA of its certificates; else clouds.yaml's, else those of this system.
+
     Raises:
-        StepError: there is no such cloud, or it does not let us in.
+        StepError: there is no such cloud, it does not let us in, or the file has no certificate.
 
     """
+    authority: dict[str, Any] = {"cacert": cacert} if cacert else {}
+    if cacert:
+        transport.check(cacert)
     with asking(f"cloud {name}"):
         try:
-            connection = openstack.connect(cloud=name, app_name=MARK)
+            connection = openstack.connect(cloud=name, app_name=MARK, **authority)
         except (AttributeError, TypeError, ValueError):  # openstacksdk does not check what it reads
             reason = f"clouds.yaml has no mapping of keys and values for cloud {name}, or for its auth"
             raise StepError(reason, _OPENRC) from None
         for scheme in ("http://", "https://"):
             connection.session.session.mount(scheme, transport.Adapter())
+        connection.session.verify = transport.trusted(connection.session.verify)
         for key, value in connection.config.get_auth_args().items():
             if key in ("password", "token", "application_credential_secret", "passcode"):
                 private.keep(str(value or ""))
@@ -72,7 +80,11 @@ _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
     (sdk.ConfigException, "cannot be used", _OPENRC),
     (auth.MissingRequiredOptions, "is incomplete in clouds.yaml", _OPENRC),
     (auth.Unauthorized, "refuses the credentials, or the token has expired", _OPENRC),
-    (auth.SSLError, "has a certificate that is not trusted", f"set cacert in clouds.yaml, or {_OPENRC}"),
+    (
+        auth.SSLError,
+        "has a certificate that is not trusted",
+        f"give its CA as --cacert FILE, or as cacert in clouds.yaml, or {_OPENRC}",
+    ),
     (auth.ConnectionError, "cannot be reached", "check auth_url in clouds.yaml and the network to it"),
     (auth.EndpointNotFound, "lacks a service in its catalog", "see: openstack catalog list"),
     (auth.DiscoveryFailure, "does not answer as Keystone does", "check auth_url: it ends in :5000/v3"),
@@ -80,7 +92,7 @@ _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
 _GONE = "validate token"
 """In what Keystone answers, with status 404, to a login by a token that has expired or was revoked."""
 _DOWN = (502, 503, 504)
-_QUOTA = "raise the quota of the project: openstack quota set"
+_QUOTA = "have an administrator raise the quota of the project: openstack quota set"
 _VLAN_IN_USE = "name the network that has it as public.name in the site file, or set another public.vlan"
 _SAID = (
     (("uota exceeded",), _QUOTA),
@@ -89,6 +101,10 @@ _SAID = (
     (
         ("alias", "is not defined"),
         "set pci-alias of nova-compute and nova-cloud-controller, or gpu-alias in the site file",
+    ),
+    (
+        ("availability zone is not available",),
+        "no compute host of this zone is up: openstack availability zone list; name other nodes",
     ),
     (("The VLAN", "is in use"), _VLAN_IN_USE),
     (("flat network", "is in use"), _VLAN_IN_USE),
@@ -110,6 +126,7 @@ _SAID = (
 _BY_STATUS = {
     401: _OPENRC,
     403: "the user must be an administrator of the cloud",
+    429: "the service limits how often it is asked: wait a minute, then run this again",
     406: "this tool needs OpenStack Yoga or later",
     **dict.fromkeys(_DOWN, "the service is down: see juju status, then run this again"),
 }
@@ -138,6 +155,8 @@ def asking(what: str = "", upload: int = 0) -> Generator[None, None, None]:
             raise StepError(f"{about}{limit}", "check the network to it, and what listens there") from None
         if isinstance(error, auth.NotFound) and _GONE in service_says(error):
             error = auth.Unauthorized(error.message)
+        if isinstance(error, auth.DiscoveryFailure) and "SSLError" in str(error):
+            error = auth.SSLError(str(error))
         whole = what if what.startswith("cloud ") else f"{about}the cloud"
         for kind, words, remedy in _REMEDIES:
             if isinstance(error, kind):
@@ -184,11 +203,15 @@ class Cloud:
     def facts(self) -> Facts:
         """Compute hosts that are up, and what the release needs."""
         with asking("the list of compute services"):
-            services = list(self.connection.compute.services(binary="nova-compute"))
             newest = self.connection.compute.get_endpoint_data().max_microversion
+            profile = tuple(newest or ()) < NOVA_FILLS_PROFILE
+            try:
+                services = list(self.connection.compute.services(binary="nova-compute"))
+            except sdk.ForbiddenException as error:
+                return Facts({}, profile, service_says(error))
         up = [each for each in services if each.state == "up" and each.status == "enabled"]
         zones = {each.host: each.availability_zone for each in sorted(up, key=lambda each: each.host)}
-        return Facts(zones, tuple(newest or ()) < NOVA_FILLS_PROFILE)
+        return Facts(zones, profile)
 
     def _list(self, kind: str) -> list[Object]:
         """A kind's objects: the project's own ones, and networks of others that are shared or external."""

@@ -53,6 +53,7 @@ KINDS = {
     "router": Kind("network", "router", "routers", {}, True, True, True),
     "port": Kind("network", "port", "ports", {}, True, True, True),
     "floating_ip": Kind("network", "ip", "ips", {}, True, True, True),
+    "server_group": Kind("compute", "server_group", "server_groups"),
     "server": Kind("compute", "server", "servers", {"details": True}, False, True),
 }
 """In an order in which they can be created; router interfaces are ports that are listed with the others."""

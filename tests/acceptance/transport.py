@@ -5,11 +5,14 @@ One question to the SDK may take many requests: pages of a list, redirects, a ne
 of time and of bytes.
 """
 
+import os
 import socket
+import ssl
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import requests
+from converge import StepError
 from converge.bounded import MIB, LateError, LongError, Meter, Metered
 from keystoneauth1.session import TCPKeepAliveAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
@@ -84,6 +87,27 @@ class Adapter(TCPKeepAliveAdapter):
             answer.close()
             raise LongError(f"{BUDGET.peer} compresses its answer, which nobody asked it to do")
         return answer
+
+
+def check(cacert: str) -> None:
+    """Whether a file has certificates.
+
+    Raises:
+        StepError: it has none.
+
+    """
+    try:
+        ssl.create_default_context(cafile=cacert)
+    except OSError as error:  # also ssl.SSLError
+        why = error.strerror or str(error)
+        raise StepError(f"--cacert {cacert} has no certificate that can be read: {why}") from None
+
+
+def trusted(verify: bool | str | None) -> bool | str | None:
+    """The system's CAs where nothing else is given: requests has a list of its own, without a site's CA."""
+    given = any(os.environ.get(name) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"))
+    system = ssl.get_default_verify_paths()
+    return (system.cafile or system.capath or verify) if verify is True and not given else verify
 
 
 def begin(upload: int = 0) -> None:

@@ -80,15 +80,19 @@ class Facts:
     zones: dict[str, str]
     profile: bool
     """Whether a direct port needs capabilities in binding:profile: up to 2023.2. Later, Nova adds it."""
+    refused: str = ""
+    """What Nova says to a user who is not an administrator; "" for one who is."""
 
 
 def servers(site: Site, facts: Facts) -> dict[str, str]:
-    """Names of servers, and the compute host of each.
+    """Names of servers, and the compute host of each; "" for a user who may not choose it.
 
     Raises:
         StepError: too few compute hosts are up, or one that the site file names is not.
 
     """
+    if facts.refused:
+        return {"vm1": "", "vm2": ""}
     nodes = site.nodes or tuple(facts.zones)[:2]
     hosts = [*nodes, *([site.other_rack] if site.other_rack else [])]
     up = ", ".join(facts.zones) or "none"
@@ -253,7 +257,7 @@ def _server(site: Site, facts: Facts, vm: str, host: str) -> Iterator[Wanted]:
             "flavor_id": Ref(f"flavor {site.flavor.name}"),
             "key_name": MARK,
             "networks": [{"port": Ref(port.key)} for port in ports],
-            "availability_zone": f"{facts.zones[host]}:{host}",
+            "availability_zone": f"{facts.zones[host]}:{host}" if host else "",
             "config_drive": True,
             "user_data": base64.b64encode(user_data(site).encode()).decode(),
         },

@@ -3,6 +3,8 @@
 
 from pathlib import Path
 
+from lab.maas import KEY
+
 SITE = Path(__file__).parents[2] / "bundles/maas/site-example.yaml"
 PASSWORD = "calvin-and-hobbes"
 PORTS = ["enp63s0f0", "enp63s0f1"]
@@ -10,6 +12,30 @@ NUMA = [
     {"index": 0, "cores": list(range(24)), "memory": 128784},
     {"index": 1, "cores": list(range(24, 48)), "memory": 129012},
 ]
+
+
+def written(folder):
+    """The example site in a folder, with its secrets."""
+    text = SITE.read_text()
+    for name, value in {"maas-api-key": KEY, "bmc-user": "root", "bmc-password": PASSWORD}.items():
+        secret = folder / name
+        secret.write_text(f"{value}\n")
+        secret.chmod(0o600)
+    text = text.replace("file:~/.config/ovn-offload/", f"file:{folder}/").replace(
+        "api-key #", "maas-api-key #"
+    )
+    text = text.replace("maas-maas-", "maas-").replace("../../charms", f"{SITE.parents[2]}/charms")
+    path = folder / "site.yaml"
+    path.write_text(text)
+    return path
+
+
+def edited(folder, data):
+    """The same with the changes under `replace` of a site of the gallery."""
+    path = written(folder)
+    for old, new in data.get("replace", {}).items():
+        edit(path, old, new)
+    return path
 
 
 def discover(region, cidr):

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from lab.maas import KEY, Region
-from lab.maassite import NUMA, PASSWORD, PORTS, SITE, commission, discover
+from lab.maassite import NUMA, PASSWORD, PORTS, commission, discover, written
 from maas import __main__ as command
 
 BUILD_OPENER = urllib.request.build_opener
@@ -24,18 +24,7 @@ def maas(monkeypatch):
 @pytest.fixture
 def site(maas, tmp_path):
     """The example site, for this region."""
-    text = SITE.read_text()
-    for name, value in {"maas-api-key": KEY, "bmc-user": "root", "bmc-password": PASSWORD}.items():
-        secret = tmp_path / name
-        secret.write_text(f"{value}\n")
-        secret.chmod(0o600)
-    text = text.replace("file:~/.config/ovn-offload/", f"file:{tmp_path}/").replace(
-        "api-key #", "maas-api-key #"
-    )
-    text = text.replace("maas-maas-", "maas-").replace("../../charms", f"{SITE.parents[2]}/charms")
-    path = tmp_path / "site.yaml"
-    path.write_text(text)
-    return path
+    return written(tmp_path)
 
 
 @pytest.fixture

@@ -41,16 +41,27 @@ class Site(NamedTuple):
 
     @property
     def expected(self) -> dict[str, Any]:
-        """What must come of it, by tool, and what it is about."""
-        return self.data("expected")
+        """What must come of it, by tool; with ``as``, what the site of that name expects, too."""
+        found = self.data("expected")
+        return {tool: _with_others(tool, said) for tool, said in found.items()}
 
     def data(self, name: str) -> Any:
         """One of its files; empty if it has none of this name."""
         path = self.folder / f"{name}.yaml"
-        return yaml.safe_load(path.read_text()) if path.exists() else {}
+        return (yaml.safe_load(path.read_text()) if path.exists() else None) or {}
 
     def __str__(self) -> str:
         return self.name
+
+
+def _with_others(tool: str, said: Any) -> Any:
+    """What a site says of a tool, after what the site under ``as`` says of it."""
+    if not isinstance(said, dict) or "as" not in said:
+        return said
+    name = said["as"]
+    other = Site(name, FOLDER / name).expected[tool]
+    own = {key: value for key, value in said.items() if key != "as"}
+    return {**other, **own, **{key: [*other[key], *own[key]] for key in other.keys() & own.keys()}}
 
 
 def sites(folder: Path = FOLDER) -> list[Site]:

@@ -2,11 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translates Juju's events, actions and options into the four verbs."""
 
+# First: it ends hooks that are nothing to this unit before ops is loaded.
+import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+# isort: split
+
 import logging
 import os
-from collections.abc import Callable, Collection, Generator, Sequence
+import time
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cached_property, partial
+from typing import cast
 
 import hosts
 import online
@@ -16,7 +23,7 @@ from audit import audit
 from audit.foreign import Ownership, named
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.output import Output
-from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params
+from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
 from config import (
     Applying,
     Draining,
@@ -34,6 +41,7 @@ from intent import expand
 from intent.model import Dialect, Fabric
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
+from reports import Kept, Reports, nothing
 from rest import Fleet
 from rest.connection import Access
 from tree import record
@@ -56,6 +64,8 @@ UNREADABLE = (ops.SecretNotFoundError, ops.ModelError)
 class CumulusFabricCharm(ops.CharmBase):
     """Keeps a site's switches at their intent."""
 
+    _kept = ops.StoredState()
+
     @staticmethod
     def connect(fabric: Fabric, access: Access, limit: int) -> Fleet:
         """Connections to the switches; tests replace it."""
@@ -63,10 +73,13 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self._read_only = False
+        self._kept.set_default(**nothing())
+        self._reports = Reports(cast("Kept", self._kept))
+        self._read_only = self._follows_hosts = False
         self._dialects: set[Dialect] = set()
         # Observed first: later handlers of the same hook must know that it writes nothing.
         framework.observe(self.on.update_status, self._on_update_status)
+        framework.observe(self.on.leader_elected, self._on_leader_elected)
         framework.observe(self.on["apply"].action, self._on_apply)
         framework.observe(self.on["rollback"].action, self._on_rollback)
         framework.observe(self.on["drain"].action, self._on_drain)
@@ -85,6 +98,7 @@ class CumulusFabricCharm(ops.CharmBase):
             planning=Planning,
             whole=WHOLE,
         )
+        self.reconciler.follow(RELATION, self._follow)
 
     def _options(self) -> Options:
         return load_config(self, Options)
@@ -151,23 +165,33 @@ class CumulusFabricCharm(ops.CharmBase):
         """Publish the policy to hosts, survey, and apply if apply-policy is auto. Only the leader acts."""
         if not self.unit.is_leader():
             return ()
-        options = self._options()
-        fabric = self._fabric(options)
-        self._publish_policy(fabric)
-        with self._site(options, fabric) as site:
-            survey = site.survey(state=True)
-            taken_back: tuple[Finding, ...] = ()
-            if options.apply_policy == "auto" and not self._read_only and survey.plan.steps:
-                report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
-                taken_back = report.reasons
+        try:
+            options = self._options()
+            fabric = self._fabric(options)
+            self._publish_policy(fabric)
+            with self._site(options, fabric) as site:
                 survey = site.survey(state=True)
-            self._remember(survey)
-            return (*taken_back, *self._differences(site, survey))
+                taken_back: tuple[Finding, ...] = ()
+                if options.apply_policy == "auto" and not self._read_only and survey.plan.steps:
+                    report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
+                    taken_back = report.reasons
+                    survey = site.survey(state=True)
+                self._remember(survey)
+                return self._differences(site, survey, taken_back)
+        except InputError as error:
+            self._reports.refused((error.finding,), time.time())
+            raise
 
-    def _differences(self, site: online.Site, survey: online.Survey) -> Sequence[Finding]:
-        """What differs on the switches and on hosts, from a survey with ``state``."""
+    def _differences(
+        self, site: online.Site, survey: online.Survey, besides: tuple[Finding, ...] = ()
+    ) -> Sequence[Finding]:
+        """What differs on the switches and on hosts, from a survey with ``state``; the leader keeps it."""
         self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
-        return (*site.findings(survey), *self._host_findings(site.fabric))
+        switches = (*besides, *site.findings(survey))
+        differing = hosts.by_unit(site.fabric, self._told, sound=_sound(site.fabric))
+        if self.unit.is_leader():
+            self._reports.surveyed(self._told, differing, switches, time.time())
+        return (*switches, *(each for found in differing.values() for each in found))
 
     def _version(self) -> str:
         """The dialect that the switches speak: ``NVUE 5.14``; several while they are being upgraded."""
@@ -211,6 +235,7 @@ class CumulusFabricCharm(ops.CharmBase):
         except InputError as error:
             if not error.finding.subject.startswith("parameter "):
                 self._report((error.finding,))
+                self._reports.refused((error.finding,), time.time())
             raise
 
     def _report(self, findings: Sequence[Finding]) -> None:
@@ -222,27 +247,52 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _publish_policy(self, fabric: Fabric) -> None:
         """Publish the policy to hosts, unless an audit blocks the intent."""
-        if any(finding.severity is Severity.BLOCKED for finding in audit(fabric)):
-            return
-        for relation in self.model.relations[RELATION]:
-            relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
+        if _sound(fabric):
+            for relation in self.model.relations[RELATION]:
+                relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
+
+    @cached_property
+    def _told(self) -> Mapping[str, str]:
+        """What hosts report, by unit: as it is now, or as the hooks about them have read it."""
+        known: Mapping[str, str] = self._reports.told if self._follows_hosts else {}
+        return {
+            unit.name: known[unit.name] if unit.name in known else relation.data[unit].get(HOST, "")
+            for relation in self.model.relations[RELATION]
+            for unit in sorted(relation.units, key=lambda unit: unit.name)
+        }
 
     def _hosts(self) -> tuple[list[Host], list[Finding]]:
         """What hosts report, and a finding for each report that cannot be read."""
-        told = [
-            (unit.name, relation.data[unit].get(HOST, ""))
-            for relation in self.model.relations[RELATION]
-            for unit in sorted(relation.units, key=lambda unit: unit.name)
-        ]
-        return hosts.read(told)
+        return hosts.read(self._told.items())
 
-    def _host_findings(self, fabric: Fabric) -> Sequence[Finding]:
-        read, unread = self._hosts()
-        unsound = any(finding.severity is Severity.BLOCKED for finding in audit(fabric))
-        return unread if unsound else [*unread, *hosts.verify(fabric, read)]
+    def _follow(self, event: ops.RelationEvent) -> bool:
+        """Compare one host's report with the intent; True if the switches have to be asked, too."""
+        unit = event.unit
+        if unit is None or not self.unit.is_leader():
+            return False
+        departed = isinstance(event, ops.RelationDepartedEvent)
+        text = None if departed else event.relation.data[unit].get(HOST, "")
+        if not self._reports.take(unit.name, text):
+            return False
+        if self._reports.rested(time.time()):
+            self._follows_hosts = True
+            return True
+        try:
+            fabric = self._fabric(self._options())
+        except InputError:
+            return False  # its finding is kept
+        found = hosts.by_unit(fabric, {unit.name: text or ""}, sound=_sound(fabric))[unit.name]
+        if self._reports.compared(unit.name, found):
+            warn(found)
+            self.reconciler.report(self._reports.findings())
+        return False
 
     def _on_update_status(self, _: ops.UpdateStatusEvent) -> None:
-        self._read_only = True
+        """Drift is only reported; what a host has reported since the last survey may lead to an apply."""
+        self._read_only, self._follows_hosts = not self._reports.due, True
+
+    def _on_leader_elected(self, _: ops.LeaderElectedEvent) -> None:
+        self._reports.forget()  # another unit has followed the hosts meanwhile
 
     def _on_apply(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.apply(load_params(event, Applying), event.log, self._look_again))
@@ -298,6 +348,11 @@ class CumulusFabricCharm(ops.CharmBase):
                 return act(Actions(options, fabric, partial(self._site, options, fabric)))
 
         answer(event, run, WHOLE, tables=tables)
+
+
+def _sound(fabric: Fabric) -> bool:
+    """Whether no audit blocks the intent."""
+    return all(finding.severity < Severity.BLOCKED for finding in audit(fabric))
 
 
 if __name__ == "__main__":

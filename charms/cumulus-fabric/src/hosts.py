@@ -5,7 +5,7 @@ A bond to several leaves forms one aggregator because all of them present the se
 system. The partner that a host sees shows its rack; LLDP shows the port.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from charmkit.agreement import differences
 from charmkit.fabric import Host, Marking, Mtu, Policy, Qos, Share, Vlan
@@ -66,9 +66,18 @@ def _qos(roce: Roce) -> Qos | None:
     )
 
 
-def verify(fabric: Fabric, reports: Sequence[Host]) -> list[Finding]:
+def by_unit(fabric: Fabric, told: Mapping[str, str], *, sound: bool) -> dict[str, list[Finding]]:
+    """What differs on the host of each unit; of an unsound intent, only reports that cannot be read."""
+    wanted = policy(fabric) if sound else None
+    found: dict[str, list[Finding]] = {}
+    for unit, text in told.items():
+        reports, found[unit] = read([(unit, text)])
+        found[unit] += verify(fabric, wanted, reports) if wanted else []
+    return found
+
+
+def verify(fabric: Fabric, wanted: Policy, reports: Sequence[Host]) -> list[Finding]:
     """QoS, MTU, LACP partners and cables of each host that reports."""
-    wanted = policy(fabric)
     found: list[Finding] = []
     for host in reports:
         for each in differences(wanted, host):

@@ -3,7 +3,7 @@
 """Maps Juju's events, actions and status to the four steps; nothing else."""
 
 # First: it ends hooks that are nothing to this unit before ops is loaded.
-import charmkit.reboot.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 # isort: split
 

@@ -9,7 +9,7 @@ import json
 from typing import Any, NamedTuple, cast
 
 from hostnic.firmware import mstflint
-from hostnic.system import FileStat, System
+from hostnic.system import FileStat, System, read_own
 
 PATH = "/var/lib/ovn-offload/firmware/digests.json"
 
@@ -69,7 +69,7 @@ class Digests:
 def _read(system: System) -> dict[str, Known]:
     """What is remembered; nothing if there is no file, or it cannot be read."""
     try:
-        rows = cast("dict[str, Any]", json.loads(system.files.read(PATH)))
+        rows = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
         return {path: _known(*row) for path, row in rows.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}

@@ -16,7 +16,7 @@ from digests import Digests
 from hostnic.download import FREE, PROGRAM
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Image
-from hostnic.system import CommandError, System
+from hostnic.system import CommandError, System, read_own
 
 DIRECTORY = "/var/lib/ovn-offload/firmware"
 PART = ".part"
@@ -132,8 +132,9 @@ def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
     """The images of an index whose files are as they were; none if anything differs."""
     images = list[Image]()
     try:
-        for row in _rows(system.files.read(_index(digest)), f"{DIRECTORY}/{digest}/"):
+        for row in _rows(read_own(system, _index(digest)), f"{DIRECTORY}/{digest}/"):
             image = Image(*row)
+            system.files.check_own(image.path)
             if digests.of(image.path) != image.digest:
                 return ()
             images.append(image)

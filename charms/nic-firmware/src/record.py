@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from hostnic.system import System
+from hostnic.system import System, read_own
 
 PATH = "/var/lib/ovn-offload/nic-firmware.json"
 VERSION = 1
@@ -109,7 +109,7 @@ class Record(NamedTuple):
 def read(system: System) -> Record:
     """The record; an empty one where there is none, or one that cannot be read."""
     try:
-        raw: object = json.loads(system.files.read(PATH))
+        raw: object = json.loads(read_own(system, PATH))
         return _decode(cast("dict[str, Any]", raw))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return Record()
@@ -128,7 +128,7 @@ def write(system: System, record: Record) -> bool:
             return True
         return False
     text = json.dumps(_encode(record), sort_keys=True, indent=1) + "\n"
-    if system.files.exists(PATH) and system.files.read(PATH) == text:
+    if read(system) == record and system.files.exists(PATH):
         return False
     system.files.install(PATH, text.encode(), 0o600)
     return True

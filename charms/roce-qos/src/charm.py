@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's events, options and actions, mapped to the four steps."""
 
+# First: it ends hooks that are nothing to this unit before ops is loaded.
+import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+# isort: split
+
 from collections.abc import Sequence
 from dataclasses import asdict
 

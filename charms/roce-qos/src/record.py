@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from hostnic.system import System
+from hostnic.system import System, read_own
 from observed import BootRecord
 
 DIRECTORY = "/run/ovn-offload/roce-qos"
@@ -20,7 +20,7 @@ SERVED = f"{DIRECTORY}/served"
 def read(system: System) -> BootRecord:
     """The record; an empty one when no unit ran or it cannot be read."""
     try:
-        raw = cast("dict[str, Any]", json.loads(system.files.read(PATH)))
+        raw = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
         problems = tuple(str(line) for line in raw["problems"])
         return BootRecord(bool(raw["running"]), float(raw["at"]), problems)
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):

@@ -23,6 +23,7 @@ class Port(NamedTuple):
         lag: VF-LAG is to be active when both ports of the NIC are in that bond.
         mac: its permanent MAC address, by which boot tells it from another card at this PCI address; None if
             that is not known.
+        card: the slot by which its card goes if the bond's ports are at two PCI slots of one card.
 
     """
 
@@ -32,6 +33,7 @@ class Port(NamedTuple):
     bond: str | None = None
     lag: bool = False
     mac: str | None = None
+    card: str | None = None
 
     def is_other(self, mac: str | None) -> bool:
         """Whether ``mac``, which is at this PCI address, is the permanent MAC address of another card."""
@@ -39,8 +41,8 @@ class Port(NamedTuple):
 
     @property
     def nic(self) -> str:
-        """Domain, bus and slot, which the ports of one NIC share."""
-        return self.bdf.rpartition(".")[0]
+        """Domain, bus and slot that its ports share; those of the first port of a card at two slots."""
+        return self.card or self.bdf.rpartition(".")[0]
 
 
 class Desired(NamedTuple):
@@ -69,6 +71,11 @@ class Desired(NamedTuple):
         for port in self.ports:
             nics[port.nic] = (*nics.get(port.nic, ()), port)
         return nics
+
+    def nic_of(self, key: str) -> str:
+        """The NIC, as :meth:`nics` has it, that a step or failure with this key is about; empty for none."""
+        place = key.partition("/")[0]
+        return next((port.nic for port in self.ports if place in (port.bdf, port.nic)), "")
 
     def to_json(self) -> str:
         """The text of the file at ``PATH``, which bootfile.py reads."""

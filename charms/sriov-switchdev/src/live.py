@@ -28,7 +28,7 @@ from hostnic.network import reachability
 from hostnic.ops.bonding import JoinBond
 from hostnic.ops.files import RemoveFile
 from hostnic.ops.members import MEMBER_DEADLINE
-from hostnic.system import Channels, HostStep, System
+from hostnic.system import Channels, HostStep, System, read_own
 from nic import chain
 from nic.steps import is_binding, other_card, pairs_of
 from observed import Observed, PortState
@@ -86,7 +86,7 @@ _PREVIOUS = Record(
 def read_previous(system: System) -> Previous:
     """The state before the change; with a ``problem`` and nothing else if it cannot be read."""
     try:
-        return _PREVIOUS.read("", json.loads(system.files.read(record.PREVIOUS)))
+        return _PREVIOUS.read("", json.loads(read_own(system, record.PREVIOUS)))
     except (OSError, ValueError, RecursionError) as error:
         return Previous(problem=f"{record.PREVIOUS}, the state before a live change, cannot be read: {error}")
 
@@ -186,11 +186,7 @@ def guarded(
 
     """
     nics, found, confirmed = wanted.nics(), list[HostStep](), False
-
-    def nic_of(step: HostStep) -> str:
-        return next(slot for slot in nics if step.key.startswith(slot))
-
-    for slot, group in groupby(steps, nic_of):
+    for slot, group in groupby(steps, lambda step: wanted.nic_of(step.key)):
         chain = list(group)
         if all(step.disruption <= Disruption.LINK_FLAP for step in chain):
             found += chain

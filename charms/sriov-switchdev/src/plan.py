@@ -193,10 +193,12 @@ def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
     reasons: list[str] = []
     for slot, ports in wanted.nics().items():
         keys = [item.step.key for item in planned.held if not steps.of_queues(item.step)]
-        if not any(key.startswith(slot) for key in keys):
+        if not any(wanted.nic_of(key) == slot for key in keys):
             continue
         # What this boot had already is another aim than the one that it was rebooted for.
-        to = "back to " if any(key.startswith(slot) and key.endswith("/restore") for key in keys) else ""
+        to = (
+            "back to " if any(wanted.nic_of(key) == slot and key.endswith("/restore") for key in keys) else ""
+        )
         what = "VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs"
         vfs = "+".join(str(port.num_vfs) for port in ports)
         reasons.append(f"{slot.removeprefix('0000:')}: {to}{vfs} {what}")

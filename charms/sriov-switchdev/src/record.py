@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hostnic.system import System
+from hostnic.system import System, read_own
 from observed import BootFailure, BootRecord, LiveRecord, Phase, PhaseRecord, State
 
 DIRECTORY = "/run/ovn-offload/sriov-switchdev"
@@ -25,7 +25,7 @@ def read_boot(system: System) -> BootRecord:
     """The record of this boot; empty when the units did not run."""
     phases: dict[Phase, PhaseRecord] = {}
     try:
-        raw = cast("dict[str, Any]", json.loads(system.files.read(BOOT)))
+        raw = cast("dict[str, Any]", json.loads(read_own(system, BOOT)))
         for name in ("early", "bind", "restore"):
             if item := raw["phases"].get(name):
                 problems = tuple(BootFailure(**problem) for problem in item["problems"])
@@ -56,7 +56,7 @@ def write_boot(
 def read_converged(system: System) -> frozenset[str]:
     """Slots of the NICs that were as declared in this boot; none when that is not known."""
     try:
-        raw = cast("dict[str, Any]", json.loads(system.files.read(CONVERGED)))
+        raw = cast("dict[str, Any]", json.loads(read_own(system, CONVERGED)))
         return frozenset(str(slot) for slot in raw["nics"])
     except _UNREADABLE:
         return frozenset()
@@ -94,7 +94,7 @@ def armed(system: System) -> bool:
 def read_live(system: System) -> LiveRecord:
     """The record of live changes; empty when there was none or it cannot be read."""
     try:
-        raw = cast("dict[str, Any]", json.loads(system.files.read(LIVE)))
+        raw = cast("dict[str, Any]", json.loads(read_own(system, LIVE)))
         return LiveRecord(str(raw["target"]), int(raw["failures"]), str(raw["undone"]))
     except _UNREADABLE:
         return LiveRecord()

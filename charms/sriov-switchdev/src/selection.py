@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic.devices import inventory, selector
+from hostnic.devices import inventory, lag, selector
 from hostnic.devices.model import Bond, Host, Pf
 from hostnic.devices.selector import Auto, Choice
 from observed import Observed
 
+BY_CARD = (5, 16)
+"""The first kernel whose mlx5 pairs ports by the card's system image GUID, which is its switch id
+(dev.c: mlx5_same_hw_devs); older ones by domain, bus and slot alone (mlx5_gen_pci_id)."""
 LAG_BOND_MODES = ("802.3ad", "active-backup", "balance-xor")
 """Bond modes that mlx5 can offload: one active port, or a hash (mlx5 lag/lag.c)."""
 
@@ -44,9 +47,10 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
         reason = None if options.vf_lag == "disabled" else _no_lag(pf, host)
         if reason and (pf.bond or pf.port.bridge or options.vf_lag == "required"):
             findings.append(_without_lag(options, pf.bdf, *reason))
-        lag = options.vf_lag != "disabled" and reason is None
+        bonded = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or names.get(pf.bdf, "")
-        ports.append(Port(pf.bdf, netdev, vfs, pf.bond, lag, _mac(pf, observed)))
+        card = _card(pf, host) if bonded else None
+        ports.append(Port(pf.bdf, netdev, vfs, pf.bond, bonded, _mac(pf, observed), card))
     ports = sorted([*ports, *gone], key=lambda port: port.bdf)
     # A NIC bonds both of its ports or none: with one of them left out, none.
     by_nic = Desired(tuple(ports)).nics()
@@ -190,11 +194,13 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     if bond.mode not in LAG_BOND_MODES:
         return f"{bond.name} has mode {bond.mode}", f"use one of {', '.join(LAG_BOND_MODES)}"
     members = {name: host.pf(name) for name in bond.members}
-    own = {name for name, member in members.items() if member and member.port.nic == pf.port.nic}
+    own = {name for name, member in members.items() if member and pf.is_of_card(member)}
     if others := sorted(members.keys() - own):
-        return _beside(pf, bond, {name: members[name] for name in others})
+        return _beside(bond, {name: members[name] for name in others})
     if len(members) != 2:
         return f"{bond.name} has only {pf.netdev} of the NIC", BOTH_PORTS
+    if apart := _apart(pf, host, bond):
+        return apart
     if pf.esw_multiport:
         return (
             "the devlink parameter esw_multiport is on, which excludes VF-LAG",
@@ -203,11 +209,37 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     return None
 
 
-def _beside(pf: Pf, bond: Bond, others: Mapping[str, Pf | None]) -> tuple[str, str]:
-    """What the bond has beside the ports in this NIC's PCI slot, and what the operator can do."""
-    if pf.switch_id and all(other and other.switch_id == pf.switch_id for other in others.values()):
-        what = f"{', '.join(others)} is a port of the same card at another PCI slot, which is not covered yet"
-        return what, "set vf-lag=disabled"
+def _pair(pf: Pf, host: Host) -> list[Pf]:
+    """The ports of the bond that it is in, by BDF, if they are at several PCI slots; else none."""
+    bond = host.bond(pf.bond) if pf.bond else None
+    members = [member for name in (bond.members if bond else ()) if (member := host.pf(name))]
+    apart = len({member.port.nic for member in members}) > 1
+    return sorted(members, key=lambda member: member.bdf) if apart else []
+
+
+def _card(pf: Pf, host: Host) -> str | None:
+    """The slot by which a card at two PCI slots goes; None for a NIC in one."""
+    pair = _pair(pf, host)
+    return pair[0].port.nic if pair else None
+
+
+def _apart(pf: Pf, host: Host, bond: Bond) -> tuple[str, str] | None:
+    """Why mlx5 does not bond the two ports of a card at two PCI slots; None if it does, or for one slot."""
+    pair = _pair(pf, host)
+    if not pair:
+        return None
+    where = " and ".join(member.bdf for member in pair)
+    if lag.release(host.kernel) < BY_CARD:
+        what = f"kernel {host.kernel} looks for both ports in one PCI slot, and those of the card are {where}"
+        return what, "deploy kernel 5.16 or later (hwe-22.04 on jammy), or set vf-lag=disabled"
+    if more := [other.bdf for other in host.pfs if other not in pair and pf.is_of_card(other)]:
+        what = f"the card of {where} also has {', '.join(more)}, and mlx5 bonds all ports of a card or none"
+        return what, f"set vf-lag=disabled, or give {bond.name} a card with two ports"
+    return None
+
+
+def _beside(bond: Bond, others: Mapping[str, Pf | None]) -> tuple[str, str]:
+    """What the bond has beside the ports of this card, and what the operator can do."""
     listed = ", ".join(
         f"{name} ({_driver(other.port)})" if other and other.port.driver != "mlx5_core" else name
         for name, other in others.items()

@@ -123,8 +123,8 @@ def _notes(wanted: Desired, observed: Observed, nics: Plan[System]) -> Iterator[
         pairs = pairs_of(observed.host, ports)
         if slot in observed.converged or not pairs:
             continue
-        runs = any(step.key.startswith(slot) for step in nics.steps)
-        held = any(item.step.key.startswith(slot) and not of_queues(item.step) for item in nics.held)
+        runs = any(wanted.nic_of(step.key) == slot for step in nics.steps)
+        held = any(wanted.nic_of(item.step.key) == slot and not of_queues(item.step) for item in nics.held)
         if (runs and not held) or not any(needs_work(port, pf) for port, pf in pairs):
             why = "its ports are restored if their driver is loaded anew"
             what = f"note that {slot} is as declared"

@@ -26,14 +26,14 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     worst = max((found.severity for found in differences), default=Severity.INFO)
     severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
     problems = observed.boot.problems if differences else ()
-    boot = [_released(problem, plan).finding(severity) for problem in problems]
+    boot = [_released(problem, wanted, plan).finding(severity) for problem in problems]
     return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
 
 
-def _released(problem: BootFailure, plan: Plan[System]) -> BootFailure:
+def _released(problem: BootFailure, wanted: Desired, plan: Plan[System]) -> BootFailure:
     """What went wrong at boot, with what lets the steps of its NIC run again if they are held."""
-    slot = problem.subject.partition("/")[0].rpartition(".")[0]
-    held = next((item for item in plan.held if slot and item.step.key.startswith(slot)), None)
+    nic = wanted.nic_of(problem.subject)
+    held = next((item for item in plan.held if nic and wanted.nic_of(item.step.key) == nic), None)
     if held is None:
         return problem
     return problem._replace(remedy="; then ".join(filter(None, (problem.remedy, held.release))))
@@ -58,7 +58,7 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
         what = f"to do before the next boot: {step.what}; {step.why}"
         yield Finding(Severity.WAITING, step.key, what, NEXT_HOOK)
     for slot, ports in wanted.nics().items():
-        own = [item for item in plan.held if item.step.key.startswith(slot)]
+        own = [item for item in plan.held if wanted.nic_of(item.step.key) == slot]
         held = next((item for item in own if not steps.of_queues(item.step)), None)
         severity = Severity.PLANNED if held else Severity.WAITING
         remedy = f"{held.reason}; {held.release}" if held else _when(plan)

@@ -31,7 +31,7 @@ from hostnic import handover
 from hostnic.boot import sandbox, units
 from hostnic.boot.sandbox import Does
 from hostnic.handover import Handover
-from hostnic.system import System
+from hostnic.system import NotOwnError, System, read_own
 
 from charmkit.dispatch.files import ATTEMPTS, Names, contents
 
@@ -126,7 +126,7 @@ class Dispatcher:
         try:
             if not self._system.files.exists(self._names.failed):
                 return ()
-            said = " ".join(self._system.files.read(self._names.failed).split())[:MAX_CHARS]
+            said = " ".join(read_own(self._system, self._names.failed).split())[:MAX_CHARS]
         except OSError:
             return ()  # the service has been started again meanwhile
         what = f"gave up after {ATTEMPTS} attempts: {said or 'juju-exec said nothing'}"
@@ -168,4 +168,7 @@ class Dispatcher:
         return "yes" in self._system.query(show).split()
 
     def _differs(self, path: str, text: str) -> bool:
-        return not self._system.files.exists(path) or self._system.files.read(path) != text
+        try:
+            return read_own(self._system, path) != text
+        except (FileNotFoundError, NotOwnError):
+            return True

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from hostnic.system import CommandError, System
+from hostnic.system import CommandError, System, read_own
 
 from charmkit.containers import LXC
 
@@ -299,7 +299,7 @@ def _listed(found: Sequence[str]) -> str:
 def _kept(system: System, path: str, now: float) -> str | None:
     """The last answer, if it is recent; the file goes with the boot, as does the clock."""
     try:
-        content = json.loads(system.files.read(path))
+        content = json.loads(read_own(system, path))
         at, said = float(content["at"]), content["said"]
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None

@@ -7,14 +7,16 @@ from converge import Disruption, Step
 
 from hostnic.boot import Installed, bootcopy, units
 from hostnic.boot.bootcopy import BootCopy
-from hostnic.system import System
+from hostnic.system import System, read_own
+
+NONE = "there is none that only root can write"
 
 
 def look(system: System, copy: BootCopy, paths: Iterable[str], names: Iterable[str]) -> Installed:
     """Read the files at ``paths``, the boot copy's stamp, and which of the units ``names`` are enabled."""
     return Installed(
         files={path: _text(system, path) for path in paths},
-        stamp=_text(system, copy.stamp_path) if system.files.exists(copy.path) else None,
+        stamp=_text(system, copy.stamp_path) if _is_own(system, copy.path) else None,
         enabled=frozenset(name for name in names if units.enabled(system, name)),
     )
 
@@ -36,7 +38,7 @@ def steps(
     if found.stamp != (stamp := bootcopy.stamp(copy)):
         from hostnic.ops.boot import InstallBootCopy
 
-        why = "there is none" if found.stamp is None else "it has other code"
+        why = NONE if found.stamp is None else "it has other code"
         op = InstallBootCopy(copy, stamp)
         todo.append(Step(copy.path, f"install the boot copy {copy.path}", why, Disruption.NONE, op))
     for path, text in wanted.items():
@@ -44,7 +46,7 @@ def steps(
         if now != text:
             from hostnic.ops.files import InstallFile  # a hook on a host in order installs nothing
 
-            why = "there is none" if now is None else "it has other content"
+            why = NONE if now is None else "it has other content"
             op = InstallFile(path, text.encode(), 0o600 if path == private else 0o644)
             todo.append(Step(path, f"install {path}", why, Disruption.NONE, op))
     for name in names:
@@ -79,6 +81,14 @@ def removal(
 
 def _text(system: System, path: str) -> str | None:
     try:
-        return system.files.read(path)
+        return read_own(system, path)
     except OSError:
         return None
+
+
+def _is_own(system: System, path: str) -> bool:
+    try:
+        system.files.check_own(path)
+    except OSError:
+        return False
+    return True

@@ -177,6 +177,8 @@ class Replay(_ReadOnly):
         if question not in self._answers:
             if question.startswith("exists "):
                 return False
+            if question.startswith("check_own "):  # older captures have none
+                return None
             raise OSError(errno.EIO, f"{question}: not in the capture")
         return _given(question, self._answers[question])
 

@@ -142,8 +142,11 @@ def one_rdma_device(system: System, bdf: str) -> bool:
     links = system.links.all()
     own = uplink_of(links, bdf)
     bonds = {link.name for link in links if own and link.name == own.master and link.kind == "bond"}
-    ports = sorted(link.pci or "" for link in links if link.master in bonds)
-    if len(ports) != 2 or bdf not in ports or len({port.rpartition(".")[0] for port in ports}) != 1:
+    members = [link for link in links if link.master in bonds]
+    ports = sorted(link.pci or "" for link in members)
+    one_slot = len({port.rpartition(".")[0] for port in ports}) == 1
+    one_switch = len({link.switch_id for link in members}) == 1 and members[0].switch_id
+    if len(ports) != 2 or bdf not in ports or not (one_slot or one_switch):
         return False
     having = {link_target(system, f"{RDMA}/{name}/device") for name in list_names(system, RDMA)}
     return [port in having for port in ports] == [True, False]

@@ -97,6 +97,11 @@ class Pf(NamedTuple):
         """The kernel bond that it is a member of."""
         return self.port.bond
 
+    def is_of_card(self, other: "Pf") -> bool:
+        """Whether another port is of the same card: in its PCI slot, or with its switch id at another one."""
+        by_switch = self.switch_id is not None and self.switch_id == other.switch_id
+        return by_switch or self.port.nic == other.port.nic
+
 
 class Bond(NamedTuple):
     """A kernel bond.

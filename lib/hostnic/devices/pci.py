@@ -6,7 +6,8 @@ from hostnic.system import System, link_target
 DEVICES = "/sys/bus/pci/devices"
 DRIVERS = "/sys/bus/pci/drivers"
 
-BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
+SLOT = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]"
+BDF = SLOT + r"\.[0-7]"
 """Domain, bus, slot and function in the kernel's spelling: ``0000:3b:00.0``. The domain has four digits or
 more (``%04x`` in pci_setup_device, drivers/pci/probe.c): those behind Intel VMD begin at 10000."""
 

@@ -158,7 +158,7 @@ def read_atc(system: System, bdf: str) -> int:
 
     """
     try:
-        text = system.query(["mstmcra", bdf, ATC_REGISTER]).strip()
+        text = msterrors.run(system, system.query, ["mstmcra", bdf, ATC_REGISTER]).strip()
         return int(text, 16)
     except CommandError as error:
         raise msterrors.explain(system, error) from error

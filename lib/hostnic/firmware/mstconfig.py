@@ -87,7 +87,7 @@ def show(system: System, bdf: str, *names: str) -> str:
     while asked or not names:
         argv = ["mstconfig", "-d", bdf, *columns, "query", *asked]
         try:
-            return system.query(argv, timeout=TIMEOUT_S)
+            return msterrors.run(system, system.query, argv, TIMEOUT_S)
         except CommandError as error:
             lacking = msterrors.lacking(error.stdout)
             if lacking in asked:
@@ -153,7 +153,7 @@ def _needs_power_cycle(system: System, said: str) -> bool:
 
 def _change(system: System, argv: list[str]) -> str:
     try:
-        return system.run(argv, timeout=TIMEOUT_S)
+        return msterrors.run(system, system.run, argv, TIMEOUT_S)
     except CommandError as error:
         raise msterrors.explain(system, error) from error
 

@@ -4,10 +4,14 @@
 The tools report on standard output, in lines that begin with ``-E-`` (mstflint 4.21, 4.26, 4.31).
 """
 
+import contextlib
 import re
+from collections.abc import Callable
 
-from hostnic.system import CommandError, System, read_text
+from hostnic.system import CommandError, NotOwnError, System, read_text
 
+LOCKS = "/tmp/mstflint_lockfiles"  # noqa: S108 - the tools choose it
+"""Where each of the tools locks a device against all others, whoever starts them (mtcr_ul_com.c)."""
 LOCKDOWN = "/sys/kernel/security/lockdown"
 LACKS = re.compile(r"The Device doesn't support (\S+) parameter|Unknown Parameter: (\S+)")
 OPEN = "Failed to open the device|Cannot open Device|mopen:"
@@ -87,8 +91,30 @@ def locked_down(system: System) -> str:
     return match.group(1) if match and match.group(1) != "none" else ""
 
 
+def run(system: System, how: Callable[..., str], argv: list[str], timeout: float = 60.0) -> str:
+    """``how`` runs one of the tools: the system's ``query`` or ``run``.
+
+    The tools make their locks in a directory that anybody could have made before them, and follow links in
+    it: root would make files wherever these lead.
+
+    Raises:
+        MstError: others than root can write the locks' directory; nothing was started.
+        CommandError: the tool failed.
+
+    """
+    try:
+        with contextlib.suppress(FileNotFoundError):  # the tool makes it
+            system.files.check_own(LOCKS)
+    except NotOwnError as error:
+        unstarted = CommandError(argv, f"{argv[0]} is not started: {error}")
+        raise MstError(unstarted, unstarted.reason, f"run rm -r {LOCKS}") from error
+    return how(argv, timeout=timeout)
+
+
 def explain(system: System, error: CommandError) -> MstError:
     """The tool's failure in one sentence."""
+    if isinstance(error, MstError):
+        return error
     if error.reason == f"{error.argv[0]} is not installed":
         return MstError(
             error, error.reason, "see juju debug-log for what apt-get said, or install it by hand"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hostnic.firmware import msterrors
 from hostnic.firmware.msterrors import MstError
-from hostnic.system import CommandError, System, failure
+from hostnic.system import CommandError, System, failure, read_own
 
 FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):[ \t]*(?P<value>[!-~]*)", re.MULTILINE)
 """From the line's beginning: a NIC that was flashed with another vendor's image also has ``Orig PSID:``.
@@ -197,7 +197,7 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
     system.run(["systemctl", "stop", unit])
     if state["ActiveState"] == "failed":
         system.run(["systemctl", "reset-failed", unit])
-        told, said = state["ExecMainStatus"], system.files.read(log)
+        told, said = state["ExecMainStatus"], read_own(system, log)
         status = int(told) if re.fullmatch("[0-9]{1,3}", told) else 1
         error = msterrors.explain(system, failure(["mstflint", "-d", bdf, "burn"], status, said, ""))
         if state["Result"] == "exit-code" and _is_refusal(said):
@@ -236,7 +236,7 @@ def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]
     end, said = system.now() + BURN_TIMEOUT_S, ""
     while True:
         state = _state(system, unit)
-        steps = list(PROGRESS.finditer(system.files.read(log)))
+        steps = list(PROGRESS.finditer(read_own(system, log)))
         if steps:
             far = steps[-1]["done"]
             tenth = f"{far[:-2] or '0'}0%" if far.endswith("%") and far != "100%" else far
@@ -278,6 +278,6 @@ def _facts(system: System, argv: list[str]) -> dict[str, str]:
 
 def _explained(system: System, how: Callable[..., str], argv: list[str]) -> str:
     try:
-        return how(argv, timeout=TIMEOUT_S)
+        return msterrors.run(system, how, argv, TIMEOUT_S)
     except CommandError as error:
         raise msterrors.explain(system, error) from error

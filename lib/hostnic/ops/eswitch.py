@@ -20,6 +20,8 @@ from hostnic.system import MODE_CHANGE_TIME, CommandError, System
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 NO_OFFLOADS = "Failed setting eswitch to offloads"
 """mlx5's words when the firmware makes no switch for offloads (eswitch_offloads.c)."""
+SOCKET_DIRECT = "Socket Direct"
+"""mlx5's words, with EPERM, for a card of which it makes one netdev (eswitch_offloads.c, from 6.10 on)."""
 NETDEVS_TIME = 30.0
 """Seconds in which a change of mode is followed by the netdevs of the new mode."""
 MOST_NAMED = 4
@@ -244,6 +246,11 @@ def _explain(system: System, bdf: str, mode: str, error: OSError) -> StepError:
     if error.errno in (errno.EOPNOTSUPP, errno.ENOENT):
         return StepError(
             f"{bdf} has no eswitch that changes to mode {mode}: {said}", "remove it from devices"
+        )
+    if SOCKET_DIRECT in said:
+        return StepError(
+            f"mlx5 does not change {bdf} to mode {mode}: {said}",
+            "the driver makes one netdev of all PCI functions of this card: take it out of option devices",
         )
     if error.errno in (errno.EBUSY, errno.EPERM) and said != os.strerror(error.errno):
         return StepError(

@@ -25,7 +25,7 @@ class SetRegister:
             "ATC": ["mstmcra", wrong.bdf, ATC_REGISTER, str(wrong.wanted)],
         }
         try:
-            system.run(commands[wrong.register])
+            msterrors.run(system, system.run, commands[wrong.register])
             left = (of_bridge if wrong.register == "ACS" else of_nic)(system, wrong.bdf)
         except CommandError as error:
             said = msterrors.explain(system, error)

@@ -10,7 +10,7 @@ assert host.trace == [...]
 from hostnic.testing.files import FakeDisk
 from hostnic.testing.host import FakeHost
 from hostnic.testing.network import FakeBond, FakeNetwork
-from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf, Firmware, card, hca
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf, Firmware, at_two_slots, card, hca
 from hostnic.testing.tools import FakeOvs
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "FakePort",
     "FakeVf",
     "Firmware",
+    "at_two_slots",
     "card",
     "hca",
 ]

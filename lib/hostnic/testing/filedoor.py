@@ -97,13 +97,20 @@ class FileDoor(Door):
         else:
             raise missing(f"{pci.DRIVERS}/{driver}/{action}")
 
+    def check_own(self, path: str) -> None:
+        if self._look(path) is None:
+            self.kernel.disk.check_own(path)
+
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        self.kernel.disk.check_directory(path.rpartition("/")[0])
         self.kernel.disk.install(path, content, mode)
 
     def remove(self, path: str) -> None:
+        self.kernel.disk.check_directory(path.rpartition("/")[0])
         self.kernel.disk.remove(path)
 
     def lock(self, path: str) -> bool:
+        self.kernel.disk.check_directory(path.rpartition("/")[0])
         return self.kernel.locks.setdefault(path, self.kernel.process) == self.kernel.process
 
     def unlock(self, path: str) -> None:

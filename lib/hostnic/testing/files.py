@@ -3,8 +3,10 @@
 
 import errno
 import os
+import stat
 
-from hostnic.system import FileStat
+from hostnic.owner import check_owner
+from hostnic.system import FileStat, NotOwnError
 
 VOLATILE = "/run/"
 
@@ -39,6 +41,7 @@ class FakeDisk:
     def __init__(self) -> None:
         self.content = Content()
         self.mode: dict[str, int] = {}
+        self.owners: dict[str, int] = {}
         self.links: dict[str, str] = {}
         self.units: dict[str, bytes] = {}  # as systemd has loaded them
         self.directories: set[str] = {"/etc", "/run", "/usr", "/etc/netplan", "/etc/systemd/system"}
@@ -48,6 +51,8 @@ class FakeDisk:
         if path in self.directories:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         self._make_parents(path)
+        self.links.pop(path, None)
+        self.owners.pop(path, None)
         self.content.pop(path, None)  # a new file, which takes its place
         self.content[path] = content
         self.mode[path] = mode
@@ -57,13 +62,44 @@ class FakeDisk:
         self._make_parents(path)
         self.links[path] = target
 
+    def give(self, path: str, owner: int, mode: int | None = None) -> None:
+        """``chown OWNER PATH``, of a link itself, and ``chmod MODE PATH``."""
+        self.owners[path] = owner
+        if mode is not None:
+            self.mode[path] = mode
+
+    def check_own(self, path: str) -> None:
+        """As HostFiles: root's alone, with the directories above it, and no link."""
+        self.check_directory(path.rpartition("/")[0] or "/")
+        if not (path in self.links or self.exists(path)):
+            raise missing(path)
+        self._check_entry(path)
+        if path in self.links:
+            raise NotOwnError(path, f"is a link to {self.links[path]}")
+
+    def check_directory(self, path: str) -> None:
+        """This directory and those above it, where they exist; and where links lead."""
+        if above := path.rpartition("/")[0]:
+            self.check_directory(above)
+        self._check_entry(path)
+        if path in self.links:
+            self.check_directory(self.links[path])
+
+    def _check_entry(self, path: str) -> None:
+        kind, mode = (stat.S_IFDIR, 0o755) if path in self.directories else (stat.S_IFREG, 0o644)
+        kind = stat.S_IFLNK if path in self.links else kind
+        owner = self.owners.get(path, 0)
+        check_owner(path, owner, owner, kind | self.mode.get(path, mode))
+
     def remove(self, path: str) -> None:
         """Remove a file, a link or an empty directory."""
         if path in self.links:
             del self.links[path]
+            self.owners.pop(path, None)
         elif path in self.content:
             del self.content[path]
             del self.mode[path]
+            self.owners.pop(path, None)
         elif path in self.directories:
             if self.listdir(path):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
@@ -117,6 +153,7 @@ class FakeDisk:
         for path in [path for path in self.content if path.startswith(VOLATILE)]:
             self.remove(path)
         self.directories = {path for path in self.directories if not path.startswith(VOLATILE)}
+        self.owners = {path: owner for path, owner in self.owners.items() if not path.startswith(VOLATILE)}
 
     def _make_parents(self, path: str) -> None:
         parent = path.rpartition("/")[0]

@@ -35,6 +35,8 @@ class Fault:
 
 WITH_MULTIPORT = (6, 3)
 """The first kernel whose mlx5 has the devlink parameter esw_multiport (eswitch.c: mlx5_eswitch_params)."""
+BY_SYSTEM_IMAGE = (5, 16)
+"""The first kernel whose mlx5 pairs PFs by their system image GUID (dev.c: mlx5_same_hw_devs)."""
 
 
 class FakeKernel:
@@ -66,6 +68,8 @@ class FakeKernel:
         self.rdma = rdma.FakeRdma()
         for nic in cards:
             nic.multiport_param = release(kernel) >= WITH_MULTIPORT
+            slots = {port.bdf.rpartition(".")[0] for port in nic.ports}
+            nic.paired = len(slots) == 1 or release(kernel) >= BY_SYSTEM_IMAGE
         if release(kernel) < discover.MODE_WITHOUT_VFS:
             self._without_mode_before_vfs()
         self.blackouts = 0

@@ -65,7 +65,11 @@ RUNGS = (
 
 
 def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
-    """Why a measurement is not made on these compute hosts; "" if it is."""
+    """Why a measurement is not made on these compute hosts, "" for one that nobody sees; "" if it is."""
+    if "" in hosts and (not rung.port or measure.meanwhile):
+        return "it runs on compute nodes, which are not seen"
+    if "" in hosts and measure.disturbs:
+        return "it disturbs other traffic on compute nodes, which are not seen"
     missing = [name for name in measure.software if name not in site.software]
     if missing:
         return f"the image has no {' and no '.join(missing)}: see docs/how-to/prove-the-cloud.md"

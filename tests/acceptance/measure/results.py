@@ -34,6 +34,8 @@ class RungResult:
             if nobody tried.
         probe: why the largest packet did not arrive; "" if it did, None if nobody probed.
         probed: the length of that packet with its IP header; 0 if unknown.
+        cores: CPUs that each compute node itself spent, by measurement and node.
+        uncounted: why those of a node are not known, by node.
         evidence: by compute host.
         guests: by server.
 
@@ -46,6 +48,8 @@ class RungResult:
     refused: str | None = None
     probe: str | None = None
     probed: int = 0
+    cores: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    uncounted: dict[str, str] = field(default_factory=dict[str, str])
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
     guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
 
@@ -58,6 +62,7 @@ class Results:
         started: in seconds since 1970.
         conditions: what all rungs must have in common, by name: the servers, and keys of the site file.
         substituted: sentences about what was not as in production.
+        unseen: sentences about what no check can look at.
 
     """
 
@@ -68,6 +73,7 @@ class Results:
     rungs: dict[str, RungResult] = field(default_factory=dict[str, RungResult])
     finished: bool = False
     substituted: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     conditions: dict[str, str] = field(default_factory=dict[str, str])
 
     def outdated(self, now: "Results") -> str:
@@ -200,6 +206,8 @@ _RUNG = Record(
         "refused": _TextOrNull(),
         "probe": _TextOrNull(),
         "probed": _COUNT,
+        "cores": MappingOf(LINE, _NUMBERS, "measurements"),
+        "uncounted": _TEXTS,
         "evidence": MappingOf(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),
@@ -224,6 +232,7 @@ _RESULTS = Record(
         "rungs": MappingOf(LINE, _RUNG, "rungs"),
         "finished": Boolean(),
         "substituted": ListOf(LINE, "sentences"),
+        "unseen": ListOf(LINE, "sentences"),
         "conditions": _TEXTS,
     },
     ("version", "cloud", "started", "seconds", "rungs", "finished"),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Climbs the ladder: sets the ports' security for each rung, probes, measures, takes evidence around it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from converge import StepError
 from operate.process import Process
 
 from acceptance.cloud import Cloud
-from acceptance.measure import evidence, parse
+from acceptance.measure import cpu, evidence, parse
 from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
@@ -34,19 +35,22 @@ Say = Callable[[str], None]
 
 @dataclass
 class End:
-    """One end of a rung: a shell, its address there, the compute node under it, its RDMA device if known."""
+    """One end of a rung: a shell, its address there, its compute node and RDMA device where known."""
 
     name: str
     shell: Shell
     address: str
-    node: Node
+    node: Node | None
     cpus: int
     device: str = ""
 
 
 @dataclass
 class Climber:
-    """What measuring needs: the cloud's objects, the compute nodes by host, and processes on this machine."""
+    """What measuring needs: the cloud's objects, the compute nodes by host, and processes on this machine.
+
+    Without compute nodes, what is on them is neither measured nor looked at.
+    """
 
     cloud: Cloud
     site: Site
@@ -69,8 +73,9 @@ class Climber:
                     results.write(path)
         finally:
             for vm in self.hosts:
-                for prefix in VF_PORTS:
-                    self.cloud.secure(f"port {prefix}{vm.removeprefix('vm')}", "data_policy")
+                for key in (f"port {prefix}{vm.removeprefix('vm')}" for prefix in VF_PORTS):
+                    if key in self.cloud.objects:
+                        self.cloud.secure(key, "data_policy")
         results.finished = True
         results.write(path)
 
@@ -80,7 +85,7 @@ class Climber:
         wanted: list[Measure] = []
         hosts = [self.hosts[name] for name in ("vm1", rung.server) if name in self.hosts]
         for measure in measures(rung, self.site):
-            reason = skipped(rung, measure, self.site, hosts)
+            reason = self._absent(rung) or skipped(rung, measure, self.site, hosts)
             if reason:
                 result.skipped[measure.key] = reason
             else:
@@ -95,6 +100,14 @@ class Climber:
                 result.problems[""] = _sentence(error)
                 self.say(f"  {result.problems['']}")
         return result
+
+    def _absent(self, rung: Rung) -> str:
+        """Which port or server of a rung this user could not have made; "" if all are there."""
+        if rung.port and f"port {rung.port}1" not in self.cloud.objects:
+            return f"only an administrator can make its ports {rung.port}"
+        if self.site.other_rack and rung.server not in self.hosts:
+            return "only an administrator can place a server in the other rack"
+        return ""
 
     def _climb(self, rung: Rung, wanted: list[Measure], result: RungResult) -> None:
         client, server = self._end(rung, "vm1"), self._end(rung, rung.server)
@@ -118,7 +131,7 @@ class Climber:
                 for tool in measure.tools:
                     if tool in missing:
                         raise StepError(missing[tool])
-                figure = self._measure(measure, run, serve, client, server)
+                figure = self._counted(measure, run, serve, client, server, result)
             except StepError as error:
                 result.problems[measure.key] = _sentence(error)
                 self.say(f"  {measure.title}: {result.problems[measure.key]}")
@@ -132,9 +145,34 @@ class Climber:
                 now = evidence.guest(end.shell, end.address)
                 result.guests[end.name] = now._replace(lost=max(now.lost - begin.lost, 0))
 
+    def _counted(
+        self, measure: Measure, run: Run, serve: str, client: End, server: End, result: RungResult
+    ) -> Figure:
+        """Measure, with the CPUs that the compute nodes spend on it."""
+        sampled: list[Node] = []
+        for node in (end.node for end in (client, server) if end.node and measure.pairs):
+            with self._known(node, result):
+                cpu.start(node)
+                sampled.append(node)
+        try:
+            figure = self._measure(measure, run, serve, client, server)
+        finally:
+            for node in sampled:
+                with self._known(node, result):
+                    result.cores.setdefault(measure.key, {})[node.name] = cpu.stop(node, run.seconds)
+        return figure
+
+    @contextmanager
+    def _known(self, node: Node, result: RungResult) -> Generator[None]:
+        """Note why a node's CPU is not known, and go on."""
+        try:
+            yield
+        except StepError as error:
+            result.uncounted[node.name] = _sentence(error)
+
     def _measure(self, measure: Measure, run: Run, serve: str, client: End, server: End) -> Figure:
         server.shell.run(serve, GRACE)
-        if measure.meanwhile:
+        if measure.meanwhile and client.node:
             client.node.run(measure.meanwhile, GRACE)
         told = client.shell.run(measure.ask(run), run.seconds + 3 * GRACE)
         if measure.collect:
@@ -142,14 +180,15 @@ class Climber:
         return measure.read(told)
 
     def _samples(self, *ends: End) -> dict[str, Sample]:
-        instances = {
-            host: self.cloud.objects[f"server {vm}"]["instance_name"] for vm, host in self.hosts.items()
-        }
-        return {end.node.name: evidence.sample(end.node, instances[end.node.name] or "") for end in ends}
+        servers = {host: self.cloud.objects[f"server {vm}"] for vm, host in self.hosts.items()}
+        # virsh takes the id as well, where Nova does not tell the name.
+        instances = {host: each["instance_name"] or each["id"] for host, each in servers.items()}
+        seen = [end.node for end in ends if end.node]
+        return {node.name: evidence.sample(node, instances[node.name]) for node in seen}
 
     def _end(self, rung: Rung, vm: str) -> End:
-        node = self.nodes[self.hosts[vm]]
-        if not rung.port:
+        node = self.nodes.get(self.hosts[vm])
+        if not rung.port and node:
             address, device = (node.run(script, GRACE).strip() for script in (ENCAP, DEVICE))
             return End(node.name, node, address, node, 0, device)
         number = vm.removeprefix("vm")
@@ -217,8 +256,9 @@ def _missing(ends: list[End], tools: set[str]) -> dict[str, str]:
 
 
 def _not_installed(tool: str, ends: list[End]) -> str:
-    if ends[0].shell is ends[0].node:
-        units = ",".join(end.node.units["nova-compute"] for end in ends)
+    nodes = [end.node for end in ends if end.node and end.shell is end.node]
+    if nodes:
+        units = ",".join(node.units["nova-compute"] for node in nodes)
         remedy = f"run: juju exec --unit {units} -- apt-get install -y iperf3 perftest sysstat"
     else:
         remedy = "the server needs a package archive: see /var/log/cloud-init-output.log there"

@@ -2,6 +2,7 @@
 """Shells on servers, by ssh, and on compute nodes, by Juju."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -98,24 +99,48 @@ def nodes(juju: Juju, hosts: list[str]) -> dict[str, Node]:
         StepError: Juju has no unit of nova-compute there.
 
     """
-    status = juju.data("status")
-    machines = {
-        number: {machine.get("hostname", ""), machine.get("dns-name", ""), machine.get("instance-id", "")}
-        for number, machine in status["machines"].items()
-    }
-    charms = {name: each.get("charm-name", name) for name, each in status["applications"].items()}
     found: dict[str, Node] = {}
-    computes = [status["applications"][name] for name, charm in charms.items() if charm == "nova-compute"]
-    for application in computes:
-        for unit, told in mapping(application.get("units")).items():
-            names = list(mapping(told.get("subordinates")))
-            beside = {charms[other.partition("/")[0]]: other for other in names}
-            for host in hosts:
-                if {host, host.partition(".")[0]} & machines.get(told["machine"], set()):
-                    found[host] = Node(juju, host, {**beside, "nova-compute": unit})
+    for names, node in _computes(juju):
+        for host in hosts:
+            if {host, host.partition(".")[0]} & names:
+                found[host] = Node(juju, host, node.units)
     for host in hosts:
         if host not in found:
             raise StepError(
                 f"Juju has no unit of nova-compute on {host}", "juju switch MODEL; see: juju status"
             )
     return found
+
+
+def hosting(juju: Juju, servers: dict[str, str]) -> dict[str, Node]:
+    """The compute node of each server, by the ids in libvirt, as Nova tells it to administrators only.
+
+    Raises:
+        StepError: Juju does not answer, or a server is on none of its compute nodes.
+
+    """
+    found: dict[str, Node] = {}
+    for _, node in _computes(juju):
+        there = node.run("virsh -q list --all --uuid", 60).split()
+        found |= {vm: node for vm, number in servers.items() if number in there}
+    for vm in servers:
+        if vm not in found:
+            raise StepError(
+                f"{vm} is on no unit of nova-compute of this model", "juju switch MODEL; see: juju status"
+            )
+    return found
+
+
+def _computes(juju: Juju) -> Iterator[tuple[set[str], Node]]:
+    """Each compute node by its machine's names in Juju."""
+    status = juju.data("status")
+    charms = {name: each.get("charm-name", name) for name, each in status["applications"].items()}
+    computes = [status["applications"][name] for name, charm in charms.items() if charm == "nova-compute"]
+    for application in computes:
+        for unit, told in mapping(application.get("units")).items():
+            names = list(mapping(told.get("subordinates")))
+            beside = {charms[other.partition("/")[0]]: other for other in names}
+            machine = mapping(status["machines"].get(told["machine"]))
+            known = {str(machine.get(key) or "") for key in ("hostname", "dns-name", "instance-id")}
+            name = str(machine.get("hostname") or unit)
+            yield known, Node(juju, name, {**beside, "nova-compute": unit})

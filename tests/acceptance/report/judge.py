@@ -54,7 +54,7 @@ def judge(results: Results) -> list[Verdict]:
         verdict
         for rung in RUNGS
         if (result := results.rungs.get(rung.key)) and _meant(result)
-        for verdict in _rung(rung, result, host)
+        for verdict in _rung(rung, result, host, next(iter(results.unseen), ""))
     ]
 
 
@@ -72,7 +72,7 @@ def _meant(result: RungResult) -> bool:
     return bool(result.figures or result.problems)
 
 
-def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]:
+def _rung(rung: Rung, result: RungResult, host: RungResult, unseen: str) -> Iterator[Verdict]:
     if "" in result.problems:
         yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, result.problems[""])
         return
@@ -83,6 +83,9 @@ def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]
     yield from _mtu(rung, result)
     yield from _closed(rung, result)
     samples = list(result.evidence.values())
+    if unseen and not samples:
+        yield from _without_nodes(rung, result, unseen)
+        return
     if rung.judged:
         yield _in_nic(rung, samples)
     pairs = max((MEASURES[key].pairs for key in result.figures if key in MEASURES), default=0)
@@ -92,6 +95,16 @@ def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]
         yield _lossless(rung, samples, result)
     if rung.judged:
         yield from _to_host(rung, result, host)
+
+
+def _without_nodes(rung: Rung, result: RungResult, unseen: str) -> Iterator[Verdict]:
+    """What servers alone tell: gaps that their RDMA devices saw; the rest of the rung is not judged."""
+    gaps = sum(told.lost for told in result.guests.values())
+    if "rdma-bw" in result.figures and gaps > THRESHOLDS["lossless"]["most"]:
+        yield Verdict(rung.key, "lossless", State.FAIL, f"{gaps} gaps seen by RDMA; ports are not seen")
+    if rung.judged:
+        for check in ("in-nic", "vf-to-host"):
+            yield Verdict(rung.key, check, State.UNKNOWN, f"not seen: {unseen}")
 
 
 def _mtu(rung: Rung, result: RungResult) -> Iterator[Verdict]:

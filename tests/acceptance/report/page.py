@@ -9,6 +9,7 @@ from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import PAIRS, title
+from acceptance.report import cores
 from acceptance.report.judge import THRESHOLDS, State, Verdict, explanation, overall, references, unmeasured
 from acceptance.report.plots import bars
 
@@ -45,6 +46,7 @@ def page(results: Results, verdicts: list[Verdict]) -> str:
         "<h2>Figures</h2>",
         *_figures(results),
         *_plots(results),
+        *cores.section(results),
         "<h2>Judgement</h2>",
         _judgement(verdicts),
         "<h2>Beside the reference design</h2>",
@@ -90,12 +92,13 @@ def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterabl
     )
     yield f'<p class="verdict {state.words.replace(" ", "-")}">{meaning}{reason}</p>'
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(results.started))
-    hosts = ", ".join(f"{vm} on {host}" for vm, host in results.hosts.items())
+    hosts = ", ".join(f"{vm} on {host}" if host else vm for vm, host in results.hosts.items())
     rate = f"{results.line_rate:g} Gb/s over all ports of a node" if results.line_rate else "unknown"
     if results.line_rate and (baseline := _best(results.rungs.get(HOST, RungResult()))):
         rate += f", of which host to host reaches {baseline / results.line_rate:.0%}"
     yield f"<p>{when}; {escape(hosts)}; line rate {rate}; {results.seconds} s for each measurement.</p>"
     yield _items("Not as in production:", results.substituted)
+    yield _items("Not seen, by this user:", results.unseen)
     yield _items("Could not be measured:", unmeasured(results))
 
 

@@ -7,7 +7,8 @@ import threading
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from lab.openstack.answer import Answer
+from lab.openstack import policy
+from lab.openstack.answer import PROJECT, Answer
 from lab.openstack.glance import Glance
 from lab.openstack.keystone import UNAUTHORIZED, Keystone
 from lab.openstack.neutron import Neutron
@@ -72,9 +73,16 @@ class OpenStack:
                 project = self.keystone.project_of(headers.get("X-Auth-Token"))
                 if project is None:
                     return UNAUTHORIZED
+                member = headers.get("X-Auth-Token") in self.keystone.members
+                content = json.loads(body) if member and body[:1] == b"{" else {}
+                if member and (refused := policy.refusal(method, words, content)):
+                    return refused
+            else:
+                member = False
             if broken and not (self.loses and self.breaks == 0):
                 return BROKEN
             answer = service.answer(method, words[1:], values, headers, body)
+            answer = policy.shown(words, answer, PROJECT) if member else answer
             return BROKEN if broken else answer
 
     def _broken(self):

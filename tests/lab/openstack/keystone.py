@@ -20,12 +20,15 @@ NO_TOKEN = Answer(404, {"error": {"code": 404, "message": "Failed to validate to
 """Keystone 27's for a token that has expired or was revoked (TokenNotFound of keystone/token/provider.py)."""
 SERVICES = {"identity": "identity/v3", "compute": "compute/v2.1", "network": "network", "image": "image"}
 
+ROLES = {"admin": "Admin", "tester": "member"}
+"""Users of the project, with their roles."""
+
 
 class Keystone:
-    """The password of admin, and the tokens that are valid."""
+    """The password of both users, the tokens that are valid, and those of users who are no administrators."""
 
     def __init__(self):
-        self.url, self.password, self.tokens = "", "not-a-secret", set()
+        self.url, self.password, self.tokens, self.members = "", "not-a-secret", set(), set()
 
     def expire(self):
         """Every token expires."""
@@ -47,12 +50,17 @@ class Keystone:
         identity = auth["identity"]
         if identity["methods"] == ["password"]:
             user = identity["password"]["user"]
-            if user["password"] != self.password or user["name"] != "admin":
+            if user["password"] != self.password or user["name"] not in ROLES:
                 return UNAUTHORIZED
+            name = user["name"]
         elif identity["token"]["id"] not in self.tokens:
             return NO_TOKEN
+        else:
+            name = "tester" if identity["token"]["id"] in self.members else "admin"
         token = f"gAAAAA{len(self.tokens):06}"
         self.tokens.add(token)
+        if ROLES[name] != "Admin":
+            self.members.add(token)
         domain = {"id": "default", "name": "admin_domain"}
         catalog = [
             {
@@ -74,9 +82,9 @@ class Keystone:
         ]
         body = {
             "methods": identity["methods"],
-            "user": {"id": "a" * 32, "name": "admin", "domain": domain},
+            "user": {"id": "a" * 32, "name": name, "domain": domain},
             "project": {"id": PROJECT, "name": "admin", "domain": domain},
-            "roles": [{"id": "b" * 32, "name": "Admin"}],
+            "roles": [{"id": "b" * 32, "name": ROLES[name]}],
             "catalog": catalog,
             "expires_at": "2099-01-01T00:00:00.000000Z",
             "issued_at": "2026-01-01T00:00:00.000000Z",

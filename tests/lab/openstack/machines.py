@@ -21,7 +21,7 @@ from lab.openstack.neutron import GENEVE
 TOOLS = (
     "sleep timeout setsid taskset nproc cloud-init ovs-vsctl systemd-run ip virsh ethtool ping mpstat iperf3 "
 )
-TOOLS += "pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
+TOOLS += "head pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
 ONE_PAIR = 38.0
 """Gb/s of one iperf3 pair (RDG)."""
 LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan": 184.0, "direct_nat": 178.0}
@@ -30,8 +30,8 @@ BOND = ("enp63s0f0", "enp63s0f1")
 MANAGEMENT = ("eno1", "eno2")
 """Each node has a second bond, of a NIC without VFs, that carries nothing of the tenants."""
 REPRESENTOR = "enp63s0f0npf0vf0"
-NETDEVS = ("ens3", "ens5", "ens6", "ens7")
-"""A server's, in the order of its ports: the first is virtio."""
+NETDEVS = {"normal": "ens3", "direct_overlay": "ens5", "direct_vlan": "ens6", "direct_nat": "ens7"}
+"""A server's, by the names of its ports: the first is virtio."""
 CHARMS = ("sriov-switchdev", "roce-qos")
 
 
@@ -46,6 +46,7 @@ class Machines:
         uplinks: ports with VFs; if there are two, they are in a bond.
         ports: share of packets through the first uplink, if there are two: of what is sent, and received.
         dropped: packets that each uplink has lost of priority 3, in the counter `discards`.
+        cores: CPUs that a compute node itself spends on a path, with as many iperf3 pairs as there are.
         missing: tools that no compute node has.
         uninstalled: tools that no server could install.
         enforced: whether security groups keep anything out.
@@ -61,6 +62,7 @@ class Machines:
         self.openstack, self.folder = openstack, Path(folder)
         self.limits, self.in_nic = dict(LIMITS), {"normal": 0.0}
         self.why, self.path_mtu, self.ports, self.uplinks = "-", 9000, (0.5, 0.5), BOND
+        self.cores, self.spends = {"normal": 11.2, "host": 4.0}, 0.3
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
         self.uninstalled, self.enforced, self.gaps, self.lost = (), True, 0, 0
@@ -127,6 +129,7 @@ class Machines:
         mtu, path_mtu = self._mtus(path, host)
         environment |= {"ADDRESS": self._host_address(host), "MTU": str(mtu), "PATH_MTU": str(path_mtu)}
         environment |= {"BOOTED": "1" if self.uninstalled else "0"}
+        environment |= {"BUSY": str(int(self.spends * 100)), "SECONDS_EACH": "30"}
         environment |= {"OUTAGE": str(self.outage), "LOST": "2"}
         pairs = self._pairs(script)
         rate = min(self.limits.get(path, 0), ONE_PAIR * pairs)
@@ -135,10 +138,12 @@ class Machines:
             "PPS": str(int(rate * 20000 / max(pairs, 1))),
         }
         environment |= {"RDMA": f"{self.limits.get(path, 0):.2f}", "BLOCKED": "yes" if blocked else ""}
-        script = re.sub(r"(?<![\w.])/(sys|tmp|opt|proc)/", lambda found: f"{folder}/{found[1]}/", script)
+        script = re.sub(r"(?<![\w.])/(sys|tmp|opt|proc|run)/", lambda found: f"{folder}/{found[1]}/", script)
         done = subprocess.run(
             ["bash", "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=60
         )
+        if path and "iperf3 -c" in script:
+            self.spends = self.cores.get(path, 0.3)
         if path and not blocked and re.search(r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex", script):
             self._count(path)
             self.lost += self.gaps * ("ib_write_bw" in script)
@@ -218,6 +223,10 @@ class Machines:
                 (device / "out_of_sequence").write_text(f"{self.lost}\n")
                 (device / "local_ack_timeout_err").write_text("4\n")
         if machine == host:
+            here = [
+                n for n, each in self.openstack.nova.servers.items() if each["OS-EXT-SRV-ATTR:host"] == host
+            ]
+            (folder / "uuids").write_text("".join(f"{each}\n" for each in here))
             total = self.packets[host]["total"]
             for number, port in enumerate((*self.uplinks, *MANAGEMENT)):
                 shares = [(share, 1 - share, 0, 0)[number] for share in self.ports]
@@ -234,7 +243,7 @@ class Machines:
 
     def _sysfs(self, folder, node):
         net, devices = folder / "sys/class/net", folder / "sys/devices"
-        for number, netdev in enumerate((*self.uplinks, *MANAGEMENT) if node else NETDEVS, 3):
+        for number, netdev in enumerate((*self.uplinks, *MANAGEMENT) if node else NETDEVS.values(), 3):
             overhead = 0 if node or netdev == "ens6" else GENEVE
             self._netdev(net / netdev, number, 9000 if node else self.openstack.neutron.mtu - overhead)
             device = devices / f"0000:00:{number:02x}.0"
@@ -278,8 +287,9 @@ class Machines:
         (server,) = [each for each in self.openstack.nova.servers.values() if each["name"] == vm]
         ports = [self.openstack.neutron.objects["ports"][port] for port in server["ports"]]
         lines = [
-            f"{netdev}             UP             {port['fixed_ips'][0]['ip_address']}/24 metric 100 \n"
-            for netdev, port in zip(NETDEVS, ports, strict=True)
+            f"{NETDEVS[port['name'].rstrip('0123456789')]}             UP             "
+            f"{port['fixed_ips'][0]['ip_address']}/24 metric 100 \n"
+            for port in ports
         ]
         return "lo               UNKNOWN        127.0.0.1/8 \n" + "".join(lines)
 

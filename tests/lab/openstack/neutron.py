@@ -113,6 +113,7 @@ class Neutron:
         return made
 
     def _new_network(self, values):
+        values = {"provider:network_type": "geneve", **values}  # the first of tenant_network_types
         kind, physical = values["provider:network_type"], values.get("provider:physical_network")
         segment = values.get("provider:segmentation_id") or (self._vlan() if kind == "vlan" else 1)
         taken = self.of(

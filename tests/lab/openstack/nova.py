@@ -4,6 +4,7 @@
 A server is BUILD when it is first looked at, then ACTIVE, unless `errors` has the message of its fault.
 """
 
+import hashlib
 import json
 
 from lab.openstack.answer import PROJECT, Answer, RefusedError, number
@@ -29,7 +30,7 @@ class Nova:
         self.url, self.release, self.neutron, self.images = "", release, neutron, {}
         self.hosts = {"node1.maas": "nova", "node2.maas": "nova"}
         self.down = set()
-        self.flavors, self.keypairs, self.servers = {}, {}, {}
+        self.flavors, self.keypairs, self.servers, self.groups = {}, {}, {}, {}
         self.errors, self.cores, self.build_looks = {}, None, 1
         self.aliases = {"a100-gpu"}
         self.capabilities = [] if release == "yoga" else ["switchdev"]
@@ -90,6 +91,20 @@ class Nova:
             return Answer(204)
         return Answer(200, {"keypair": self.keypairs[words[0]]})
 
+    def _os_server_groups(self, method, words, _values, content):
+        if method == "POST":
+            made = {"members": [], "rules": {}, "project_id": PROJECT, "user_id": "a" * 32}
+            made |= {**content["server_group"], "id": number()}
+            self.groups[made["id"]] = made
+            return Answer(200, {"server_group": made})
+        if not words:
+            return Answer(200, {"server_groups": [*self.groups.values()]})
+        group = self.groups.get(words[0]) or refuse(404, f"Instance group {words[0]} could not be found.")
+        if method == "DELETE":
+            del self.groups[words[0]]
+            return Answer(204)
+        return Answer(200, {"server_group": group})
+
     def _flavors(self, method, words, _values, content):
         if method == "POST" and not words:
             values = content["flavor"]
@@ -113,7 +128,8 @@ class Nova:
 
     def _servers(self, method, words, _values, content):
         if method == "POST" and not words:
-            return Answer(202, {"server": {"id": self._create(content["server"]), "links": []}})
+            hints = content.get("OS-SCH-HNT:scheduler_hints", {})
+            return Answer(202, {"server": {"id": self._create(content["server"], hints), "links": []}})
         if words in ([], ["detail"]):
             return Answer(200, {"servers": [*self.servers.values()]})
         server = self.servers.get(words[0]) or refuse(404, f"Instance {words[0]} could not be found.")
@@ -125,7 +141,7 @@ class Nova:
         self._advance(server)
         return Answer(200, {"server": server})
 
-    def _create(self, wanted):
+    def _create(self, wanted, hints):
         flavor = self.flavors.get(wanted["flavorRef"]) or refuse(400, "Flavor could not be found.")
         if wanted["imageRef"] not in self.images:
             refuse(400, "Can not find requested image")
@@ -138,7 +154,8 @@ class Nova:
         alias = flavor["extra_specs"].get("pci_passthrough:alias", "").partition(":")[0]
         if alias and alias not in self.aliases:
             refuse(400, f"PCI alias {alias} is not defined")
-        zone, _, host = wanted["availability_zone"].partition(":")
+        zone, _, host = wanted.get("availability_zone", "nova").partition(":")
+        host = host or self._schedule(hints, wanted["name"])
         if host not in self.hosts:
             refuse(400, f"Compute host {host} could not be found.")
         server = {
@@ -153,6 +170,7 @@ class Nova:
             "OS-EXT-STS:task_state": "spawning",
             "OS-EXT-AZ:availability_zone": zone,
             "OS-EXT-SRV-ATTR:host": host,
+            "hostId": hashlib.sha224(f"{PROJECT}{host}".encode()).hexdigest(),
             "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
             "OS-EXT-SRV-ATTR:instance_name": f"instance-{len(self.servers) + 8:08x}",
             "looks": self.build_looks,
@@ -164,7 +182,18 @@ class Nova:
                 refuse(409, f"Port {port} is still in use.")
             self.neutron.bind(port, {"device_id": server["id"], "device_owner": f"compute:{zone}"})
         self.servers[server["id"]] = server
+        if group := self.groups.get(hints.get("group")):
+            group["members"].append(server["id"])
         return server["id"]
+
+    def _schedule(self, hints, name):
+        """A host for a server that names none: one that has no other server of its anti-affinity group."""
+        beside = self.groups.get(hints.get("group"), {"members": []})["members"]
+        used = {self.servers[each]["OS-EXT-SRV-ATTR:host"] for each in beside if each in self.servers}
+        free = [host for host in sorted(self.hosts) if host not in used | self.down]
+        if not free:
+            self.errors[name] = "No valid host was found. There are not enough hosts available."
+        return free[0] if free else min(self.hosts)
 
     def _advance(self, server):
         if server["status"] != "BUILD":

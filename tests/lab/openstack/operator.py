@@ -60,12 +60,12 @@ class World:
         self.rungs = {rung.key: rung.measures for rung in RUNGS}
         self.credentials(password=openstack.keystone.password)
 
-    def credentials(self, **auth):
+    def credentials(self, user="admin", **auth):
         """clouds.yaml with one cloud."""
         auth = {"auth_url": f"{self.openstack.url}/identity/v3", "project_name": "admin", **auth}
         auth |= {"project_domain_name": "admin_domain"}
         if "password" in auth:
-            auth |= {"username": "admin", "user_domain_name": "admin_domain"}
+            auth |= {"username": user, "user_domain_name": "admin_domain"}
         entry = {"auth": auth, "region_name": "RegionOne"}
         if "token" in auth:
             entry["auth_type"] = "v3token"
@@ -75,8 +75,8 @@ class World:
         """Exit status, standard output and standard error of the tool with these arguments."""
         connections = []
 
-        def connecting(name):
-            connections.append(connect(name))
+        def connecting(name, cacert):
+            connections.append(connect(name, cacert))
             return connections[-1]
 
         rungs = tuple(

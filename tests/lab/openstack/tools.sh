@@ -18,14 +18,23 @@ timeout) shift; exec "$@" ;;
 taskset) shift 2; exec "$@" ;;
 nproc) echo "$CPUS" ;;
 cloud-init) exit "$BOOTED" ;;
-systemctl) echo "$*" >> "$FOLDER/units" ;;
+systemctl) [[ $* == *acceptance-cpu* ]] || echo "$*" >> "$FOLDER/units" ;;
 ovs-vsctl) echo "\"$ADDRESS\"" ;;
-systemd-run) echo "$*" >> "$FOLDER/units" ;;
+systemd-run)
+    [[ $* == *--unit=acceptance-cpu* ]] || echo "$*" >> "$FOLDER/units"
+    exit 0 ;;
+head) # of a recorded /proc/stat, each second of a measurement
+    [[ $* == *acceptance-cpu ]] || exec /usr/bin/head "$@"
+    for at in 1 2 3 4; do
+        busy=$((at * BUSY * SECONDS_EACH))
+        echo "$((1000 + at * SECONDS_EACH)).05 cpu  $((busy + at * 500)) 0 0 900000 10 0 0 0 $((at * 500)) 0"
+    done ;;
 ip)
     [ "$1" = route ] && echo "$*" >> "$FOLDER/routes"
     [ "$1" = -br ] && cat "$FOLDER/addresses"
     exit 0 ;;
 virsh) # another tenant's instance is not pinned
+    [[ $* == *--uuid* ]] && cat "$FOLDER/uuids" && exit 0
     [ "$2" = list ] && printf 'instance-00000001\ninstance-00000008\ninstance-00000009\n'
     [ "$3" = instance-00000001 ] && PIN=0-47
     [ "$2" = vcpupin ] && printf ' 0      2\n 1      %s\n' "$PIN"

@@ -27,7 +27,7 @@ AREA = "OpenStack"
 """Of the scenario's checks."""
 MEASURES = {
     "host": ("tcp-1", "tcp-8"),
-    "virtio": ("tcp-1",),
+    "virtio": ("tcp-1", "tcp-8"),
     "vf": ("tcp-1", "tcp-8"),
     "vf-group": ("tcp-1",),
     "vf-vlan": ("tcp-1",),
@@ -39,6 +39,7 @@ SUBSTITUTED = (
     "os-vif plugs it and libvirt defines its domain, but instead of starting QEMU the lab's own subclass of "
     "LibvirtDriver gives the VF's netdev to a namespace with a DHCP client.",
     "The virtual machines that take the VFs afterwards have an empty disk, and send nothing.",
+    "What such a server uses counts among its host's CPUs; of a real one, libvirt counts its domain.",
     "ssh to a floating IP is a shell in that namespace, and Juju's commands are answered by the rack.",
     "Flows of tracked connections stay out of the NIC, since Debian's kernel is built without "
     "CONFIG_NET_TC_SKB_EXT: the rungs with a stateful security group and with a floating IP fail for that.",
@@ -78,7 +79,7 @@ class Operator:
         create = ["qemu-img", "create", "-q", "-f", "qcow2", str(folder / "image"), "1M"]
         subprocess.run(create, check=True)
         self.around = Around(
-            connect=lambda _: self.connection,
+            connect=lambda *_: self.connection,
             process=Hands(rack, self._place),
             clock=GuestTime(rack),
             rungs=tuple(rung._replace(measures=MEASURES[rung.key]) for rung in RUNGS if rung.key in MEASURES),

@@ -44,6 +44,17 @@ def dispatch(tools: Path, charm: str, environment: dict[str, str]) -> tuple[int,
     return done.returncode, done.stderr.strip()
 
 
+CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric")
+
+
+@pytest.mark.parametrize("charm", CHARMS)
+@pytest.mark.parametrize("hook", ["fabric-relation-joined", "juju-info-relation-changed"])
+def test_a_hook_that_tells_no_unit_anything_ends_without_any_process(tools: Path, charm: str, hook: str):
+    (tools / "is-leader").write_text("#!/bin/sh\nexit 1\n")
+
+    assert dispatch(tools, charm, {**CHANGED, "JUJU_DISPATCH_PATH": f"hooks/{hook}"}) == (0, "")
+
+
 @pytest.mark.parametrize("charm", ["nic-firmware", "sriov-switchdev"])
 @pytest.mark.parametrize("kind", ["joined", "changed", "departed"])
 def test_a_peers_hook_ends_at_once(tools: Path, charm: str, kind: str):
@@ -78,5 +89,5 @@ def test_the_hook_ends_without_an_error(tools: Path, monkeypatch: pytest.MonkeyP
     for name, value in {**CHANGED, "PATH": f"{tools}:{os.environ['PATH']}"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit) as ended:
-        importlib.import_module("charmkit.reboot.early").end_early()
+        importlib.import_module("charmkit.early").end_early()
     assert ended.value.code == 0

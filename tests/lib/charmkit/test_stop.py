@@ -39,6 +39,7 @@ def charm(tmp_path: Path) -> Path:
     (tmp_path / "metadata.yaml").write_text("name: tiny\n")
     (tmp_path / "actions.yaml").write_text("plan: {}\nverify: {}\n")
     (tmp_path / "installed").touch()
+    (tmp_path / "told").touch()
     return tmp_path
 
 

@@ -16,7 +16,8 @@ from exporter.catalogue import FABRIC, HOST
 from exporter.facts import Facts, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
-from hostnic.system import Health, System
+from hostnic.netlink.devlink import Health
+from hostnic.system import System
 from hostnic.testing import FakeHost, card
 from prometheus_client import CollectorRegistry, generate_latest
 

@@ -7,7 +7,8 @@ cloud.yaml has the operator's external network, its subnets, and what the site f
 import json
 import re
 
-from lab.openstack.operator import World
+from lab.openstack.answer import Answer
+from lab.openstack.operator import World, one_sentence
 from sites.gallery import Found, Seen, Site
 
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -26,19 +27,28 @@ def see(site: Site, world: World) -> Seen:
                 neutron._create("subnets", given)
     world.site |= data.get("site", {})
     before = _theirs(neutron)
-    status, out, _ = world.run("plan", "--json")
-    found = [_found(each) for each in json.loads(out)["findings"]]
+    for fault in data.get("faults", ()):
+        answer = Answer(fault["status"], fault.get("body"), fault.get("text"))
+        world.openstack.faults.append((fault["method"], fault["path"], answer))
+    status, out, err = world.run("plan", "--json")
+    found = [_found(each) for each in json.loads(out)["findings"]] if out else [_failed("plan", err)]
     assert world.writes() == [], "plan wrote"
     if status == 0:
-        assert world.run("apply")[0] == 0
+        status, _, err = world.run("apply")
+        found += [] if status == 0 else [_failed("apply", err)]
         writes = sorted({ID.sub("ID", " ".join(map(str, each)).split("?")[0]) for each in world.writes()})
         assert world.run("apply")[0] == 0
+        assert status == 0 or world.writes()
         assert world.writes() == [], "a second apply wrote"
         assert world.run("destroy")[0] == 0
     else:
         writes = []
     assert _theirs(neutron) == before, "what the operator has was changed"
     return Seen(found, writes)
+
+
+def _failed(verb: str, said: str) -> Found:
+    return Found("failed", verb, one_sentence(said))
 
 
 def _found(finding: dict[str, str]) -> Found:

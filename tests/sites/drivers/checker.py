@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker and `adopt` on a site: overlay.yaml on the Caracal bundle, bundle.yaml, or running.yaml."""
+"""The checker and `adopt` on a site: overlay.yaml on the Caracal bundle, bundle.yaml, or running.yaml.
 
+With maas.yaml, the checker is given the site file, too.
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import yaml
 from check import checker
 from check.merge import Part, merge, parse, parts
 from check.model import Bundle
-from lab import jujuclient, jujustatus
+from lab import jujuclient, jujustatus, maassite
+from maas.sitefile import Site as SiteFile
 from operate import running
 from operate.adopt.adoption import adoption
 from operate.client import Juju
@@ -23,9 +29,22 @@ OURS = dict.fromkeys(("nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fa
 def see(site: Site) -> Seen:
     """What the checker finds. It never writes."""
     own = site.folder / "bundle.yaml"
-    overlay = site.folder / "overlay.yaml"
-    paths = [own if own.exists() else BUNDLE, *([overlay] if overlay.exists() else [])]
-    return Seen(_found(checker.check(checker.load(paths))), [])
+    paths = [own if own.exists() else BUNDLE, *list(_overlays(site))[:1]]
+    with TemporaryDirectory() as folder:
+        file = SiteFile.read(maassite.edited(Path(folder), site.data("maas"))) if _has(site, "maas") else None
+    return Seen(_found(checker.check(checker.load(paths, file))), [])
+
+
+def _has(site: Site, name: str) -> bool:
+    return (site.folder / f"{name}.yaml").exists()
+
+
+def _overlays(site: Site) -> Iterator[Path]:
+    """What is on the Caracal bundle. The checker takes the first.
+
+    With running.yaml alone, the operator adds these charms to a running cloud and changes nothing else.
+    """
+    return (site.folder / f"{name}.yaml" for name in ("overlay", "running") if _has(site, name))
 
 
 def adopt(site: Site) -> Seen:
@@ -59,7 +78,7 @@ def adopt(site: Site) -> Seen:
 
 
 def _model(site):
-    texts = (yaml.safe_dump({"applications": OURS}), (site.folder / "running.yaml").read_text())
+    texts = (yaml.safe_dump({"applications": OURS}), *(path.read_text() for path in _overlays(site)))
     documents = [*parts([BUNDLE]), *(each for text in texts for each in _parts(text))]
     return jujustatus.recorded(Bundle(merge(documents), documents))
 

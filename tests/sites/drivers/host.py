@@ -8,18 +8,22 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from hostnic.testing import FakeCard, FakeHost, Firmware, card, hca
+from hostnic.testing import FakeCard, FakeHost, Firmware, at_two_slots, card, hca
 from hostnic.testing.network import FakeBond
 from sites.gallery import Found, Seen, Site
 from unit.hostunit import HostUnit
 
-KINDS: dict[str, Callable[..., FakeCard]] = {"ethernet": card, "infiniband": hca}
+KINDS: dict[str, Callable[..., FakeCard]] = {"ethernet": card, "infiniband": hca, "two-slots": at_two_slots}
 
 
 def cards(site: Site) -> list[FakeCard]:
     """The host's NICs, in their order; the first one is the pair in bond0."""
     given = [dict(each) for each in site.data("host").get("cards", [{}])]
-    return [KINDS[each.pop("kind", "ethernet")](**each) for each in given]
+    lacking = [each.pop("lacks", ()) for each in given]
+    made = [KINDS[each.pop("kind", "ethernet")](**each) for each in given]
+    for nic, names in zip(made, lacking, strict=True):
+        nic.lacks.update(names)
+    return made
 
 
 def prepare(site: Site, host: FakeHost) -> None:
@@ -38,6 +42,10 @@ def prepare(site: Site, host: FakeHost) -> None:
         port.firmware = Firmware(max(port.total_vfs, count), next_num_of_vfs=max(port.total_vfs, count))
         port.total_vfs = port.firmware.offered
         host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(count))
+    for command, answer in data.get("answers", {}).items():
+        host.answers[tuple(command.split())] = answer
+    for fault in data.get("faults", ()):
+        host.fail(fault["verb"], fault["about"], OSError(fault["errno"], fault["says"]))
     for bdf in data.get("instances", ()):
         host.sleep(5.0)
         host.start_instance(bdf)

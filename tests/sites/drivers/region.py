@@ -51,7 +51,8 @@ def _build(region: Region, path: Path, data: dict[str, Any]) -> None:
         commission(region, name, data.get("ports", PORTS), NUMA)
     command.main(["apply", str(path)])
     for name in data.get("deployed", ()):
-        machine(region, name).update(status_name="Deployed", hwe_kernel="ga-22.04")
+        system = {"osystem": "ubuntu", "distro_series": data.get("release", "jammy")}
+        machine(region, name).update(status_name="Deployed", hwe_kernel="ga-22.04", **system)
         for port, values in data.get("changed", {}).items():
             if port in interfaces(region, name):
                 interfaces(region, name)[port]["params"] |= values
@@ -80,6 +81,11 @@ def _others(region: Region, data: dict[str, Any]) -> list[Any]:
         for port, cidr in content["ports"].items():
             vlan, subnet = vlans[cidr]
             region.interface(machine, "physical", port, vlan, [], [{"mode": "auto", "subnet": subnet}])
+        layers = [("bond", name, parents) for name, parents in content.get("bonds", {}).items()]
+        layers += [("bridge", name, [below]) for name, below in content.get("bridges", {}).items()]
+        for kind, name, parents in layers:
+            below = [each for each in machine["interface_set"] if each["name"] in parents]
+            region.interface(machine, kind, name, None, below, [])
         made.append(machine)
     region.config.update(data.get("config", {}))
     return [*made, *([region.config] if "config" in data else [])]

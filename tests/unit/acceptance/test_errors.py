@@ -70,6 +70,22 @@ ELSEWHERE = [
     ),
     pytest.param(
         (
+            *("POST", "servers", 400),
+            {"badRequest": {"code": 400, "message": "The requested availability zone is not available"}},
+        ),
+        "openstack availability zone list",
+        id="a zone without a host that is up",
+    ),
+    pytest.param(
+        (
+            *("GET", "networks", 429),
+            {"overLimit": {"code": 429, "message": "This request was rate-limited."}},
+        ),
+        "wait a minute, then run this again",
+        id="a service that limits its clients",
+    ),
+    pytest.param(
+        (
             *("GET", "os-services", 406),
             {"computeFault": {"code": 406, "message": "Version 2.90 is not supported by the API."}},
         ),

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 from acceptance import sitefile
-from acceptance.measure import evidence, parse
+from acceptance.measure import cpu, evidence, parse
 from acceptance.measure.results import Results
 from acceptance.measure.shells import Node, Shell
 from converge import StepError
@@ -42,6 +42,7 @@ LATENCY = (
     "#bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% 99.9%\n"
     "2 1000 1 9 2 2 0 3 4\n"
 )
+CPU = "".join(f"{at}.05 cpu  {at} 0 {at * 9} 900 1 0 0 0 0 0\n" for at in range(1, 6))
 TESTPMD = "Rx-pps:     5000000\nRX-missed: 7\n"
 ROW = {"in port": "p0", "packets in NIC": "5", "packets not in NIC": "1", "why not": "-"}
 
@@ -103,6 +104,7 @@ READERS = [
     ),
     Reader("iperf3", of_iperf, [json.dumps(IPERF) + json.dumps(IDLE)], REFUSALS),
     Reader("perftest", of_perftest, [BANDWIDTH, LATENCY], REFUSALS),
+    Reader("host CPU", lambda text: cpu.cores(text, 2), [CPU], REFUSALS),
     Reader("testpmd", parse.testpmd, [TESTPMD], REFUSALS),
     Reader(
         "client",

@@ -26,8 +26,9 @@ BDFS = st.builds(
 )  # fmt: skip
 MACS = st.binary(min_size=6, max_size=6).map(lambda octets: octets.hex(":"))
 PORTS = st.builds(
-    Port, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans(), st.none() | MACS
-)
+    Port, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans(), st.none() | MACS,
+    st.none() | BDFS.map(lambda bdf: bdf.rpartition(".")[0]),
+)  # fmt: skip
 DESIRED = st.builds(
     Desired,
     st.lists(PORTS, unique_by=lambda port: port.bdf, max_size=4).map(tuple),

@@ -16,7 +16,7 @@ from hostnic.firmware.gpudirect import Difference
 from hostnic.machine import Machine
 from hostnic.ops.gpudirect import SetRegister
 from hostnic.ops.refusal import unreadable, words
-from hostnic.system import System
+from hostnic.system import System, read_own
 
 from boot import files, gpu
 
@@ -54,7 +54,7 @@ def _gpudirect(system: System) -> list[str]:
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]
     try:
-        nics = gpu.from_json(system.files.read(files.WANTED))
+        nics = gpu.from_json(read_own(system, files.WANTED))
     except InvalidValue as error:
         return [f"{files.WANTED}: {error}"]
     except OSError as error:

@@ -114,7 +114,7 @@ class ResetFirmware:
         self._note(system, nic)
         argv = ["mstfwreset", "-d", self.bdf, "-y", "--level", "3", "reset"]
         try:
-            system.run(argv, timeout=TIMEOUT_S)
+            msterrors.run(system, system.run, argv, TIMEOUT_S)
             self._check(system)
         except CommandError as error:
             raise StepError(msterrors.explain(system, error).reason, f"{INSTEAD} {self.release}") from error

@@ -16,7 +16,7 @@ from hostnic import exclusive
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.refusal import unreadable
-from hostnic.system import HostStep, System
+from hostnic.system import HostStep, System, read_own
 from observe import observe
 from observed import Observed
 from plan import plan
@@ -57,7 +57,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
 
     """
     try:
-        wanted = bootfile.from_json(system.files.read(bootfile.PATH))
+        wanted = bootfile.from_json(read_own(system, bootfile.PATH))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:

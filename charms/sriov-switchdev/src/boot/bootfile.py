@@ -18,8 +18,9 @@ _OF_PORT: dict[str, Shape[Any]] = {
     "lag": Boolean(),
     "mac": OrNull(shapes.PERMANENT_MAC),
 }
+_MAY = {"card": OrNull(shapes.SLOT)}
 _OF_HOST: dict[str, Shape[Any]] = {
-    "ports": ListOf(Record(Port, _OF_PORT, required=tuple(_OF_PORT), lenient=True), "ports"),
+    "ports": ListOf(Record(Port, {**_OF_PORT, **_MAY}, required=tuple(_OF_PORT), lenient=True), "ports"),
     "steering_mode": OrNull(OneOf(("smfs", "dmfs"))),
     "lag_required": Boolean(),
     "uplink_queues": Integer(0, MAX_QUEUES, "a number of queues"),

@@ -8,7 +8,7 @@ from converge import Plan, StepError
 from converge.execute import execute
 from desired import Desired, Port
 from hostnic.devices.model import Host
-from hostnic.system import MODE_CHANGE_TIME, HostStep, System
+from hostnic.system import MODE_CHANGE_TIME, HostStep, System, read_own
 from nic import chain, steps
 from nic.steps import PortAndPf, is_binding, other_card
 from observed import BootFailure
@@ -19,7 +19,7 @@ from boot import bootfile
 def load(system: System) -> tuple[Desired, list[BootFailure]]:
     """The desired state that the last hook left, and what is wrong with it."""
     try:
-        return bootfile.from_json(system.files.read(desired.PATH)), []
+        return bootfile.from_json(read_own(system, desired.PATH)), []
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:

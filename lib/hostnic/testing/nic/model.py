@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hostnic.netlink.dcb import Coalescing, Rings
-from hostnic.system import Health
+from hostnic.netlink.devlink import Health
 from hostnic.testing.nic.dcb import FakeDcb
 from hostnic.testing.nic.mst import FakeParameter, factory
 
@@ -211,6 +211,7 @@ class FakeCard:
         lag_hash: it selects ports by hash.
         shared_fdb: its VF-LAG has one FDB for both ports; without, each port keeps its RDMA device.
         lag_object: the firmware offers one while no port has too many VFs.
+        paired: its driver takes its ports for those of one card, even if they are at two PCI slots.
         lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
         lag_never: a fault: no LAG ever forms.
         lag_delay: seconds between an event and what mlx5 makes of it.
@@ -238,6 +239,7 @@ class FakeCard:
     lag_hash: bool = False
     shared_fdb: bool = True
     lag_object: bool = True
+    paired: bool = True
     lag_in_firmware: bool = False
     lag_never: bool = False
     lag_delay: float = 0.2
@@ -257,7 +259,7 @@ class FakeCard:
     def offers_lag(self) -> bool:
         """The driver has a LAG object (lag/lag.h: mlx5_lag_is_supported)."""
         few = all(port.total_vfs <= MOST_VFS_WITH_LAG for port in self.ports)
-        return self.lag_object and few and len(self.ports) == 2
+        return self.lag_object and few and len(self.ports) == 2 and self.paired
 
     @property
     def one_fdb(self) -> bool:
@@ -322,6 +324,15 @@ def card(
     ]
     result = FakeCard(slot, made, device, switch_id=f"1070fd0300{number:02x}0000")
     result.boot()
+    return result
+
+
+def at_two_slots(second: str = "0002:3b:00.0") -> FakeCard:
+    """A NIC whose second port is in another PCI domain, as those of GB200: ``enP2p59s0np1``."""
+    result = card()
+    port = result.ports[1]
+    domain, bus = (int(part, 16) for part in second.split(":")[:2])
+    port.bdf, port.netdev = second, f"enP{domain}p{bus}s0np1"
     return result
 
 

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the leader keeps from hook to hook, so that one host's report costs neither the others' nor a switch.
+
+Juju has a hook for each report of each host. Such a hook reads that report alone and compares it with the
+intent. The switches are asked if they have not been asked for :data:`REST`; otherwise by the first hook after
+that, which is update-status at the latest: once for all reports that came meanwhile.
+"""
+
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, Protocol
+
+from converge import Finding, Severity
+
+REST = 300.0
+"""Seconds, as between two update-status hooks of a model whose options nobody has changed."""
+
+
+class Kept(Protocol):
+    """Plain values only: Juju's library writes them to a file.
+
+    Attributes:
+        told: by unit, what its host reports; empty if nothing.
+        differing: by unit, the findings about its host where there are some.
+        others: the other findings of the last survey.
+        due: a report has changed since that survey.
+        surveyed: when it ended, in seconds since the epoch.
+
+    """
+
+    told: MutableMapping[str, str]
+    differing: MutableMapping[str, Any]
+    others: Sequence[Any]
+    due: bool
+    surveyed: float
+
+
+def nothing() -> dict[str, Any]:
+    """What is kept at first, and after a change of leaders."""
+    return {"told": {}, "differing": {}, "others": [], "due": False, "surveyed": 0.0}
+
+
+class Reports:
+    """What hosts report, and what is known to differ."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        """What units are known to report."""
+        return self._kept.told
+
+    @property
+    def due(self) -> bool:
+        """The switches have to be asked once more for what hosts report."""
+        return self._kept.due
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        for name, value in nothing().items():
+            setattr(self._kept, name, value)
+
+    def take(self, unit: str, text: str | None) -> bool:
+        """Note what a unit reports, None if it has departed; False if its host is known to say just that."""
+        before = self._kept.told.get(unit)
+        if before == text:
+            return False
+        if text is None:
+            del self._kept.told[unit]
+        else:
+            self._kept.told[unit] = text
+        if not (before or text):
+            return False
+        self._kept.due = True
+        return True
+
+    def rested(self, now: float) -> bool:
+        """Whether the switches have not been asked for a while; also after the clock was set back."""
+        return not 0 <= now - self._kept.surveyed < REST
+
+    def compared(self, unit: str, findings: Sequence[Finding]) -> bool:
+        """Note what differs on the host of a unit; False if that is known."""
+        rows = _rows(findings)
+        if _rows(_findings(self._kept.differing.get(unit, []))) == rows:
+            return False
+        if rows:
+            self._kept.differing[unit] = rows
+        else:
+            del self._kept.differing[unit]
+        return True
+
+    def surveyed(
+        self, told: Mapping[str, str], differing: Mapping[str, Sequence[Finding]], others: Iterable[Finding],
+        now: float,
+    ) -> None:  # fmt: skip
+        """Note all of a survey: reports and findings by unit, and the findings that are about no host."""
+        self._kept.told = dict(told)
+        self._kept.differing = {unit: _rows(found) for unit, found in differing.items() if found}
+        self.refused(others, now)
+        self._kept.due = False
+
+    def refused(self, others: Iterable[Finding], now: float) -> None:
+        """Note why no switch could be asked."""
+        self._kept.others, self._kept.surveyed = _rows(others), now
+
+    def findings(self) -> Sequence[Finding]:
+        """All that is known to differ."""
+        hosts = (found for unit in sorted(self._kept.differing) for found in self._kept.differing[unit])
+        return _findings((*self._kept.others, *hosts))
+
+
+def _rows(findings: Iterable[Finding]) -> list[Any]:
+    return [[each.severity.value, each.subject, each.what, each.remedy] for each in findings]
+
+
+def _findings(rows: Iterable[Any]) -> tuple[Finding, ...]:
+    return tuple(Finding(Severity(row[0]), *row[1:]) for row in rows)

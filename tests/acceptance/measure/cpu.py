@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many CPUs a compute node itself spends while something is measured, without what its guests use.
+
+/proc/stat is read each second in the background, in ticks of a hundredth of a second (proc(5)); its user time
+includes that of guests. A measurement begins some seconds after the first reading, so that the highest mean
+over its duration counts.
+"""
+
+import re
+from typing import NamedTuple
+
+from converge import StepError
+
+from acceptance.measure.shells import Node
+
+FILE, UNIT = "/run/acceptance-cpu", "acceptance-cpu"
+LONGEST = 900
+"""Seconds after which systemd ends a sampler that nobody stopped."""
+STOP = f"systemctl stop {UNIT} 2>/dev/null || true\n"
+START = f"""\
+{STOP}rm -f {FILE}
+systemd-run --quiet --collect --unit={UNIT} -p RuntimeMaxSec={LONGEST} \\
+    -p StandardOutput=file:{FILE} /bin/bash -c \\
+    'while read -r now _ < /proc/uptime; read -r cpu < /proc/stat; do echo "$now $cpu"; sleep 1; done'
+"""
+READ = f"{STOP}head -c 1000000 {FILE}; rm -f {FILE}"
+TICKS = 100
+_LINE = re.compile(r"(\d{1,12}\.\d{1,4}) cpu((?: {1,2}\d{1,18}){10})\b")
+
+
+class _Reading(NamedTuple):
+    at: float
+    busy: float
+
+
+def start(node: Node) -> None:
+    """Begin to read a node's CPU times."""
+    node.run(START, 30)
+
+
+def stop(node: Node, seconds: int) -> float:
+    """End it; the mean number of busy CPUs in the busiest period of that many seconds.
+
+    Raises:
+        StepError: the node does not answer, or has not enough readings.
+
+    """
+    return cores(node.run(READ, 30), seconds)
+
+
+def cores(text: str, seconds: int) -> float:
+    """The highest mean number of busy CPUs over so many seconds.
+
+    Raises:
+        StepError: there are no two readings.
+
+    """
+    found = [_reading(line) for line in _LINE.findall(text)]
+    rates = [
+        (later.busy - first.busy) / (later.at - first.at)
+        for first, later in _periods(found, seconds)
+        if later.at > first.at
+    ]
+    if not rates:
+        raise StepError("its CPU times could not be read")
+    return max(max(rates), 0.0)
+
+
+def _periods(found: list[_Reading], seconds: int) -> list[tuple[_Reading, _Reading]]:
+    """The first and the last reading of each period that is long enough; of all if none is."""
+    ends = iter(range(len(found)))
+    periods: list[tuple[_Reading, _Reading]] = []
+    end = next(ends, None)
+    for first in found:
+        while end is not None and found[end].at - first.at < seconds:
+            end = next(ends, None)
+        if end is None:
+            break
+        periods.append((first, found[end]))
+    return periods or ([(found[0], found[-1])] if found else [])
+
+
+def _reading(line: tuple[str, str]) -> _Reading:
+    user, nice, system, _, _, irq, softirq, _, guest, guest_nice = map(int, line[1].split())
+    return _Reading(float(line[0]), (user - guest + nice - guest_nice + system + irq + softirq) / TICKS)

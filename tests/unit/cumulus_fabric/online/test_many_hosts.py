@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hook about one of many hosts costs: hook tools, switches and processor time, counted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import charm
+import pytest
+from charmkit.fabric import Host, Port
+from intent.model import Fabric
+from lab.hooktools import Application, Controller, Ran, declared
+from rest import Fleet
+from rest.connection import Access
+from unit.cumulus_fabric.fabrics import CHARM
+from unit.cumulus_fabric.fabrics import fabric as spelled_out
+from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
+from unit.cumulus_fabric.online.unit import intent, managed
+
+HOSTS = 256
+HERE = "cumulus-fabric/0"
+HOUR = 1_000_000.0
+
+
+def report(number: int, mtu: int = 9000) -> str:
+    """What a host with one port publishes."""
+    port = Port("enp59s0f0np0", "0000:3b:00.0", "b8:3f:d2:00:00:01", mtu)
+    return Host(f"compute{number}", (port,)).to_json()
+
+
+class Site:
+    """The fabric's unit, its switches and the databags of many hosts; ``now`` is its clock."""
+
+    def __init__(self, made: Rack, directory: Path) -> None:
+        self.rack = made
+        self.now = HOUR
+        self.controller = Controller(directory)
+        path, options = declared(CHARM, directory / "charm")
+        options |= {
+            "intent": intent(),
+            "credentials": "secret:1",
+            "ca-certificate": "",
+            "pinned-certificates": "",
+        }
+        options["pinned-certificates"] = " ".join(f"{name}={'0' * 64}" for name in made.servers)
+        self.controller.secrets["secret:1"] = {"user": "cumulus", "password": PASSWORD}
+        application = Application(charm.CumulusFabricCharm, path, options, leader=HERE)
+        self.controller.add("cumulus-fabric", application)
+        self.options = options
+        self.application = application
+        self.peers = self.controller.relate({"cumulus-fabric": "applied"})
+        self.hosts = self.controller.relate({"cumulus-fabric": "fabric", "roce-qos": "fabric"})
+
+    def connect(self, fabric: Fabric, access: Access, limit: int) -> Fleet:
+        return self.rack.site.fleet
+
+    def time(self) -> float:
+        return self.now
+
+    def publish(self, number: int, text: str) -> str:
+        """A host's report; its unit."""
+        unit = f"roce-qos/{number}"
+        self.controller.units[self.hosts.id][unit] = {"host": text, "ingress-address": "192.0.2.7"}
+        return unit
+
+    def emit(self, hook: str, **params: Any) -> Ran:
+        self.rack.forget()
+        return self.controller.run(HERE, hook, **params)
+
+    def about(self, unit: str, kind: str = "changed") -> Ran:
+        """A hook about a host."""
+        self.rack.forget()
+        return self.controller.run(HERE, f"relation-{kind}", self.hosts, unit)
+
+    @property
+    def asked(self) -> int:
+        """Requests to switches in the last hook."""
+        return sum(len(server.calls) for server in self.rack.servers.values())
+
+    @property
+    def status(self) -> tuple[str, str]:
+        return self.controller.status[HERE]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    with rack(spelled_out(change=managed), applied=True) as made:
+        found = Site(made, tmp_path)
+        monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(found.connect))
+        monkeypatch.setattr(charm, "time", found)
+        yield found
+
+
+@pytest.fixture
+def full(site: Site) -> Site:
+    """All hosts have been met and compared."""
+    for number in range(HOSTS):
+        site.publish(number, report(number))
+    site.emit("config-changed")
+    assert site.status == ("active", "")
+    return site
+
+
+def test_a_hook_that_changes_nothing_starts_four_hook_tools_and_asks_no_switch(full: Site) -> None:
+    ran = full.about("roce-qos/7")
+    assert ran.tools == {"relation-ids": 1, "relation-list": 1, "relation-get": 1, "is-leader": 1}
+    assert full.asked == 0
+
+
+def test_a_unit_that_joins_starts_none(full: Site) -> None:
+    ran = full.about("roce-qos/7", "joined")
+    assert ran.early
+    assert ran.tools == {}
+
+
+def test_a_unit_that_does_not_lead_reads_no_report(full: Site) -> None:
+    full.application.leader = "cumulus-fabric/1"
+    for kind in ("changed", "departed"):
+        ran = full.about(full.publish(7, report(7, mtu=1500)), kind)
+        assert ran.tools == {"relation-ids": 1, "relation-list": 1, "is-leader": 1}
+        assert full.asked == 0
+    assert full.status == ("active", "")
+
+
+def test_one_hosts_report_is_compared_at_once_and_without_the_others(full: Site) -> None:
+    unit = full.publish(7, report(7, mtu=1500))
+    ran = full.about(unit)
+    assert full.status[0] == "waiting"
+    assert "compute7 enp59s0f0np0: MTU 1500, the fabric expects 9000" in full.status[1]
+    assert ran.tools["relation-get"] == 1
+    assert full.asked == 0
+    full.publish(7, report(7))
+    full.about(unit)
+    assert full.status == ("active", "")
+    assert full.asked == 0
+
+
+def test_a_host_that_departs_takes_its_findings_along(full: Site) -> None:
+    full.about(full.publish(7, report(7, mtu=1500)))
+    del full.controller.units[full.hosts.id]["roce-qos/7"]
+    full.about("roce-qos/7", "departed")
+    assert full.status == ("active", "")
+
+
+def test_the_switches_are_asked_once_for_many_reports(full: Site) -> None:
+    asked = []
+    for number in range(HOSTS):
+        full.now += 2.0
+        full.about(full.publish(number, report(number, mtu=1500)))
+        asked += [full.now] if full.asked else []
+    assert len(asked) == 1  # five minutes after the last time
+    full.emit("update-status")
+    assert full.asked > 0
+    assert f"(+{HOSTS - 1} more, see verify)" in full.status[1]
+
+
+def test_update_status_reads_no_report_that_a_hook_has_read(full: Site) -> None:
+    full.about(full.publish(7, report(7, mtu=1500)))
+    assert full.emit("update-status").tools["relation-get"] <= 3
+
+
+@pytest.mark.parametrize("hook", ["config-changed", "leader-elected", "upgrade-charm"])
+def test_rare_hooks_read_what_is_there_now(full: Site, hook: str) -> None:
+    full.publish(7, report(7, mtu=1500))  # nobody has told of it
+    full.emit(hook)
+    assert "MTU 1500" in full.status[1]
+
+
+def test_an_action_reads_what_is_there_now(full: Site) -> None:
+    full.publish(7, report(7, mtu=1500))
+    assert "MTU 1500" in full.emit("verify", params={"format": "json"}).results["findings"]
+    assert "MTU 1500" in full.status[1]
+
+
+def test_under_auto_a_report_leads_to_an_apply_and_drift_does_not(full: Site) -> None:
+    full.options["apply-policy"] = "auto"
+    box = full.rack.servers["Leaf0-1"].switch
+    box.applied["interface"]["bond1"]["link"]["mtu"] = 1500
+    box.backend.apply(box.applied)
+    full.emit("update-status")
+    assert full.rack.writes() == []
+    full.about(full.publish(7, report(7, mtu=1500)))
+    assert full.rack.writes() == []
+    full.emit("update-status")
+    assert any("Leaf0-1 confirm" in write for write in full.rack.writes())
+
+
+def test_why_no_switch_could_be_asked_stays_the_status_whatever_hosts_report(full: Site) -> None:
+    full.options["canary"] = "Leaf9-9"
+    full.emit("config-changed")
+    full.about(full.publish(7, report(7, mtu=1500)))
+    assert full.status[0] == "blocked"
+    assert "option canary" in full.status[1]
+
+
+def test_after_the_clock_was_set_back_the_switches_are_asked(full: Site) -> None:
+    full.now -= 3600.0
+    full.about(full.publish(7, report(7, mtu=1500)))
+    assert full.asked > 0
