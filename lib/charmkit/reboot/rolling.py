@@ -9,13 +9,14 @@ charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import cast
 
 import ops
 from converge import Finding, Severity
 from converge.finding import RETRIED
+from exporter import facts
 from exporter.facts import Reboot
 from hostnic import handover
 from hostnic.handover import Handover
@@ -176,14 +177,15 @@ class RollingReboot(ops.Object):
             maintenance=self._has_lock or own.requested_at is not None or not own.settled,
             limit=STUCK + policy.settle,
             held={
-                unit: host.uptime - (host.now - slot.since)
-                for unit, slot in cluster.held.items()
-                if host.leader or unit == host.unit
+                unit: since for unit, since in self._held(cluster).items() if host.leader or unit == host.unit
             },
-            queue=sum(each.needs and unit not in cluster.held for unit, each in units.items())
-            if host.leader
-            else None,
+            queue=_queue(units, cluster) if host.leader else None,
         )
+
+    def _held(self, cluster: Cluster) -> dict[str, int]:
+        """Since when each unit has the lock, on the clock that the exporter has."""
+        ahead = self._now() - int(self._system.now())
+        return {unit: slot.since - ahead for unit, slot in cluster.held.items()}
 
     def follow(self, event: ops.RelationEvent) -> bool:
         """Do what a change in the peer relation asks of this unit, as far as that needs no look at its host.
@@ -197,10 +199,21 @@ class RollingReboot(ops.Object):
             return True
         changed = isinstance(event, ops.RelationChangedEvent) and event.unit
         name = changed.name if changed else ""
+        before = bags.cluster() if bags.leader else None
         try:
-            return hook.follow(bags, self._boot_id(), self._now(), name, lambda: self._silent(bags))
+            look = hook.follow(bags, self._boot_id(), self._now(), name, lambda: self._silent(bags))
+            if not look and isinstance(before, Cluster):
+                self._tell_of_grants(bags, before)
         except OSError:
             return True  # the look says what cannot be read
+        return look
+
+    def _tell_of_grants(self, bags: Databags, before: Cluster) -> None:
+        """Tell the exporter what the leader has granted, or freed, without a look at its host."""
+        now, known = bags.cluster(), facts.read(self._system, self._charm.meta.name)
+        if isinstance(now, Cluster) and now.held != before.held and known and known.reboot:
+            told = known.reboot._replace(held=self._held(now), queue=_queue(bags.units()[0], now))
+            facts.publish(self._system, known._replace(reboot=told))
 
     def _databags(self) -> Databags | None:
         peers = self.model.get_relation(PEERS)
@@ -275,3 +288,8 @@ class RollingReboot(ops.Object):
 
     def _now(self) -> int:
         return int(time.time())
+
+
+def _queue(units: Mapping[str, UnitState], cluster: Cluster) -> int:
+    """How many wait for the lock."""
+    return sum(each.needs and unit not in cluster.held for unit, each in units.items())
