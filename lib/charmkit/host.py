@@ -136,8 +136,10 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         """Tell the exporter, too, which runs with what it was told last."""
         findings = self._converge_unless_refused()
         found, survey, name = facts.count(findings), self._last, self._name
-        told = facts.read(self._system, name) or facts.Facts(name, 0)
-        told = told._replace(at=int(self._system.now()), findings=found, reboot=self._reboot())
+        told = facts.read(self._system, name) or facts.Facts(name, "", 0)
+        told = told._replace(
+            unit=self._charm.unit.name, at=int(self._system.now()), findings=found, reboot=self._reboot()
+        )
         if survey:
             told = told._replace(held=len(survey.plan.held), ports=tuple(self._ports(survey)))
         return (*findings, *metrics.tell(self._system, told, place=survey is not None))

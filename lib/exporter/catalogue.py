@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every metric that the exporters give: name, kind, labels, help, and where its value comes from.
+"""Every metric that the exporter gives: name, kind, labels, help, and where its value comes from.
 
 A name, a label or the port never changes: the name of a scrape job has a digest of the whole job in it, and a
 renamed series looks like one that has ended. No rule names a host: what one would compare with is a metric,
@@ -14,12 +14,10 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple, cast
 
 PORT = 19560
-"""Of the hosts' exporter. Prometheus' list of default ports has none left from 9100 to 9999, and asks others
+"""Prometheus' list of default ports has none left from 9100 to 9999, and asks others
 to stay out of that range; this one is assigned to nobody, and below those that Linux gives to connections."""
-FABRIC_PORT = 19561
-"""Of cumulus-fabric's exporter: its unit may be on a machine that has the other one."""
 JOB = "ovn-offload"
-"""Name of the scrape job, of hosts and of the fabric's unit."""
+"""Name of the scrape job."""
 PREFIX = "ovn_offload_"
 ADDRESS = "OVN_OFFLOAD_EXPORTER_ADDRESS"
 """In the exporter's environment: where it listens besides loopback."""
@@ -51,16 +49,13 @@ class Metric(NamedTuple):
 
 
 # A line: kind, name, labels | help | source. A line that begins with two spaces continues the one before it.
-_COMMON = """
+_TABLE = """
 gauge source_up source | Whether this source answered in time when it was asked last: 1 or 0 | exporter
 gauge source_age_seconds source | Seconds since this source answered; its values are as old | exporter
 gauge threshold name | What rules compare with, by name | exporter
-gauge charm_look_age_seconds charm | Seconds since a hook of the charm looked | hook
+gauge charm_look_age_seconds charm,unit | Seconds since a hook of the charm's unit looked | hook
 gauge charm_findings charm,severity | Findings of that look, by severity | hook
 gauge charm_held_steps charm | Steps that wait for the operator or for a reboot | hook
-"""
-
-_HOST = """
 gauge reboot_needed charm | Whether the host needs a reboot for what is declared: 1 or 0 | hook
 gauge maintenance charm | Whether the host is in a planned reboot: it holds the reboot lock, or has not
   settled since its last boot: 1 or 0 | hook
@@ -129,23 +124,6 @@ gauge connections_tracked - | Connections that the kernel tracks | nf_conntrack_
 gauge connections_limit - | Connections that the kernel tracks at most | nf_conntrack_max
 gauge huge_pages numa_node,size | Huge pages of this size, in kilobytes | sysfs nr_hugepages
 gauge huge_pages_free numa_node,size | Those of them that are free | sysfs free_hugepages
-gauge datapath_flows path | Datapath flows of Open vSwitch, by path: hardware or software | hook
-gauge datapath_flows_limit - | Datapath flows that Open vSwitch allows at most | hook
-"""
-
-_FABRIC = """
-gauge fabric_switch_reachable switch | Whether the switch answered: 1 or 0 | hook
-gauge fabric_switch_drained switch | Whether the switch is drained: 1 or 0 | hook
-gauge fabric_settings_differing switch | Settings of the switch that differ from the intent | hook
-gauge fabric_sessions_declared switch | BGP sessions to other switches that the intent has | hook
-gauge fabric_sessions_established switch | Those of them that carry EVPN | hook
-gauge fabric_links_declared switch | Links to other switches that the intent has | hook
-gauge fabric_links_up switch | Those of them that are up | hook
-gauge fabric_links_wrong switch | Those that LLDP shows wired to another port than the intent says | hook
-gauge fabric_segments_declared switch | Ethernet segments that the intent has | hook
-gauge fabric_segments_up switch | Those of them that are up | hook
-gauge fabric_vnis_declared switch | VNIs that the intent has | hook
-gauge fabric_vnis_present switch | Those of them that the switch has | hook
 """
 
 THRESHOLDS = {
@@ -154,7 +132,6 @@ THRESHOLDS = {
     "pause_ratio": 0.1,
     "software_ratio": 0.2,
     "connections_ratio": 0.9,
-    "flows_ratio": 0.9,
 }
 """Values of the metric ``threshold``, the same on every unit."""
 
@@ -167,7 +144,5 @@ def _read(table: str) -> Iterator[Metric]:
         yield Metric(PREFIX + name, cast("Literal['counter', 'gauge']", kind), names, f"{text}.", source)
 
 
-HOST = {metric.name: metric for metric in _read(_COMMON + _HOST.lstrip())}
-"""Of the hosts' exporter, by name."""
-FABRIC = {metric.name: metric for metric in _read(_COMMON + _FABRIC.lstrip())}
-"""Of cumulus-fabric's: what its last look saw. No switch is asked for it."""
+HOST = {metric.name: metric for metric in _read(_TABLE)}
+"""By name."""

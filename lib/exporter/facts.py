@@ -15,7 +15,6 @@ from typing import NamedTuple
 from converge import Finding, Severity
 from converge.document import read_json
 from converge.shape import (
-    LINE,
     Boolean,
     Integer,
     InvalidValue,
@@ -35,12 +34,6 @@ FRESH = 240
 """Seconds for which a file that says the same stays; update-status comes every five minutes."""
 SETTINGS = ("vfs", "switchdev", "vf_lag", "queues", "hw_tc_offload", "firmware_parameters", "qos")
 SEVERITIES = tuple(severity.name.lower() for severity in Severity)
-SWITCH = (
-    *("reachable", "drained", "settings_differing", "sessions_declared", "sessions_established"),
-    *("links_declared", "links_up", "links_wrong", "segments_declared", "segments_up"),
-    *("vnis_declared", "vnis_present"),
-)
-"""What is told of a switch; each is the end of a metric's name."""
 
 
 class Port(NamedTuple):
@@ -88,22 +81,22 @@ class Facts(NamedTuple):
 
     Attributes:
         charm: whose.
+        unit: of Juju, whose hook looked.
         at: :meth:`System.now` at the hook's look.
         findings: how many there are of each severity.
         held: steps that wait.
         ports: declared ones.
         reboot: None of a charm that never reboots its host.
-        switches: what the last look saw of each switch, by the names of :data:`SWITCH`.
 
     """
 
     charm: str
+    unit: str
     at: int
     findings: Mapping[str, int] = {}
     held: int = 0
     ports: tuple[Port, ...] = ()
     reboot: Reboot | None = None
-    switches: Mapping[str, Mapping[str, int]] = {}
 
 
 _COUNT = Integer(0, 1 << 32)
@@ -123,18 +116,18 @@ _PORT = Record(
     required=["bdf", "netdev"],
     lenient=True,
 )
+_UNIT = Text(r"[a-z][a-z0-9-]*/[0-9]+", "a unit")
 _REBOOT = Record(
     Reboot,
     {
         "needed": Boolean(),
         "maintenance": Boolean(),
         "limit": _COUNT,
-        "held": MappingOf(Text(r"[a-z][a-z0-9-]*/[0-9]+", "a unit"), _TIME, "units and times"),
+        "held": MappingOf(_UNIT, _TIME, "units and times"),
         "queue": OrNull(_COUNT),
     },
     lenient=True,
 )
-_SEEN = MappingOf(OneOf(SWITCH), _COUNT, "what was seen and numbers")
 
 
 def path_of(charm: str) -> str:
@@ -220,18 +213,14 @@ def from_json(charm: str, text: str) -> Facts:
     shape = Record(
         functools.partial(Facts, charm),
         {
+            "unit": _UNIT,
             "at": _TIME,
             "findings": MappingOf(OneOf(SEVERITIES), _COUNT, "severities and numbers"),
             "held": _COUNT,
             "ports": ListOf(_PORT, "ports"),
             "reboot": OrNull(_REBOOT),
-            "switches": MappingOf(LINE, _SEEN, "switches"),
         },
-        required=["at"],
+        required=["unit", "at"],
         lenient=True,
     )
-    return read_json(text, VERSION, shape, longest=LONGEST)
-
-
-LONGEST = 1 << 20
-"""Characters: a site of 500 switches needs a quarter of them."""
+    return read_json(text, VERSION, shape)

@@ -6,8 +6,6 @@ Each host charm installs a copy of its own. The unit starts the first one that e
 unit's file. Hooks that find all in place start no process.
 """
 
-from typing import NamedTuple
-
 from hostnic.boot import bootcopy, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
@@ -18,40 +16,21 @@ from exporter.catalogue import ADDRESS
 
 CHARMS = ("sriov-switchdev", "nic-firmware", "roce-qos")
 """Host charms; the first one that is there runs its copy."""
-FABRIC = "cumulus-fabric"
 MODULES = ("exporter", *(f"exporter.{name}" for name in ("catalogue", "facts", "main", "sources", "workers")))
 DIRECTORY = "/usr/lib/ovn-offload"
 MOST_MEMORY = "64M"
 
 
-class Unit(NamedTuple):
-    """The unit that serves one kind of charm.
+UNIT = "ovn-offload-exporter.service"
+ENVIRONMENT = "/etc/ovn-offload/ovn-offload-exporter.env"
+"""The file that tells where it listens besides loopback."""
 
-    Attributes:
-        name: of the unit's file.
-        charms: whose copies it may run, the preferred one first.
-        argument: of the program.
-        does: what it is allowed.
-        capabilities: those that the user has; CapabilityBoundingSet allows no other.
 
-    """
-
-    name: str
-    charms: tuple[str, ...]
-    argument: str
-    does: tuple[Does, ...]
-    capabilities: str
-
-    @property
-    def environment(self) -> str:
-        """The file that tells where it listens besides loopback."""
-        return f"/etc/ovn-offload/{self.name.removesuffix('.service')}.env"
-
-    def text(self) -> str:
-        """The unit's file."""
-        program = f"{DIRECTORY}/$$charm/exporter.pyz"
-        start = f"test -e {program} && exec /usr/bin/python3 -I -S {program}{self.argument}"
-        return f"""# Installed by the charms of ovn-offload; local changes are overwritten.
+def unit_text() -> str:
+    """The unit's file. Its user has CAP_NET_ADMIN, and CapabilityBoundingSet allows no other."""
+    program = f"{DIRECTORY}/$$charm/exporter.pyz"
+    start = f"test -e {program} && exec /usr/bin/python3 -I -S {program}"
+    return f"""# Installed by the charms of ovn-offload; local changes are overwritten.
 
 [Unit]
 Description=Metrics of the charms of ovn-offload for Prometheus
@@ -60,34 +39,25 @@ After=network.target
 StartLimitIntervalSec=0
 
 [Service]
-ExecStart=/bin/sh -c 'for charm in {" ".join(self.charms)}; do {start}; done'
-EnvironmentFile=-{self.environment}
+ExecStart=/bin/sh -c 'for charm in {" ".join(CHARMS)}; do {start}; done'
+EnvironmentFile=-{ENVIRONMENT}
 Restart=always
 RestartSec=30
 # a user of its own, who owns no file
 DynamicUser=yes
-AmbientCapabilities={self.capabilities}
+AmbientCapabilities=CAP_NET_ADMIN
 # more is a fault: the service begins anew
 MemoryMax={MOST_MEMORY}
-{sandbox.text(*self.does)}
+{sandbox.text(Does.NETLINK, Does.SERVES)}
 
 [Install]
 WantedBy=multi-user.target
 """
 
 
-HOST_UNIT = Unit("ovn-offload-exporter.service", CHARMS, "", (Does.NETLINK, Does.SERVES), "CAP_NET_ADMIN")
-FABRIC_UNIT = Unit("ovn-offload-fabric-exporter.service", (FABRIC,), " fabric", (Does.SERVES,), "")
-
-
 def copy_of(charm: str) -> BootCopy:
     """The exporter's copy of a charm."""
     return BootCopy(charm, MODULES, "exporter", ("prometheus_client",))
-
-
-def unit_of(charm: str) -> Unit:
-    """The unit that runs a charm's copy."""
-    return FABRIC_UNIT if charm == FABRIC else HOST_UNIT
 
 
 def install(system: System, charm: str) -> None:
@@ -97,24 +67,24 @@ def install(system: System, charm: str) -> None:
         OSError, StepError: something cannot be written, or systemd refuses.
 
     """
-    copy, unit = copy_of(charm), unit_of(charm)
+    copy = copy_of(charm)
     stamp = bootcopy.stamp(copy)
     restart = not system.files.exists(copy.path) or read_text(system, copy.stamp_path) != stamp
     if restart:
         InstallBootCopy(copy, stamp).run(system)
-    if _present(system, unit)[0] != charm:
+    if _present(system)[:1] != [charm]:
         return
-    if read_text(system, units.path(unit.name)) != unit.text().strip():
-        system.files.install(units.path(unit.name), unit.text().encode())
-        show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", unit.name]
+    if read_text(system, units.path(UNIT)) != unit_text().strip():
+        system.files.install(units.path(UNIT), unit_text().encode())
+        show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", UNIT]
         if "yes" in system.query(show).split():
             system.run(["systemctl", "daemon-reload"])
         restart = True
-    if not units.enabled(system, unit.name):
-        system.run(["systemctl", "enable", "--no-reload", unit.name])
+    if not units.enabled(system, UNIT):
+        system.run(["systemctl", "enable", "--no-reload", UNIT])
         restart = True
     if restart:
-        system.run(["systemctl", "restart", unit.name])
+        system.run(["systemctl", "restart", UNIT])
 
 
 def listen(system: System, charm: str, address: str) -> None:
@@ -126,18 +96,17 @@ def listen(system: System, charm: str, address: str) -> None:
         OSError: the file cannot be written, or systemd refuses.
 
     """
-    unit = unit_of(charm)
-    before = read_text(system, unit.environment)
+    before = read_text(system, ENVIRONMENT)
     head = f"# {charm}\n"
     wanted = f"{head}{ADDRESS}={address}" if address else None
     if before == wanted or (before is not None and not before.startswith(head)):
         return
     if wanted:
-        system.files.install(unit.environment, f"{wanted}\n".encode())
+        system.files.install(ENVIRONMENT, f"{wanted}\n".encode())
     else:
-        system.files.remove(unit.environment)
-    if system.files.exists(units.path(unit.name)):
-        system.run(["systemctl", "restart", unit.name])
+        system.files.remove(ENVIRONMENT)
+    if system.files.exists(units.path(UNIT)):
+        system.run(["systemctl", "restart", UNIT])
 
 
 def remove(system: System, charm: str) -> None:
@@ -147,27 +116,27 @@ def remove(system: System, charm: str) -> None:
         OSError: something cannot be removed, or systemd refuses.
 
     """
-    copy, unit = copy_of(charm), unit_of(charm)
-    ran = _present(system, unit)[:1] == [charm]
+    copy = copy_of(charm)
+    ran = _present(system)[:1] == [charm]
     for path in (copy.stamp_path, copy.path):
         if system.files.exists(path):
             system.files.remove(path)
     if system.files.exists(copy.directory) and not system.files.listdir(copy.directory):
         system.files.remove(copy.directory)
-    path = units.path(unit.name)
-    if (read_text(system, unit.environment) or "").startswith(f"# {charm}\n"):
-        system.files.remove(unit.environment)
+    path = units.path(UNIT)
+    if (read_text(system, ENVIRONMENT) or "").startswith(f"# {charm}\n"):
+        system.files.remove(ENVIRONMENT)
     if not ran or not system.files.exists(path):
         return
-    if _present(system, unit):
-        system.run(["systemctl", "restart", unit.name])
+    if _present(system):
+        system.run(["systemctl", "restart", UNIT])
         return
-    system.run(["systemctl", "disable", "--no-reload", unit.name])
-    system.run(["systemctl", "stop", unit.name])
+    system.run(["systemctl", "disable", "--no-reload", UNIT])
+    system.run(["systemctl", "stop", UNIT])
     system.files.remove(path)
     system.run(["systemctl", "daemon-reload"])
 
 
-def _present(system: System, unit: Unit) -> list[str]:
+def _present(system: System) -> list[str]:
     """The charms whose copies are there, the one that runs first."""
-    return [charm for charm in unit.charms if system.files.exists(copy_of(charm).path)]
+    return [charm for charm in CHARMS if system.files.exists(copy_of(charm).path)]

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exporter's program: ``exporter.pyz`` for a host, ``exporter.pyz fabric`` for the fabric's unit."""
+"""The exporter's program, ``exporter.pyz``."""
 
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hostnic.machine import Machine
 from hostnic.system import System
 
 from exporter import facts, sources
-from exporter.catalogue import ADDRESS, FABRIC, FABRIC_PORT, HOST, PORT, PREFIX, THRESHOLDS, Metric
+from exporter.catalogue import ADDRESS, HOST, PORT, PREFIX, THRESHOLDS
 from exporter.workers import DEADLINE, Sample, Workers
 
 if TYPE_CHECKING:
@@ -26,21 +26,12 @@ class Exporter:
 
     Args:
         machine: makes a connection to the machine.
-        metrics: the catalogue.
-        hosts: the machine has NICs to read; else only the files of hooks.
         deadline: seconds for all sources of a scrape.
 
     """
 
-    def __init__(
-        self,
-        machine: Callable[[], System],
-        metrics: Mapping[str, Metric],
-        *,
-        hosts: bool,
-        deadline: float = DEADLINE,
-    ) -> None:
-        self._system, self._metrics, self._hosts = machine(), metrics, hosts
+    def __init__(self, machine: Callable[[], System], deadline: float = DEADLINE) -> None:
+        self._system = machine()
         self._workers = Workers(machine, deadline)
         self._turn = threading.Lock()
 
@@ -52,7 +43,7 @@ class Exporter:
             samples = [*self._samples()]
         families: dict[str, Family] = {}
         for name, labels, value in samples:
-            metric = self._metrics.get(PREFIX + name)
+            metric = HOST.get(PREFIX + name)
             if metric is None:  # a charm of another revision
                 continue
             family = families.get(name) or families.setdefault(
@@ -65,24 +56,22 @@ class Exporter:
         found = [*facts.read_all(self._system)]
         ports = [*facts.ports_of(found).values()]
         yield from sources.of_hooks(found, ports, self._system.now())
-        yield from self._workers.read(sources.of_host(ports) if self._hosts else {})
+        yield from self._workers.read(sources.of_host(ports))
         for name, value in THRESHOLDS.items():
             yield Sample("threshold", (name,), value)
 
 
 def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> int:
     """Serve until SIGTERM."""
-    if list(arguments) not in ([], ["fabric"]):
-        print("usage: exporter.pyz [fabric]", file=sys.stderr)
+    if arguments:
+        print("usage: exporter.pyz", file=sys.stderr)
         return 5
     from prometheus_client import CollectorRegistry, start_http_server
 
-    fabric = bool(arguments)
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Exporter(machine, FABRIC if fabric else HOST, hosts=not fabric))
-    port = FABRIC_PORT if fabric else PORT
+    registry.register(Exporter(machine))
     for address in dict.fromkeys(filter(None, (LOOPBACK, os.environ.get(ADDRESS)))):
-        start_http_server(port, address, registry)
-        print(f"serving on {address} port {port}", flush=True)
+        start_http_server(PORT, address, registry)
+        print(f"serving on {address} port {PORT}", flush=True)
     signal.pause()
     return 0

@@ -208,16 +208,12 @@ def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> I
         for name, value in port.declared.items():
             yield Sample("declared", (port.netdev, name), value)
     for facts in all_facts:
-        yield Sample("charm_look_age_seconds", (facts.charm,), max(now - facts.at, 0.0))
+        yield Sample("charm_look_age_seconds", (facts.charm, facts.unit), max(now - facts.at, 0.0))
         yield Sample("charm_held_steps", (facts.charm,), facts.held)
         for severity, number in facts.findings.items():
             yield Sample("charm_findings", (facts.charm, severity), number)
         if facts.reboot:
             yield from _reboot(facts.charm, facts.reboot, now)
-        for switch, seen in facts.switches.items():
-            for name, value in seen.items():
-                ending = f"switch_{name}" if name in ("reachable", "drained") else name
-                yield Sample(f"fabric_{ending}", (switch,), value)
 
 
 def _reboot(charm: str, reboot: Reboot, now: float) -> Iterator[Sample]:

@@ -56,12 +56,12 @@ HANDOVER = {
 }
 FACTS = facts.Facts(
     "x",
+    "x/0",
     5,
     {"blocked": 1},
     1,
     (facts.Port(PF, "enp59s0f0np0", "bond0", True, {"vfs": 8}, {"vf_lag": 1}),),
     facts.Reboot(True, True, 2400, {"x/0": 3}, 2),
-    {"leaf1": {"reachable": 1}},
 )
 OVS = {
     "headings": ["other_config", "external_ids"],

@@ -117,7 +117,7 @@ def test_a_refresh_with_other_code_replaces_the_boot_copy_and_touches_no_nic(
     stamps = files.COPY.stamp_path, install.copy_of("sriov-switchdev").stamp_path
     assert converged.writes == [
         *(f"install {stamp}" for stamp in stamps),
-        f"run systemctl restart {install.HOST_UNIT.name}",
+        f"run systemctl restart {install.UNIT}",
     ]
 
 
