@@ -19,8 +19,6 @@ to stay out of that range; this one is assigned to nobody, and below those that 
 JOB = "ovn-offload"
 """Name of the scrape job."""
 PREFIX = "ovn_offload_"
-ADDRESS = "OVN_OFFLOAD_EXPORTER_ADDRESS"
-"""In the exporter's environment: where it listens besides loopback."""
 
 
 class Metric(NamedTuple):

@@ -12,18 +12,12 @@ from hostnic.boot.sandbox import Does
 from hostnic.ops.boot import InstallBootCopy
 from hostnic.system import System, read_text
 
-from exporter.catalogue import ADDRESS
-
 CHARMS = ("sriov-switchdev", "nic-firmware", "roce-qos")
 """Host charms; the first one that is there runs its copy."""
 MODULES = ("exporter", *(f"exporter.{name}" for name in ("catalogue", "facts", "main", "sources", "workers")))
 DIRECTORY = "/usr/lib/ovn-offload"
 MOST_MEMORY = "64M"
-
-
 UNIT = "ovn-offload-exporter.service"
-ENVIRONMENT = "/etc/ovn-offload/ovn-offload-exporter.env"
-"""The file that tells where it listens besides loopback."""
 
 
 def unit_text() -> str:
@@ -40,7 +34,6 @@ StartLimitIntervalSec=0
 
 [Service]
 ExecStart=/bin/sh -c 'for charm in {" ".join(CHARMS)}; do {start}; done'
-EnvironmentFile=-{ENVIRONMENT}
 Restart=always
 RestartSec=30
 # a user of its own, who owns no file
@@ -87,28 +80,6 @@ def install(system: System, charm: str) -> None:
         system.run(["systemctl", "restart", UNIT])
 
 
-def listen(system: System, charm: str, address: str) -> None:
-    """Have the exporter serve ``address``, too, or loopback alone if it is empty.
-
-    An address that another charm of the machine has set stays.
-
-    Raises:
-        OSError: the file cannot be written, or systemd refuses.
-
-    """
-    before = read_text(system, ENVIRONMENT)
-    head = f"# {charm}\n"
-    wanted = f"{head}{ADDRESS}={address}" if address else None
-    if before == wanted or (before is not None and not before.startswith(head)):
-        return
-    if wanted:
-        system.files.install(ENVIRONMENT, f"{wanted}\n".encode())
-    else:
-        system.files.remove(ENVIRONMENT)
-    if system.files.exists(units.path(UNIT)):
-        system.run(["systemctl", "restart", UNIT])
-
-
 def remove(system: System, charm: str) -> None:
     """Take this charm's copy away; the next charm's takes over, and without one the unit goes.
 
@@ -124,8 +95,6 @@ def remove(system: System, charm: str) -> None:
     if system.files.exists(copy.directory) and not system.files.listdir(copy.directory):
         system.files.remove(copy.directory)
     path = units.path(UNIT)
-    if (read_text(system, ENVIRONMENT) or "").startswith(f"# {charm}\n"):
-        system.files.remove(ENVIRONMENT)
     if not ran or not system.files.exists(path):
         return
     if _present(system):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exporter's program, ``exporter.pyz``."""
 
-import os
 import signal
 import sys
 import threading
@@ -12,7 +11,7 @@ from hostnic.machine import Machine
 from hostnic.system import System
 
 from exporter import facts, sources
-from exporter.catalogue import ADDRESS, HOST, PORT, PREFIX, THRESHOLDS
+from exporter.catalogue import HOST, PORT, PREFIX, THRESHOLDS
 from exporter.workers import DEADLINE, Sample, Workers
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> i
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Exporter(machine))
-    for address in dict.fromkeys(filter(None, (LOOPBACK, os.environ.get(ADDRESS)))):
-        start_http_server(PORT, address, registry)
-        print(f"serving on {address} port {PORT}", flush=True)
+    start_http_server(PORT, LOOPBACK, registry)
+    print(f"serving on {LOOPBACK} port {PORT}", flush=True)
     signal.pause()
     return 0

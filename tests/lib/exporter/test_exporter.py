@@ -321,19 +321,3 @@ def test_the_unit_is_limited() -> None:
         assert f"\n{line}\n" in text
     assert "ReadWritePaths" not in text
     assert "\nRuntimeDirectory=" not in text
-
-
-def test_an_address_is_served_only_while_a_charm_asks_for_it() -> None:
-    host = FakeHost()
-    for charm in ("sriov-switchdev", "roce-qos"):
-        install.install(host, charm)
-    path = install.ENVIRONMENT
-    install.listen(host, "sriov-switchdev", "10.0.0.7")
-    assert "OVN_OFFLOAD_EXPORTER_ADDRESS=10.0.0.7\n" in host.disk.read(path)
-    host.trace.clear()
-    install.listen(host, "sriov-switchdev", "10.0.0.7")
-    install.listen(host, "roce-qos", "")  # it is not its own
-    assert host.trace == []
-    install.listen(host, "sriov-switchdev", "")
-    assert not host.files.exists(path)
-    assert host.trace[-1] == f"run systemctl restart {UNIT}"
