@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from converge import Step
 
 if TYPE_CHECKING:
-    from hostnic.netlink import devlink, links
     from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
+    from hostnic.netlink.measured import Health, Traffic
 
 MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
@@ -199,7 +199,7 @@ class Links(Protocol):
         """``ip address show dev LINK``: IPv4 and IPv6, link-local ones included."""
         ...
 
-    def traffic(self) -> "Mapping[int, links.Traffic]":
+    def traffic(self) -> "Mapping[int, Traffic]":
         """``ip stats show group offload subgroup cpu_hit``, and all: by index, of netdevs that have it."""
         ...
 
@@ -297,7 +297,7 @@ class Devlink(Protocol):
         """``devlink dev info pci/BDF``."""
         ...
 
-    def health(self, bdf: str, reporter: str) -> "devlink.Health | None":
+    def health(self, bdf: str, reporter: str) -> "Health | None":
         """``devlink health show pci/BDF reporter REPORTER``; None where the driver has none of that name."""
 
 

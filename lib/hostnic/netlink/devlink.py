@@ -3,9 +3,9 @@
 
 import errno
 from functools import lru_cache
-from typing import NamedTuple
 
 from hostnic.netlink.channel import Family, Untyped, codec
+from hostnic.netlink.measured import Health
 from hostnic.system import MODE_CHANGE_TIME, DeviceInfo
 
 ESWITCH_GET, ESWITCH_SET = 29, 30
@@ -20,14 +20,6 @@ RUNTIME = 0
 FLAG, STRING = 6, 5
 WIDTHS = {1: 1, 2: 2, 3: 4}
 """Netlink attribute types of a parameter: NLA_U8, NLA_U16, NLA_U32 and their bytes."""
-
-
-class Health(NamedTuple):
-    """What a health reporter of a driver says."""
-
-    healthy: bool
-    errors: int
-    recoveries: int
 
 
 @lru_cache(maxsize=1)

@@ -4,9 +4,9 @@
 import ipaddress
 import struct
 from functools import lru_cache
-from typing import NamedTuple
 
 from hostnic.netlink.channel import ACK, DUMP, ROUTE, Channel, Untyped, codec
+from hostnic.netlink.measured import Traffic
 from hostnic.system import Link
 
 GETLINK, SETLINK, GETADDR, GETSTATS = 18, 19, 22, 94
@@ -20,15 +20,6 @@ BOND_MODES = (
     "balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb",
 )  # fmt: skip
 NO_PARTNER = "00:00:00:00:00:00"
-
-
-class Traffic(NamedTuple):
-    """Packets and bytes of a representor in both directions: all, and those that the kernel handled."""
-
-    packets: int
-    bytes: int
-    software_packets: int
-    software_bytes: int
 
 
 @lru_cache(maxsize=1)

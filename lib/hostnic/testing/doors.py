@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
-from hostnic.netlink.devlink import Health
-from hostnic.netlink.links import Traffic
+from hostnic.netlink.measured import Health, Traffic
 from hostnic.system import MODE_CHANGE_TIME, Channels, DeviceInfo, Link, Pause
 from hostnic.testing.nic import counters, mlx5, vflag
 from hostnic.testing.nic.dcb import FakeDcb

@@ -16,7 +16,7 @@ from exporter.catalogue import HOST
 from exporter.facts import Facts, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
-from hostnic.netlink.devlink import Health
+from hostnic.netlink.measured import Health
 from hostnic.system import System
 from hostnic.testing import FakeHost, card
 from prometheus_client import CollectorRegistry, generate_latest

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of a modelled port: those of mlx5 that the virtual card has, too (tests/lab/card/stats.c)."""
 
-from hostnic.netlink.links import Traffic
+from hostnic.netlink.measured import Traffic
 from hostnic.testing.nic.model import FakePort, FakeVf
 
 KERNEL = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hostnic.netlink.dcb import Coalescing, Rings
-from hostnic.netlink.devlink import Health
+from hostnic.netlink.measured import Health
 from hostnic.testing.nic.dcb import FakeDcb
 from hostnic.testing.nic.mst import FakeParameter, factory
 
