@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference's pages: options, actions, messages, the intent's keys, the bundle's rules, and sites."""
+"""The reference's pages: options, actions, messages, the intent's keys, a bundle's rules, sites, metrics."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 import bundle_rules
 import gallery_page
 import intent_keys
+import metrics_page
 import yaml
 from messages import OPEN, messages
 from sphinx.application import Sphinx
@@ -35,6 +36,7 @@ def _write(app: Sphinx) -> None:
     pages["intent.md"] = intent_keys.page()
     pages["bundle-rules.md"] = bundle_rules.page()
     pages["gallery.md"] = gallery_page.page()
+    pages["metrics.md"] = metrics_page.page()
     for name, text in pages.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:  # an unchanged page is not read again

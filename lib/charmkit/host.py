@@ -7,7 +7,7 @@ A charm gives the verbs and its own words. Its ``survey`` is observe and plan; `
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import ops
@@ -15,9 +15,11 @@ from converge import Finding, Plan, Severity
 from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
 from converge.render import with_differences
+from exporter import facts
 from hostnic import exclusive, handover, own
 from hostnic.system import HostStep, System, read_boot_id
 
+from charmkit import metrics
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reconcile import ActionError, InputError, Reconciler, Removed, answer
@@ -76,6 +78,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         uninstall: takes away what the charm installed, after the hand-over and the wake-ups; in the stop
             hook.
         by_application: relations of which the charm reads nothing but the remote application's databag.
+        ports: the declared ports, for the exporter.
+        reboot: this unit's part in the rolling reboot, for the exporter; None of a charm that never reboots.
 
     """
 
@@ -95,10 +99,12 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         on_refused: Callable[[Finding], Sequence[Finding]] = lambda _: (),
         uninstall: Callable[[], Removed],
         by_application: Collection[str] = (),
+        ports: Callable[[SurveyT], Iterable[facts.Port]],
+        reboot: Callable[[], facts.Reboot | None] = lambda: None,
     ) -> None:
         super().__init__(
             charm,
-            converge=self._converge_unless_refused,
+            converge=self._converge_and_tell,
             preview=lambda _: self._preview_host(),
             verify=lambda: (*own.findings(system, name), *self.dispatcher.failed(), *survey().findings),
             version=self._read_version,
@@ -117,12 +123,26 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         self._uninstall = uninstall
         self._version_of = version
         self._capture = capture
+        self._ports = ports
+        self._reboot = reboot
         self._last: SurveyT | None = None
         self.framework.observe(charm.on["capture"].action, self._on_capture)
 
     def _preview_host(self) -> Plan[System]:
         survey = self._survey()
         return with_differences(survey.plan, survey.findings)
+
+    def _converge_and_tell(self) -> Sequence[Finding]:
+        """Tell the exporter, too, which runs with what it was told last."""
+        findings = self._converge_unless_refused()
+        found, survey, name = facts.count(findings), self._last, self._name
+        told = facts.read(self._system, name) or facts.Facts(name, "", 0)
+        told = told._replace(
+            unit=self._charm.unit.name, at=int(self._system.now()), findings=found, reboot=self._reboot()
+        )
+        if survey:
+            told = told._replace(held=len(survey.plan.held), ports=tuple(self._ports(survey)))
+        return (*findings, *metrics.tell(self._system, told, place=survey is not None))
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
         try:
@@ -202,6 +222,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         for what, act in (
             (handover.path_of(self._name), lambda: handover.withdraw(self._system, self._name)),
             (dispatch.SUBJECT, self.dispatcher.remove),
+            (metrics.SUBJECT, lambda: metrics.remove(self._system, self._name)),
         ):
             try:
                 act()

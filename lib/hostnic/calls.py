@@ -80,6 +80,8 @@ _METHODS: Mapping[Callable[..., object], Call] = {
     Files.mkdir: Call("mkdir", True),
     Links.all: Call("links", False),
     Links.addresses: Call("addresses", False),
+    Links.traffic: Call("traffic", False),
+    Links.rdma: Call("rdma_links", False),
     Links.set_master: Call("set_master", True, _master),
     Links.set_up: Call("set_up", True, _up),
     Ethtool.hw_tc_offload: Call("hw_tc_offload", False),
@@ -104,6 +106,7 @@ _METHODS: Mapping[Callable[..., object], Call] = {
     Devlink.param: Call("devlink_param", False),
     Devlink.set_param: Call("set_devlink_param", True),
     Devlink.info: Call("device_info", False),
+    Devlink.health: Call("health", False),
 }
 CALLS = {method.__qualname__: call for method, call in _METHODS.items()}
 """The doors' methods by ``Door.method``. ``exists`` and ``unlock`` are not here: they cannot fail."""

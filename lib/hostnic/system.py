@@ -16,6 +16,9 @@ from converge import Step
 
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
+    from hostnic.netlink.measured import Health, Traffic
+
+MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
 
 class CommandError(OSError):
@@ -70,9 +73,6 @@ class NotOwnError(PermissionError):
 
     def __str__(self) -> str:
         return self.strerror or ""
-
-
-MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
 
 class Link(NamedTuple):
@@ -199,6 +199,14 @@ class Links(Protocol):
         """``ip address show dev LINK``: IPv4 and IPv6, link-local ones included."""
         ...
 
+    def traffic(self) -> "Mapping[int, Traffic]":
+        """``ip stats show group offload subgroup cpu_hit``, and all: by index, of netdevs that have it."""
+        ...
+
+    def rdma(self) -> Mapping[tuple[str, int], str]:
+        """``rdma link show``: the netdev of each RDMA device's port that has one."""
+        ...
+
     def set_master(self, link: str, master: str | None) -> None:
         """``ip link set dev LINK master MASTER``, or ``nomaster`` for None."""
 
@@ -288,6 +296,9 @@ class Devlink(Protocol):
     def info(self, bdf: str) -> DeviceInfo:
         """``devlink dev info pci/BDF``."""
         ...
+
+    def health(self, bdf: str, reporter: str) -> "Health | None":
+        """``devlink health show pci/BDF reporter REPORTER``; None where the driver has none of that name."""
 
 
 class System(Protocol):

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import exporter_cost
 import fabric
 import switches
 import verifying
@@ -59,6 +60,7 @@ def main() -> int:
     """Measure cumulus-fabric here and a converged node in its guest; print each result as it comes."""
     argparse.ArgumentParser(prog="tox -e bench", description=__doc__).parse_args()
     fabric.main()
+    exporter_cost.main()
     verifying.main()
     switches.main()
     # Its name is that of a module of Python's, and each charm has modules with the same names.

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from charmkit import output
 from check.options import config
+from exporter import install
 from import_graph import Module, modules, packed, reachable
 
 ROOT = Path(__file__).parents[2]
@@ -34,9 +35,12 @@ class Charm:
 
     @cached_property
     def modules(self) -> list[Module]:
-        """The charm's own modules that are packed, and those of lib/ that they lead to."""
+        """The charm's own modules that are packed, and those of lib/ that they lead to or install."""
         src = packed(self.directory / "src")
-        return reachable(src, {**LIB, **src})
+        found = reachable(src, {**LIB, **src})
+        if LIB[install.__name__] not in found:
+            return found
+        return reachable({**src, **{name: LIB[name] for name in install.MODULES}}, {**LIB, **src})
 
     @cached_property
     def config(self) -> ModuleType:

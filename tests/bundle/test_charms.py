@@ -19,7 +19,7 @@ CHANGELOG = ROOT / "CHANGELOG.md"
 ENDPOINTS = Path(__file__).with_name("endpoints.yaml")
 """The relations of each charm as they were released."""
 SHARED_ACTIONS = {"plan", "verify"}
-PACKAGES = {"yaml": "PyYAML"}
+PACKAGES = {"yaml": "PyYAML", "prometheus_client": "prometheus-client"}
 """Packages that are imported by another name than they are installed by."""
 
 pytestmark = pytest.mark.parametrize("charm", CHARMS, ids=lambda charm: charm.name)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import bundle_rules
 import gallery_page
+import metrics_page
 import names
 import pytest
 from messages import Message, messages
@@ -139,3 +140,9 @@ def test_the_gallery_has_every_site_with_each_of_its_tools():
         assert f"- **{site}**: {site.expected['about']}" in shown
         for tool in set(site.expected) - {"about"}:
             assert f"| {site} | {tool} | " in shown
+
+
+def test_every_metric_of_the_exporter_has_its_row_by_the_name_that_queries_use() -> None:
+    rows = re.findall(r"^\| `(ovn_offload_[a-z_]+)` \|", metrics_page.page(), re.MULTILINE)
+    assert rows == [metric.series for metric in metrics_page.HOST.values()]
+    assert "ovn_offload_port_carrier_changes_total" in rows

@@ -21,6 +21,7 @@ from check import merge
 from converge import StepError
 from converge.render import PLAN_WIDTH
 from converge.shape import InvalidValue
+from exporter import facts
 from fuzz import Reader, check
 from hostnic import handover
 from hostnic.capture import file
@@ -53,6 +54,15 @@ HANDOVER = {
     "parameters": {PF: {"NUM_OF_VFS": 8}},
     "pending": "",
 }
+FACTS = facts.Facts(
+    "x",
+    "x/0",
+    5,
+    {"blocked": 1},
+    1,
+    (facts.Port(PF, "enp59s0f0np0", "bond0", True, {"vfs": 8}, {"vf_lag": 1}),),
+    facts.Reboot(True, True, 2400, {"x/0": 3}, 2),
+)
 OVS = {
     "headings": ["other_config", "external_ids"],
     "data": [[["map", [["hw-offload", "true"]]], ["map", [["ovn-encap-ip", "10.0.0.1"]]]]],
@@ -411,6 +421,11 @@ READERS = [
     ),
     Reader("model to adopt", of_model, [json.dumps(MODEL)], (StepError,)),
     Reader("answers of Vault", of_vault, [json.dumps(VAULT)], (StepError,)),
+    Reader(
+        "facts for the exporter",
+        of_file(facts.path_of("x"), lambda s: [*facts.read_all(s)]),
+        [facts.to_json(FACTS)],
+    ),
     Reader(
         "handover",
         of_file(handover.path_of("x"), lambda s: handover.read_others(s, "y")),

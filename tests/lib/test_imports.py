@@ -10,7 +10,8 @@ from import_graph import Module, cycle, imports, modules, resolve, uses
 ROOT = Path(__file__).parents[2]
 
 LAYERS = {
-    "charmkit": {"converge", "hostnic"},
+    "charmkit": {"converge", "exporter", "hostnic"},
+    "exporter": {"converge", "hostnic"},
     "hostnic": {"converge"},
     "intent": {"converge", "yamlfile"},
     "yamlfile": {"converge"},
@@ -42,6 +43,7 @@ PACKAGES: dict[str, dict[str, set[str] | None]] = {
 
 LIBRARIES = {
     "charmkit": {"ops", "charmhelpers"},
+    "exporter": {"prometheus_client"},
     "hostnic": {"pyroute2"},
     "intent": {"yaml"},
     "yamlfile": {"yaml"},

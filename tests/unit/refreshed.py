@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from exporter import facts
 from hostnic import handover
 
 CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos")
@@ -61,9 +62,9 @@ def left_by(node: Any) -> Left:
         return TIME.sub("NOW", text.replace(node.host.boot_id, "BOOT-ID"))
 
     files = {
-        path: "STAMP" if path.endswith("/stamp") else neutral(content.decode())
+        path: "STAMP" if path.endswith(("/stamp", "/exporter.stamp")) else neutral(content.decode())
         for path, content in sorted(node.host.disk.content.items())
-        if is_ours(path) and not path.endswith(".pyz")
+        if is_ours(path) and not path.endswith(".pyz") and not path.startswith(facts.DIRECTORY)
     }
     peer = getattr(node, "peer", None)
     if peer is None:

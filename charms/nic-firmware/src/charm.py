@@ -35,7 +35,7 @@ from hostnic.machine import Machine
 from hostnic.system import System
 from nic.activation import remembered
 from observe import NAME
-from survey import Survey, survey
+from survey import Survey, ports, survey
 
 if TYPE_CHECKING:
     from actions import Actions, Results
@@ -78,6 +78,8 @@ class NicFirmwareCharm(ops.CharmBase):
             capture=self._capture,
             on_refused=self._on_refused,
             uninstall=self._uninstall,
+            ports=ports,
+            reboot=lambda: self.reboot.told,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
         self.host.follow("reboot", self.reboot.follow)

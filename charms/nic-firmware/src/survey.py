@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observe, select and plan in one call, as hooks and actions use them. Writes nothing."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import images
 from boot import gpu
 from config import Options
 from converge import Finding, Plan, Severity, StepError
-from desired import Desired
+from desired import Desired, State, states
+from exporter import facts
 from hostnic import handover
 from hostnic.devices import users
 from hostnic.firmware.mstdatabase import Database
@@ -74,6 +76,17 @@ class Survey(NamedTuple):
         """What differs, with the plan's own findings."""
         found = verify(self.wanted, self.observed, self.plan, self.policy)
         return (*found, *registers(self.gpudirect, self.plan))
+
+
+def ports(survey: Survey) -> Iterator[facts.Port]:
+    """The declared ports, for the exporter."""
+    for port in (port for nic in survey.observed.nics for port in nic.ports):
+        found = [state for _, state in states(port.bdf, survey.wanted, survey.observed)]
+        if port.bdf in survey.wanted.ports and found:
+            right = {"firmware_parameters": found.count(State.RIGHT)}
+            used = bool(port.bond or port.bridge)
+            declared = {"firmware_parameters": len(found)}
+            yield facts.Port(port.bdf, port.netdev or "", port.bond or "", used, declared, right)
 
 
 def survey(

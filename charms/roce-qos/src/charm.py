@@ -29,7 +29,7 @@ from hostnic.machine import Machine
 from hostnic.system import System
 from observe import observe
 from selection import resolve
-from survey import NAME, Survey, read_host, survey
+from survey import NAME, Survey, ports, read_host, survey
 
 REBOOT_OWNER = "sriov-switchdev"
 """In the hand-over, the reboot owner if no other charm names one. This charm itself needs no reboot."""
@@ -59,6 +59,7 @@ class RoceQosCharm(ops.CharmBase):
             capture=self._capture,
             uninstall=self._uninstall,
             by_application=[RELATION],
+            ports=ports,
         )
 
     def _survey(self) -> Survey:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observe and plan in one call, as hooks and actions do it. Writes nothing."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from boot import files
 from config import Options
 from converge import Finding, Plan
 from desired import Desired
+from exporter import facts
 from fabric import Comparison
 from hostnic import handover
 from hostnic.handover import Handover
@@ -60,6 +62,15 @@ def read_host(system: System, options: Options) -> Observed:
     names = (name for name, _ in cc_params(options))
     ask_ovs = options.ovn_encap_tos != "keep"
     return observe(system, names, options.roce_priority, ask_ovs=ask_ovs)
+
+
+def ports(survey: Survey) -> Iterator[facts.Port]:
+    """The declared ports, for the exporter; one with a step left is not as declared."""
+    left = [step.key for step in (*survey.plan.steps, *(held.step for held in survey.plan.held))]
+    for seen in survey.observed.among(survey.wanted.ports):
+        actual = {"qos": int(not any(key.startswith(seen.bdf) for key in left))}
+        used = bool(seen.bond or seen.port.bridge)
+        yield facts.Port(seen.bdf, seen.netdev, seen.bond or "", used, {"qos": 1}, actual)
 
 
 def survey(system: System, options: Options, policy: str | None = None) -> Survey:

@@ -33,7 +33,7 @@ from hostnic.system import System
 from observe import observe
 from observed import Observed
 from plan import reboot_reasons
-from survey import Survey, survey
+from survey import Survey, ports, survey
 
 NAME = "sriov-switchdev"
 PACKAGES = {"/usr/bin/mstconfig": "mstflint"}
@@ -70,6 +70,8 @@ class SriovSwitchdevCharm(ops.CharmBase):
             capture=self._capture,
             on_refused=self._on_refused,
             uninstall=self._uninstall,
+            ports=ports,
+            reboot=lambda: self.reboot.told,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
         self.host.follow("reboot", self.reboot.follow)

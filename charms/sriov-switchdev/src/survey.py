@@ -10,8 +10,9 @@ from boot.files import install_steps
 from config import Options
 from converge import Disruption, Finding, Plan, Severity, Step
 from desired import Desired
+from exporter import facts
 from hostnic.system import HostStep, System
-from nic.steps import needs_work, of_queues, pairs_of
+from nic.steps import needs_work, of_queues, pairs_of, queues_to_set
 from observe import ask_firmware, ask_host, observe
 from observed import Observed
 from plan import plan
@@ -78,6 +79,21 @@ def survey(system: System, options: Options, controllers: tuple[str, ...]) -> Su
     accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
     planned = plan_host(wanted, observed, findings, options.allow_live, controllers)
     return Survey(wanted, observed, planned, accepted)
+
+
+def ports(survey: Survey) -> Iterator[facts.Port]:
+    """The declared ports, for the exporter."""
+    wanted, observed = survey.wanted, survey.observed
+    for port in wanted.ports:
+        pf, channels = observed.host.pf(port.bdf), observed.channels.get(port.bdf)
+        declared, actual = {"vfs": port.num_vfs, "switchdev": 1, "hw_tc_offload": 1}, dict[str, int]()
+        if channels:
+            declared["queues"] = queues_to_set(wanted, channels, observed.cpus) or channels.combined
+        if pf and port.lag and pf.lag.vf_lag is not None:
+            declared["vf_lag"], actual["vf_lag"] = 1, int(pf.lag.vf_lag)
+        bond = port.bond or (pf and pf.bond) or ""
+        used = bool(bond or (pf and pf.port.bridge))
+        yield facts.Port(port.bdf, port.netdev, bond, used, declared, actual)
 
 
 def plan_host(

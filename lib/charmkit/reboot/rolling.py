@@ -9,13 +9,15 @@ charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import cast
 
 import ops
 from converge import Finding, Severity
 from converge.finding import RETRIED
+from exporter import facts
+from exporter.facts import Reboot
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
@@ -29,8 +31,8 @@ from charmkit.reboot.interruption import running
 from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.policy import RebootPolicy
 from charmkit.reboot.relation import Databags, PrivateState
-from charmkit.reboot.state import Need, UnitNow, UnitState
-from charmkit.reboot.status import SUBJECT, handed_over, needed_for, report
+from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
+from charmkit.reboot.status import STUCK, SUBJECT, handed_over, needed_for, report
 from charmkit.reboot.unit import as_request, has_lock, next_look_in, with_others
 
 logger = logging.getLogger(__name__)
@@ -47,6 +49,9 @@ class RollingReboot(ops.Object):
         system: this host.
         dispatcher: wakes this unit after an action, and while its host settles.
 
+    Attributes:
+        told: what the exporter is told of the last look.
+
     """
 
     _private = ops.StoredState()
@@ -62,6 +67,7 @@ class RollingReboot(ops.Object):
         self._system = system
         self._dispatcher = dispatcher
         self._has_lock = False
+        self.told = Reboot()
         self._private.set_default(state="", digest_about="", parallel="", blocking_unit="")
         self._actions = RebootActions(
             charm, system, self._databags, self._silent, lambda: self._wake(dispatcher.now)
@@ -106,8 +112,10 @@ class RollingReboot(ops.Object):
             need = need._replace(not_ready=need.not_ready or reboots)
         wish = None if owns else as_request(need, self._now())
         waits = () if owns else handed_over(need, given.reboot_owner)
+        needed = bool(need.reasons)
         need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
         rolls = self.roll(need._replace(contested=contested), policy)
+        self.told = self.told._replace(needed=needed or self.told.needed)
         given = given._replace(reboot=wish, reboot_lock=self._has_lock)
         # A unit that has never said anything, as on a node without a port for it, would hold all others.
         first = not self._system.files.exists(handover.path_of(given.charm))
@@ -151,12 +159,33 @@ class RollingReboot(ops.Object):
             return tuple(result)
         (own, cluster, reboot), host, findings = result
         self._has_lock = has_lock(host.unit, own, cluster)
+        self.told = self._tell(bags, policy, host, own, cluster)
         if reboot:
             logger.warning("asking Juju for a reboot, %s", needed_for(own.reasons))
             self.model.unit.reboot()
         elif seconds := next_look_in(host, policy, own):
             findings += self._wake(lambda: self._dispatcher.after(seconds))
         return (*findings, *report(host, policy, own, cluster))
+
+    def _tell(
+        self, bags: Databags, policy: RebootPolicy, host: UnitNow, own: UnitState, cluster: Cluster
+    ) -> Reboot:
+        """Of other units, only what the leader knows: what the others have read of them may be old."""
+        units = bags.units()[0] if host.leader else {}
+        return Reboot(
+            needed=own.needs,
+            maintenance=self._has_lock or own.requested_at is not None or not own.settled,
+            limit=STUCK + policy.settle,
+            held={
+                unit: since for unit, since in self._held(cluster).items() if host.leader or unit == host.unit
+            },
+            queue=_queue(units, cluster) if host.leader else None,
+        )
+
+    def _held(self, cluster: Cluster) -> dict[str, int]:
+        """Since when each unit has the lock, on the clock that the exporter has."""
+        ahead = self._now() - int(self._system.now())
+        return {unit: slot.since - ahead for unit, slot in cluster.held.items()}
 
     def follow(self, event: ops.RelationEvent) -> bool:
         """Do what a change in the peer relation asks of this unit, as far as that needs no look at its host.
@@ -170,10 +199,21 @@ class RollingReboot(ops.Object):
             return True
         changed = isinstance(event, ops.RelationChangedEvent) and event.unit
         name = changed.name if changed else ""
+        before = bags.cluster() if bags.leader else None
         try:
-            return hook.follow(bags, self._boot_id(), self._now(), name, lambda: self._silent(bags))
+            look = hook.follow(bags, self._boot_id(), self._now(), name, lambda: self._silent(bags))
+            if not look and isinstance(before, Cluster):
+                self._tell_of_grants(bags, before)
         except OSError:
             return True  # the look says what cannot be read
+        return look
+
+    def _tell_of_grants(self, bags: Databags, before: Cluster) -> None:
+        """Tell the exporter what the leader has granted, or freed, without a look at its host."""
+        now, known = bags.cluster(), facts.read(self._system, self._charm.meta.name)
+        if isinstance(now, Cluster) and now.held != before.held and known and known.reboot:
+            told = known.reboot._replace(held=self._held(now), queue=_queue(bags.units()[0], now))
+            facts.publish(self._system, known._replace(reboot=told))
 
     def _databags(self) -> Databags | None:
         peers = self.model.get_relation(PEERS)
@@ -248,3 +288,8 @@ class RollingReboot(ops.Object):
 
     def _now(self) -> int:
         return int(time.time())
+
+
+def _queue(units: Mapping[str, UnitState], cluster: Cluster) -> int:
+    """How many wait for the lock."""
+    return sum(each.needs and unit not in cluster.held for unit, each in units.items())

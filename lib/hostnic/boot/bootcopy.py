@@ -20,7 +20,7 @@ from hostnic.netlink import channel as netlink
 _SUBPACKAGES = ("boot", "devices", "firmware", "netlink", "network", "ops")
 PACKAGES = ("converge", "hostnic", *(f"hostnic.{name}" for name in _SUBPACKAGES))
 """All of the shared code except the modelled host."""
-MAIN = "import sys\n\nfrom boot import main\n\nsys.exit(main.main(sys.argv[1:]))\n"
+MAIN = "import sys\n\nfrom {} import main\n\nsys.exit(main.main(sys.argv[1:]))\n"
 
 
 class BootCopy(NamedTuple):
@@ -30,11 +30,15 @@ class BootCopy(NamedTuple):
         charm: the charm's name.
         modules: its modules and packages that boot needs: ``boot.main`` with its function ``main``, and
             nothing that speaks to Juju or reads options.
+        program: the package of ``main``, and the archive's name.
+        libraries: packages from outside that are in it as a whole, besides the part of pyroute2.
 
     """
 
     charm: str
     modules: tuple[str, ...]
+    program: str = "boot"
+    libraries: tuple[str, ...] = ()
 
     @property
     def directory(self) -> str:
@@ -44,12 +48,12 @@ class BootCopy(NamedTuple):
     @property
     def path(self) -> str:
         """The archive."""
-        return f"{self.directory}/boot.pyz"
+        return f"{self.directory}/{self.program}.pyz"
 
     @property
     def stamp_path(self) -> str:
         """Digest of the code in the archive; written after it, so that a half-done change is done again."""
-        return f"{self.directory}/stamp"
+        return f"{self.directory}/{'' if self.program == 'boot' else f'{self.program}.'}stamp"
 
     @property
     def command(self) -> str:
@@ -72,6 +76,10 @@ def _own(copy: BootCopy) -> Iterator[tuple[str, Path]]:
     for package in PACKAGES:
         for path in sorted(_origin(package).parent.glob("*.py")):
             yield f"{package.replace('.', '/')}/{path.name}", path
+    for library in copy.libraries:
+        root = _origin(library).parent
+        for path in sorted(root.rglob("*.py")):
+            yield f"{library}/{path.relative_to(root).as_posix()}", path
 
 
 def _codec() -> Iterator[tuple[str, Path]]:
@@ -85,6 +93,12 @@ def _codec() -> Iterator[tuple[str, Path]]:
 
 
 @functools.cache
+def _content(path: Path) -> bytes:
+    """A file's bytes; two archives of a charm have most files in common."""
+    return path.read_bytes()
+
+
+@functools.cache
 def stamp(copy: BootCopy) -> str:
     """Digest of the code that the archive would hold now; fast enough for every hook.
 
@@ -93,7 +107,7 @@ def stamp(copy: BootCopy) -> str:
     version = _origin("pyroute2").parent / "config" / "version.py"
     digest = hashlib.sha256(version.read_bytes())
     for name, path in _own(copy):
-        digest.update(f"\0{name}\0".encode() + path.read_bytes())
+        digest.update(f"\0{name}\0".encode() + _content(path))
     return digest.hexdigest()
 
 
@@ -110,7 +124,7 @@ def archive(copy: BootCopy) -> bytes:
         tempfile.TemporaryDirectory() as scratch,
         zipfile.ZipFile(buffer, "w") as target,  # not compressed: the network waits for it
     ):
-        target.writestr("__main__.py", MAIN)
+        target.writestr("__main__.py", MAIN.format(copy.program))
         for name, path in (*_own(copy), *_codec()):
             target.writestr(name, path.read_bytes())
             compiled = Path(scratch) / "module.pyc"

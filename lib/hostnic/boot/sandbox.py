@@ -7,6 +7,7 @@ All of them are known to systemd 249. Not used, because they could keep a node f
 - PrivateTmp: systemd makes a directory in /var/tmp first, and a full disk would fail the unit. Nothing of
   ours uses /tmp, and it is out of reach instead.
 - PrivateNetwork and User: the ports are in this network namespace, and only root may write their attributes.
+  The exporters, which write nothing, have a user of their own (exporter.install).
 
 These limits contain faults. They do not hold back whoever runs code in a unit that may speak to systemd:
 root may have systemd start a service without limits.
@@ -69,6 +70,12 @@ class Does(Enum):
         "juju-exec cannot do without the socket of the unit's agent, which runs the hook elsewhere",
         families=("AF_UNIX",),
         without=("MemoryDenyWriteExecute",),  # not tried with each agent of Juju's, whose program it is
+    )
+    SERVES = Need(
+        "HTTP for Prometheus",
+        families=("AF_INET", "AF_INET6"),
+        # DynamicUser would own the directory in /run, and has its own /tmp.
+        without=("RuntimeDirectory", "RuntimeDirectoryPreserve", "InaccessiblePaths", "IPAddressDeny"),
     )
     REMOVES_UNITS = Need(
         "what wakes a unit that Juju has removed", writes=("/etc/systemd/system", "/usr/lib/ovn-offload")

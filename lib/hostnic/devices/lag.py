@@ -118,7 +118,7 @@ def _without_state(system: System, bdf: str, log: Callable[[], str]) -> Lag:
     old = release(system.files.read(OSRELEASE)) < WITH_DEBUGFS
     if not old and _lacks_object(system, bdf):
         return Lag(active=False, source="debugfs", unsupported=True)
-    if _one_rdma_device(system, bdf):
+    if one_rdma_device(system, bdf):
         kind = "switchdev" if system.devlink.eswitch_mode(bdf) == "switchdev" else "roce"
         return Lag(active=True, type=kind, source="RDMA device")
     state = from_log(log(), bdf) if old else None
@@ -134,7 +134,7 @@ def _lacks_object(system: System, bdf: str) -> bool:
         return False  # not mounted, switched off, or not for us
 
 
-def _one_rdma_device(system: System, bdf: str) -> bool:
+def one_rdma_device(system: System, bdf: str) -> bool:
     """Whether the two ports of this NIC are in one bond, and the first alone has an RDMA device.
 
     The bond is asked for because a port's RDMA device can be switched off, too (devlink's enable_rdma).

@@ -63,7 +63,8 @@ class Channel:
         self._numbers = itertools.count(1)
 
     def __del__(self) -> None:
-        self._socket.close()
+        if "_socket" in self.__dict__:  # there was one to open
+            self._socket.close()
 
     def request(self, message: Untyped, kind: int, flags: int) -> list[Untyped]:
         """Send ``message`` and return the answers, decoded by its class; none for a mere acknowledgement.

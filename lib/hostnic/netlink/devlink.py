@@ -5,11 +5,14 @@ import errno
 from functools import lru_cache
 
 from hostnic.netlink.channel import Family, Untyped, codec
+from hostnic.netlink.measured import Health
 from hostnic.system import MODE_CHANGE_TIME, DeviceInfo
 
 ESWITCH_GET, ESWITCH_SET = 29, 30
 PARAM_GET, PARAM_SET = 38, 39
-INFO_GET = 51
+INFO_GET, HEALTH_GET = 51, 52
+UNKNOWN_REPORTER = (errno.EINVAL, errno.EOPNOTSUPP)
+"""The kernel's answers if a driver has no reporter of this name (net/devlink/health.c)."""
 ESWITCH_MODES = ("legacy", "switchdev", "switchdev_inactive")
 ENCAP_MODES = ("none", "basic")
 INLINE_MODES = ("none", "link", "network", "transport")
@@ -35,6 +38,9 @@ def _message() -> Untyped:
     class Version(nl.nla):
         nla_map = ((103, "NAME", "asciiz"), (104, "VALUE", "asciiz"))
 
+    class Reporter(nl.nla):
+        nla_map = ((116, "STATE", "uint8"), (117, "ERRORS", "uint64"), (118, "RECOVERIES", "uint64"))
+
     class Devlink(nl.genlmsg):
         nla_map = (
             (1, "BUS_NAME", "asciiz"),
@@ -49,10 +55,12 @@ def _message() -> Untyped:
             (87, "VALUE_CMODE", "uint8"),
             (100, "FIXED", "Version"),
             (101, "RUNNING", "Version"),
+            (114, "REPORTER", "Reporter"),
+            (115, "REPORTER_NAME", "asciiz"),
         )
 
     Values.Value, Param.Values = Value, Values
-    Devlink.Param, Devlink.Version = Param, Version
+    Devlink.Param, Devlink.Version, Devlink.Reporter = Param, Version, Reporter
     return Devlink
 
 
@@ -101,6 +109,17 @@ class DevlinkClient:
             for version in answer.get_attrs(group)
         }
         return DeviceInfo(versions.get("fw.version") or versions.get("fw"), versions.get("fw.psid"))
+
+    def health(self, bdf: str, reporter: str) -> Health | None:
+        """State and counts of a health reporter."""
+        try:
+            found = self._ask(HEALTH_GET, bdf, ("REPORTER_NAME", reporter))[0].get_attr("REPORTER")
+        except OSError as error:
+            if error.errno in UNKNOWN_REPORTER:
+                return None
+            raise
+        errors, recoveries = found.get_attr("ERRORS"), found.get_attr("RECOVERIES")
+        return Health(found.get_attr("STATE") == 0, errors or 0, recoveries or 0)
 
     def param(self, bdf: str, name: str) -> str | bool | int | None:
         """Runtime value of a parameter."""

@@ -2,12 +2,16 @@
 """Netdevs and their addresses through rtnetlink (include/uapi/linux/if_link.h, if_addr.h)."""
 
 import ipaddress
+import struct
 from functools import lru_cache
 
 from hostnic.netlink.channel import ACK, DUMP, ROUTE, Channel, Untyped, codec
+from hostnic.netlink.measured import Traffic
 from hostnic.system import Link
 
-GETLINK, SETLINK, GETADDR = 18, 19, 22
+GETLINK, SETLINK, GETADDR, GETSTATS = 18, 19, 22, 94
+LINK_STATS, OFFLOAD_STATS = 1 << 0, 1 << 3
+"""Parts that GETSTATS is asked for; IFLA_STATS_FILTER_BIT of IFLA_STATS_LINK_64, LINK_OFFLOAD_XSTATS."""
 IFF_UP = 1
 SKIP_STATS = 1 << 3
 UNKNOWN = "UNKNOWN"
@@ -71,6 +75,21 @@ def _address_message() -> Untyped:
     return AddressMessage
 
 
+@lru_cache(maxsize=1)
+def _statistics_message() -> Untyped:
+    nl = codec()
+
+    class Offload(nl.nla):
+        nla_map = ((1, "CPU_HIT", "cdata"),)
+
+    class StatisticsMessage(nl.nlmsg):
+        fields = (("family", "B"), ("pad", "3x"), ("index", "i"), ("parts", "I"))
+        nla_map = ((1, "LINK", "cdata"), (4, "OFFLOAD", "Offload"))
+
+    StatisticsMessage.Offload = Offload
+    return StatisticsMessage
+
+
 class LinksClient:
     """Reads and changes the netdevs of this network namespace."""
 
@@ -90,6 +109,24 @@ class LinksClient:
         index = self._index(link)
         found = self._channel.request(_address_message()(), GETADDR, DUMP)
         return [_address(_held(item)) for item in found if item["index"] == index]
+
+    def traffic(self) -> dict[int, Traffic]:
+        """Of netdevs whose driver tells what the kernel handled, by index: representors."""
+        message = _statistics_message()()
+        message["parts"] = LINK_STATS | OFFLOAD_STATS
+        found: dict[int, Traffic] = {}
+        for item in self._channel.request(message, GETSTATS, DUMP):
+            held = _held(item)
+            offload = held.get("OFFLOAD")
+            if software := offload.get_attr("CPU_HIT") if offload else None:
+                found[item["index"]] = Traffic(*_both(held["LINK"]), *_both(software))
+        return found
+
+    def rdma(self) -> dict[tuple[str, int], str]:
+        """Netdevs of RDMA devices' ports."""
+        from hostnic.netlink import rdmalinks  # only the exporter asks
+
+        return rdmalinks.read()
 
     def set_master(self, link: str, master: str | None) -> None:
         """Enslave ``link``, or release it."""
@@ -111,6 +148,12 @@ class LinksClient:
         message = _message()()
         message["attrs"] = [("IFNAME", name), ("EXT_MASK", SKIP_STATS)]
         return self._channel.request(message, GETLINK, ACK)[0]["index"]
+
+
+def _both(statistics: bytes) -> tuple[int, int]:
+    """Packets and bytes of both directions: the first four numbers of struct rtnl_link_stats64."""
+    received, sent, bytes_received, bytes_sent = struct.unpack_from("4Q", statistics)
+    return received + sent, bytes_received + bytes_sent
 
 
 def _held(item: Untyped) -> dict[str, Untyped]:

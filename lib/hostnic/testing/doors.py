@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
+from hostnic.netlink.measured import Health, Traffic
 from hostnic.system import MODE_CHANGE_TIME, Channels, DeviceInfo, Link, Pause
 from hostnic.testing.nic import counters, mlx5, vflag
 from hostnic.testing.nic.dcb import FakeDcb
@@ -68,6 +69,16 @@ class LinkDoor(_NetdevDoor):
     def addresses(self, link: str) -> list[str]:
         self.need(link)
         return self.network.addresses_of(link)
+
+    def traffic(self) -> Mapping[int, Traffic]:
+        links = {link.name: link.ifindex for link in self.network.links(self.kernel.clock)}
+        return {
+            links[name]: counters.traffic(vf, self.kernel.clock)
+            for name, vf in self.network.representors(self.kernel.clock)
+        }
+
+    def rdma(self) -> Mapping[tuple[str, int], str]:
+        return self.kernel.rdma.links(self.network, self.kernel.clock)
 
     def set_master(self, link: str, master: str | None) -> None:
         self.need(link)
@@ -234,3 +245,6 @@ class DevlinkDoor(Door):
             raise mlx5.refuse(errno.ETIMEDOUT)
         nic = self.kernel.card_of(port)
         return DeviceInfo(nic.version, nic.psid)
+
+    def health(self, bdf: str, reporter: str) -> Health | None:
+        return self._port(bdf).reporters.get(reporter)

@@ -26,7 +26,7 @@ class FileDoor(Door):
             kernel.locked_down,
             {**kernel.bridges, **kernel.gpus},
         )
-        root = {**kernel.rdma.mounts(self.network), **root}
+        root = {**kernel.rdma.mounts(self.network, kernel.clock), **root}
         if not kernel.debugfs:
             root = {mount: node for mount, node in root.items() if not mount.startswith(sysfs.DEBUGFS)}
         return sysfs.look(root, path, follow)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hostnic.system import Link
 from hostnic.testing.nic.mlx5 import refuse
-from hostnic.testing.nic.model import FakeCard, FakePort
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
 
 LACP_TIME = 1.0
 """Seconds that the bond needs to find its partner."""
@@ -17,6 +17,11 @@ BOND_MAC = "10:70:fd:00:00:00"
 
 FLAP_BEGINS, FLAP_TIME = 0.3, 0.5
 """Seconds from a change of the PFC priorities until the link goes down, and seconds without carrier."""
+
+
+def _stem(port: FakePort) -> str:
+    """What the names of a port's representors begin with."""
+    return port.netdev.rpartition("np")[0] or port.netdev
 
 
 @dataclass
@@ -61,6 +66,8 @@ class FakeNetwork:
     unplugged: set[str] = field(default_factory=set[str])
     flaps: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
+    carrier_changes: dict[str, int] = field(default_factory=dict[str, int])
+
     def ports(self) -> Iterable[FakePort]:
         """All PFs."""
         return (port for card in self.cards for port in card.ports)
@@ -90,6 +97,7 @@ class FakeNetwork:
         A link that is down already stays down the longer.
         """
         begin, end = self.flaps.get(name, (0.0, 0.0))
+        self.carrier_changes[name] = self.carrier_changes.get(name, 1) + 2
         self.flaps[name] = (begin if begin <= now < end else now + begins, max(end, now + begins + time))
 
     def has_carrier(self, name: str, now: float) -> bool:
@@ -156,6 +164,13 @@ class FakeNetwork:
         found += self.others.values()
         return [link._replace(ifindex=index) for index, link in enumerate(found, 2)]
 
+    def representors(self, now: float) -> Iterable[tuple[str, FakeVf]]:
+        """Each representor's name, and its VF."""
+        for port in self.ports():
+            if port.eswitch_mode == "switchdev" and port.driver and not port.gone:
+                for vf in port.present(now):
+                    yield f"{_stem(port)}_{vf.index}", vf
+
     def _links_of(self, card: FakeCard, port: FakePort, now: float) -> list[Link]:
         up = port.netdev not in self.down
         bond = self.bond_of(port.netdev)
@@ -167,7 +182,7 @@ class FakeNetwork:
         if card.is_infiniband(port):
             uplink = uplink._replace(switch_id=None, port_name=None)
         found = [uplink] if card.has_netdev(port) else []
-        stem = port.netdev.rpartition("np")[0] or port.netdev
+        stem = _stem(port)
         for vf in port.present(now):
             if port.eswitch_mode == "switchdev":
                 found.append(

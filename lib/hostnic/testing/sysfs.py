@@ -70,6 +70,11 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
     if port.driver == "mlx5_core" and card.has_netdev(port):
         tree["net"] = {port.netdev: {}}
     tree["config"] = nic_config(port.mrrs)
+    if port.temperature is not None:
+        now_milli, most = f"{port.temperature * 1000:.0f}\n", "75000\n"
+        asic: Tree = {"temp1_label": "asic\n", "temp1_input": "55000\n"}
+        module: Tree = {"temp2_label": "Module0\n", "temp2_input": now_milli, "temp2_crit": most}
+        tree["hwmon"] = {"hwmon3": {**asic, **module}}
     if port.total_vfs:
         tree["sriov_totalvfs"] = f"{port.total_vfs}\n"
         tree["sriov_numvfs"] = f"{len(port.present(now))}\n"
@@ -131,6 +136,9 @@ def net_class(network: FakeNetwork, now: float) -> Tree:
         link.name: {f"upper_{name}": SymLink(f"../{name}") for name in network.standing_on(link.name)}
         for link in network.links(now)
     }
+    for name, changes in network.carrier_changes.items():
+        if name in above:
+            above[name]["carrier_changes"] = f"{changes}\n"
     tree: Tree = {**above}
     for bond in network.bonds.values():
         tree[bond.name] = {"bonding": {"mode": bond.mode, "ad_aggregator": "1\n"}}

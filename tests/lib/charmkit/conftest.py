@@ -14,6 +14,7 @@ from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Reconciler
 from converge import Finding, Plan
+from exporter.facts import Reboot
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
 from lab.unit import from_the_application
@@ -41,6 +42,7 @@ class Node:
         self.down = False
         self.data: dict[str, str] = {}
         self.kept: frozenset[testing.StoredState] = frozenset()
+        self.told = Reboot()
 
     def has_stopped(self, *containers: str) -> None:
         """LXD has these containers, and none of them runs."""
@@ -120,7 +122,9 @@ class Application:
                 self.dispatcher.install()
                 need = Need(node.needs, unverified=node.unverified)
                 given = Handover("sriov", self.unit.name, node.owner)
-                return self.rolling.reconcile(need, application.policy, given, node.others)
+                found = self.rolling.reconcile(need, application.policy, given, node.others)
+                node.told = self.rolling.told
+                return found
 
         peers = testing.PeerRelation(
             "reboot",

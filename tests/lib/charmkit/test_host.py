@@ -63,6 +63,7 @@ class Demo(ops.CharmBase):
             version=self.version,
             capture=lambda: "what it reads",
             uninstall=self.uninstall,
+            ports=lambda _: (),
         )
 
     def before_survey(self) -> Sequence[Finding]:

@@ -9,6 +9,8 @@ from charmkit.reboot.hook import may_lead_to_grant
 from charmkit.reboot.peers import SILENT
 from charmkit.reboot.relation import must_publish
 from charmkit.reboot.state import Cluster, Probe, Slot, UnitState
+from charmkit.reboot.status import STUCK
+from exporter import facts
 
 WHY = ("8 VFs at the next boot",)
 
@@ -110,6 +112,34 @@ def test_the_leader_grants_without_a_look_at_its_own_host(roll: Any):
     assert looks(roll, 0, lambda: roll.changed(0, of=1)) == 0
     assert roll.holder == "sriov/2"
     assert sorted(roll.nodes[0].host.contacted) == ["192.168.25.11 22", "192.168.25.12 22"]
+
+
+def test_what_the_leader_grants_without_a_look_reaches_the_exporter(application: Any):
+    app = application(3, "always")
+    host = app.nodes[0].host
+    facts.publish(host, facts.Facts("sriov", "sriov/0", int(host.now()), reboot=app.nodes[0].told))
+    for number in (1, 2):
+        app.nodes[number].needs = WHY
+        app.hook(number)
+    host.sleep(50)
+    before = facts.read(host, "sriov")
+
+    assert looks(app, 0, lambda: app.changed(0, of=1)) == 0
+    told = facts.read(host, "sriov")
+    assert (told.at, told.reboot.limit) == (before.at, before.reboot.limit), "it has not looked"
+    assert before.reboot.held == {}
+    assert (list(told.reboot.held), told.reboot.queue) == (["sriov/1"], 1)
+    assert told.reboot.held["sriov/1"] == pytest.approx(host.now(), abs=2)
+
+
+def test_a_new_leader_tells_of_the_holder_and_its_limit(roll: Any):
+    assert list(roll.nodes[2].told.held) == []
+    roll.leader = 2
+    roll.hook(2)
+
+    told = roll.nodes[2].told
+    assert (list(told.held), told.queue) == (["sriov/1"], 1)
+    assert told.limit == STUCK + roll.policy.settle
 
 
 def test_the_leader_names_a_host_that_is_down_without_a_look_at_its_own(application: Any):

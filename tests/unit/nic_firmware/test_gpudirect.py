@@ -158,8 +158,9 @@ def test_without_the_profile_nothing_is_installed_and_what_was_installed_is_remo
     direct.emit()
     assert direct.host.disk.exists(files.COPY.path)
     direct.configure(profile="ovn-offload").emit()
-    for path in (*files.PATHS, files.COPY.path, files.COPY.directory):
+    for path in (*files.PATHS, files.COPY.path, files.COPY.stamp_path):
         assert not direct.host.disk.exists(path)
+    assert sorted(direct.host.files.listdir(files.COPY.directory)) == ["exporter.pyz", "exporter.stamp"]
     assert direct.emit().name == "active"
     assert direct.writes == []
 

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 from boot import files
+from exporter import install
 from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
@@ -113,7 +114,11 @@ def test_a_refresh_with_other_code_replaces_the_boot_copy_and_touches_no_nic(
 ) -> None:
     monkeypatch.setattr(bootcopy, "stamp", lambda copy: "0" * 64)
     assert converged.emit("upgrade_charm").name == "active"
-    assert converged.writes == [f"install {files.COPY.stamp_path}"]
+    stamps = files.COPY.stamp_path, install.copy_of("sriov-switchdev").stamp_path
+    assert converged.writes == [
+        *(f"install {stamp}" for stamp in stamps),
+        f"run systemctl restart {install.UNIT}",
+    ]
 
 
 def test_a_file_that_somebody_changed_is_put_right(converged: Node) -> None:

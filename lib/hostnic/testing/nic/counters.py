@@ -2,7 +2,8 @@
 """The counters of a modelled port: those of mlx5 that the virtual card has, too (tests/lab/card/stats.c)."""
 
 from hostnic.devices.lag import release
-from hostnic.testing.nic.model import FakePort
+from hostnic.netlink.measured import Traffic
+from hostnic.testing.nic.model import FakePort, FakeVf
 
 KERNEL = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
 REPRESENTOR = (*KERNEL, *(f"vport_{name}" for name in KERNEL))
@@ -31,9 +32,18 @@ PAUSE = (
 )
 
 
+VPORT = ("vport_out_of_sequence", "vport_out_of_buffer", "vport_local_ack_timeout_err")
+"""Of a VF's RoCE, in the RDMA port of its representor (hw/mlx5/counters.c: vport_basic_q_cnts)."""
+
+
 def representor(kernel: str) -> tuple[str, ...]:
     """The names in ``ethtool -S`` of a representor."""
     return (*REPRESENTOR, *(RDMA if release(kernel) >= WITH_RDMA else ()))
+
+
+def traffic(vf: FakeVf, now: float) -> Traffic:
+    """What a representor counts of its VF."""
+    return Traffic(*(int(vf.growth.get(name, 0) * now) for name in Traffic._fields))
 
 
 def shown(port: FakePort, now: float) -> dict[str, int]:

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hostnic.netlink.dcb import Coalescing, Rings
+from hostnic.netlink.measured import Health
 from hostnic.testing.nic.dcb import FakeDcb
 from hostnic.testing.nic.mst import FakeParameter, factory
 
 CPUS = 8
+REPORTERS = ("fw", "fw_fatal")
 MOST_VFS_WITH_LAG = 64
 INFINIBAND = 1
 """Value of LINK_TYPE."""
@@ -32,7 +34,11 @@ class FakeVdpa:
 
 @dataclass
 class FakeVf:
-    """A VF: ``ready`` is the time at which its device appears."""
+    """A VF: ``ready`` is the time at which its device appears.
+
+    ``growth`` is what it counts in a second: ``packets``, ``bytes``, what the kernel handled of them as
+    ``software_packets``, ``software_bytes``, and ``vport_…`` as RDMA has it.
+    """
 
     index: int
     bdf: str
@@ -41,6 +47,7 @@ class FakeVf:
     driver: str | None = None
     netns: bool = False
     vdpa: FakeVdpa | None = None
+    growth: dict[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass
@@ -85,6 +92,8 @@ class FakePort:
         most_channels: combined queues that the firmware allows.
         channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
         dcb: its data centre bridging.
+        reporters: devlink's health reporters by name.
+        temperature: of its transceiver, where the driver has hwmon (6.7 and later).
         vf_delay: a fault: seconds until new VFs appear.
         link: of an InfiniBand port: ``4: ACTIVE`` with a LID, ``2: INIT`` while no subnet manager gives one.
         lid: that one.
@@ -133,6 +142,8 @@ class FakePort:
     rings: Rings = NIC_RINGS
     coalescing: Coalescing = NIC_COALESCING
     dcb: FakeDcb = field(default_factory=FakeDcb)
+    reporters: dict[str, Health] = field(default_factory=lambda: dict.fromkeys(REPORTERS, Health(True, 0, 0)))
+    temperature: float | None = None
     vf_delay: float = 0.0
     never_probing: set[int] = field(default_factory=set[int])
     silent: bool = False

@@ -18,7 +18,7 @@ from hostnic.testing.files import missing
 
 if TYPE_CHECKING:
     from hostnic.testing.network import FakeNetwork
-    from hostnic.testing.nic.model import FakePort
+    from hostnic.testing.nic.model import FakePort, FakeVf
     from hostnic.testing.sysfs import Mounts, Tree
 
 __all__ = ["CONFIGFS", "FakeRdma"]
@@ -44,6 +44,7 @@ class FakeRdma:
         values: ``(device, attribute)`` to text.
         cc: congestion control parameters by ``(bdf, name)``; none means that debugfs has no such directory.
         counters: by name, the same for all devices.
+        vports: firmware and kernel tell the RoCE counters of VFs (q_counter_other_vport).
         renamed: rdma-core has named the NICs' devices by function as they appeared.
 
     """
@@ -51,6 +52,7 @@ class FakeRdma:
     def __init__(self) -> None:
         self.module = True
         self.renamed = False
+        self.vports = True
         self.devices: dict[str, str] = {}
         self.made: set[str] = set()
         self.values: dict[tuple[str, str], str] = {}
@@ -86,14 +88,35 @@ class FakeRdma:
                 found[name] = (port.bdf, bond.name if bond and card.lag else port.netdev)
         return {**found, **{name: (None, netdev) for name, netdev in self.devices.items()}}
 
+    def links(self, network: "FakeNetwork", now: float) -> dict[tuple[str, int], str]:
+        """Netdevs by device and port: the uplink's, and the representors of VFs in switchdev mode.
+
+        A LAG with one FDB has the representors of both ports at its one device (hw/mlx5/ib_rep.c).
+        """
+        found: dict[tuple[str, int], str] = {}
+        for name, vfs in self._vfs(network, now).items():
+            found[name, 1] = self.names(network)[name][1]
+            found |= {(name, number): netdev for number, (netdev, _) in enumerate(vfs, 2)}
+        return found
+
+    def _vfs(self, network: "FakeNetwork", now: float) -> "dict[str, list[tuple[str, FakeVf]]]":
+        """By device, the representors that have a port at it."""
+        having: dict[str, list[tuple[str, FakeVf]]] = {}
+        for name, (bdf, _) in self.names(network).items():
+            card = next((each for each in network.cards if bdf in [port.bdf for port in each.ports]), None)
+            ports = [p for p in card.ports if card.one_fdb or p.bdf == bdf] if card else []
+            own = {id(vf) for port in ports for vf in port.vfs}
+            having[name] = [each for each in network.representors(now) if id(each[1]) in own]
+        return having
+
     def managed(self, network: "FakeNetwork") -> set[str]:
         """The devices that the connection manager has."""
         raw = {port.bdf for port in network.ports() if port.eswitch_mode == "switchdev"}
         return {name for name, (bdf, _) in self.names(network).items() if bdf not in raw}
 
-    def mounts(self, network: "FakeNetwork") -> "Mounts":
+    def mounts(self, network: "FakeNetwork", now: float) -> "Mounts":
         """What is to be seen of it."""
-        seen: Mounts = {CLASS: lambda: self._class(network)}
+        seen: Mounts = {CLASS: lambda: self._class(network, now)}
         names = self.names(network)
         for name, (bdf, _) in names.items():
             if bdf:
@@ -111,9 +134,11 @@ class FakeRdma:
             }
         return seen
 
-    def _class(self, network: "FakeNetwork") -> "Tree":
+    def _class(self, network: "FakeNetwork", now: float) -> "Tree":
+        from hostnic.testing.nic import counters as counters_of
         from hostnic.testing.sysfs import SymLink
 
+        vfs = self._vfs(network, now)
         tree: Tree = {}
         managed = self.managed(network)
         every = ((card, port) for card in network.cards for port in card.ports)
@@ -131,7 +156,11 @@ class FakeRdma:
             }
             if self.module and name in managed:
                 port["cm_rx_msgs"] = {"req": "0\n"}
-            device: Tree = {"ports": {"1": port}}
+            ports: Tree = {"1": port}
+            for number, (_, vf) in enumerate(vfs[name], 2):
+                seen = {each: f"{int(vf.growth.get(each, 0) * now)}\n" for each in counters_of.VPORT}
+                ports[str(number)] = {"hw_counters": {**seen} if self.vports else {}}
+            device: Tree = {"ports": ports}
             if bdf:
                 device["device"] = SymLink(f"../../../{bdf}")
             tree[name] = device

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of the exporter's metrics, from its catalogue."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "lib"))
+
+from exporter.catalogue import HOST, PORT, THRESHOLDS, Metric
+
+
+def page() -> str:
+    """The page, as Markdown."""
+    return "\n".join(
+        [
+            "# Metrics of a host",
+            "",
+            "The host charms install one exporter on each machine, `ovn-offload-exporter.service`. It serves "
+            f"`http://127.0.0.1:{PORT}/metrics` for Prometheus.",
+            "",
+            "Only declared ports have series. `port` is the netdev of the uplink, `vf` the number of a "
+            "virtual function of that port; `charm` and `unit` name the charm and the Juju unit that looked. "
+            "A metric whose source is `hook` is as old as `ovn_offload_charm_look_age_seconds` says; what "
+            "the exporter reads itself is as old as `ovn_offload_source_age_seconds` says.",
+            "",
+            "A metric is missing where the driver, the firmware or the kernel does not have it.",
+            "",
+            "| metric | labels | what it says | source |",
+            "|---|---|---|---|",
+            *map(_row, HOST.values()),
+            "",
+            "## Thresholds",
+            "",
+            "`ovn_offload_threshold` has the numbers with which rules compare, the same on every host.",
+            "",
+            "| name | value |",
+            "|---|---|",
+            *_thresholds(),
+            "",
+        ]
+    )
+
+
+def _row(metric: Metric) -> str:
+    labels = ", ".join(f"`{label}`" for label in metric.labels)
+    return f"| `{metric.series}` | {labels} | {metric.help} | `{metric.source}` |"
+
+
+def _thresholds() -> Iterator[str]:
+    for name, value in THRESHOLDS.items():
+        yield f"| `{name}` | {value:g} |"

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hook does for the exporter of its machine. Does not import ops."""
+
+from converge import Finding, Severity, StepError
+from converge.execute import words
+from converge.finding import RETRIED
+from exporter import facts, install
+from exporter.facts import Facts
+from hostnic.system import System
+
+SUBJECT = "the exporter"
+
+
+def tell(system: System, told: Facts, *, place: bool) -> tuple[Finding, ...]:
+    """Write what the hook knows, and ``place`` the exporter if options are sound; a warning if that fails."""
+    try:
+        facts.publish(system, told)
+        if place:
+            install.install(system, told.charm)
+    except (OSError, StepError) as error:
+        said = words(error) if isinstance(error, OSError) else error.reason
+        what = f"cannot be kept up to date: {said}"
+        return (Finding(Severity.WARNING, SUBJECT, what, RETRIED),)
+    return ()
+
+
+def remove(system: System, charm: str) -> None:
+    """Take this charm's part away.
+
+    Raises:
+        OSError: something cannot be removed.
+
+    """
+    facts.withdraw(system, charm)
+    install.remove(system, charm)

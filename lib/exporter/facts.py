@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hook knows and the exporter cannot read itself: one file for each charm, without anything secret.
+
+Any user of the machine may read it. It is in a tmpfs, so that it means "since this boot". It is written if it
+says something new, or is older than :data:`FRESH`: a hook that finds nothing new soon after another one
+writes nothing.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from converge import Finding, Severity
+from converge.document import read_json
+from converge.shape import (
+    Boolean,
+    Integer,
+    InvalidValue,
+    ListOf,
+    MappingOf,
+    OneOf,
+    OrNull,
+    Record,
+    Text,
+)
+from hostnic import shapes
+from hostnic.system import System, list_names
+
+DIRECTORY = "/run/ovn-offload/facts"
+VERSION = 1
+FRESH = 240
+"""Seconds for which a file that says the same stays; update-status comes every five minutes."""
+SETTINGS = ("vfs", "switchdev", "vf_lag", "queues", "hw_tc_offload", "firmware_parameters", "qos")
+SEVERITIES = tuple(severity.name.lower() for severity in Severity)
+
+
+class Port(NamedTuple):
+    """A declared port.
+
+    Attributes:
+        bdf: its PCI address.
+        netdev: its uplink; empty if the charm sees none now.
+        bond: the bond that it is to be in, or is in; empty outside one.
+        used: it is in a bond or bridge, or is to be.
+        declared: by the setting's name.
+        actual: the same for what only hooks know, or know better.
+
+    """
+
+    bdf: str
+    netdev: str
+    bond: str = ""
+    used: bool = True
+    declared: Mapping[str, int] = {}
+    actual: Mapping[str, int] = {}
+
+
+class Reboot(NamedTuple):
+    """The unit's part in the rolling reboot; times are those of :meth:`System.now`.
+
+    Attributes:
+        needed: the host needs one.
+        maintenance: it holds the lock, or has not settled since its last boot.
+        limit: seconds after which a holder of the lock is stuck.
+        held: since when each unit that is known to hold the lock has it.
+        queue: units that wait for it; None where only the leader knows.
+
+    """
+
+    needed: bool = False
+    maintenance: bool = False
+    limit: int = 0
+    held: Mapping[str, int] = {}
+    queue: int | None = None
+
+
+class Facts(NamedTuple):
+    """One charm's file.
+
+    Attributes:
+        charm: whose.
+        unit: of Juju, whose hook looked.
+        at: :meth:`System.now` at the hook's look.
+        findings: how many there are of each severity.
+        held: steps that wait.
+        ports: declared ones.
+        reboot: None of a charm that never reboots its host.
+
+    """
+
+    charm: str
+    unit: str
+    at: int
+    findings: Mapping[str, int] = {}
+    held: int = 0
+    ports: tuple[Port, ...] = ()
+    reboot: Reboot | None = None
+
+
+_COUNT = Integer(0, 1 << 32)
+_TIME = Integer(-(1 << 40), 1 << 40)
+_NETDEV = Text(r"[^\s/]{0,15}", "the name of a netdev")
+_NUMBERS = MappingOf(OneOf(SETTINGS), _COUNT, "settings and numbers")
+_PORT = Record(
+    Port,
+    {
+        "bdf": shapes.ADDRESS,
+        "netdev": _NETDEV,
+        "bond": _NETDEV,
+        "used": Boolean(),
+        "declared": _NUMBERS,
+        "actual": _NUMBERS,
+    },
+    required=["bdf", "netdev"],
+    lenient=True,
+)
+_UNIT = Text(r"[a-z][a-z0-9-]*/[0-9]+", "a unit")
+_REBOOT = Record(
+    Reboot,
+    {
+        "needed": Boolean(),
+        "maintenance": Boolean(),
+        "limit": _COUNT,
+        "held": MappingOf(_UNIT, _TIME, "units and times"),
+        "queue": OrNull(_COUNT),
+    },
+    lenient=True,
+)
+
+
+def path_of(charm: str) -> str:
+    """The file of a charm."""
+    return f"{DIRECTORY}/{charm}.json"
+
+
+def publish(system: System, facts: Facts) -> bool:
+    """Write ``facts`` if they say something new, or the file is old; True if it was written.
+
+    Raises:
+        OSError: the file cannot be written.
+
+    """
+    before = read(system, facts.charm)
+    if before and before._replace(at=facts.at) == facts and 0 <= facts.at - before.at < FRESH:
+        return False
+    system.files.install(path_of(facts.charm), to_json(facts).encode(), 0o644)
+    return True
+
+
+def withdraw(system: System, charm: str) -> None:
+    """Remove the file of ``charm``."""
+    if system.files.exists(path_of(charm)):
+        system.files.remove(path_of(charm))
+
+
+def count(findings: Iterable[Finding]) -> dict[str, int]:
+    """How many there are of each severity."""
+    found = [finding.severity.name.lower() for finding in findings]
+    return {severity: found.count(severity) for severity in SEVERITIES}
+
+
+def read(system: System, charm: str) -> Facts | None:
+    """Those of one charm; None if there are none, or they cannot be read."""
+    try:
+        return from_json(charm, system.files.read(path_of(charm)))
+    except (OSError, InvalidValue):
+        return None
+
+
+def read_all(system: System) -> Iterator[Facts]:
+    """Those of all charms on this machine; a file that cannot be read is left out, and ages."""
+    for name in list_names(system, DIRECTORY):
+        charm = name.removesuffix(".json")
+        if charm == name or not re.fullmatch("[a-z][a-z0-9-]*", charm):
+            continue
+        if found := read(system, charm):
+            yield found
+
+
+def ports_of(all_facts: Iterable[Facts]) -> dict[str, Port]:
+    """Declared ports by PCI address, each with what all charms say of it."""
+    found: dict[str, Port] = {}
+    for port in (port for facts in all_facts for port in facts.ports):
+        known = found.get(port.bdf, port)
+        found[port.bdf] = known._replace(
+            netdev=known.netdev or port.netdev,
+            bond=known.bond or port.bond,
+            used=known.used or port.used,
+            declared={**known.declared, **port.declared},
+            actual={**known.actual, **port.actual},
+        )
+    # A label needs a text: one that no charm has ever seen the netdev of is called by its address.
+    return {bdf: port if port.netdev else port._replace(netdev=bdf) for bdf, port in found.items()}
+
+
+def to_json(facts: Facts) -> str:
+    """The file's text."""
+    content = {"version": VERSION, **facts._asdict(), "ports": [port._asdict() for port in facts.ports]}
+    del content["charm"]  # the file's name has it
+    content["reboot"] = facts.reboot and facts.reboot._asdict()
+    return json.dumps(content, sort_keys=True) + "\n"
+
+
+def from_json(charm: str, text: str) -> Facts:
+    """Read what :func:`to_json` wrote; fields that this revision does not know are ignored.
+
+    Raises:
+        InvalidValue: names the place, the value and what is allowed.
+
+    """
+    shape = Record(
+        functools.partial(Facts, charm),
+        {
+            "unit": _UNIT,
+            "at": _TIME,
+            "findings": MappingOf(OneOf(SEVERITIES), _COUNT, "severities and numbers"),
+            "held": _COUNT,
+            "ports": ListOf(_PORT, "ports"),
+            "reboot": OrNull(_REBOOT),
+        },
+        required=["unit", "at"],
+        lenient=True,
+    )
+    return read_json(text, VERSION, shape)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exporter's program, ``exporter.pyz``."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hostnic.machine import Machine
+from hostnic.system import System
+
+from exporter import facts, sources
+from exporter.catalogue import HOST, PORT, PREFIX, THRESHOLDS
+from exporter.workers import DEADLINE, Sample, Workers
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric as Family
+
+LOOPBACK = "127.0.0.1"
+
+
+class Exporter:
+    """Collects all metrics of one scrape; a collector as prometheus-client has it.
+
+    Args:
+        machine: makes a connection to the machine.
+        deadline: seconds for all sources of a scrape.
+
+    """
+
+    def __init__(self, machine: Callable[[], System], deadline: float = DEADLINE) -> None:
+        self._system = machine()
+        self._workers = Workers(machine, deadline)
+        self._turn = threading.Lock()
+
+    def collect(self) -> Iterator["Family"]:
+        """Each metric that has a value, with its help and its kind."""
+        from prometheus_client import Metric as Family
+
+        with self._turn:  # two collectors of the same machine take turns
+            samples = [*self._samples()]
+        families: dict[str, Family] = {}
+        for name, labels, value in samples:
+            metric = HOST.get(PREFIX + name)
+            if metric is None:  # a charm of another revision
+                continue
+            family = families.get(name) or families.setdefault(
+                name, Family(metric.name, metric.help, metric.kind)
+            )
+            family.add_sample(metric.series, dict(zip(metric.labels, labels)), value)
+        yield from families.values()
+
+    def _samples(self) -> Iterable[Sample]:
+        found = [*facts.read_all(self._system)]
+        ports = [*facts.ports_of(found).values()]
+        yield from sources.of_hooks(found, ports, self._system.now())
+        yield from self._workers.read(sources.of_host(ports))
+        for name, value in THRESHOLDS.items():
+            yield Sample("threshold", (name,), value)
+
+
+def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> int:
+    """Serve until SIGTERM."""
+    if arguments:
+        print("usage: exporter.pyz", file=sys.stderr)
+        return 5
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Exporter(machine))
+    start_http_server(PORT, LOOPBACK, registry)
+    print(f"serving on {LOOPBACK} port {PORT}", flush=True)
+    signal.pause()
+    return 0

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the exporter reads of a host: netlink, sysfs and the driver's counters.
+
+Nothing here takes a lock of Open vSwitch, dumps flows, starts a process or writes. Each function is one
+source (:mod:`exporter.workers`); those of a port are apart, since a driver that hangs in one call usually
+answers others.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from hostnic.devices import lag, rdma
+from hostnic.devices.pci import DEVICES
+from hostnic.devices.port import representors_of, uplink_of
+from hostnic.ops.members import is_distributing
+from hostnic.system import Link, System, list_names, read_text
+
+from exporter.catalogue import HOST, PREFIX
+from exporter.facts import Facts, Port, Reboot
+from exporter.workers import Sample, Source
+
+NODES = "/sys/devices/system/node"
+CONNTRACK = "/proc/sys/net/netfilter/nf_conntrack_"
+REPORTERS = ("fw", "fw_fatal")
+PARTNER_AGGREGATES = 0x04
+"""In the partner's state: it bonds. Without a partner the kernel's default state lacks it (bond_3ad.c)."""
+
+_COUNTERS = {
+    metric.source.removeprefix("ethtool "): metric.name.removeprefix(PREFIX)
+    for metric in HOST.values()
+    if metric.labels == ("port",) and metric.source.startswith("ethtool ")
+}
+_WIRE = re.compile(r"([rt]x)_(bytes|packets)_phy")
+_PRIORITY = re.compile(r"([rt]x)_(?:prio(\d)|global)_(pause|pause_duration|discards)")
+_VF = re.compile(r"(?:c\d+)?pf\d+vf(\d+)")
+_SIDES = {"rx": "received", "tx": "sent"}
+_ROCE = {
+    "vport_out_of_sequence": "vf_roce_out_of_sequence",
+    "vport_out_of_buffer": "vf_roce_out_of_buffer",
+    "vport_local_ack_timeout_err": "vf_roce_timeouts",
+}
+
+
+def of_host(ports: Iterable[Port]) -> dict[str, Source]:
+    """All sources of a host with these declared ports, by name."""
+    declared = tuple(ports)
+    every = [
+        Source("netdevs", partial(netdevs, ports=declared)),
+        Source("rdma", partial(roce, ports=declared)),
+        Source("memory", memory),
+    ]
+    for port in declared:
+        label = (port.netdev,)
+        silent = Sample("firmware_answers", label, 0.0)
+        every += [
+            Source(f"link {port.netdev}", partial(link, port=port)),
+            Source(f"settings {port.netdev}", partial(settings, port=port)),
+            Source(f"counters {port.netdev}", partial(counters, port=port)),
+            Source(f"firmware {port.netdev}", partial(firmware, port=port), (silent,)),
+            Source(f"health {port.netdev}", partial(health, port=port)),
+        ]
+    return {source.name: source for source in every}
+
+
+def netdevs(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
+    """Carriers of uplinks and representors, and what passed the latter in hardware and in software."""
+    links, traffic = system.links.all(), system.links.traffic()
+    for port in ports:
+        uplink = uplink_of(links, port.bdf)
+        yield Sample("port_present", (port.netdev,), float(uplink is not None))
+        yield Sample("port_carrier", (port.netdev,), float(bool(uplink and uplink.carrier)))
+        for vf, representor in _representors(links, port):
+            label = (port.netdev, vf)
+            yield Sample("vf_carrier", label, float(bool(representor.carrier)))
+            if seen := traffic.get(representor.ifindex):
+                hardware = seen.packets - seen.software_packets, seen.bytes - seen.software_bytes
+                yield Sample("vf_packets", (*label, "hardware"), max(hardware[0], 0))
+                yield Sample("vf_packets", (*label, "software"), seen.software_packets)
+                yield Sample("vf_bytes", (*label, "hardware"), max(hardware[1], 0))
+                yield Sample("vf_bytes", (*label, "software"), seen.software_bytes)
+
+
+def _representors(links: list[Link], port: Port) -> Iterator[tuple[str, Link]]:
+    """The representors of a port's VFs, with the VF's number."""
+    for found in representors_of(links, port.bdf):
+        if vf := _VF.fullmatch(found.port_name or ""):
+            yield vf[1], found
+
+
+def roce(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
+    """The RoCE counters of VFs, which the ports of the uplink's RDMA device have."""
+    netdevs = system.links.rdma()
+    if not netdevs:
+        return
+    links = system.links.all()
+    labels = {found.name: (port.netdev, vf) for port in ports for vf, found in _representors(links, port)}
+    for (device, number), netdev in netdevs.items():
+        if netdev in labels:
+            directory = f"{rdma.CLASS}/{device}/ports/{number}/hw_counters"
+            for name, metric in _ROCE.items():
+                if text := read_text(system, f"{directory}/{name}"):
+                    yield Sample(metric, labels[netdev], int(text))
+
+
+def memory(system: System) -> Iterator[Sample]:
+    """Huge pages and tracked connections."""
+    for node in list_names(system, NODES):
+        for pool in list_names(system, f"{NODES}/{node}/hugepages"):
+            label = node.removeprefix("node"), pool.removeprefix("hugepages-").removesuffix("kB")
+            for name, metric in ("nr", "huge_pages"), ("free", "huge_pages_free"):
+                text = system.files.read(f"{NODES}/{node}/hugepages/{pool}/{name}_hugepages")
+                yield Sample(metric, label, int(text))
+    for name, metric in ("count", "connections_tracked"), ("max", "connections_limit"):
+        if text := read_text(system, CONNTRACK + name):
+            yield Sample(metric, (), int(text))
+
+
+def link(system: System, port: Port) -> Iterator[Sample]:
+    """What sysfs says of a port: flaps, LACP, the transceiver's temperature."""
+    label, directory = (port.netdev,), f"/sys/class/net/{port.netdev}"
+    if changes := read_text(system, f"{directory}/carrier_changes"):
+        yield Sample("port_carrier_changes", label, int(changes))
+    if port.bond:
+        state = read_text(system, f"{directory}/bonding_slave/ad_partner_oper_port_state") or ""
+        if state.isdecimal():
+            yield Sample("port_lacp_partner", label, float(bool(int(state) & PARTNER_AGGREGATES)))
+        yield Sample("port_distributing", label, float(is_distributing(system, port.bond, port.netdev)))
+    for monitor in list_names(system, f"{DEVICES}/{port.bdf}/hwmon"):
+        yield from _temperature(system, f"{DEVICES}/{port.bdf}/hwmon/{monitor}", label)
+
+
+def _temperature(system: System, directory: str, label: tuple[str]) -> Iterator[Sample]:
+    """The first transceiver of a monitor; thousandths of a degree (Documentation/hwmon/sysfs-interface)."""
+    for name in list_names(system, directory):
+        text = read_text(system, f"{directory}/{name}") if name.endswith("_label") else None
+        if text and text.lower().startswith("module"):
+            sensor = f"{directory}/{name.removesuffix('_label')}"
+            if now := read_text(system, f"{sensor}_input"):
+                yield Sample("port_module_temperature_celsius", label, int(now) / 1000)
+            if most := read_text(system, f"{sensor}_crit"):
+                yield Sample("port_module_temperature_limit_celsius", label, int(most) / 1000)
+            return
+
+
+def settings(system: System, port: Port) -> Iterator[Sample]:
+    """What is there of the settings that are declared, as far as anyone may read it."""
+    declared, seen = port.declared, dict(port.actual)
+    mode = system.devlink.eswitch_mode(port.bdf) if {"switchdev", "vf_lag"} & {*declared} else None
+    if "switchdev" in declared:
+        seen["switchdev"] = int(mode == "switchdev")
+    if "vfs" in declared:
+        seen["vfs"] = int(system.files.read(f"{DEVICES}/{port.bdf}/sriov_numvfs"))
+    if "hw_tc_offload" in declared:
+        seen["hw_tc_offload"] = int(system.ethtool.hw_tc_offload(port.netdev) or False)
+    if "queues" in declared and (channels := system.ethtool.channels(port.netdev)):
+        seen["queues"] = channels.combined
+    if "vf_lag" in declared:
+        # debugfs is root's: where the RDMA devices do not tell, a hook's word stands as bond and mode do.
+        master = next((each.master for each in system.links.all() if each.name == port.netdev), None)
+        if mode != "switchdev" or master != port.bond:
+            seen["vf_lag"] = 0
+        elif lag.one_rdma_device(system, port.bdf):
+            seen["vf_lag"] = 1
+    for name, value in seen.items():
+        if name in declared:
+            yield Sample("actual", (port.netdev, name), value)
+
+
+def counters(system: System, port: Port) -> Iterator[Sample]:
+    """The driver's counters of a port and of its priorities."""
+    for name, value in system.ethtool.statistics(port.netdev).items():
+        if metric := _COUNTERS.get(name):
+            yield Sample(metric, (port.netdev,), value)
+        elif wire := _WIRE.fullmatch(name):
+            yield Sample(f"port_{wire[2]}", (port.netdev, _SIDES[wire[1]]), value)
+        elif found := _PRIORITY.fullmatch(name):
+            label, side = (port.netdev, found[2] or "all"), _SIDES[found[1]]
+            if found[3] == "pause":
+                yield Sample("priority_pause_frames", (*label, side), value)
+            elif found[3] == "pause_duration":
+                yield Sample("priority_pause_seconds", (*label, side), value / 1e6)
+            elif side == "received":
+                yield Sample("priority_discards", label, value)
+
+
+def firmware(system: System, port: Port) -> Iterator[Sample]:
+    """Whether the firmware answers: its version is asked for by a command like any other."""
+    system.devlink.info(port.bdf)
+    yield Sample("firmware_answers", (port.netdev,), 1.0)
+
+
+def health(system: System, port: Port) -> Iterator[Sample]:
+    """The driver's own watch over its firmware."""
+    for reporter in REPORTERS:
+        if found := system.devlink.health(port.bdf, reporter):
+            label = (port.netdev, reporter)
+            yield Sample("health_reporter_healthy", label, float(found.healthy))
+            yield Sample("health_reporter_errors", label, found.errors)
+            yield Sample("health_reporter_recoveries", label, found.recoveries)
+
+
+def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> Iterator[Sample]:
+    """What hooks have written."""
+    for port in ports:
+        yield Sample("port_info", (port.netdev, port.bdf, port.bond), 1.0)
+        yield Sample("port_used", (port.netdev,), float(port.used))
+        for name, value in port.declared.items():
+            yield Sample("declared", (port.netdev, name), value)
+    for facts in all_facts:
+        yield Sample("charm_look_age_seconds", (facts.charm, facts.unit), max(now - facts.at, 0.0))
+        yield Sample("charm_held_steps", (facts.charm,), facts.held)
+        for severity, number in facts.findings.items():
+            yield Sample("charm_findings", (facts.charm, severity), number)
+        if facts.reboot:
+            yield from _reboot(facts.charm, facts.reboot, now)
+
+
+def _reboot(charm: str, reboot: Reboot, now: float) -> Iterator[Sample]:
+    yield Sample("reboot_needed", (charm,), float(reboot.needed))
+    yield Sample("maintenance", (charm,), float(reboot.maintenance))
+    yield Sample("reboot_lock_limit_seconds", (charm,), reboot.limit)
+    for unit, since in reboot.held.items():
+        yield Sample("reboot_lock_age_seconds", (charm, unit), max(now - since, 0.0))
+    if reboot.queue is not None:
+        yield Sample("reboot_queue", (charm,), reboot.queue)

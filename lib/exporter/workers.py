@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources that are read by a thread of their own: one that hangs holds up neither the scrape nor the others.
+
+A thread that waits for a driver cannot be ended. It keeps its source until the driver answers; meanwhile the
+source's last values stay and grow old, and nothing else is asked of it.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic
+from typing import NamedTuple
+
+from hostnic.system import System
+
+DEADLINE = 3.0
+"""Seconds for all sources of a scrape; Prometheus gives up after ten."""
+
+
+class Sample(NamedTuple):
+    """A value: the metric's name without its prefix, and the labels' values in the catalogue's order."""
+
+    metric: str
+    labels: tuple[str, ...]
+    value: float
+
+
+class Source(NamedTuple):
+    """Something to read.
+
+    Attributes:
+        name: as the metrics about sources have it.
+        read: what it says now.
+        silent: what is said instead of its values while it does not answer; none keeps the last ones.
+
+    """
+
+    name: str
+    read: Callable[[System], Iterable[Sample]]
+    silent: tuple[Sample, ...] = ()
+
+
+class _Worker:
+    """Reads one source, again and again, in a thread with its own connection to the machine."""
+
+    def __init__(self, machine: Callable[[], System]) -> None:
+        self._machine = machine
+        self._system: System | None = None
+        self._asked, self.idle = threading.Semaphore(0), threading.Event()
+        self.idle.set()
+        self.source: Source | None = None
+        self.samples: Sequence[Sample] = ()
+        self.answered: float | None = None
+        self.ok = False
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def ask(self, source: Source) -> None:
+        """Have it read, unless it still waits for an earlier answer."""
+        if self.idle.is_set():
+            self.source = source
+            self.idle.clear()
+            self._asked.release()
+
+    def end(self) -> None:
+        """Have the thread end once it has its answer."""
+        self.source = None
+        self._asked.release()
+
+    def _serve(self) -> None:
+        while self._asked.acquire() and (source := self.source):
+            try:
+                self._system = self._system or self._machine()
+                self.samples = [*source.read(self._system)]
+                self.answered, self.ok = monotonic(), True
+            except (OSError, ValueError):  # the device is gone, perhaps to come again, or answers nonsense
+                self.samples, self.ok = source.silent, False
+            finally:
+                self.idle.set()
+
+
+class Workers:
+    """The workers of all sources.
+
+    Args:
+        machine: makes a connection to the machine; each thread has one, since they are not shared.
+        deadline: see :data:`DEADLINE`.
+
+    """
+
+    def __init__(self, machine: Callable[[], System], deadline: float = DEADLINE) -> None:
+        self._machine, self._deadline = machine, deadline
+        self._workers: dict[str, _Worker] = {}
+
+    def read(self, sources: Mapping[str, Source]) -> Iterable[Sample]:
+        """What all sources say, each as far as it answers in time; then how old each answer is."""
+        for name in self._workers.keys() - sources.keys():
+            if self._workers[name].idle.is_set():  # else it may be needed again, and would not answer twice
+                self._workers.pop(name).end()
+        for name, source in sources.items():
+            if name not in self._workers:
+                self._workers[name] = _Worker(self._machine)
+            self._workers[name].ask(source)
+        until = monotonic() + self._deadline
+        for name, source in sources.items():
+            worker = self._workers[name]
+            in_time = worker.idle.wait(max(until - monotonic(), 0.0))
+            yield from worker.samples if in_time or not source.silent else source.silent
+            yield Sample("source_up", (name,), float(in_time and worker.ok))
+            if worker.answered is not None:
+                yield Sample("source_age_seconds", (name,), max(monotonic() - worker.answered, 0.0))

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exporter on a modelled host, and as a real process that is scraped over HTTP."""
+
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from exporter import facts, install, main
+from exporter.catalogue import HOST
+from exporter.facts import Facts, Port, Reboot
+from exporter.main import Exporter
+from hostnic.boot import bootcopy, units
+from hostnic.netlink.measured import Health
+from hostnic.system import System
+from hostnic.testing import FakeHost, card
+from prometheus_client import CollectorRegistry, generate_latest
+
+PF = "enp59s0f0np0"
+DECLARED = {"vfs": 4, "switchdev": 1, "hw_tc_offload": 1, "queues": 8, "vf_lag": 1}
+
+
+def converged(vfs: int = 4) -> FakeHost:
+    """A host in switchdev mode, and what a hook has written."""
+    host = FakeHost([card("3b", total_vfs=vfs)])
+    host.cards[0].rdma = True
+    for port in host.network.ports():
+        host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_drivers_autoprobe", "0")
+        host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(vfs))
+        host.devlink.set_eswitch_mode(port.bdf, "switchdev")
+    host.sleep(30)
+    tell(host)
+    return host
+
+
+def tell(host: FakeHost, **more: Any) -> None:
+    ports = tuple(
+        Port(port.bdf, port.netdev, "bond0", True, DECLARED, {"vf_lag": 1}) for port in host.network.ports()
+    )
+    given = {"findings": {"blocked": 2}, "held": 1, "ports": ports, **more}
+    facts.publish(host, Facts("sriov-switchdev", "sriov-switchdev/3", int(host.now()), **given))
+
+
+def exporter(host: FakeHost, deadline: float = 5.0, machine: Callable[[], System] | None = None) -> Exporter:
+    return Exporter(machine or (lambda: host), deadline)
+
+
+Series = Mapping[tuple[str, ...], float]
+
+
+def scrape(found: Exporter) -> dict[tuple[str, ...], float]:
+    """Values by the series' name, without its prefix, and its labels' values."""
+    return {
+        (sample.name.removeprefix("ovn_offload_"), *sample.labels.values()): sample.value
+        for family in found.collect()
+        for sample in family.samples
+    }
+
+
+def test_what_is_declared_stands_beside_what_is_there() -> None:
+    host = converged()
+    seen = scrape(exporter(host))
+    assert seen["declared", PF, "vfs"] == seen["actual", PF, "vfs"] == 4
+    assert (seen["actual", PF, "switchdev"], seen["actual", PF, "queues"]) == (1, 1)
+    host.files.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "0")
+    assert scrape(exporter(host))["actual", PF, "vfs"] == 0
+
+
+def test_hooks_findings_come_with_their_age() -> None:
+    host = converged()
+    host.sleep(100)
+    lock = Reboot(True, True, 2400, {"sriov-switchdev/3": int(host.now()) - 50}, 2)
+    seen = scrape(exporter(host))
+    assert seen["charm_look_age_seconds", "sriov-switchdev", "sriov-switchdev/3"] == pytest.approx(100, abs=1)
+    assert seen["charm_findings", "sriov-switchdev", "blocked"] == 2
+    tell(host, reboot=lock)
+    seen = scrape(exporter(host))
+    assert seen["maintenance", "sriov-switchdev"] == seen["reboot_needed", "sriov-switchdev"] == 1
+    assert seen["reboot_lock_age_seconds", "sriov-switchdev", "sriov-switchdev/3"] == 50
+    assert seen["reboot_queue", "sriov-switchdev"] == 2
+
+
+def test_a_port_and_its_priorities() -> None:
+    host = converged()
+    port = host.port(PF)
+    port.temperature = 61.5
+    port.growth = {"rx_discards_phy": 2, "rx_global_pause_duration": 1e6, "tx_prio3_bytes": 1}
+    port.reporters["fw"] = Health(False, 3, 2)
+    seen = scrape(exporter(host))
+    now = host.now()
+    assert seen["port_received_discards_total", PF] == int(2 * now)
+    assert seen["priority_pause_seconds_total", PF, "all", "received"] == pytest.approx(now, rel=0.01)
+    assert seen["priority_discards_total", PF, "3"] == 0
+    assert seen["port_module_temperature_celsius", PF] == 61.5
+    assert (seen["port_carrier", PF], seen["port_lacp_partner", PF], seen["port_distributing", PF]) == (
+        1,
+        1,
+        1,
+    )
+    assert seen["health_reporter_healthy", PF, "fw"] == 0
+    assert seen["health_reporter_errors_total", PF, "fw"] == 3
+    host.network.unplugged.add(PF)
+    seen = scrape(exporter(host))
+    assert (seen["port_carrier", PF], seen["port_distributing", PF]) == (0, 0)
+
+
+def test_what_a_vf_sends_by_path_and_what_its_roce_suffers() -> None:
+    host = converged()
+    vf = host.port(PF).vfs[2]
+    vf.growth = {"packets": 100, "bytes": 5000, "software_packets": 10, "software_bytes": 500}
+    vf.growth |= {"vport_out_of_sequence": 1}
+    seen = scrape(exporter(host))
+    now = host.now()
+    assert seen["vf_packets_total", PF, "2", "software"] == int(10 * now)
+    assert seen["vf_packets_total", PF, "2", "hardware"] == int(100 * now) - int(10 * now)
+    assert seen["vf_bytes_total", PF, "2", "software"] == int(500 * now)
+    assert seen["vf_roce_out_of_sequence_total", PF, "2"] == int(now)
+    assert seen["vf_roce_out_of_sequence_total", PF, "1"] == 0
+    host.rdma.vports = False  # neither firmware nor kernel
+    assert not [name for name in scrape(exporter(host)) if name[0].startswith("vf_roce")]
+
+
+def test_memory_of_the_host() -> None:
+    host = converged()
+    pages = "/sys/devices/system/node/node1/hugepages/hugepages-1048576kB"
+    for path, text in {
+        f"{pages}/nr_hugepages": "64\n",
+        f"{pages}/free_hugepages": "3\n",
+        "/proc/sys/net/netfilter/nf_conntrack_count": "70\n",
+        "/proc/sys/net/netfilter/nf_conntrack_max": "100\n",
+    }.items():
+        host.disk.install(path, text.encode(), 0o444)
+    seen = scrape(exporter(host))
+    assert (seen["huge_pages", "1", "1048576"], seen["huge_pages_free", "1", "1048576"]) == (64, 3)
+    assert (seen["connections_tracked",], seen["connections_limit",]) == (70, 100)
+
+
+def test_a_nic_that_goes_and_comes_is_survived() -> None:
+    host = converged()
+    found = exporter(host)
+    assert scrape(found)["source_up", f"counters {PF}"] == 1
+    host.port(PF).gone = True
+    seen = scrape(found)
+    assert (seen["port_present", PF], seen["source_up", f"counters {PF}"]) == (0, 0)
+    assert ("port_received_discards_total", PF) not in seen
+    assert seen["port_present", "enp59s0f1np1"] == 1
+    host.port(PF).gone = False
+    assert scrape(found)["source_up", f"counters {PF}"] == 1
+
+
+def test_firmware_that_answers_nothing_is_told_although_the_link_is_up() -> None:
+    host = converged()
+    host.port(PF).silent = True
+    seen = scrape(exporter(host))
+    assert (seen["firmware_answers", PF], seen["port_carrier", PF]) == (0, 1)
+    assert seen["firmware_answers", "enp59s0f1np1"] == 1
+
+
+def test_a_read_that_hangs_holds_up_nothing_and_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = converged()
+    released = threading.Event()
+    hang = threading.Event()
+    read = host.ethtool.statistics
+
+    def statistics(link: str) -> Mapping[str, int]:
+        if link == PF and hang.is_set():
+            released.wait(20)
+        return read(link)
+
+    monkeypatch.setattr(host.ethtool, "statistics", statistics)
+    found = exporter(host, deadline=0.5)
+    before = scrape(found)
+    hang.set()
+    for _ in range(2):
+        began = time.monotonic()
+        seen = scrape(found)
+        assert time.monotonic() - began < 2
+        assert seen["source_up", f"counters {PF}"] == 0
+        assert seen["source_up", "counters enp59s0f1np1"] == 1
+    age = seen["source_age_seconds", f"counters {PF}"]
+    assert age >= 0.5
+    assert seen["port_crc_errors_total", PF] == before["port_crc_errors_total", PF]
+    asked = threading.active_count()
+    scrape(found)
+    assert threading.active_count() == asked  # no second thread for what hangs
+    hang.clear()
+    released.set()
+    time.sleep(0.2)
+    assert scrape(found)["source_up", f"counters {PF}"] == 1
+
+
+def test_only_declared_ports_have_series() -> None:
+    host = converged()
+    ports = (Port("0000:3b:00.1", "enp59s0f1np1"),)
+    facts.publish(host, Facts("sriov-switchdev", "sriov-switchdev/3", int(host.now()), ports=ports))
+    assert not [series for series in scrape(exporter(host)) if PF in series]
+
+
+def test_a_damaged_file_of_a_hook_stops_nothing() -> None:
+    host = converged()
+    host.disk.install(facts.path_of("roce-qos"), b'{"version": 1, "at": []', 0o644)
+    seen = scrape(exporter(host))
+    assert seen["port_present", PF] == 1
+    assert not [series for series in seen if "roce-qos" in series]
+
+
+def test_reads_only() -> None:
+    host = converged()
+    host.trace.clear()
+    host.spawned.clear()
+    scrape(exporter(host))
+    assert (host.trace, host.spawned) == ([], [])
+
+
+def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2500() -> None:
+    host = converged(127)
+    registry = CollectorRegistry()
+    registry.register(exporter(host))
+    text = generate_latest(registry).decode()
+    series = [line for line in text.splitlines() if not line.startswith("#")]
+    named = {line.partition("{")[0].partition(" ")[0] for line in series}
+    assert named <= {metric.series for metric in HOST.values()}
+    assert 2000 < len(series) <= 2500
+
+
+def test_what_says_nothing_new_is_written_again_only_when_it_is_old() -> None:
+    host = FakeHost()
+    host.trace.clear()
+    assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now())))
+    host.sleep(facts.FRESH - 1)
+    assert not facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now())))
+    host.sleep(1)
+    assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now())))
+    assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now()), held=1))
+    assert host.disk.mode[facts.path_of("roce-qos")] == 0o644
+
+
+CODE = """
+import sys
+from exporter import main, facts, catalogue
+from hostnic.testing import FakeHost
+host = FakeHost()
+facts.publish(host, facts.Facts("roce-qos", "roce-qos/0", int(host.now())))
+catalogue.PORT = main.PORT = int(sys.argv[1])
+main.main([], lambda: host)
+"""
+
+
+def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
+    library = Path(main.__file__).parents[1]
+    port = "19570"
+    command = [sys.executable, "-c", CODE, port]
+    with subprocess.Popen(command, cwd=library, stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            assert served.stdout.readline() == f"serving on 127.0.0.1 port {port}\n"
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                text = answer.read().decode()
+            status = Path(f"/proc/{served.pid}/status").read_text()
+        finally:
+            served.kill()
+    assert 'ovn_offload_charm_look_age_seconds{charm="roce-qos",unit="roce-qos/0"}' in text
+    assert "# HELP ovn_offload_threshold What rules compare with, by name." in text
+    kilobytes = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+    assert kilobytes < 64 * 1024
+
+
+def test_the_archive_runs_on_the_systems_python_alone(tmp_path: Path) -> None:
+    path = tmp_path / "exporter.pyz"
+    path.write_bytes(bootcopy.archive(install.copy_of("roce-qos")))
+    isolated = [sys.executable, "-I", "-S"]
+    done = subprocess.run([*isolated, str(path), "nonsense"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (5, "usage: exporter.pyz\n")
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import prometheus_client, exporter.sources"
+    done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+UNIT = install.UNIT
+
+
+def runs(host: FakeHost) -> str:
+    """The charm whose copy the unit would start now."""
+    return next(charm for charm in install.CHARMS if host.files.exists(install.copy_of(charm).path))
+
+
+@pytest.mark.parametrize("first", install.CHARMS)
+@pytest.mark.parametrize("second", install.CHARMS)
+def test_the_preferred_copy_runs_whatever_came_first(first: str, second: str) -> None:
+    if first == second:
+        return
+    host = FakeHost()
+    install.install(host, first)
+    install.install(host, second)
+    preferred = min(first, second, key=install.CHARMS.index)
+    assert runs(host) == preferred
+    host.trace.clear()
+    host.spawned.clear()
+    for charm in (first, second):
+        install.install(host, charm)
+    assert (host.trace, host.spawned) == ([], [])
+    install.remove(host, preferred)
+    other = second if preferred == first else first
+    assert runs(host) == other
+    assert host.trace[-1] == f"run systemctl restart {UNIT}"
+    assert units.enabled(host, UNIT)
+    install.remove(host, other)
+    assert not units.installed(host, ("ovn-offload",))
+    assert not units.enabled(host, UNIT)
+    assert not [path for path in host.disk.content if "exporter" in path]
+
+
+def test_the_unit_is_limited() -> None:
+    text = install.unit_text()
+    for line in ("DynamicUser=yes", "MemoryMax=64M", "CapabilityBoundingSet=CAP_NET_ADMIN"):
+        assert f"\n{line}\n" in text
+    assert "ReadWritePaths" not in text
+    assert "\nRuntimeDirectory=" not in text
