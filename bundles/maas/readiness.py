@@ -24,7 +24,7 @@ ARCHITECTURE = "amd64"
 FORWARDING = {4: Path("/proc/sys/net/ipv4/ip_forward"), 6: Path("/proc/sys/net/ipv6/conf/all/forwarding")}
 """Where the kernel tells whether this machine forwards packets, by version of IP."""
 IMPORT = "select it in MAAS under Images, and wait until the import has ended"
-HOW = "docs/how-to/prepare-maas.md has the commands"
+HOW = "step 0 of docs/how-to/deploy.md has the commands"
 
 
 class Image(NamedTuple):

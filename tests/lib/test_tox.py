@@ -3,12 +3,15 @@
 
 import configparser
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 CONFIG = configparser.ConfigParser(interpolation=None)
-CONFIG.read(Path(__file__).parents[2] / "tox.ini")
+CONFIG.read(ROOT / "tox.ini")
 ENVIRONMENTS = {
     section.removeprefix("testenv:"): CONFIG[section] for section in CONFIG if section.startswith("testenv:")
 }
@@ -44,3 +47,33 @@ def test_no_line_is_read_as_a_condition(name: str) -> None:
 @of_each
 def test_arguments_reach_the_command(name: str) -> None:
     assert "{posargs}" in ENVIRONMENTS[name]["commands"]
+
+
+def tox(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The real tox, with its environments in a folder of the test."""
+    command = [sys.executable, "-m", "tox", *arguments, "--workdir", str(work)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_tox_lists_these_environments_and_makes_none(tmp_path: Path) -> None:
+    listed = tox(tmp_path / "made", "list", "--no-desc", "--quiet")
+    assert {line for line in listed.stdout.split() if line} == set(ENVIRONMENTS)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("arguments", [("-e", "node"), ("run", "-e", "bundle,node")])
+def test_a_folder_that_cannot_be_written_is_named_in_a_sentence(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "node").touch()  # cannot be made into a folder, not even by root
+    ended = tox(tmp_path, *arguments)
+    assert ended.returncode
+    assert f"{tmp_path / 'node'} cannot be written: File exists." in ended.stdout
+    assert "sudo chown -R" in ended.stdout
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_an_environment_that_is_not_asked_for_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "lab").touch()
+    ended = tox(tmp_path, "run", "-e", "node", "--notest")  # it installs nothing
+    assert ended.returncode == 0, ended.stdout

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documented path, typed as it stands in docs/how-to/deploy.md: from the site file to a verified model.
 
-Step 1 needs switches (tests/unit/cumulus_fabric/online), step 9 a cloud. MAAS, Juju's client, Vault and the
-operator's editor are stand-ins; everything else is the real command.
+Step 0 changes the operator's computer, step 1 needs switches (tests/unit/cumulus_fabric/online), step 9 a
+cloud. MAAS, Juju's client, Vault and the operator's editor are stand-ins; all else is the real command.
 """
 
+import stat
 import subprocess
 import urllib.request
 from functools import partial
+from pathlib import Path
 
 import pytest
 from bundle.documents import ROOT, steps
@@ -30,12 +32,13 @@ EDITOR = """#!/bin/sh
 for file; do
     case $file in
         *switches.txt) echo cumulus:secret > "$file";;
+        *maas-api-key) echo KEY > "$file";;
         *bmc-*) echo root > "$file";;
         *site.yaml) sed -i s,../../charms/cumulus-fabric/examples/rdg.yaml,site-fabric.yaml, "$file";;
     esac
 done
 """
-STUBS = {"editor": EDITOR, "sudo": '#!/bin/sh\nexec "$@"\n', "maas": f"#!/bin/sh\necho {KEY}\n"}
+PINS = "Leaf0-1=AB:CD\n"
 
 
 @pytest.fixture
@@ -63,12 +66,10 @@ def desk(world, server, region):
     answers |= {"vault/0 authorize-charm": {}, "vault/0 generate-root-ca": {}}
     world.path.write_text(jujuclient.json.dumps(jujuclient.EMPTY))
     world.change(**{"maas spaces": SPACES, "deployed": deployed, "actions": answers})
-    for name, text in STUBS.items():
-        (world.folder / "bin" / name).write_text(text)
-        (world.folder / "bin" / name).chmod(0o755)
+    (world.folder / "bin/editor").write_text(EDITOR.replace("KEY", KEY))
+    (world.folder / "bin/editor").chmod(0o755)
     for name in ("bundles", "charms"):
         (world.folder / name).symlink_to(ROOT / name)
-    (world.folder / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     return world
 
 
@@ -76,14 +77,20 @@ def typed(command):
     """The exit status of a command as the document has it; tox runs in this process."""
     if command.text.startswith("pipx run tox -e "):
         environment, _, arguments = command.text.removeprefix("pipx run tox -e ").partition(" -- ")
-        return MAINS[environment](arguments.split())
+        return MAINS[environment](
+            [str(Path(word).expanduser()) if word[0] == "~" else word for word in arguments.split()]
+        )
     return subprocess.run(["sh", "-c", command.text], stdout=subprocess.DEVNULL).returncode
 
 
 def test_the_documented_commands_lead_from_the_site_file_to_a_verified_model(desk, region, server, capsys):
     path = steps(ROOT / "docs/how-to/deploy.md")
-    intent = [command for command in path["1."] if "tox -e fabric" not in command.text]
-    commands = [*intent, *(command for number in range(2, 9) for command in path[f"{number}."])]
+    files = [command for number in "01" for command in path[f"{number}."] if "editor" in command.text]
+    assert [typed(command) for command in files] == [0, 0]
+    private = Path.home() / ".config/ovn-offload"
+    assert {stat.S_IMODE(file.stat().st_mode) for file in private.iterdir()} == {0o600}
+    (private / "pins.txt").write_text(PINS)  # step 1 asks the switches
+    commands = [command for number in range(2, 9) for command in path[f"{number}."]]
     for command in commands:
         status = typed(command)
         said = capsys.readouterr()
@@ -94,6 +101,10 @@ def test_the_documented_commands_lead_from_the_site_file_to_a_verified_model(des
     model = desk.model
     (secret,) = model["secrets"].values()
     assert secret["content"] == {"user": "cumulus", "password": "secret"}
-    assert model["config"]["cumulus-fabric"]["ca-certificate"] == "-----BEGIN CERTIFICATE-----\n"
+    assert model["config"]["cumulus-fabric"]["pinned-certificates"] == PINS.strip()
+    made = {path.name for path in desk.folder.iterdir()} - {"bin", "bundles", "charms"}
+    assert {"site.yaml", "site-fabric.yaml", "site-overlay.yaml"} <= made
+    assert not {path for path in made if "secret" in path or path.endswith(".txt")}
+    assert (private / "vault-keys.txt").exists()
     runs = [call[-2:] for call in desk.state["calls"] if call[0] == "run" and "approve-reboot" in call]
     assert runs == [["sriov-switchdev/leader", "approve-reboot"]]

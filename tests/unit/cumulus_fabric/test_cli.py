@@ -8,10 +8,11 @@ import re
 import pytest
 import yaml
 from cli import __main__ as cli
+from intent import expand
 from intent.model import Dialect
 from output import formats
 from tree import render
-from unit.cumulus_fabric.fabrics import CHARM, data, fabric, text
+from unit.cumulus_fabric.fabrics import CHARM, SIX, data, fabric, text
 
 RDG = str(CHARM / "examples/rdg.yaml")
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
@@ -51,6 +52,18 @@ def test_render_of_all_as_yaml_is_one_document_for_each(run):
     documents = list(yaml.safe_load_all(out))
     assert len(documents) == 6
     assert documents[0] == [{"set": render.tree(fabric(), fabric().switch("Spine0"), OLD)}]
+
+
+def test_the_comments_of_the_example_show_where_addresses_and_host_names_go(run, tmp_path):
+    mine = tmp_path / "intent.yaml"
+    mine.write_text(re.sub(r"# ((?:management|host-names): )", r"\1", text("rdg")))
+    assert run("audit", "--intent", str(mine))[0] == 0
+    filled = expand.read(mine.read_text())
+    assert all(switch.named for switch in filled.switches)
+    assert {switch.name: switch.management for switch in filled.switches} == {
+        **{f"Spine{number}": f"192.168.0.{21 + number}" for number in (0, 1)},
+        **{name: f"192.168.0.{31 + number}" for number, name in enumerate(SIX[:4])},
+    }
 
 
 def test_the_intents_own_dialect_wins(run, tmp_path):
