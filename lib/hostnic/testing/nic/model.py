@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from hostnic.netlink.dcb import Coalescing, Rings
 from hostnic.testing.nic.dcb import FakeDcb
-from hostnic.testing.nic.mst import FakeParameter, factory
+from hostnic.testing.nic.mst import FakeParameter, factory, of_function
 
 CPUS = 8
 MOST_VFS_WITH_LAG = 64
@@ -85,6 +85,7 @@ class FakePort:
         most_channels: combined queues that the firmware allows.
         channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
         dcb: its data centre bridging.
+        settings: the firmware's parameters that each PF has for itself.
         vf_delay: a fault: seconds until new VFs appear.
         link: of an InfiniBand port: ``4: ACTIVE`` with a LID, ``2: INIT`` while no subnet manager gives one.
         lid: that one.
@@ -131,6 +132,7 @@ class FakePort:
     rings: Rings = NIC_RINGS
     coalescing: Coalescing = NIC_COALESCING
     dcb: FakeDcb = field(default_factory=FakeDcb)
+    settings: dict[str, FakeParameter] = field(default_factory=of_function)
     vf_delay: float = 0.0
     never_probing: set[int] = field(default_factory=set[int])
     silent: bool = False
@@ -285,8 +287,9 @@ class FakeCard:
         self.version, self.flash = self.flash or self.version, ""
         for port in self.ports:
             port.firmware.apply()
-        for parameter in self.settings.values():
-            parameter.current = parameter.next_boot
+        for settings in (self.settings, *(port.settings for port in self.ports)):
+            for parameter in settings.values():
+                parameter.current = parameter.next_boot
 
 
 def card(
