@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 ROOT = Path(__file__).parents[2]
+DESCRIPTIONS = sorted(ROOT.glob("charms/*/charmcraft.yaml"))
+"""Charmhub shows the description of a charm, and no other file of it."""
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(ROOT.glob("bundles/*.md")),
     *sorted(ROOT.glob("overlays/*.md")),
     *sorted(ROOT.glob("charms/*/*.md")),
+    *DESCRIPTIONS,
     *(path for path in sorted(ROOT.glob("docs/**/*.md")) if "generated" not in path.parts),
     *sorted(ROOT.glob("tests/**/README.md")),
 ]
@@ -112,11 +117,16 @@ def _joined(first: int, lines: list[str]) -> Iterator[tuple[int, str]]:
     assert not text, f"a command does not end: {text}"
 
 
+def markdown(path: Path) -> str:
+    """A document in Markdown: the file, or the description in it."""
+    return yaml.safe_load(path.read_text())["description"] if path in DESCRIPTIONS else path.read_text()
+
+
 def blocks(path: Path) -> list[Command]:
     """The commands that a reader types, in their order."""
     found: list[Command] = []
     name = str(path.relative_to(ROOT))
-    for first, lines in _blocks(path.read_text().splitlines()):
+    for first, lines in _blocks(markdown(path).splitlines()):
         typed = [(number, line[2:]) for number, line in enumerate(lines, first) if line.startswith("$ ")]
         words = next((line.split() for line in lines if line.strip()), [""])
         if typed:
@@ -130,10 +140,10 @@ def inline(path: Path, pattern: re.Pattern[str] = INLINE) -> list[Command]:
     """The commands in sentences and tables."""
     name = str(path.relative_to(ROOT))
     return [
-        Command(name, number, text)
-        for number, line in enumerate(path.read_text().splitlines(), 1)
+        Command(name, number, words)
+        for number, line in enumerate(markdown(path).splitlines(), 1)
         if not line.startswith("    ")
-        for text in pattern.findall(line)
+        for words in pattern.findall(line)
     ]
 
 

@@ -4,7 +4,7 @@
 import sqlite3
 from pathlib import Path
 
-TLVS = [("pci", 0), ("pci_host", 7), ("link", 1), ("cc", 1), ("hca", 3), ("chain", 0)]
+TLVS = [("pci", 0), ("pci_host", 7), ("link", 1), ("cc", 1), ("hca", 3), ("rom", 3), ("chain", 0)]
 PARAMS = [
     ("SRIOV_EN", "pci", "BOOL", None, "0x0.1", "", 0),
     ("NUM_OF_VFS", "pci", "UNSIGNED", None, "0x0.16", "", 0),
@@ -22,7 +22,19 @@ PARAMS = [
     ("NUM_VF_MSIX", "pci", "UNSIGNED", None, "0x0.10", "", 0),
     ("ADVANCED_PCI_SETTINGS", "pci_host", "BOOL", None, "0x0.1", "", 0),
     ("ATS_ENABLED", "pci_host", "BOOL", None, "0x0.1", "", 0),
-    ("EXP_ROM_UEFI_x86_ENABLE", "pci", "BOOL", None, "0x0.1", "", 0),
+    ("EXP_ROM_UEFI_x86_ENABLE", "pci_host", "BOOL", None, "0x0.1", "", 0),
+    ("EXP_ROM_UEFI_ARM_ENABLE", "pci_host", "BOOL", None, "0x0.1", "", 0),
+    ("EXP_ROM_PXE_ENABLE", "pci_host", "BOOL", None, "0x0.1", "", 0),
+    (
+        "LEGACY_BOOT_PROTOCOL",
+        "rom",
+        "ENUM",
+        "NONE=0x0,PXE=0x1,ISCSI=0x2,PXE_WO_FAIL_ISCSI=0x4,ISCSI_WO_FAIL_PXE=0x5",
+        "0x0.8",
+        "ignore_dependency",
+        0,
+    ),
+    ("UEFI_HII_EN", "rom", "BOOL", None, "0x0.1", "$nv_rom_cap.hii_config_en!=0", 0),
     (
         "MAX_ACC_OUT_READ",
         "pci",

@@ -23,6 +23,11 @@ BUILD = ROOT / "build"
 PYTHON = {"22.04": "3.10", "24.04": "3.12"}
 """The system's Python of each Ubuntu release, with which Juju runs a charm there."""
 
+REMOTE = re.compile(
+    r"(?:(?:https|ssh)://)?(?:[^@/\s]+@)?(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+/|[:/])(?P<path>[\w./~-]+?)(?:\.git)?/?"
+)
+"""What git calls a repository on another computer: an https or ssh URL, or USER@HOST:PATH."""
+
 
 @dataclass(frozen=True)
 class Platform:
@@ -104,11 +109,26 @@ def version(charm: Path) -> str:
     return f"{number}+git.{revision.stdout.strip()}{'.modified' if changes.stdout else ''}"
 
 
-def links(name: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Where a charm has its source, documentation and issues: in the repository that GitHub packs."""
-    if not (repository := environment.get("GITHUB_REPOSITORY")):
+def origin(clone: Path) -> str:
+    """Where a clone comes from, as a page's URL without a user; "" if that is no other computer."""
+    command = ["git", "remote", "get-url", "origin"]
+    told = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False).stdout.strip()
+    found = REMOTE.fullmatch(told)
+    return f"https://{found['host']}/{found['path']}" if found else ""
+
+
+def links(name: str, environment: Mapping[str, str], clone: Path) -> dict[str, str]:
+    """Where a charm has its source, documentation and issues: in the repository that GitHub packs.
+
+    Elsewhere, in the one that the clone comes from. Only of GitHub and GitLab it is known how addresses of
+    files and issues are made.
+    """
+    if repository := environment.get("GITHUB_REPOSITORY"):
+        source = f"{environment['GITHUB_SERVER_URL']}/{repository}"
+    elif not (source := origin(clone)):
         return {}
-    source = f"{environment['GITHUB_SERVER_URL']}/{repository}"
+    elif not source.startswith(("https://github.", "https://gitlab.")):
+        return {"source": source}
     return {
         "source": source,
         "documentation": f"{source}/blob/HEAD/charms/{name}/README.md",
@@ -132,7 +152,7 @@ def _adapt(charmcraft: Path, platform: Platform) -> None:
         part["build-snaps"] = [snap for snap in part.get("build-snaps", []) if snap != "astral-uv"]
         part["override-build"] = "".join(script).format(here=here, base=platform.python)
     content["platforms"] = {platform.name: {"build-on": [_machine()], "build-for": [platform.machine]}}
-    content["links"] = links(content["name"], os.environ)
+    content["links"] = links(content["name"], os.environ, ROOT)
     content["parts"]["files"] = {"plugin": "dump", "source": ".", "stage": ["LICENSE", "icon.svg", "version"]}
     charmcraft.write_text(yaml.safe_dump(content, sort_keys=False))
 

@@ -62,9 +62,33 @@ def test_only_the_fabrics_charm_gets_the_reader_of_its_intent(name):
 
 def test_an_artifact_of_a_fork_links_to_the_fork():
     github = {"GITHUB_SERVER_URL": "https://forge.example", "GITHUB_REPOSITORY": "someone/fork"}
-    assert stage.links("roce-qos", github) == {
+    assert stage.links("roce-qos", github, stage.ROOT) == {
         "source": "https://forge.example/someone/fork",
         "documentation": "https://forge.example/someone/fork/blob/HEAD/charms/roce-qos/README.md",
         "issues": "https://forge.example/someone/fork/issues",
     }
-    assert stage.links("roce-qos", {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("remote", "source", "more"),
+    [
+        ("https://github.com/someone/fork.git", "https://github.com/someone/fork", True),
+        ("https://someone:token@github.com/someone/fork", "https://github.com/someone/fork", True),
+        ("git@gitlab.example:group/sub/fork.git", "https://gitlab.example/group/sub/fork", True),
+        ("ssh://git@forge.example:2222/~me/fork/", "https://forge.example/~me/fork", False),
+        ("git+ssh://me@git.launchpad.net/fork", "", False),
+        ("/srv/clones/fork.git", "", False),
+        ("../fork", "", False),
+    ],
+)
+def test_without_github_an_artifact_links_to_where_the_clone_comes_from(tmp_path, remote, source, more):
+    for command in ("init --quiet", f"remote add origin {remote}"):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True)
+    links = stage.links("roce-qos", {}, tmp_path)
+    assert links.get("source", "") == source
+    assert set(links) == ({"source", "documentation", "issues"} if more else {"source"} if source else set())
+
+
+def test_a_clone_from_nowhere_links_to_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert stage.links("roce-qos", {}, tmp_path) == {}

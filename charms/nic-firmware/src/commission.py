@@ -24,8 +24,8 @@ from hostnic.firmware.mstdatabase import Database
 from hostnic.machine import Machine
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
-from nic import ethernet
-from observe import ask, observe
+from nic import ethernet, networkboot
+from observe import ask, ask_ports, observe
 from observed import Observed
 from plan import Policy, plan
 from record import Record
@@ -51,7 +51,7 @@ METADATA = """\
 #     argument_format: --devices={input}
 #   profile:
 #     type: string
-#     description: Sets of parameters, a comma list of ovn-offload, gpudirect, throughput
+#     description: Sets of parameters, a comma list of ovn-offload, gpudirect, throughput, network-boot
 #     default: ovn-offload
 #     argument_format: --profile={input}
 #   num_vfs:
@@ -140,8 +140,12 @@ def commission(
         found = verify(wanted, observed, planned, Policy())
         failures += [finding for finding in found if finding.severity >= Severity.WAITING]
     unique = tuple(dict.fromkeys(failures))
-    if unique:
-        print(f"\n{findings_as_table(unique)}")
+    asked = {port.bdf: networkboot.NAMES for nic in observed.nics for port in nic.ports}
+    bootless = networkboot.off(
+        observed.nics, ask_ports(system, observed.nics, asked), system.files.exists("/sys/firmware/efi")
+    )
+    if shown := (*unique, *bootless):
+        print(f"\n{findings_as_table(shown)}")
     nics = ", ".join(nic.short for nic in observed.nics)
     left = "; ".join(finding.sentence() for finding in unique)
     return ("failed" if unique else "passed"), {"nics": nics, "left": left or "nothing"}

@@ -27,11 +27,21 @@ PROFILES = {
         "ADVANCED_PCI_SETTINGS": "1",
         "MAX_ACC_OUT_READ": "44",  # RDG: read requests in flight for 100 Gb/s at PCIe 4.0
     },
+    "network-boot": {  # RDG: PXE on the ports
+        "EXP_ROM_UEFI_x86_ENABLE": "1",
+        "EXP_ROM_UEFI_ARM_ENABLE": "1",
+        "EXP_ROM_PXE_ENABLE": "1",  # FlexBoot, for a BIOS in legacy mode
+        "LEGACY_BOOT_PROTOCOL": "PXE",
+        "UEFI_HII_EN": "1",  # the card's menu in System Setup
+    },
 }
 """What each profile sets, with the source of each value. ``_Pn`` stands for each port of the NIC."""
 
-OPTIONAL = ("LAG_RESOURCE_ALLOCATION",)
-"""Those of the profiles that older NICs lack, which are right without it."""
+OPTIONAL = (
+    *("LAG_RESOURCE_ALLOCATION", "LEGACY_BOOT_PROTOCOL", "UEFI_HII_EN"),
+    *("EXP_ROM_UEFI_ARM_ENABLE", "EXP_ROM_PXE_ENABLE"),
+)
+"""Those of the profiles that some NICs lack, which are right without it."""
 
 _SETTING = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>[A-Za-z0-9_.+-]{{1,64}})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

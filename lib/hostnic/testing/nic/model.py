@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hostnic.netlink.dcb import Coalescing, Rings
 from hostnic.netlink.measured import Health
 from hostnic.testing.nic.dcb import FakeDcb
-from hostnic.testing.nic.mst import FakeParameter, factory
+from hostnic.testing.nic.mst import FakeParameter, factory, of_function
 
 CPUS = 8
 REPORTERS = ("fw", "fw_fatal")
@@ -94,6 +94,7 @@ class FakePort:
         dcb: its data centre bridging.
         reporters: devlink's health reporters by name.
         temperature: of its transceiver, where the driver has hwmon (6.7 and later).
+        settings: the firmware's parameters that each PF has for itself.
         vf_delay: a fault: seconds until new VFs appear.
         link: of an InfiniBand port: ``4: ACTIVE`` with a LID, ``2: INIT`` while no subnet manager gives one.
         lid: that one.
@@ -144,6 +145,7 @@ class FakePort:
     dcb: FakeDcb = field(default_factory=FakeDcb)
     reporters: dict[str, Health] = field(default_factory=lambda: dict.fromkeys(REPORTERS, Health(True, 0, 0)))
     temperature: float | None = None
+    settings: dict[str, FakeParameter] = field(default_factory=of_function)
     vf_delay: float = 0.0
     never_probing: set[int] = field(default_factory=set[int])
     silent: bool = False
@@ -298,8 +300,9 @@ class FakeCard:
         self.version, self.flash = self.flash or self.version, ""
         for port in self.ports:
             port.firmware.apply()
-        for parameter in self.settings.values():
-            parameter.current = parameter.next_boot
+        for settings in (self.settings, *(port.settings for port in self.ports)):
+            for parameter in settings.values():
+                parameter.current = parameter.next_boot
 
 
 def card(

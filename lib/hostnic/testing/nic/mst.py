@@ -45,6 +45,7 @@ def factory(ports: int) -> dict[str, FakeParameter]:
         "MAX_ACC_OUT_READ": FakeParameter(0, gate="ADVANCED_PCI_SETTINGS"),
         "ATS_ENABLED": FakeParameter(0, BOOL),
         "EXP_ROM_UEFI_x86_ENABLE": FakeParameter(0, BOOL),
+        "EXP_ROM_PXE_ENABLE": FakeParameter(1, BOOL),
         "LAG_RESOURCE_ALLOCATION": FakeParameter(
             0, ("DEVICE_DEFAULT", "PRE_ALLOCATION", "PRE_ALLOCATION_QA")
         ),
@@ -55,6 +56,12 @@ def factory(ports: int) -> dict[str, FakeParameter]:
         found[f"CNP_DSCP_P{port}"] = FakeParameter(48, most=63)
         found[f"LLDP_NB_DCBX_P{port}"] = FakeParameter(0, BOOL)
     return found
+
+
+def of_function() -> dict[str, FakeParameter]:
+    """Those that each PF has for itself, under the same name."""
+    words = ("NONE", "PXE", "ISCSI", "", "PXE_WO_FAIL_ISCSI", "ISCSI_WO_FAIL_PXE")
+    return {"LEGACY_BOOT_PROTOCOL": FakeParameter(1, words), "UEFI_HII_EN": FakeParameter(1, BOOL)}
 
 
 def mstconfig(host: "FakeKernel", argv: list[str]) -> str:
@@ -124,13 +131,17 @@ class _Tool:
         sriov.current, sriov.next_boot = int(firmware.sriov_en), int(firmware.next_sriov_en)
         per_pf = FakeParameter(0, BOOL)
         per_pf.current, per_pf.next_boot = int(firmware.per_pf), int(firmware.next_per_pf)
-        shown = {"NUM_OF_VFS": vfs, "SRIOV_EN": sriov, "PF_NUM_OF_VF_VALID": per_pf, **self.nic.settings}
+        shown = {"NUM_OF_VFS": vfs, "SRIOV_EN": sriov, "PF_NUM_OF_VF_VALID": per_pf, **self.settings}
         if firmware.next_per_pf:
             own = FakeParameter(0, most=MAX_VFS)
             own.current, own.next_boot = firmware.pf_num_of_vf, firmware.next_pf_num_of_vf
             shown["PF_NUM_OF_VF"] = own
         shown = {name: found for name, found in shown.items() if name not in self.nic.lacks}
         return {name: found for name, found in shown.items() if self.offered(found)}
+
+    @property
+    def settings(self) -> dict[str, FakeParameter]:
+        return {**self.nic.settings, **self.port.settings}
 
     def offered(self, found: FakeParameter) -> bool:
         return not found.gate or self.nic.settings[found.gate].next_boot == 1
@@ -155,7 +166,7 @@ class _Tool:
     def known(self, name: str, there: dict[str, FakeParameter]) -> FakeParameter:
         if name in there:
             return there[name]
-        if name in self.nic.settings or name in self.nic.lacks or name == "PF_NUM_OF_VF":
+        if name in self.settings or name in self.nic.lacks or name == "PF_NUM_OF_VF":
             raise self.refuse(f"The Device doesn't support {name} parameter")
         raise self.refuse(f"Unknown Parameter: {name}")
 
@@ -207,10 +218,10 @@ class _Tool:
         elif name == "PF_NUM_OF_VF":
             self.port.firmware.next_pf_num_of_vf = value
         else:
-            self.nic.settings[name].next_boot = value
+            self.settings[name].next_boot = value
 
     def reset(self) -> str:
-        for name, found in self.nic.settings.items():
+        for name, found in self.settings.items():
             self.store(name, found.default)
         self.store("NUM_OF_VFS", 8)
         self.store("SRIOV_EN", 0)

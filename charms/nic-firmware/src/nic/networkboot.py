@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a machine can boot from the network through its NICs, without which MAAS never sees it. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from converge import Finding, Severity
+from hostnic.devices.port import Nic
+from hostnic.firmware import mstconfig
+from observed import Answer
+
+UEFI = ("EXP_ROM_UEFI_x86_ENABLE", "EXP_ROM_UEFI_ARM_ENABLE")
+FLEXBOOT, PROTOCOL = "EXP_ROM_PXE_ENABLE", "LEGACY_BOOT_PROTOCOL"
+NAMES = (*UEFI, FLEXBOOT, PROTOCOL)
+PXE = (1, 2, 4)
+"""Values of LEGACY_BOOT_PROTOCOL with which FlexBoot tries PXE: first, after iSCSI, alone."""
+REMEDY = "add network-boot to profile: MAAS sees no machine that can boot only through this NIC"
+
+
+def off(nics: Sequence[Nic], answers: Mapping[str, Answer], uefi: bool) -> Iterator[Finding]:
+    """A warning for each NIC through none of whose ports its next boot can be from the network.
+
+    Args:
+        nics: of this host.
+        answers: by BDF, the firmware's values of NAMES.
+        uefi: the BIOS of this machine runs in UEFI mode; else in legacy mode.
+
+    """
+    for nic in nics:
+        told = [answer for port in nic.ports if not (answer := answers.get(port.bdf, Answer())).reason]
+        if told and not any(_on(answer, uefi) for answer in told):
+            shown = [
+                f"{name} is {told[0].parameters[name].next_boot}"
+                for name in (UEFI if uefi else (FLEXBOOT, PROTOCOL))
+                if name in told[0].parameters
+            ]
+            mode, why = (
+                ("UEFI" if uefi else "legacy"),
+                ", ".join(shown) or "its firmware has no driver for it",
+            )
+            what = f"no boot from the network in {mode} mode: {why}"
+            yield Finding(Severity.WARNING, nic.slot, what, REMEDY)
+
+
+def _on(answer: Answer, uefi: bool) -> bool:
+    values = {name: mstconfig.number(found.next_boot) for name, found in answer.parameters.items()}
+    if uefi:
+        return any(values.get(name) == 1 for name in UEFI)
+    return values.get(FLEXBOOT) == 1 and values.get(PROTOCOL, 1) in PXE
