@@ -55,7 +55,7 @@ def test_the_command_line_the_modelled_host_and_documents_of_lib_are_not_packed(
 
 @pytest.mark.parametrize("name", ["nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric"])
 def test_only_the_fabrics_charm_gets_the_reader_of_its_intent(name):
-    common = {"charmkit", "converge", "hostnic"}
+    common = {"charmkit", "converge", "exporter", "hostnic"}
     own = {"intent", "yamlfile"} if name == "cumulus-fabric" else set()
     assert stage.shared(stage.ROOT / "charms" / name) == common | own
 
