@@ -73,3 +73,17 @@ def machine(maas, name):
 
 def interfaces(maas, name):
     return {i["name"]: i for i in machine(maas, name)["interface_set"]}
+
+
+def addresses(region, name):
+    """By interface of a machine, the subnets in which it has addresses."""
+    pairs = {
+        interface: [link["subnet"]["cidr"] for link in each["links"] if "subnet" in link]
+        for interface, each in interfaces(region, name).items()
+    }
+    return {interface: cidrs for interface, cidrs in pairs.items() if cidrs}
+
+
+def fabric_of(region, interface):
+    """The fabric of an interface's VLAN."""
+    return next(each["name"] for each in region.fabrics if each["id"] == interface["vlan"]["fabric_id"])

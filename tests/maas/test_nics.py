@@ -5,7 +5,7 @@ import json
 
 import pytest
 import yaml
-from lab.maassite import NUMA, PORTS, commission, edit, interfaces, machine, writes
+from lab.maassite import NUMA, PORTS, addresses, commission, edit, fabric_of, interfaces, machine, writes
 
 STORAGE = ["enp94s0f0", "enp94s0f1"]
 ALL = "networks: [oam-space, public-space, internal-space, overlay-space]"
@@ -46,18 +46,6 @@ def ready(maas, ports):
     commission(maas, "controller", PORTS[:1])
     for name in ("node1", "node2", "node3"):
         commission(maas, name, ports, NUMA)
-
-
-def addresses(maas, name):
-    found = interfaces(maas, name).items()
-    pairs = {
-        name: [link["subnet"]["cidr"] for link in each["links"] if "subnet" in link] for name, each in found
-    }
-    return {name: cidrs for name, cidrs in pairs.items() if cidrs}
-
-
-def fabric_of(maas, interface):
-    return next(each["name"] for each in maas.fabrics if each["id"] == interface["vlan"]["fabric_id"])
 
 
 def test_a_second_bond_gets_its_own_fabric_network_and_mtu(storage, run):
