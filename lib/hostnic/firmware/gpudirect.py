@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.firmware import msterrors
-from hostnic.system import CommandError, System
+from hostnic.system import System
 
 ACS = 0x5D
 """Source validation, request and completion redirect, upstream forwarding, direct translated P2P."""
@@ -160,7 +160,5 @@ def read_atc(system: System, bdf: str) -> int:
     try:
         text = msterrors.run(system, system.query, ["mstmcra", bdf, ATC_REGISTER]).strip()
         return int(text, 16)
-    except CommandError as error:
-        raise msterrors.explain(system, error) from error
     except ValueError as error:
         raise OSError(f"mstmcra did not print a number for {bdf}") from error

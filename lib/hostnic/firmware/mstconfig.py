@@ -88,7 +88,7 @@ def show(system: System, bdf: str, *names: str) -> str:
         argv = ["mstconfig", "-d", bdf, *columns, "query", *asked]
         try:
             return msterrors.run(system, system.query, argv, TIMEOUT_S)
-        except CommandError as error:
+        except msterrors.MstError as error:
             lacking = msterrors.lacking(error.stdout)
             if lacking in asked:
                 asked.remove(lacking)
@@ -97,7 +97,7 @@ def show(system: System, bdf: str, *names: str) -> str:
             elif parse(error.stdout):
                 return error.stdout
             else:
-                raise msterrors.explain(system, error) from error
+                raise
     return ""
 
 
@@ -123,7 +123,7 @@ def set_next_boot(system: System, bdf: str, settings: Mapping[str, str]) -> bool
 
     """
     words = [f"{name}={value}" for name, value in settings.items()]
-    return _needs_power_cycle(system, _change(system, ["mstconfig", "-d", bdf, "-y", "set", *words]))
+    return _change(system, bdf, "set", *words)
 
 
 def reset(system: System, bdf: str) -> bool:
@@ -133,7 +133,12 @@ def reset(system: System, bdf: str) -> bool:
         MstError: refused; in one sentence.
 
     """
-    return _needs_power_cycle(system, _change(system, ["mstconfig", "-d", bdf, "-y", "reset"]))
+    return _change(system, bdf, "reset")
+
+
+def _change(system: System, bdf: str, *words: str) -> bool:
+    argv = ["mstconfig", "-d", bdf, "-y", *words]
+    return _needs_power_cycle(system, msterrors.run(system, system.run, argv, TIMEOUT_S))
 
 
 def _needs_power_cycle(system: System, said: str) -> bool:
@@ -149,13 +154,6 @@ def _needs_power_cycle(system: System, said: str) -> bool:
     except CommandError:
         return False
     return found is not None and (int(found[1]), int(found[2])) < TWO_TRIGGERS
-
-
-def _change(system: System, argv: list[str]) -> str:
-    try:
-        return msterrors.run(system, system.run, argv, TIMEOUT_S)
-    except CommandError as error:
-        raise msterrors.explain(system, error) from error
 
 
 def backup(parameters: Mapping[str, Parameter]) -> str:

@@ -92,14 +92,14 @@ def locked_down(system: System) -> str:
 
 
 def run(system: System, how: Callable[..., str], argv: list[str], timeout: float = 60.0) -> str:
-    """``how`` runs one of the tools: the system's ``query`` or ``run``.
+    """What one of the tools prints; ``how`` runs it: the system's ``query`` or ``run``.
 
     The tools make their locks in a directory that anybody could have made before them, and follow links in
     it: root would make files wherever these lead.
 
     Raises:
-        MstError: others than root can write the locks' directory; nothing was started.
-        CommandError: the tool failed.
+        MstError: others than root can write the locks' directory, so that nothing was started; or the tool
+            failed.
 
     """
     try:
@@ -108,20 +108,20 @@ def run(system: System, how: Callable[..., str], argv: list[str], timeout: float
     except NotOwnError as error:
         unstarted = CommandError(argv, f"{argv[0]} is not started: {error}")
         raise MstError(unstarted, unstarted.reason, f"run rm -r {LOCKS}") from error
-    return how(argv, timeout=timeout)
+    try:
+        return how(argv, timeout=timeout)
+    except CommandError as error:
+        raise explain(system, error) from error
 
 
 def explain(system: System, error: CommandError) -> MstError:
     """The tool's failure in one sentence."""
-    if isinstance(error, MstError):
-        return error
     if error.reason == f"{error.argv[0]} is not installed":
         return MstError(
             error, error.reason, "see juju debug-log for what apt-get said, or install it by hand"
         )
     said = f"{error.stdout}\n{error.stderr}"
-    mode = locked_down(system)
-    if mode and re.search(f"{OPEN}|semaphore", said):
+    if re.search(f"{OPEN}|semaphore", said) and (mode := locked_down(system)):
         return MstError(
             error,
             f"the kernel is locked down ({mode}, Secure Boot), which keeps mstflint from the NIC",

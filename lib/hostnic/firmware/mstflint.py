@@ -140,7 +140,7 @@ def digest(system: System, path: str) -> str:
 
     """
     argv = ["sha256sum", path]
-    found = DIGEST.match(_explained(system, system.query, argv))
+    found = DIGEST.match(msterrors.run(system, system.query, argv, TIMEOUT_S))
     if found is None:
         raise MstError(CommandError(argv, "sha256sum"), f"sha256sum printed no digest of {path}")
     return found[1]
@@ -153,7 +153,7 @@ def verify_image(system: System, path: str) -> None:
         MstError: it is damaged.
 
     """
-    _explained(system, system.query, ["mstflint", "-i", path, "verify"])
+    msterrors.run(system, system.query, ["mstflint", "-i", path, "verify"], TIMEOUT_S)
 
 
 def under_way(system: System, bdf: str) -> bool:
@@ -217,7 +217,7 @@ def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
     begin = ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes", *output]
     argv = [*begin, *sandbox.properties(sandbox.Does.FIRMWARE), "--", *argv]
     try:
-        _explained(system, system.run, argv)
+        msterrors.run(system, system.run, argv, TIMEOUT_S)
     except MstError as error:
         if error.returncode is None or _state(system, unit)["ActiveState"] != "inactive":
             raise  # it may have been started
@@ -269,15 +269,8 @@ def _state(system: System, unit: str) -> dict[str, str]:
 
 
 def _facts(system: System, argv: list[str]) -> dict[str, str]:
-    text = _explained(system, system.query, argv)
+    text = msterrors.run(system, system.query, argv, TIMEOUT_S)
     facts = {match["name"]: match["value"] for match in FACT.finditer(text)}
     if not facts.get("FW Version") or "PSID" not in facts:
         raise MstError(CommandError(argv, "mstflint"), f"mstflint reports no version and PSID of {argv[2]}")
     return facts
-
-
-def _explained(system: System, how: Callable[..., str], argv: list[str]) -> str:
-    try:
-        return msterrors.run(system, how, argv, TIMEOUT_S)
-    except CommandError as error:
-        raise msterrors.explain(system, error) from error

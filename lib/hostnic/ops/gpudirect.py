@@ -7,7 +7,7 @@ from converge import StepError
 
 from hostnic.firmware import msterrors
 from hostnic.firmware.gpudirect import ATC_REGISTER, Difference, of_bridge, of_nic
-from hostnic.system import CommandError, System
+from hostnic.system import System
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,8 @@ class SetRegister:
         try:
             msterrors.run(system, system.run, commands[wrong.register])
             left = (of_bridge if wrong.register == "ACS" else of_nic)(system, wrong.bdf)
-        except CommandError as error:
-            said = msterrors.explain(system, error)
-            raise StepError(said.reason, said.remedy) from error
+        except msterrors.MstError as error:
+            raise StepError(error.reason, error.remedy) from error
         if any(still.register == wrong.register for still in left):
             what = f"{wrong.register} of {wrong.bdf} does not take {wrong.wanted:#x}"
             raise StepError(what, "enable ACS in the BIOS, which may own it; Secure Boot prevents the write")

@@ -11,7 +11,7 @@ from hostnic.devices import infiniband, users
 from hostnic.devices.inventory import find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import msterrors, mstflint
-from hostnic.system import CommandError, HostStep, System, read_boot_id
+from hostnic.system import HostStep, System, read_boot_id
 from observed import Observed
 from record import FIRMWARE, Waiting
 
@@ -116,9 +116,7 @@ class ResetFirmware:
         try:
             msterrors.run(system, system.run, argv, TIMEOUT_S)
             self._check(system)
-        except CommandError as error:
-            raise StepError(msterrors.explain(system, error).reason, f"{INSTEAD} {self.release}") from error
-        except StepError as error:
+        except (msterrors.MstError, StepError) as error:
             raise StepError(error.reason, f"{INSTEAD} {self.release}") from error
         known, ports = record.read(system), {port.bdf for port in nic.ports}
         others = {bdf: boot for bdf, boot in known.resets.items() if bdf not in ports}
