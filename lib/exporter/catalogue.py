@@ -16,8 +16,6 @@ from typing import Literal, NamedTuple, cast
 PORT = 19560
 """Prometheus' list of default ports has none left from 9100 to 9999, and asks others
 to stay out of that range; this one is assigned to nobody, and below those that Linux gives to connections."""
-JOB = "ovn-offload"
-"""Name of the scrape job."""
 PREFIX = "ovn_offload_"
 
 
