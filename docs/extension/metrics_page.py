@@ -7,17 +7,21 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2] / "lib"))
 
-from exporter.catalogue import HOST, PORT, THRESHOLDS, Metric
+from exporter.catalogue import FABRIC, HOST, PORT, THRESHOLDS, Metric
+
+_HEAD = "| metric | labels | what it says | source |", "|---|---|---|---|"
 
 
 def page() -> str:
     """The page, as Markdown."""
     return "\n".join(
         [
-            "# Metrics of a host",
+            "# Metrics",
             "",
-            "The host charms install one exporter on each machine, `ovn-offload-exporter.service`. It serves "
+            "The charms install one exporter on each machine, `ovn-offload-exporter.service`. It serves "
             f"`http://127.0.0.1:{PORT}/metrics` for Prometheus.",
+            "",
+            "## Of a host",
             "",
             "Only declared ports have series. `port` is the netdev of the uplink, `vf` the number of a "
             "virtual function of that port; `charm` and `unit` name the charm and the Juju unit that looked. "
@@ -26,9 +30,17 @@ def page() -> str:
             "",
             "A metric is missing where the driver, the firmware or the kernel does not have it.",
             "",
-            "| metric | labels | what it says | source |",
-            "|---|---|---|---|",
+            *_HEAD,
             *map(_row, HOST.values()),
+            "",
+            "## Of the fabric",
+            "",
+            "The exporter on a unit of cumulus-fabric has `ovn_offload_charm_look_age_seconds` and "
+            "`ovn_offload_charm_findings`, and on the leader these metrics. It asks no switch: it says what "
+            "the switches answered when a hook or an action asked them last. update-status asks them.",
+            "",
+            *_HEAD,
+            *map(_row, FABRIC.values()),
             "",
             "## Thresholds",
             "",

@@ -222,12 +222,12 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         for what, act in (
             (handover.path_of(self._name), lambda: handover.withdraw(self._system, self._name)),
             (dispatch.SUBJECT, self.dispatcher.remove),
-            (metrics.SUBJECT, lambda: metrics.remove(self._system, self._name)),
         ):
             try:
                 act()
             except OSError as error:
                 problems.append(f"{what} cannot be removed: {words(error)}")
+        problems += metrics.remove(self._system, self._name)
         try:
             if not exclusive.take(self._system, WAIT).held:
                 problems.append(f"{exclusive.held_by_another(WAIT)}; {exclusive.REMEDY}")

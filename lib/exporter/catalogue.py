@@ -6,8 +6,8 @@ renamed series looks like one that has ended. No rule names a host: what one wou
 too (``*_limit``, ``*_declared``, :data:`THRESHOLDS`).
 
 Labels: ``port`` is the uplink's netdev as declared, ``vf`` the number of a virtual function of that port,
-``charm`` the charm whose hook has seen it. Only declared ports have series: nobody is told of a NIC that is
-not ours.
+``charm`` the charm whose hook has seen it, ``switch`` the intent's name of a switch. Only declared ports have
+series: nobody is told of a NIC that is not ours.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Metric(NamedTuple):
 
 
 # A line: kind, name, labels | help | source. A line that begins with two spaces continues the one before it.
-_TABLE = """
+_HOST_TABLE = """
 gauge source_up source | Whether this source answered in time when it was asked last: 1 or 0 | exporter
 gauge source_age_seconds source | Seconds since this source answered; its values are as old | exporter
 gauge threshold name | What rules compare with, by name | exporter
@@ -122,6 +122,21 @@ gauge huge_pages numa_node,size | Huge pages of this size, in kilobytes | sysfs 
 gauge huge_pages_free numa_node,size | Those of them that are free | sysfs free_hugepages
 """
 
+_FABRIC_TABLE = """
+gauge fabric_look_age_seconds - | Seconds since the leader asked the switches; what the metrics below say of
+  them is as old | hook
+gauge fabric_switch_answers switch | Whether the switch could be read: 1 or 0 | hook
+gauge fabric_switch_drained switch | Whether the switch is out of use for work on it: 1 or 0 | hook
+gauge fabric_drift switch | Settings of the switch that differ from the intent | hook
+gauge fabric_miswired switch | Ports of the switch with another neighbour than the intent's | hook
+gauge fabric_declared switch,object | How many the intent has: links (to switches), sessions (of BGP, with
+  EVPN), segments, vnis | hook
+gauge fabric_actual switch,object | How many of them are up and as declared; missing while the switch does
+  not answer | hook
+gauge fabric_host_differences unit,about | In how many points the host of a unit of roce-qos differs from the
+  fabric; about: policy (QoS, MTU, LACP), cables, report (it cannot be read) | hook
+"""
+
 THRESHOLDS = {
     "look_age_seconds": 3600.0,
     "source_age_seconds": 300.0,
@@ -140,5 +155,10 @@ def _read(table: str) -> Iterator[Metric]:
         yield Metric(PREFIX + name, cast("Literal['counter', 'gauge']", kind), names, f"{text}.", source)
 
 
-HOST = {metric.name: metric for metric in _read(_TABLE)}
-"""By name."""
+HOST = {metric.name: metric for metric in _read(_HOST_TABLE)}
+"""Those of a host, by name; those of charms and their hooks are the fabric's, too."""
+
+FABRIC = {metric.name: metric for metric in _read(_FABRIC_TABLE)}
+"""Those of the fabric alone."""
+
+METRICS = HOST | FABRIC

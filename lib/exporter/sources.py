@@ -17,7 +17,7 @@ from hostnic.ops.members import is_distributing
 from hostnic.system import Link, System, list_names, read_text
 
 from exporter.catalogue import HOST, PREFIX
-from exporter.facts import Facts, Port, Reboot
+from exporter.facts import Fabric, Facts, Port, Reboot
 from exporter.workers import Sample, Source
 
 NODES = "/sys/devices/system/node"
@@ -43,8 +43,10 @@ _ROCE = {
 
 
 def of_host(ports: Iterable[Port]) -> dict[str, Source]:
-    """All sources of a host with these declared ports, by name."""
+    """All sources of a host with these declared ports, by name; none of another machine."""
     declared = tuple(ports)
+    if not declared:
+        return {}
     every = [
         Source("netdevs", partial(netdevs, ports=declared)),
         Source("rdma", partial(roce, ports=declared)),
@@ -214,6 +216,8 @@ def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> I
             yield Sample("charm_findings", (facts.charm, severity), number)
         if facts.reboot:
             yield from _reboot(facts.charm, facts.reboot, now)
+        if facts.fabric:
+            yield from _fabric(facts.fabric, now)
 
 
 def _reboot(charm: str, reboot: Reboot, now: float) -> Iterator[Sample]:
@@ -224,3 +228,19 @@ def _reboot(charm: str, reboot: Reboot, now: float) -> Iterator[Sample]:
         yield Sample("reboot_lock_age_seconds", (charm, unit), max(now - since, 0.0))
     if reboot.queue is not None:
         yield Sample("reboot_queue", (charm,), reboot.queue)
+
+
+def _fabric(fabric: Fabric, now: float) -> Iterator[Sample]:
+    yield Sample("fabric_look_age_seconds", (), max(now - fabric.at, 0.0))
+    for switch in fabric.switches:
+        label = (switch.name,)
+        yield Sample("fabric_switch_answers", label, float(switch.answers))
+        yield Sample("fabric_switch_drained", label, float(switch.drained))
+        yield Sample("fabric_drift", label, switch.drift)
+        yield Sample("fabric_miswired", label, switch.miswired)
+        for metric, numbers in ("fabric_declared", switch.declared), ("fabric_actual", switch.actual):
+            for name, number in numbers.items():
+                yield Sample(metric, (switch.name, name), number)
+    for unit, differences in fabric.hosts.items():
+        for about, number in differences.items():
+            yield Sample("fabric_host_differences", (unit, about), number)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from exporter import facts, install, main
-from exporter.catalogue import HOST
+from exporter.catalogue import METRICS
 from exporter.facts import Facts, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
@@ -224,7 +224,7 @@ def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2
     text = generate_latest(registry).decode()
     series = [line for line in text.splitlines() if not line.startswith("#")]
     named = {line.partition("{")[0].partition(" ")[0] for line in series}
-    assert named <= {metric.series for metric in HOST.values()}
+    assert named <= {metric.series for metric in METRICS.values()}
     assert 2000 < len(series) <= 2500
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from bench import fabric as bench
 from charmkit.fabric import Host, Port
+from hostnic.testing import FakeHost
 from intent import expand
 from intent.model import Fabric
 from lab.hooktools import Application, Controller, Ran, declared
@@ -38,6 +39,7 @@ class Site:
 
     def __init__(self, made: Rack, directory: Path, text: str) -> None:
         self.rack = made
+        self.host = FakeHost([], bonded=False)
         self.now = HOUR
         self.controller = Controller(directory)
         path, options = declared(CHARM, directory / "charm")
@@ -123,6 +125,7 @@ def running(text: str, fabric: Fabric, directory: Path) -> Iterator[Site]:
     with rack(fabric, applied=True) as made, pytest.MonkeyPatch.context() as patch:
         found = Site(made, directory, text)
         patch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(found.connect))
+        patch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: found.host))
         patch.setattr(charm, "time", found)
         yield found
 
