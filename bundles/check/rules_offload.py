@@ -148,7 +148,7 @@ def quorum_lock(bundle: Bundle) -> Iterator[Wrong]:
         by_lock: dict[str, list[str]] = {}
         for machine in sorted(machines):
             by_lock.setdefault(locks.get(machine, ""), []).append(machine)
-        if len(machines) > 1 and (len(by_lock) > 1 or "" in by_lock):
+        if len(by_lock) > 1:
             where = [f"{' and '.join(on)} ({lock or 'in no lock'})" for lock, on in sorted(by_lock.items())]
             split.setdefault(", ".join(where), []).append(application)
     for where, applications in split.items():

@@ -18,12 +18,19 @@ SELECTORS = ("vendor_id", "product_id", "address", "devname")
 WHITELIST = "pci-passthrough-whitelist"
 CHASSIS = ("ovn-chassis", "ovn-dedicated-chassis")
 """Charms of the nodes that OVN forwards on: hypervisors, and gateways on nodes of their own."""
+BEFORE_OVN = ("neutron-openvswitch", "neutron-gateway")
+"""The same of a cloud, or the part of one, that Open vSwitch's agents serve; they have `bridge-mappings`."""
 HOST_CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos")
 
 
 def _bridges(application: Application) -> dict[str, str]:
-    """ovn-bridge-mappings: bridge by physnet."""
-    return dict(pairs(application.option("ovn-bridge-mappings")))
+    """The bridge of each physnet."""
+    name = "bridge-mappings" if application.charm in BEFORE_OVN else "ovn-bridge-mappings"
+    return dict(pairs(application.option(name)))
+
+
+def _mapped(physnet: str, bridge: str) -> str:
+    return f"Add {physnet}:{bridge} to ovn-bridge-mappings, whose pairs are separated by spaces"
 
 
 @rule("bridge", "Bridges that get an interface are mapped to a physnet.")
@@ -37,24 +44,31 @@ def bridge(bundle: Bundle) -> Iterator[Wrong]:
                 yield place, what, "Write BRIDGE:INTERFACE, such as br-ex:bond0"
             elif name not in mapped:
                 what = f"{application.name}: bridge {name} is in no ovn-bridge-mappings"
-                yield application.place("options", "bridge-interface-mappings"), what, near(name, mapped)
+                instead = near(name, mapped, _mapped("PHYSNET", name))
+                yield application.place("options", "bridge-interface-mappings"), what, instead
 
 
 @rule("physnet", "VLAN and flat networks, and the whitelist, name physnets that a bridge is mapped to.")
 def physnet(bundle: Bundle) -> Iterator[Wrong]:
-    known = {name for application in bundle.of(*CHASSIS) for name in _bridges(application)}
-    for application in bundle.of("neutron-api"):
+    nodes = bundle.of(*CHASSIS, *BEFORE_OVN)
+    known = {name for application in nodes for name in _bridges(application)}
+    for application in bundle.of("neutron-api") if nodes else ():
         for option in ("vlan-ranges", "flat-network-providers"):
             for name, _ in pairs(application.option(option)):
                 if name not in known and name != "*":
                     what = f"{application.name}: {option} names physnet {name}, which no chassis has"
-                    yield application.place("options", option), what, near(name, known)
-    for application in bundle.of("nova-compute"):
+                    yield (
+                        application.place("options", option),
+                        what,
+                        near(name, known, _mapped(name, "BRIDGE")),
+                    )
+    for application in bundle.of("nova-compute") if nodes else ():
         for entry in _entries(application, WHITELIST):
             name = entry.get("physical_network")
             if name is not None and name not in known:
                 what = f"{application.name}: the whitelist names physnet {name}, which no chassis has"
-                yield application.place("options", WHITELIST), what, near(str(name), known)
+                instead = near(str(name), known, _mapped(str(name), "BRIDGE"))
+                yield application.place("options", WHITELIST), what, instead
 
 
 PCI_OPTIONS = (WHITELIST, "pci-alias")

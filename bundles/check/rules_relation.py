@@ -15,6 +15,8 @@ REQUIRED = {
     "neutron-api-plugin-ovn": ("neutron-plugin", "ovsdb-cms", "certificates"),
     "mysql-router": ("shared-db", "db-router"),
 }
+INSTEAD = {"nova-compute": ("ovsdb-subordinate",)}
+"""Endpoints that do as well: Octavia's ovn-chassis, for one, serves no hypervisor."""
 DATABASE_USERS = {
     **dict.fromkeys(("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller"), ()),
     "vault": ("db", "etcd"),
@@ -117,7 +119,11 @@ def relation_required(bundle: Bundle) -> Iterator[Wrong]:
     for charm, endpoints in REQUIRED.items():
         for application in bundle.of(charm):
             for endpoint in endpoints:
-                if not bundle.related(application, endpoint) and not bundle.elsewhere(application, endpoint):
+                either = (endpoint, *INSTEAD.get(endpoint, ()))
+                if not any(
+                    bundle.related(application, each) or bundle.elsewhere(application, each)
+                    for each in either
+                ):
                     what = f"{application.name} has no relation on {endpoint}"
                     yield application.place(), what, f"Add a relation of {application.name}:{endpoint}"
 
@@ -131,7 +137,7 @@ def database_router(bundle: Bundle) -> Iterator[Wrong]:
         if any(bundle.related(application, endpoint) for endpoint in instead):
             continue
         routers = bundle.related(application, "shared-db")
-        if len(routers) != 1 or routers[0].charm != "mysql-router":
+        if len(routers) != 1 or (routers[0].charm != "mysql-router" and routers[0].facts):
             what = f"{application.name} reaches no database through a router"
             yield (
                 application.place(),

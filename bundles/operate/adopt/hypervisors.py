@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from check.facts import own
-from check.model import Application, Bundle, pairs
+from check.model import Application, Bundle, json_list, pairs
 from check.options import config
 from check.rules_offload import left_to
 from converge import StepError
@@ -97,10 +97,14 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
     """
     groups: dict[tuple[Vfs, str, frozenset[str]], Group] = {}
     stays: list[tuple[str, str]] = []
+    offering = [each for each in bundle.of("nova-compute") if _offers_vfs(each)]
+    offloading = {each.name for one in offering for each in bundle.related(one, "neutron-plugin")}
     for compute in bundle.of("nova-compute"):
         network = bundle.related(compute, "neutron-plugin")
         chassis = [each for each in network if each.charm == "ovn-chassis"]
-        if why := _why_not(compute, network, chassis):
+        # One ovn-chassis may serve them and those that offload, and then has its option for both.
+        alone = compute not in offering and any(each.name in offloading for each in chassis)
+        if why := _why_not(compute, network, chassis) or ("it offers no VFs to instances" if alone else ""):
             stays.append((" with ".join(each.name for each in (compute, *network)), why))
             continue
         there = [each for each in bundle.of(DRIVER, FIRMWARE) if compute in bundle.related(each, "juju-info")]
@@ -114,7 +118,18 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
     stays += [
         (each.name, "a gateway, on which no instance runs") for each in bundle.of("ovn-dedicated-chassis")
     ]
+    serving = [each for each in bundle.of("ovn-chassis") if bundle.related(each, "ovsdb-subordinate")]
+    stays += [(each.name, "it serves no hypervisor") for each in serving]
     return list(groups.values()), stays
+
+
+def _offers_vfs(compute: Application) -> bool:
+    """Whether its whitelist has devices of a NIC; also if it cannot be read."""
+    try:
+        entries = json_list(compute.option("pci-passthrough-whitelist") or "[]")
+    except ValueError:
+        return True
+    return any(not isinstance(each, dict) or "physical_network" in each for each in entries)
 
 
 def _vfs(chassis: Application) -> Vfs:

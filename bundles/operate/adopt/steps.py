@@ -37,6 +37,14 @@ def read_first(group: Group) -> Step:
     return Step(why, (*looks(group), again))
 
 
+def mend_first(failed: Iterable[tuple[str, str]]) -> Step:
+    """What the operator has to mend: Juju runs no hook of a unit in error, and no option arrives there."""
+    units = [f"{unit} ({message})" for unit, message in failed]
+    why = f"Mend the units in error: {', '.join(units[:3])}{' and others' if units[3:] else ''}. Until then, "
+    why += "what the next steps set does not reach them."
+    return Step(why, tuple(("juju", "show-status-log", unit) for unit, _ in [*failed][:3]))
+
+
 def looks(group: Group) -> Commands:
     """Commands that show how many VFs the ports have."""
     return tuple(("juju", "exec", "--application", each.name, "--", LOOK) for each in group.computes)
