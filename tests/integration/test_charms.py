@@ -6,10 +6,14 @@ The tests share one model and run in this order.
 
 import json
 import time
+from itertools import pairwise
 
 import pytest
+import yaml
+from integration.conftest import ROOT
 from integration.deployment import HOOK, SETTLE, Deployment, gone
 from integration.said import CHARMS, HOST_CHARMS, INTENT, credentials, read
+from lab import uniter
 
 FABRIC = "cumulus-fabric"
 
@@ -22,6 +26,21 @@ def assert_fails(deployment: Deployment, unit: str, action: str, sentence: str) 
 @pytest.mark.parametrize("charm", CHARMS)
 def test_each_unit_says_what_it_lacks(deployment: Deployment, charm: str) -> None:
     deployment.settles(read(charm), SETTLE)
+
+
+@pytest.mark.parametrize("charm", CHARMS)
+def test_the_hooks_of_new_units_are_those_of_the_simulations(deployment: Deployment, charm: str) -> None:
+    """The lab, the bench and the unit tests run hooks in the order of lab.uniter. Relations have no order."""
+    meta = yaml.safe_load((ROOT / f"charms/{charm}/charmcraft.yaml").read_text())
+    endpoints = sorted([*meta.get("peers", {}), *(["juju-info"] if charm in HOST_CHARMS else [])])
+    for unit in deployment.units(charm):
+        ran = deployment.hooks_of(unit)
+        start, last_created = ran.index("start"), len(endpoints)
+        first = [ran[0], *sorted(ran[1 : last_created + 1]), *ran[last_created + 1 : start + 1]]
+        assert first == uniter.of_a_new_unit(endpoints, leads="leader-elected" in first), unit
+        for hook, follows in pairwise(ran):
+            endpoint, joined, _ = hook.partition("-relation-joined")
+            assert not joined or follows == f"{endpoint}-relation-changed", unit
 
 
 @pytest.mark.parametrize("charm", CHARMS)
