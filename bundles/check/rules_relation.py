@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from yamlfile.values import Place
 
 from check.facts import Endpoint, own
-from check.model import Bundle, End
+from check.model import Bundle, End, Relation
 from check.rule import Wrong, listed, near, rule
 
 REQUIRED = {
@@ -85,7 +85,7 @@ def _partners(bundle: Bundle, end: End, known: Endpoint) -> str:
 
 @rule(
     "relation-scope",
-    "A container-scoped relation has a subordinate on one end, and subordinates do not chain.",
+    "A container-scoped relation has a subordinate on one end; two subordinates share a principal.",
 )
 def relation_scope(bundle: Bundle) -> Iterator[Wrong]:
     for relation in bundle.relations:
@@ -98,9 +98,17 @@ def relation_scope(bundle: Bundle) -> Iterator[Wrong]:
         names = " and ".join(end.application.name for end in relation.ends)
         if not any(subordinate):
             yield relation.place, f"{names} share no machine: neither is a subordinate", "Remove the relation"
-        elif all(subordinate):
+        elif all(subordinate) and not _same_principal(bundle, relation):
             what = f"{names} are both subordinates: this relation creates no unit"
             yield relation.place, what, "Relate each to its principal"
+
+
+def _same_principal(bundle: Bundle, relation: Relation) -> bool:
+    """Whether both ends have their units on the machines of one principal, so that they meet there."""
+    left, right = (
+        {found.name for found in bundle.related(end.application, "juju-info")} for end in relation.ends
+    )
+    return bool(left & right)
 
 
 @rule("relation-twice", "No relation is listed twice.")

@@ -16,12 +16,14 @@ from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
 from converge.render import with_differences
 from exporter import facts
+from exporter.catalogue import PORT
 from hostnic import exclusive, handover, own
-from hostnic.system import HostStep, System, read_boot_id
+from hostnic.system import HostStep, System, read_boot_id, read_text
 
 from charmkit import metrics
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
+from charmkit.observability import Observability
 from charmkit.reconcile import ActionError, InputError, Reconciler, Removed, answer
 
 WAIT = 60.0
@@ -112,6 +114,11 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             boot=lambda: read_boot_id(system),
             by_application=by_application,
         )
+        self.observability = Observability(
+            charm, "exporter", PORT, lambda: read_text(system, "/proc/sys/kernel/hostname") or ""
+        )
+        for relation in self.observability.relations:
+            self.follow(relation, lambda _: False)
         self.dispatcher = Dispatcher(system, charm.unit.name, name, listens_to)
         self._system = system
         self._name = name
@@ -142,7 +149,10 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         )
         if survey:
             told = told._replace(held=len(survey.plan.held), ports=tuple(self._ports(survey)))
-        return (*findings, *metrics.tell(self._system, told, place=survey is not None))
+        return (
+            *findings,
+            *metrics.tell(self._system, told, place=survey is not None, address=self.observability.address()),
+        )
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
         try:

@@ -11,12 +11,15 @@ from hostnic.system import System
 SUBJECT = "the exporter"
 
 
-def tell(system: System, told: Facts, *, place: bool) -> tuple[Finding, ...]:
-    """Write what the hook knows, and ``place`` the exporter if options are sound; a warning if that fails."""
+def tell(system: System, told: Facts, *, place: bool, address: str = "") -> tuple[Finding, ...]:
+    """Write what the hook knows, and ``place`` the exporter if options are sound; a warning if that fails.
+
+    The exporter serves loopback, and ``address`` if there is one.
+    """
     try:
         facts.publish(system, told)
         if place:
-            install.install(system, told.charm)
+            install.install(system, told.charm, address)
     except (OSError, StepError) as error:
         said = words(error) if isinstance(error, OSError) else error.reason
         what = f"cannot be kept up to date: {said}"

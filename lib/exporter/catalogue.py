@@ -58,6 +58,7 @@ gauge maintenance charm | Whether the host is in a planned reboot: it holds the 
 gauge reboot_lock_age_seconds charm,unit | Seconds since this unit got the reboot lock; told by the leader
   and by the unit itself | hook
 gauge reboot_lock_limit_seconds charm | Seconds after which a holder of the lock is called stuck | hook
+gauge machine_unit unit | 1 for each Juju unit of this machine, those of other charms as well | agents
 gauge reboot_queue charm | Units that wait for the reboot lock; told by the leader | hook
 gauge declared port,setting | What is declared: vfs, queues (their numbers); switchdev, vf_lag, hw_tc_offload
   and qos (1 or 0); firmware_parameters (how many) | hook

@@ -14,6 +14,7 @@ from functools import partial
 from hostnic.devices import lag, rdma
 from hostnic.devices.pci import DEVICES
 from hostnic.devices.port import representors_of, uplink_of
+from hostnic.handover import AGENTS
 from hostnic.ops.members import is_distributing
 from hostnic.system import Link, System, list_names, read_text
 
@@ -35,6 +36,7 @@ _COUNTERS = {
 _WIRE = re.compile(r"([rt]x)_(bytes|packets)_phy")
 _PRIORITY = re.compile(r"([rt]x)_(?:prio(\d)|global)_(pause|pause_duration|discards)")
 _VF = re.compile(r"(?:c\d+)?pf\d+vf(\d+)")
+_UNIT = re.compile(r"unit-([a-z][a-z0-9-]*)-(\d+)")
 _SIDES = {"rx": "received", "tx": "sent"}
 _ROCE = {
     "vport_out_of_sequence": "vf_roce_out_of_sequence",
@@ -53,6 +55,7 @@ def of_host(ports: Iterable[Port]) -> dict[str, Source]:
         Source("rdma", partial(roce, ports=declared)),
         Source("vf_lag", partial(vf_lag, ports=declared)),
         Source("memory", memory),
+        Source("units", units),
     ]
     for port in declared:
         label = (port.netdev,)
@@ -118,6 +121,13 @@ def memory(system: System) -> Iterator[Sample]:
     for name, metric in ("count", "connections_tracked"), ("max", "connections_limit"):
         if text := read_text(system, CONNTRACK + name):
             yield Sample(metric, (), int(text))
+
+
+def units(system: System) -> Iterator[Sample]:
+    """The Juju units of the machine: a planned reboot takes all of them away."""
+    for name in list_names(system, AGENTS):
+        if found := _UNIT.fullmatch(name):
+            yield Sample("machine_unit", (f"{found[1]}/{found[2]}",), 1.0)
 
 
 def link(system: System, port: Port) -> Iterator[Sample]:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -140,6 +141,14 @@ def test_memory_of_the_host() -> None:
     assert (seen["connections_tracked",], seen["connections_limit",]) == (70, 100)
 
 
+def test_the_units_of_the_machine_which_a_reboot_takes_away() -> None:
+    host = converged()
+    for agent in "unit-nova-compute-3", "unit-opentelemetry-collector-12", "machine-7":
+        host.disk.install(f"/var/lib/juju/agents/{agent}/agent.conf", b"", 0o600)
+    found = {series[1] for series in scrape(exporter(host)) if series[0] == "machine_unit"}
+    assert found == {"nova-compute/3", "opentelemetry-collector/12"}
+
+
 def test_a_nic_that_goes_and_comes_is_survived() -> None:
     host = converged()
     found = exporter(host)
@@ -266,8 +275,13 @@ from hostnic.testing import FakeHost
 host = FakeHost()
 facts.publish(host, facts.Facts("roce-qos", "roce-qos/0", int(host.now())))
 catalogue.PORT = main.PORT = int(sys.argv[1])
-main.main([], lambda: host)
+main.main(sys.argv[2:], lambda: host)
 """
+
+
+def served_at(address: str, port: str) -> str:
+    with urllib.request.urlopen(f"http://{address}:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
 
 
 def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
@@ -278,8 +292,9 @@ def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
         try:
             assert served.stdout is not None
             assert served.stdout.readline() == f"serving on 127.0.0.1 port {port}\n"
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-                text = answer.read().decode()
+            text = served_at("127.0.0.1", port)
+            with pytest.raises(urllib.error.URLError):
+                served_at("127.0.0.2", port)
             status = Path(f"/proc/{served.pid}/status").read_text()
         finally:
             served.kill()
@@ -289,12 +304,29 @@ def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
     assert kilobytes < 64 * 1024
 
 
+def test_a_real_process_also_serves_the_address_that_it_is_given() -> None:
+    port = "19571"
+    command = [sys.executable, "-c", CODE, port, "127.0.0.2"]
+    with subprocess.Popen(
+        command, cwd=Path(main.__file__).parents[1], stdout=subprocess.PIPE, text=True
+    ) as served:
+        try:
+            assert served.stdout is not None
+            assert served.stdout.readline() == f"serving on 127.0.0.1, 127.0.0.2 port {port}\n"
+            for address in "127.0.0.1", "127.0.0.2":
+                assert "ovn_offload_threshold" in served_at(address, port)
+            with pytest.raises(urllib.error.URLError):
+                served_at("127.0.0.3", port)
+        finally:
+            served.kill()
+
+
 def test_the_archive_runs_on_the_systems_python_alone(tmp_path: Path) -> None:
     path = tmp_path / "exporter.pyz"
     path.write_bytes(bootcopy.archive(install.copy_of("roce-qos")))
     isolated = [sys.executable, "-I", "-S"]
     done = subprocess.run([*isolated, str(path), "nonsense"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (5, "usage: exporter.pyz\n")
+    assert (done.returncode, done.stderr) == (5, "usage: exporter.pyz [ADDRESS ...]\n")
     script = "import sys; sys.path.insert(0, sys.argv[1]); import prometheus_client, exporter.sources"
     done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -332,6 +364,19 @@ def test_the_preferred_copy_runs_whatever_came_first(first: str, second: str) ->
     assert not units.installed(host, ("ovn-offload",))
     assert not units.enabled(host, UNIT)
     assert not [path for path in host.disk.content if "exporter" in path]
+
+
+def test_the_unit_serves_another_address_only_while_it_is_given_one() -> None:
+    host = FakeHost()
+    install.install(host, "roce-qos", "10.0.0.7")
+    path = units.path(UNIT)
+    assert "exporter.pyz 10.0.0.7; done'" in host.disk.content[path].decode()
+    host.trace.clear()
+    install.install(host, "roce-qos", "10.0.0.7")
+    assert host.trace == []
+    install.install(host, "roce-qos")
+    assert "exporter.pyz; done'" in host.disk.content[path].decode()
+    assert host.trace[-1] == f"run systemctl restart {UNIT}"
 
 
 def test_the_unit_is_limited() -> None:
