@@ -8,6 +8,7 @@ answers others.
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from hostnic.devices import lag, rdma
@@ -52,6 +53,7 @@ def of_host(ports: Iterable[Port]) -> dict[str, Source]:
     every = [
         Source("netdevs", partial(netdevs, ports=declared)),
         Source("rdma", partial(roce, ports=declared)),
+        Source("vf_lag", partial(vf_lag, ports=declared)),
         Source("memory", memory),
         Source("units", units),
     ]
@@ -158,25 +160,37 @@ def _temperature(system: System, directory: str, label: tuple[str]) -> Iterator[
 def settings(system: System, port: Port) -> Iterator[Sample]:
     """What is there of the settings that are declared, as far as anyone may read it."""
     declared, seen = port.declared, dict(port.actual)
-    mode = system.devlink.eswitch_mode(port.bdf) if {"switchdev", "vf_lag"} & {*declared} else None
     if "switchdev" in declared:
-        seen["switchdev"] = int(mode == "switchdev")
+        seen["switchdev"] = int(system.devlink.eswitch_mode(port.bdf) == "switchdev")
     if "vfs" in declared:
         seen["vfs"] = int(system.files.read(f"{DEVICES}/{port.bdf}/sriov_numvfs"))
     if "hw_tc_offload" in declared:
         seen["hw_tc_offload"] = int(system.ethtool.hw_tc_offload(port.netdev) or False)
     if "queues" in declared and (channels := system.ethtool.channels(port.netdev)):
         seen["queues"] = channels.combined
-    if "vf_lag" in declared:
-        # debugfs is root's: where the RDMA devices do not tell, a hook's word stands as bond and mode do.
-        master = next((each.master for each in system.links.all() if each.name == port.netdev), None)
-        if mode != "switchdev" or master != port.bond:
-            seen["vf_lag"] = 0
-        elif lag.one_rdma_device(system, port.bdf):
-            seen["vf_lag"] = 1
     for name, value in seen.items():
-        if name in declared:
+        if name in declared and name != "vf_lag":
             yield Sample("actual", (port.netdev, name), value)
+
+
+def vf_lag(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
+    """Whether declared VF-LAGs are there. One question for all netdevs: it costs most of a scrape."""
+    declared = [port for port in ports if "vf_lag" in port.declared]
+    links = system.links.all() if declared else []
+    for port in declared:
+        # debugfs is root's: where the RDMA devices do not tell, a hook's word stands as bond and mode do.
+        found, uplink = port.actual.get("vf_lag"), uplink_of(links, port.bdf)
+        with suppress(OSError):  # of this port alone
+            if (
+                system.devlink.eswitch_mode(port.bdf) != "switchdev"
+                or not uplink
+                or uplink.master != port.bond
+            ):
+                found = 0
+            elif lag.one_rdma_device(system, port.bdf, links):
+                found = 1
+            if found is not None:
+                yield Sample("actual", (port.netdev, "vf_lag"), found)
 
 
 def counters(system: System, port: Port) -> Iterator[Sample]:

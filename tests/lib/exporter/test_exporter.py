@@ -18,7 +18,7 @@ from exporter.facts import Facts, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
 from hostnic.netlink.measured import Health
-from hostnic.system import System
+from hostnic.system import Link, System
 from hostnic.testing import FakeHost, card
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -226,6 +226,23 @@ def test_reads_only() -> None:
     assert (host.trace, host.spawned) == ([], [])
 
 
+def test_a_scrape_asks_three_times_for_all_netdevs_however_many_ports_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host, asked = converged(), 0
+    every = host.links.all
+
+    def count() -> list[Link]:
+        nonlocal asked
+        asked += 1
+        return every()
+
+    monkeypatch.setattr(host.links, "all", count)
+    seen = scrape(exporter(host))
+    assert (seen["actual", PF, "vf_lag"], seen["actual", "enp59s0f1np1", "vf_lag"]) == (1, 1)
+    assert asked == 3
+
+
 def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2500() -> None:
     host = converged(127)
     registry = CollectorRegistry()
@@ -234,7 +251,9 @@ def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2
     series = [line for line in text.splitlines() if not line.startswith("#")]
     named = {line.partition("{")[0].partition(" ")[0] for line in series}
     assert named <= {metric.series for metric in METRICS.values()}
-    assert 2000 < len(series) <= 2500
+    of_vfs = [line for line in series if 'vf="' in line]
+    assert len(of_vfs) == 2 * 127 * 8
+    assert len(series) <= 2500
 
 
 def test_what_says_nothing_new_is_written_again_only_when_it_is_old() -> None:
