@@ -184,6 +184,7 @@ class Site:
     def tick(self) -> None:
         """One minute: hooks, hosts that come back, and a scrape."""
         self._seconds += 60
+        self._elect()
         for host in self.hosts:
             if host.back_at == self.minute:
                 host.come_back(self._seconds)
@@ -196,6 +197,14 @@ class Site:
             for name, value in host.scrape().items():
                 self._kept.setdefault(name, {})[self.minute] = value
         self.minute += 1
+
+    def _elect(self) -> None:
+        """Juju gives the lead to another unit within a minute after the leader has gone."""
+        there = [host for host in self.hosts if host.back_at is None]
+        if there and not any(host.node.state.leader for host in there):
+            for host in self.hosts:
+                host.node.state = replace(host.node.state, leader=host is there[0])
+            self.emit(there[0], "leader_elected")
 
     def run(self, minutes: int) -> None:
         """So many minutes."""

@@ -24,6 +24,7 @@ from audit import audit
 from audit.foreign import Ownership, named
 from charmkit import metrics
 from charmkit.fabric import HOST, POLICY, Host
+from charmkit.observability import Observability
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
 from config import (
@@ -40,6 +41,7 @@ from config import (
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from exporter import facts
+from exporter.catalogue import PORT
 from hostnic.machine import Machine
 from hostnic.system import System
 from intent import expand
@@ -91,7 +93,9 @@ class CumulusFabricCharm(ops.CharmBase):
         self._read_only = self._follows_hosts = False
         self._dialects: set[Dialect] = set()
         # Observed first: later handlers of the same hook must know that it writes nothing.
-        framework.observe(self.on.update_status, self._on_update_status)
+        scraped = self.on["metrics-endpoint"]
+        for event in (self.on.update_status, scraped.relation_created, scraped.relation_broken):
+            framework.observe(event, self._on_read_only)
         framework.observe(self.on.leader_elected, self._on_leader_elected)
         framework.observe(self.on["apply"].action, self._on_apply)
         framework.observe(self.on["rollback"].action, self._on_rollback)
@@ -112,6 +116,9 @@ class CumulusFabricCharm(ops.CharmBase):
             whole=WHOLE,
         )
         self.reconciler.follow(RELATION, self._follow)
+        self._observability = Observability(self, "exporter", PORT)
+        for relation in self._observability.relations:
+            self.reconciler.follow(relation, lambda _: False)
 
     def _options(self) -> Options:
         return load_config(self, Options)
@@ -192,7 +199,7 @@ class CumulusFabricCharm(ops.CharmBase):
             fabric = fabric._replace(hosts=figures.reports(self._reports.differing, self._reports.told))
         now, found = int(self._system.now()), facts.count(findings)
         told = facts.Facts(NAME, self.unit.name, now, found, fabric=fabric)
-        return metrics.tell(self._system, told, place=place)
+        return metrics.tell(self._system, told, place=place, address=self._observability.address())
 
     def _converge(self) -> Sequence[Finding]:
         """Publish the policy to hosts, survey, and apply if apply-policy is auto. Only the leader acts."""
@@ -320,7 +327,7 @@ class CumulusFabricCharm(ops.CharmBase):
             self.reconciler.report(self._reports.findings())  # the exporter is told at the next look
         return False
 
-    def _on_update_status(self, _: ops.UpdateStatusEvent) -> None:
+    def _on_read_only(self, _: ops.EventBase) -> None:
         """Drift is only reported; what a host has reported since the last survey may lead to an apply."""
         self._read_only, self._follows_hosts = not self._reports.due, True
 

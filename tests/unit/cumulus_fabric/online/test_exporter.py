@@ -2,6 +2,7 @@
 """What the exporter on the fabric's unit says: what the last look saw, and how long ago that was."""
 
 import errno
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,7 +13,9 @@ import pytest
 from charmkit.fabric import Host, Port
 from exporter import facts, install
 from exporter.main import Exporter
+from hostnic.boot import units
 from lab.nvue import Fault, merge
+from ops import testing
 from unit.cumulus_fabric.online.test_charm_status import spoil
 from unit.cumulus_fabric.online.unit import Unit
 
@@ -180,6 +183,26 @@ def test_the_exporter_comes_and_goes_with_the_charm(running: Unit) -> None:
     running.emit("stop")
     assert not [path for path in running.host.disk.content if "exporter" in path or path == PATH]
     assert not running.log
+
+
+def test_prometheus_scrapes_the_units_address_while_it_is_related(running: Unit) -> None:
+    def serves() -> str:
+        return running.host.disk.content[units.path(install.UNIT)].decode().partition("exec")[2]
+
+    running.configure(apply_policy="auto").emit()
+    assert "exporter.pyz;" in serves()
+    spoil(running)  # a scraper that comes or goes is no reason to change a switch
+    relation = testing.Relation("metrics-endpoint", remote_app_name="prometheus")
+    running.state = replace(running.state, relations={*running.state.relations, relation})
+    running.emit("relation_created", relation)
+    assert "exporter.pyz 192.0.2.0;" in serves()
+    related = running.state.get_relation(relation.id)
+    assert related.local_unit_data["prometheus_scrape_unit_address"] == "192.0.2.0"
+    assert json.loads(related.local_app_data["alert_rules"])["groups"]
+    assert running.writes == []
+    running.emit("relation_broken", related)
+    assert "exporter.pyz;" in serves()
+    assert running.writes == []
 
 
 def test_an_exporter_that_cannot_be_written_is_a_warning(running: Unit) -> None:
