@@ -46,6 +46,7 @@ class Count:
     """What the units of one application did in one phase."""
 
     hooks: Counter[str] = field(default_factory=Counter[str])
+    early: int = 0
     looks: int = 0
     tools: int = 0
     most_tools: int = 0
@@ -54,6 +55,11 @@ class Count:
     surveys: int = 0
     seconds: float = 0.0
     busy: float = 0.0
+
+    @property
+    def processor(self) -> float:
+        """Seconds of processor time with the start of Python, which ``seconds`` is without."""
+        return self.seconds + EARLY * self.early + START * (self.hooks.total() - self.early)
 
 
 class Does(NamedTuple):
@@ -175,6 +181,7 @@ class Agents:
         busy = (EARLY if ran.early else START) + self._tool * (tools + others) + (SURVEY if requests else 0.0)
         count = self.counts[app]
         count.hooks[event.kind] += 1
+        count.early += ran.early
         count.looks += ran.looked
         count.tools += tools
         count.most_tools = max(count.most_tools, tools)
