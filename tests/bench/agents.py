@@ -174,8 +174,8 @@ class Agents:
 
     def _run(self, machine: str, unit: str, event: Event) -> None:
         app = unit.partition("/")[0]
-        with self._does[app].code(unit):
-            ran = self.controller.run(unit, event.kind, event.relation, event.remote)
+        code = self._does[app].code(unit)
+        ran = self.controller.run(unit, event.kind, event.relation, event.remote, code=code)
         others, requests = (0, 0) if ran.early else self._does[app].spent(unit)
         tools = ran.tools.total()
         busy = (EARLY if ran.early else START) + self._tool * (tools + others) + (SURVEY if requests else 0.0)

@@ -146,7 +146,7 @@ class CumulusFabricCharm(ops.CharmBase):
         found = worst_first([*self._audit(fabric), *against_hosts(fabric, self._hosts()[0])])
         found += by_command_line(fabric)
         ownership = Ownership(self._made(), named(remove))
-        return online.Site(fabric, self.connect(fabric, access, options.parallel), found, ownership)
+        return online.Site(fabric, self.connect(fabric, access, options.parallel), tuple(found), ownership)
 
     def _audit(self, fabric: Fabric) -> Sequence[Finding]:
         """What the audit says of the intent alone, for which all of a fabric is gone through: once."""
