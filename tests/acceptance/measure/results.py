@@ -40,6 +40,7 @@ class RungResult:
         tracked: what each compute node had of the connections while they ran, where they are tracked.
         evidence: by compute host.
         guests: by server.
+        gpus: what of its GPUs costs throughput, with the command that helps, by server.
 
     """
 
@@ -55,6 +56,7 @@ class RungResult:
     tracked: dict[str, Tracked] = field(default_factory=dict[str, Tracked])
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
     guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
+    gpus: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
 @dataclass
@@ -218,6 +220,7 @@ _RUNG = Record(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),
         "guests": MappingOf(LINE, Record(Guest, dict.fromkeys(Guest._fields, _COUNT)), "servers"),
+        "gpus": MappingOf(LINE, ListOf(LINE, "sentences"), "servers"),
     },
 )
 

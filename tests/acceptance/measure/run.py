@@ -10,7 +10,7 @@ from converge import StepError
 from operate.process import Process
 
 from acceptance.cloud import Cloud
-from acceptance.measure import cpu, evidence, parse, tracking
+from acceptance.measure import cpu, evidence, gpu, parse, tracking
 from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
@@ -146,10 +146,29 @@ class Climber:
                 now = evidence.guest(end.shell, end.address)
                 result.guests[end.name] = now._replace(lost=max(now.lost - begin.lost, 0))
 
+    def _gpus(self, client: End, server: End, result: RungResult) -> None:
+        """Look at the servers' GPUs before they are used.
+
+        Raises:
+            StepError: what is missing for RDMA with a GPU's memory, of both servers.
+
+        """
+        needs: list[str] = []
+        for end in (client, server):
+            told = gpu.read(end.shell.run(gpu.look(end.address), 3 * GRACE))
+            result.gpus[end.name] = told.costs
+            needs += [f"{end.name}: {sentence}" for sentence in told.needs]
+            for sentence in told.costs:
+                self.say(f"  {end.name}: {sentence}")
+        if needs:
+            raise StepError("; ".join(needs))
+
     def _counted(
         self, measure: Measure, run: Run, client: End, server: End, result: RungResult, *, tracked: bool
     ) -> Figure:
         """Measure, with the CPUs that the compute nodes spend on it, and the connections that they track."""
+        if "cuda" in measure.software:
+            self._gpus(client, server, result)
         sampled: list[Node] = []
         look = tracking.look({run.server, client.address, server.address}) if tracked else ":"
         for node in (end.node for end in (client, server) if end.node):

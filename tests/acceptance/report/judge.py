@@ -177,7 +177,10 @@ def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdi
         ratio = figure.value / base.value
         state = State.PASS if ratio >= THRESHOLDS["vf-to-host"]["least"] else State.FAIL
         measured = f"{title(key)}: {figure.value:.2f} of {base.value:.2f} {figure.unit} = {ratio:.0%}"
-        yield Verdict(rung.key, "vf-to-host", state, measured, _tuning(result) if state is State.FAIL else "")
+        gpus = [f"{vm}: {each}" for vm, told in result.gpus.items() for each in told]
+        found = gpus if key in MEASURES and MEASURES[key].software else []
+        cause = "; ".join(filter(None, [*found, _tuning(result)])) if state is State.FAIL else ""
+        yield Verdict(rung.key, "vf-to-host", state, measured, cause)
 
 
 def _tuning(result: RungResult) -> str:

@@ -262,7 +262,13 @@ def _evidence(results: Results) -> str:
         for key, rung in results.rungs.items()
         for vm, told in rung.guests.items()
     ]
-    return intro + table + _items("Servers:", guests)
+    gpus = [
+        f"{vm}: {sentence}"
+        for rung in results.rungs.values()
+        for vm, told in rung.gpus.items()
+        for sentence in told or ["one bus or bridge, MIG off, persistence mode on, clock at its maximum"]
+    ]
+    return intro + table + _items("Servers:", guests) + _items("GPUs:", gpus)
 
 
 def _methods(results: Results) -> str:

@@ -21,7 +21,9 @@ from lab.openstack.neutron import GENEVE
 TOOLS = (
     "sleep timeout setsid taskset nproc cloud-init ovs-vsctl systemd-run ip virsh ethtool ping mpstat iperf3 "
 )
-TOOLS += "head modprobe uname ovs-appctl pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
+TOOLS += (
+    "head modprobe uname ovs-appctl pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3 nvidia-smi"
+)
 ONE_PAIR = 38.0
 """Gb/s of one iperf3 pair (RDG)."""
 LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan": 184.0, "direct_nat": 178.0}
@@ -32,6 +34,8 @@ MANAGEMENT = ("eno1", "eno2")
 REPRESENTOR = "enp63s0f0npf0vf0"
 NETDEVS = {"normal": "ens3", "direct_overlay": "ens5", "direct_vlan": "ens6", "direct_nat": "ens7"}
 """A server's, by the names of its ports: the first is virtio."""
+SMI = "0, Disabled, Disabled, Enabled, 1410, 765, 1410"
+"""What nvidia-smi prints of a GPU that is as in the RDG."""
 CHARMS = ("sriov-switchdev", "roce-qos")
 
 
@@ -54,6 +58,9 @@ class Machines:
         uninstalled: tools that no server could install.
         enforced: whether security groups keep anything out.
         gaps: packets that the fabric loses in each measurement with ib_write_bw.
+        gpu: where each server's GPU is, below the root of its PCI devices; "" for none.
+        smi: what nvidia-smi prints of it.
+        peermem: whether the servers have loaded nvidia_peermem.
         model: the Juju model, as :mod:`lab.jujuclient` keeps it.
         failing: why an action fails, by its name.
         commands: each command line that was run here.
@@ -70,6 +77,7 @@ class Machines:
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
         self.uninstalled, self.enforced, self.gaps, self.lost = (), True, 0, 0
+        self.gpu, self.smi, self.peermem = "0000:00:09.0", SMI, True
         self.discards = "rx_prio3_discards"
         self.tunnel_mtu = dict.fromkeys(openstack.nova.hosts, 9000)
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
@@ -242,6 +250,7 @@ class Machines:
             self._sysfs(folder, machine == host)
             (folder / "addresses").write_text("" if machine == host else self._addresses(machine))
         if machine != host:
+            self._gpu(folder)
             for device in (folder / "sys/devices").glob("*/infiniband/*/ports/1/hw_counters"):
                 (device / "out_of_sequence").write_text(f"{self.lost}\n")
                 (device / "local_ack_timeout_err").write_text("4\n")
@@ -264,6 +273,21 @@ class Machines:
                 lines = [f"     {name}: {value}\n" for name, value in counters.items()]
                 (folder / f"counters-{port}").write_text("".join(lines))
         return folder
+
+    def _gpu(self, folder):
+        """A server's GPU, with what its driver prints."""
+        (folder / "smi").write_text(f"{self.smi}\n")
+        if self.peermem:
+            (folder / "sys/module/nvidia_peermem").mkdir(parents=True, exist_ok=True)
+        devices = folder / "sys/bus/pci/devices"
+        devices.mkdir(parents=True, exist_ok=True)
+        if self.gpu:
+            gpu = folder / "sys/devices" / self.gpu
+            gpu.mkdir(parents=True, exist_ok=True)
+            (gpu / "vendor").write_text("0x10de\n")
+            (gpu / "class").write_text("0x030200\n")
+            if not (devices / gpu.name).exists():
+                (devices / gpu.name).symlink_to(gpu)
 
     def _kernel(self, folder):
         """The kernel's options, and the connections that it tracks of every address of a server."""
