@@ -276,19 +276,6 @@ def overlay_relation(bundle: Bundle) -> Iterator[Wrong]:
                     yield place, f"{name} is defined in another overlay only", f"Define {name} in this file"
 
 
-@rule("overlay-machines", "An overlay that places units on machines declares the machines again.")
-def overlay_machines(bundle: Bundle) -> Iterator[Wrong]:
-    for part in bundle.documents[1:]:
-        declared = part.data.section("machines")
-        for body in part.data.section("applications").values():
-            to = body.get("to") if isinstance(body, Map) else None
-            for target, place in zip(to, to.places) if isinstance(to, Seq) else ():
-                machine = machine_of(str(target))[0]
-                if machine.isdigit() and machine not in declared:
-                    what = f"machine {machine} is not declared here; Juju uses only the last file's machines"
-                    yield place, what, "Repeat machines: with all machines of the bundle"
-
-
 @rule("overlay-base", "Offers belong in overlays, and default-base in the base: Juju does not merge it.")
 def overlay_base(bundle: Bundle) -> Iterator[Wrong]:
     base, *overlays = bundle.documents

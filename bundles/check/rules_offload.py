@@ -185,7 +185,7 @@ def _beside(bundle: Bundle, application: Application, charm: str) -> list[Applic
 
 @site_rule("cpu-isolation", "Nova's dedicated CPUs are the isolated ones of the machines' tag.")
 def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
+    for application in bundle.offloading("nova-compute"):
         value = application.option("cpu-dedicated-set")
         place = application.place("options", "cpu-dedicated-set")
         tags = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
@@ -222,7 +222,7 @@ def host_tuning(bundle: Bundle, site: Site) -> Iterator[Wrong]:
 
 @site_rule("mtu", "Neutron's MTU is that of the site's VLANs.")
 def mtu(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for chassis in bundle.of("ovn-chassis"):
+    for chassis in bundle.offloading("ovn-chassis"):
         for application in bundle.of("neutron-api"):
             found, space = application.option("global-physnet-mtu"), chassis.space("data")
             network = site.networks.get(space)

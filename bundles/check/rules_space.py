@@ -143,28 +143,34 @@ def tags_of(bundle: Bundle, machine: str) -> set[str]:
     return {tag for tag in words(bundle.machine_constraints(machine).get("tags")) if not tag.startswith("^")}
 
 
-@site_rule("site-tag", "The site has every tag by which machines are chosen.")
+SEEN = "See that MAAS has it"
+"""The advice for a name that only the site file lacks: it describes a part of a MAAS."""
+
+
+@site_rule(
+    "site-tag", "The site file has every tag by which machines are chosen; MAAS may have others.", True
+)
 def site_tag(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for machine in bundle.machines:
         for tag in sorted(tags_of(bundle, machine) - set(site.tags)):
-            what = f"machine {machine} is chosen by tag {tag}, which the site does not have"
-            yield bundle.machines.places[machine], what, near(tag, site.tags, "Add it to the site")
+            what = f"machine {machine} is chosen by tag {tag}, which the site file does not have"
+            yield bundle.machines.places[machine], what, near(tag, site.tags, SEEN)
 
 
-@site_rule("site-space", "The site has every space.")
+@site_rule("site-space", "The site file has every space; MAAS may have others.", True)
 def site_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         for name, space in application.section("bindings").items():
             if space and space not in (ALPHA, *site.networks):
-                what = f"{application.name} is bound to {space}, which the site does not have"
-                yield application.place("bindings", name), what, near(str(space), site.networks)
+                what = f"{application.name} is bound to {space}, which the site file does not have"
+                yield application.place("bindings", name), what, near(str(space), site.networks, SEEN)
     for machine in bundle.machines:
         spaces = {
             space.removeprefix("^") for space in words(bundle.machine_constraints(machine).get("spaces"))
         }
         for space in sorted(spaces - {ALPHA, *site.networks}):
-            what = f"machine {machine} is to be in {space}, which the site does not have"
-            yield bundle.machines.places[machine], what, near(space, site.networks)
+            what = f"machine {machine} is chosen by space {space}, which the site file does not have"
+            yield bundle.machines.places[machine], what, near(space, site.networks, SEEN)
 
 
 @site_rule(
