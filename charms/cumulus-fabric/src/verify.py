@@ -156,7 +156,7 @@ class Checker:
     def _wired(self, link: Link) -> Iterator[Finding]:
         """A switch is told by its chassis, or else by its name; one that is not known by its port alone."""
         seen = neighbours(self.state, link.port, self.chassis)
-        ends = [each for each in seen if each.port == link.peer_port]
+        ends = [each for each in seen if each.port in (link.peer_port, "")]
         if not seen:
             what = f"{link.peer} is not visible by LLDP yet"
             yield self._say(Severity.INFO, link.port, what)
@@ -168,7 +168,8 @@ class Checker:
             severity = Severity.WARNING if link.peer in self.states else Severity.INFO
             yield self._say(severity, link.port, what, NAMES_REMEDY)
         else:
-            what = f"is wired to {seen[0].name} {seen[0].port}, the intent says {link.peer} {link.peer_port}"
+            there = " ".join(filter(None, seen[0]))
+            what = f"is wired to {there}, the intent says {link.peer} {link.peer_port}"
             yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
     def _session(self, link: Link) -> Iterator[Finding]:
@@ -339,7 +340,10 @@ class Checker:
 
 
 class Neighbour(NamedTuple):
-    """What is at the other end of a port, by its LLDP: the name of the system, and its port's id."""
+    """What is at the other end of a port, by its LLDP: the name of the system, and that of its port.
+
+    The port's name is empty where LLDP has only its MAC address: lldpd's ``portidsubtype macaddress``.
+    """
 
     name: str
     port: str
@@ -351,7 +355,9 @@ def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None)
     for key, content in get_tree(state, "interface", port, "lldp", "neighbor").items():
         box, far = get_tree(content, "chassis"), get_tree(content, "port")
         known = (chassis or {}).get(str(box.get("chassis-id", "")).lower())
-        found.append(Neighbour(known or str(box.get("system-name") or key), str(far.get("name", ""))))
+        names = (str(far.get(each) or "") for each in ("name", "description"))
+        port = next((name for name in names if name and not _MAC.fullmatch(name)), "")
+        found.append(Neighbour(known or str(box.get("system-name") or key), port))
     return found
 
 
