@@ -32,7 +32,6 @@ SYSTEM_REMEDY = "look again when the host's own system runs"
 BOND_REMEDY = "check that the host bonds both ports with 802.3ad"
 APPLY_REMEDY = "run the action apply"
 
-
 _MAC = re.compile(r"(?i)[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}")
 
 MAX_SHOWN = 2
@@ -168,8 +167,8 @@ class Checker:
             severity = Severity.WARNING if link.peer in self.states else Severity.INFO
             yield self._say(severity, link.port, what, NAMES_REMEDY)
         else:
-            there = " ".join(filter(None, seen[0]))
-            what = f"is wired to {there}, the intent says {link.peer} {link.peer_port}"
+            there, peer = (" ".join(filter(None, end)) for end in (seen[0], (link.peer, link.peer_port)))
+            what = f"is wired to {there}, the intent says {peer}"
             yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
     def _session(self, link: Link) -> Iterator[Finding]:
@@ -340,10 +339,7 @@ class Checker:
 
 
 class Neighbour(NamedTuple):
-    """What is at the other end of a port, by its LLDP: the name of the system, and that of its port.
-
-    The port's name is empty where LLDP has only its MAC address: lldpd's ``portidsubtype macaddress``.
-    """
+    """The other end of a port, by its LLDP: the system, and its port, empty if only its MAC is told."""
 
     name: str
     port: str
@@ -355,8 +351,7 @@ def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None)
     for key, content in get_tree(state, "interface", port, "lldp", "neighbor").items():
         box, far = get_tree(content, "chassis"), get_tree(content, "port")
         known = (chassis or {}).get(str(box.get("chassis-id", "")).lower())
-        names = (str(far.get(each) or "") for each in ("name", "description"))
-        port = next((name for name in names if name and not _MAC.fullmatch(name)), "")
+        port = str(far.get("description" if _MAC.fullmatch(str(far.get("name"))) else "name") or "")
         found.append(Neighbour(known or str(box.get("system-name") or key), port))
     return found
 
