@@ -113,7 +113,12 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
 def _without_mlx5(pf: Pf) -> tuple[str, str]:
     if pf.port.device in CONNECTX3:
         return "a ConnectX-3 has no switchdev mode", NOT_THIS_ONE
-    return f"the port is bound to {pf.port.driver or 'no driver'}, not to mlx5_core", "bind it to mlx5_core"
+    if pf.port.driver == "mlx4_core":
+        return "its driver, mlx4_core, has no switchdev mode", NOT_THIS_ONE
+    bind = "bind it to mlx5_core"
+    if pf.port.driver:  # vfio-pci, for example: an instance or DPDK has the port
+        bind = f"{NOT_THIS_ONE}, or, once nothing uses it, {bind}"
+    return f"the port is bound to {pf.port.driver or 'no driver'}, not to mlx5_core", bind
 
 
 def _may_lack_lag(pf: Pf) -> bool:

@@ -11,21 +11,28 @@ the instance's network, and taking a netdev away can cut the host's own, so doub
   time; with virtio_vdpa it is a netdev of this host or of a container. Without a driver it may still be open:
   the link to the driver goes first, and vhost_vdpa then waits until the device is closed
   (``vhost_vdpa_remove`` in drivers/vhost/vdpa.c, ``__device_release_driver`` in drivers/base/dd.c).
+- DPDK leaves a VF with mlx5_core, and its netdev as it was. Like an RDMA application, it uses the VF's RDMA
+  device.
 - What cannot be read of a netdev counts as use by the host. IPv6's link-local addresses and routes do not
   count: the kernel gives them to each netdev that is up.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import cast
 
 from hostnic.devices import pci, vdpa
 from hostnic.devices.model import Host, Users, Vf, users_in_words
 from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
-from hostnic.system import Link, System, read_text
+from hostnic.system import Link, System, list_names, read_text
 
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
+
+ON_EACH = ("ibacm",)
+"""Services that are on every RDMA device, and follow when one goes."""
 
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
 SOURCE = r"(?s)<source\b[^>/]*>(.*?)</source>"
@@ -85,19 +92,41 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
     return found
 
 
-def with_netdevs(system: System, host: Host, bdfs: Collection[str]) -> Host:
+def with_own(system: System, host: Host, bdfs: Collection[str]) -> Host:
     """Add this host's own uses to those VFs of the ports ``bdfs`` that nothing else uses."""
-    at_stake = [pf for pf in host.pfs if pf.bdf in bdfs]
-    netdevs = {vf.netdev for pf in at_stake for vf in pf.vfs if vf.netdev and not vf.users}
-    if not netdevs:
+    free = [vf for pf in host.pfs if pf.bdf in bdfs for vf in pf.vfs if vf.netdev and not vf.users]
+    if not free:
         return host
-    uses = of_netdevs(system, sorted(netdevs))
+    uses = of_netdevs(system, sorted({vf.netdev for vf in free if vf.netdev}))
+    processes = of_rdma(system, [vf.bdf for vf in free if vf.netdev not in uses])
 
     def with_users(vf: Vf) -> Vf:
-        return vf._replace(users=vf.users or uses.get(vf.netdev or "", ()))
+        return vf._replace(users=vf.users or uses.get(vf.netdev or "", processes.get(vf.bdf, ())))
 
     pfs = (pf._replace(vfs=tuple(with_users(vf) for vf in pf.vfs)) for pf in host.pfs)
     return host._replace(pfs=tuple(pfs))
+
+
+def of_rdma(system: System, bdfs: Iterable[str]) -> dict[str, Users]:
+    """The processes with a protection domain on the RDMA device of each of these functions.
+
+    DPDK and RDMA applications begin with one. Starts a process, of iproute2, where a function has such a
+    device.
+    """
+    devices = {name: bdf for bdf in bdfs for name in list_names(system, pci.attribute(bdf, "infiniband"))}
+    found: dict[str, Users] = {}
+    if not devices:
+        return found
+    try:
+        rows: object = json.loads(system.query(["rdma", "-j", "resource", "show", "pd"]))
+    except (OSError, ValueError, RecursionError):
+        return found
+    for row in cast("list[object]", rows) if isinstance(rows, list) else ():
+        told = cast("dict[str, object]", row) if isinstance(row, dict) else {}
+        bdf, name, pid = devices.get(str(told.get("ifname"))), str(told.get("comm")), told.get("pid")
+        if bdf and isinstance(pid, int) and name not in ON_EACH:  # the kernel's own domains have no pid
+            found[bdf] = tuple(dict.fromkeys((*found.get(bdf, ()), f"{name} ({pid})")))
+    return found
 
 
 def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 """What stands in the way is found before anything is written, and each finding has its remedy."""
 
 import errno
+import json
 from collections.abc import Callable
 
 import pytest
@@ -240,6 +241,18 @@ def test_a_bond_of_open_vswitch_is_no_kernel_bond(monkeypatch: pytest.MonkeyPatc
     status = node.emit("config_changed")
     assert status.name == "blocked"
     assert "a bond of Open vSwitch is not a kernel bond" in node.action("verify")["findings"]
+
+
+@pytest.mark.parametrize("kind", ["team", "bridge", "vrf"])
+def test_what_a_port_is_in_is_not_called_open_vswitch(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    host = compute_node(bonded=False)
+    host.network.others["data0"] = ovs_system()._replace(name="data0", kind=kind)
+    monkeypatch.setattr(host.links, "all", with_master(host, "data0"))
+    node = Node(host, monkeypatch).configure(devices="enp59s0f0np0 enp59s0f1np1", vf_lag="required")
+    node.emit("config_changed")
+    found = json.loads(node.action("verify", format="json")["findings"])[0]
+    assert found["what"] == "VF-LAG cannot form: the port itself is in data0, which is not a kernel bond"
+    assert found["remedy"] == "bond exactly the two ports of one NIC, or set vf-lag=disabled"
 
 
 def ovs_system():
