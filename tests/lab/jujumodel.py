@@ -26,8 +26,7 @@ from pathlib import Path
 import yaml
 from integration import said
 
-from lab import uniter
-from lab.jujumachines import Machines, Refused
+from lab.jujumachines import Machines, Refused, log
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +35,7 @@ FAULT = os.environ.get("SIMULATED", "")
 FAULTS = (
     "no controller", "deaf to options", "accepts everything", "stays refused", "hook fails", "one unit lags",
     "leaves files", "no reboot", "reboots all", "reboots twice", "action fails", "refresh is stuck",
-    "unit stays", "secret is cached", "starts before options", "changed before joined",
+    "unit stays", "secret is cached", "starts before options", "changed before joined", "removed before stop",
 )  # fmt: skip
 OPTIONS = (
     "--model", "--controller", "--format", "--base", "--num-units", "--to", "--wait", "--params", "--machine",
@@ -128,23 +127,11 @@ class Model:
         return ""
 
     def debug_log(self, options, words):
-        """Of one unit what its agent logs of its first hooks, with one that Juju 3 has beside."""
         if not options.include:
             return "unit-roce-qos-0: 10:00:00 ERROR simulated\n"
         app, _, number = options.include.removeprefix("unit-").rpartition("-")
-        endpoints = {"cumulus-fabric": ["applied"], "roce-qos": ["juju-info"]}.get(
-            app, ["reboot", "juju-info"]
-        )
-        first, met = uniter.of_a_new_unit(endpoints, leads=number == "0"), [*uniter.MET]
-        if FAULT == "starts before options":
-            first[-2:] = reversed(first[-2:])
-        if FAULT == "changed before joined":
-            met.reverse()
-        hooks = [*first, *(f"{endpoints[-1]}-{hook}" for hook in met), "update-status"]
-        if VERSION.startswith("3"):
-            hooks.insert(hooks.index("start"), "leader-settings-changed")
-        log = f"{options.include}: 10:00:00 INFO juju.worker.uniter.operation"
-        return "".join(f'{log} ran "{hook}" hook (via hook dispatching script: dispatch)\n' for hook in hooks)
+        gone = f"{app}/{number}" not in self.app(app).units
+        return log(options.include, VERSION, FAULT, leads=number == "0", gone=gone)
 
     def deploy(self, options, words):
         path, name = words if len(words) == 2 else (words[0], words[0])

@@ -62,7 +62,9 @@ class Graph:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.own = modules(root / "src") | modules(root / "lib")
-        self.modules = reachable(modules(root / "src"), self.own)
+        # A program on the host begins with its module main, which nothing imports.
+        programs = {name: found for name, found in self.own.items() if name.endswith(".main")}
+        self.modules = reachable(modules(root / "src") | programs, self.own)
 
     def imports(self) -> Iterator[tuple[Module, Import]]:
         """Each import, also inside functions, that the standard library does not answer."""

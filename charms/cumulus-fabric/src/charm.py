@@ -28,17 +28,7 @@ from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
-from config import (
-    Applying,
-    Draining,
-    Options,
-    Planning,
-    Rendering,
-    Restoring,
-    Returning,
-    Showing,
-    pins,
-)
+from config import Applying, Draining, Options, Planning, Rendering, Restoring, Returning, Showing, pins
 from converge import Finding, Plan, Severity, worst_first
 from converge.shape import InvalidValue
 from exporter import facts

@@ -37,6 +37,7 @@ FAILS = {
     "secret is cached": "lacks or secret",
     "starts before options": "lacks or hooks",
     "changed before joined": "lacks or hooks",
+    "removed before stop": "lacks or behind",
 }
 """Each fault, and tests of which at least one must notice it."""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a hook about one of many hosts costs: hook tools, switches and processor time, counted."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -230,6 +231,28 @@ def test_under_auto_a_report_leads_to_an_apply_and_drift_does_not(full: Site) ->
     assert full.rack.writes() == []
     full.emit("update-status")
     assert any("Leaf0-1 confirm" in write for write in full.rack.writes())
+
+
+@pytest.mark.parametrize("policy", ["manual", "auto"])
+def test_what_a_host_reports_reaches_no_switch(full: Site, policy: str) -> None:
+    """Under auto its hook may have the intent applied, and the switch then has what the intent says."""
+    full.options["apply-policy"] = policy
+    box = full.rack.servers["Leaf0-1"].switch
+    wanted = json.loads(json.dumps(box.applied))
+    for text in (
+        report(7, mtu=1500),
+        report(7).replace("enp59s0f0np0", "bond1"),
+        '{"version": 1, "mtu": 1500}',
+    ):
+        full.about(full.publish(7, text))
+        full.emit("update-status")
+        assert full.rack.writes() == []
+        assert box.applied == wanted
+    box.applied["interface"]["bond1"]["link"]["mtu"] = 1500
+    box.backend.apply(box.applied)
+    full.about(full.publish(7, report(7, mtu=1500)))
+    full.emit("update-status")
+    assert (box.applied == wanted) is (policy == "auto")
 
 
 def test_why_no_switch_could_be_asked_stays_the_status_whatever_hosts_report(full: Site) -> None:
