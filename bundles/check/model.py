@@ -225,21 +225,25 @@ class Bundle:
         those that offload, and Octavia has an ovn-chassis. Where nothing offloads yet, all others may.
         """
         chassis = [each for each in self.of("ovn-chassis") if each.option("enable-hardware-offload") is True]
-        places = set[str]().union(*(self._places(each) for each in self.of("sriov-switchdev") or chassis))
+        places = set[str]().union(*(self.places(each) for each in self.of("sriov-switchdev") or chassis))
         return [
             each
             for each in self.of(charm)
-            if (places & self._places(each) if places else not self.related(each, "ovsdb-subordinate"))
+            if (places & self.places(each) if places else not self.related(each, "ovsdb-subordinate"))
         ]
 
-    def _places(self, application: Application) -> set[str]:
+    def places(self, application: Application) -> set[str]:
         """Where units are: their principal applications, or themselves, and the machines."""
         known = application.facts
         names = {application.name}
         if known and known.subordinate:
             ends = [name for name, endpoint in known.endpoints.items() if endpoint.scope == "container"]
             names = {other.name for end in (*ends, "juju-info") for other in self.related(application, end)}
-        return {*names, *(f"machine {unit.machine}" for unit in self.units(application))}
+        return {*names, *(f"machine {each}" for each in self.hosts(application))}
+
+    def hosts(self, application: Application) -> set[str]:
+        """The machines on which an application is, not in a container."""
+        return {unit.machine for unit in self.units(application) if not unit.container}
 
     def related(self, application: Application, endpoint: str) -> list[Application]:
         """The applications at the other ends of an endpoint's relations."""

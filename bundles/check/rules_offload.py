@@ -174,13 +174,8 @@ def _locks(bundle: Bundle) -> dict[str, str]:
 
 
 def _beside(bundle: Bundle, application: Application, charm: str) -> list[Application]:
-    """The applications of a charm that have the same principal."""
-    principals = {other.name for other in bundle.related(application, "juju-info")}
-    return [
-        other
-        for other in bundle.of(charm)
-        if principals & {found.name for found in bundle.related(other, "juju-info")}
-    ]
+    """The applications of a charm that have the same principal, or are on the same machines with another."""
+    return [other for other in bundle.of(charm) if bundle.places(application) & bundle.places(other)]
 
 
 @site_rule("cpu-isolation", "Nova's dedicated CPUs are the isolated ones of the machines' tag.")

@@ -159,6 +159,22 @@ def database_router(bundle: Bundle) -> Iterator[Wrong]:
             yield router.place(), f"{router.name} serves {names}", "Give each a mysql-router of its own"
 
 
+@rule("host-charm-once", "A machine has one unit of each of this project's host charms.")
+def host_charm_once(bundle: Bundle) -> Iterator[Wrong]:
+    for charm in (name for name, known in own().items() if known.subordinate):
+        seen: dict[str, tuple[str, str]] = {}
+        for application in bundle.of(charm):
+            for principal in bundle.related(application, "juju-info"):
+                this = (application.name, principal.name)
+                twice = [
+                    name for name in sorted(bundle.hosts(principal)) if seen.setdefault(name, this) != this
+                ]
+                if twice:
+                    first = " with ".join(seen[twice[0]])
+                    what = f"machine {twice[0]} gets {application.name} with {principal.name}, and {first}"
+                    yield application.place(), what, "Relate one application of the charm to one of the two"
+
+
 @rule("principal", "This project's host charms are related to a principal through juju-info.")
 def principal(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of(*(name for name, known in own().items() if known.subordinate)):

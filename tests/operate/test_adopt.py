@@ -312,6 +312,13 @@ def test_charms_that_serve_other_machines_stay_as_they_are():
     assert sorted(new) == ["nic-firmware-nova-compute", "ovn-chassis", "sriov-switchdev"]
 
 
+def test_a_charm_that_is_on_the_machines_with_another_application_is_not_related_a_second_time():
+    """Two units of it would write the same files."""
+    said = told("storage-firmware")
+    about = [words for words in commands(said) if "nic-firmware" in " ".join(words) and words[1] != "run"]
+    assert about == [["juju", "config", "nic-firmware", "reboot-owner=sriov-switchdev"]]
+
+
 def test_who_followed_nic_firmwares_readme_is_told_to_change_the_owner_of_reboots():
     said = told("readme")
     assert ["juju", "config", "nic-firmware", "reboot-owner=sriov-switchdev"] in commands(said)

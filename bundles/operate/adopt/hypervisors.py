@@ -38,13 +38,16 @@ class Group(NamedTuple):
     suffix: str
 
     def ours(self, bundle: Bundle, charm: str) -> Application | None:
-        """The application of a charm that is on these hypervisors, else one that is nowhere yet."""
-        names = {each.name for each in self.computes}
+        """The application of a charm that is on these hypervisors, else one that is nowhere yet.
+
+        It is there also with another application of the same machines, such as their storage.
+        """
+        here_are = set[str]().union(*(bundle.places(each) for each in self.computes))
         on = {
             each.name: {other.name for other in bundle.related(each, "juju-info")}
             for each in bundle.of(charm)
         }
-        here = [name for name, others in on.items() if others & names]
+        here = [name for name in on if bundle.places(bundle.applications[name]) & here_are]
         unused = [name for name, others in on.items() if not others and not self.suffix]
         return next((bundle.applications[name] for name in (*here, *unused)), None)
 
@@ -107,7 +110,8 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
         if why := _why_not(compute, network, chassis) or ("it offers no VFs to instances" if alone else ""):
             stays.append((" with ".join(each.name for each in (compute, *network)), why))
             continue
-        there = [each for each in bundle.of(DRIVER, FIRMWARE) if compute in bundle.related(each, "juju-info")]
+        here = bundle.places(compute)
+        there = [each for each in bundle.of(DRIVER, FIRMWARE) if bundle.places(each) & here]
         alone = not any(left_to(bundle, each.name) for each in chassis)
         adopted = alone and any(each.charm == DRIVER for each in there)
         vfs = given or (Vfs() if adopted else _vfs(chassis[0]))

@@ -170,9 +170,9 @@ def _deploy(bundle: Bundle, charm: str, group: Group, options: Mapping[str, Any]
 
 
 def _relate(bundle: Bundle, ours: Application, group: Group) -> Iterator[Step]:
-    related = {each.name for each in bundle.related(ours, "juju-info")}
     for compute in group.computes:
-        if compute.name not in related:
+        # Where it is with another application of the machine, a second unit would do the same.
+        if not bundle.places(ours) & bundle.places(compute):
             ends = (f"{ours.name}:juju-info", f"{compute.name}:juju-info")
             command = ("juju", "integrate", ours.name, compute.name)
             yield Step(f"{ours.name} has to be on {compute.name}.", (command,), {}, (ends,))
