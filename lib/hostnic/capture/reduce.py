@@ -132,7 +132,6 @@ RULES: tuple[tuple[str, Keep], ...] = (
     (r"read /usr/lib/ovn-offload/.*", lambda text: text if re.fullmatch(r"[0-9a-f.\s]*", text) else OTHER),
     (r"read /etc/(systemd/system|udev/rules\.d)/(7[0-9]-)?ovn-offload-[^/]+", whole),
     (r"query ovs-vsctl --format=json list Open_vSwitch", open_vswitch),
-    (r"query rdma -j resource show pd", whole),
     (r"query networkctl lldp .*", lambda _: '{"Neighbors": []}'),
     (r"query journalctl .*", lines(r"(?i)mlx5_core.*(\blag\b|E-Switch: (Disable|Enable))")),
     (r"query mstconfig .*", parameters),

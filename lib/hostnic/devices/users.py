@@ -17,10 +17,8 @@ the instance's network, and taking a netdev away can cut the host's own, so doub
   count: the kernel gives them to each netdev that is up.
 """
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import cast
 
 from hostnic.devices import pci, vdpa
 from hostnic.devices.model import Host, Users, Vf, users_in_words
@@ -108,24 +106,16 @@ def with_own(system: System, host: Host, bdfs: Collection[str]) -> Host:
 
 
 def of_rdma(system: System, bdfs: Iterable[str]) -> dict[str, Users]:
-    """The processes with a protection domain on the RDMA device of each of these functions.
+    """The processes that have the RDMA device of each of these functions open: DPDK, RDMA applications."""
+    from hostnic.devices import rdma  # as above
 
-    DPDK and RDMA applications begin with one. Starts a process, of iproute2, where a function has such a
-    device.
-    """
-    devices = {name: bdf for bdf in bdfs for name in list_names(system, pci.attribute(bdf, "infiniband"))}
+    devices = {bdf: list_names(system, pci.attribute(bdf, "infiniband")) for bdf in bdfs}
+    opened = rdma.openers(system) if any(devices.values()) else {}
     found: dict[str, Users] = {}
-    if not devices:
-        return found
-    try:
-        rows: object = json.loads(system.query(["rdma", "-j", "resource", "show", "pd"]))
-    except (OSError, ValueError, RecursionError):
-        return found
-    for row in cast("list[object]", rows) if isinstance(rows, list) else ():
-        told = cast("dict[str, object]", row) if isinstance(row, dict) else {}
-        bdf, name, pid = devices.get(str(told.get("ifname"))), str(told.get("comm")), told.get("pid")
-        if bdf and isinstance(pid, int) and name not in ON_EACH:  # the kernel's own domains have no pid
-            found[bdf] = tuple(dict.fromkeys((*found.get(bdf, ()), f"{name} ({pid})")))
+    for bdf, names in devices.items():
+        processes = (process for name in names for process in opened.get(name, ()))
+        if using := tuple(each for each in processes if each.partition(" ")[0] not in ON_EACH):
+            found[bdf] = using
     return found
 
 

@@ -87,8 +87,6 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
 def _vf(card: FakeCard, port: FakePort, vf: FakeVf, iommu: bool) -> Tree:
     tree = _function(card, "15b3:101e", vf.driver, iommu)
     tree["physfn"] = SymLink(f"../{port.bdf}")
-    if card.rdma and vf.driver == "mlx5_core":
-        tree["infiniband"] = {f"mlx5_{2 + port.number * port.total_vfs + vf.index}": {}}
     if vf.vdpa:
         below: Tree = {}
         if vf.vdpa.driver:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of the host's own network stands on a netdev."""
 
-import json
-
 import pytest
 from hostnic.devices import discover, users
 from hostnic.network import routes
@@ -67,12 +65,15 @@ def test_what_cannot_be_read_counts_as_use(what: str, said: str) -> None:
     assert users.of_netdevs(host, [V0, V1]) == {V0: (said,)}
 
 
-def with_rdma(answer: str) -> FakeHost:
-    """A host whose VFs have RDMA devices, mlx5_2 and the following, and what ``rdma`` says of their users."""
-    host = FakeHost()
-    host.cards[0].rdma = True
-    host.answers[("rdma", "-j", "resource", "show", "pd")] = answer
-    return with_vfs(host, bound=True)
+V1_BDF = "0000:3b:00.3"
+
+
+@pytest.fixture
+def host() -> FakeHost:
+    """A host whose ports and VFs have RDMA devices."""
+    made = FakeHost()
+    made.cards[0].rdma = True
+    return with_vfs(made, bound=True)
 
 
 def used(host: FakeHost) -> dict[str, users.Users]:
@@ -82,38 +83,18 @@ def used(host: FakeHost) -> dict[str, users.Users]:
     return {vf.bdf: vf.users for pf in seen.pfs for vf in pf.vfs if vf.users}
 
 
-def domain(device: str, name: str, **more: object) -> dict[str, object]:
-    """A protection domain as iproute2 has it: without ``pid`` it is the kernel's own."""
-    return {"ifindex": 1, "ifname": device, "pdn": 1, "users": 2, **more, "comm": name}
-
-
-def test_a_process_that_uses_the_rdma_device_of_a_vf_uses_the_vf() -> None:
+def test_a_process_with_the_rdma_device_of_a_vf_open_uses_it(host: FakeHost) -> None:
     """DPDK's driver for mlx5: the VF stays with mlx5_core, and its netdev without address."""
-    both = [domain("mlx5_3", "dpdk-testpmd", pid=4711)] * 2
-    host = with_rdma(json.dumps(both))
-    assert used(host) == {"0000:3b:00.3": ("dpdk-testpmd (4711)",)}
+    host.open_rdma(V1_BDF, 4711, "dpdk-testpmd")
+    assert used(host) == {V1_BDF: ("dpdk-testpmd (4711)",)}
     assert host.trace == []
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        domain("mlx5_3", "[ib_core]"),
-        domain("mlx5_3", "ibacm", pid=81),
-        domain("mlx5_0", "ib_send_bw", pid=4711),
-    ],
-    ids=["the kernel's own", "a service that is on every device", "on a PF"],
-)
-def test_what_does_not_use_a_vf_does_not_count(row: dict[str, object]) -> None:
-    assert used(with_rdma(json.dumps([row]))) == {}
+def test_a_service_that_has_every_device_open_does_not_count(host: FakeHost) -> None:
+    host.open_rdma(V1_BDF, 81, "ibacm")
+    assert used(host) == {}
 
 
-@pytest.mark.parametrize("answer", ["", "null", "[1, {}]", '[{"ifname": [], "pid": 1}]', "[" * 100_000])
-def test_an_answer_about_rdma_that_cannot_be_read_names_nobody(answer: str) -> None:
-    assert used(with_rdma(answer)) == {}
-
-
-def test_a_host_without_that_command_is_read_all_the_same() -> None:
-    host = with_rdma("")
-    del host.answers[("rdma", "-j", "resource", "show", "pd")]
+def test_a_process_on_the_port_itself_uses_no_vf(host: FakeHost) -> None:
+    host.open_rdma("0000:3b:00.0", 4711, "ib_send_bw")
     assert used(host) == {}

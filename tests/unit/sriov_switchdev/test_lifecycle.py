@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A unit's life: from a new node to a converged one, idle hooks, refresh, adoption, reboots, removal."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -198,10 +197,9 @@ VF_ROUTE = "enp59s0f0v2\t000A0A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
 
 
 def dpdk(host: FakeHost) -> None:
-    """A process of DPDK on the RDMA device of the first port's third VF."""
+    """A process of DPDK has the RDMA device of the first port's third VF open."""
     host.cards[0].rdma = True
-    domain = {"ifname": "mlx5_4", "pid": 4711, "comm": "dpdk-testpmd"}
-    host.answers[("rdma", "-j", "resource", "show", "pd")] = json.dumps([domain])
+    host.open_rdma("0000:3b:00.4", 4711, "dpdk-testpmd")
 
 
 USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {

@@ -43,6 +43,14 @@ def file(path: str, text: str) -> Arrange:
     return lambda host: host.disk.install(path, text.encode(), 0o600)
 
 
+def subfunction(host: FakeHost) -> None:
+    """A port that somebody brought to switchdev mode for an SF, without VFs."""
+    host.cards[0].ports[0].eswitch_mode = "switchdev"
+    host.network.others["eth88"] = Link(
+        "eth88", 0, None, None, 1500, True, True, None, None, "1070fd03003b0000", "pf0sf88", PF0
+    )
+
+
 def instance_on_a_legacy_vf(host: FakeHost) -> None:
     host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "4")
     host.start_instance("0000:3b:00.2")
@@ -146,6 +154,11 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
         instance_on_a_legacy_vf,
         "going from 4 to 8 VFs would destroy VFs in use: VF 0000:3b:00.2 by instance-0000002a",
         "move the instances to another host first",
+    ),
+    "subfunctions on the eswitch": (
+        subfunction,
+        "going from 0 to 8 VFs would destroy subfunctions: pf0sf88",
+        "delete them (devlink port del) and make them again afterwards; or take it out of option devices",
     ),
 }
 
@@ -274,6 +287,14 @@ def test_auto_without_a_bond_says_what_the_host_has(monkeypatch: pytest.MonkeyPa
     status = node.emit("config_changed")
     assert status.name == "blocked"
     assert "no port of an mlx5 NIC is in a kernel bond" in status.message
+    assert nic(node.writes) == []
+
+
+def test_subfunctions_beside_vfs_as_declared_are_no_finding(node: Node) -> None:
+    node.converge(reboot_settle=0)
+    subfunction(node.host)
+    assert node.emit("update_status").name == "active"
+    assert "No finding" in node.findings()
     assert nic(node.writes) == []
 
 

@@ -88,6 +88,13 @@ class FakeRdma:
                 found[name] = (port.bdf, bond.name if bond and card.lag else port.netdev)
         return {**found, **{name: (None, netdev) for name, netdev in self.devices.items()}}
 
+    def functions(self, network: "FakeNetwork", now: float) -> dict[str, str | None]:
+        """Device to its PCI address, in the order of their character devices: the ports', then the VFs'."""
+        found = {name: bdf for name, (bdf, _) in self.names(network).items()}
+        ports = [port for card in network.cards if card.rdma for port in card.ports]
+        vfs = [vf.bdf for port in ports for vf in port.present(now) if vf.driver == "mlx5_core"]
+        return found | {f"mlx5_{number}": bdf for number, bdf in enumerate(vfs, len(found))}
+
     def links(self, network: "FakeNetwork", now: float) -> dict[tuple[str, int], str]:
         """Netdevs by device and port: the uplink's, and the representors of VFs in switchdev mode.
 
@@ -118,10 +125,11 @@ class FakeRdma:
         """What is to be seen of it."""
         seen: Mounts = {CLASS: lambda: self._class(network, now)}
         names = self.names(network)
-        for name, (bdf, _) in names.items():
+        devices = self.functions(network, now)
+        for name, bdf in devices.items():
             if bdf:
                 seen[f"{DEVICES}/{bdf}/infiniband"] = lambda name=name: {name: {}}
-        verbs: Tree = {f"uverbs{index}": {"ibdev": f"{name}\n"} for index, name in enumerate(names)}
+        verbs: Tree = {f"uverbs{index}": {"ibdev": f"{name}\n"} for index, name in enumerate(devices)}
         if verbs:
             seen[VERBS] = lambda: verbs
         if self.module:
