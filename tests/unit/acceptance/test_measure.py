@@ -14,8 +14,8 @@ def test_the_whole_ladder_passes_and_the_report_says_so(whole):
     told = whole.result()
     rungs = told["results"]["rungs"]
     assert list(rungs) == [
-        "host", "virtio", "vf", "vf-group", "vf-rdma", "vf-vlan", "north-south", "cross-rack", "dpdk",
-        "dpdk-group",
+        "host", "virtio", "vf", "vf-group", "vf-rdma", "vf-vlan", "north-south", "cross-rack", "lossy",
+        "lossless", "dcqcn", "dpdk", "dpdk-group",
     ]  # fmt: skip
     figures = {
         key: {name: figure["value"] for name, figure in rung["figures"].items()}
