@@ -6,6 +6,7 @@ makes it ``rocep59s0f0``, or ``rdmap59s0f0`` in switchdev mode), so it is looked
 Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 """
 
+from ipaddress import AddressValueError, IPv6Address
 from typing import NamedTuple
 
 from hostnic.system import System, link_target, list_names, read_text
@@ -115,6 +116,21 @@ def counters(system: System, port: RdmaPort) -> dict[str, int]:
             found[name] = int(system.files.read(f"{directory}/{name}").strip())
         except (OSError, ValueError):
             continue  # "lifespan" of some kernels, or a counter that the firmware lacks
+    return found
+
+
+def gids(system: System, port: RdmaPort) -> dict[int, str]:
+    """The addresses of its GIDs of RoCE v2, by the index that tools ask for; an empty entry has no type."""
+    directory = f"{CLASS}/{port.device}/ports/{port.number}"
+    names = list_names(system, f"{directory}/gid_attrs/types")
+    found: dict[int, str] = {}
+    for index in sorted(int(name) for name in names if name.isdigit()):
+        if read_text(system, f"{directory}/gid_attrs/types/{index}") == MODES["v2"]:
+            try:
+                gid = IPv6Address(read_text(system, f"{directory}/gids/{index}") or "")
+            except AddressValueError:
+                continue
+            found[index] = str(gid.ipv4_mapped or gid)
     return found
 
 
