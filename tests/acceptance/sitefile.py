@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from converge import StepError
-from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, Record, Text
+from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, Record, Text, Union
 from yamlfile import reader
 from yamlfile.values import FileError
 
@@ -97,7 +97,7 @@ class Flavor:
     """What each server gets: MiB of memory, GiB of disk, CPUs.
 
     Attributes:
-        large_pages: the memory is in huge pages, which the nodes then need.
+        large_pages: the memory is in huge pages, which the nodes then need; a size for pages of that size.
         dedicated_cpus: each virtual CPU has a processor of its own; Nova then needs cpu-dedicated-set.
 
     """
@@ -106,7 +106,7 @@ class Flavor:
     ram: int = 8192
     disk: int = 20
     vcpus: int = 20
-    large_pages: bool = True
+    large_pages: bool | str = True
     dedicated_cpus: bool = True
 
 
@@ -170,7 +170,7 @@ _FLAVOR = Record(
         "ram": Integer(512, None),
         "disk": Integer(1, None),
         "vcpus": Integer(2, 100),
-        "large-pages": Boolean(),
+        "large-pages": Union({bool: Boolean(), str: OneOf(("2MB", "1GB"))}),
         "dedicated-cpus": Boolean(),
     },
 )
