@@ -117,7 +117,7 @@ class Site:
     Attributes:
         nodes: two compute hosts of one rack as Nova names them; empty for the first two that are up.
         other_rack: a third compute host, in another rack; without it, no rung crosses racks.
-        disturb: compute hosts on which UDP at line rate may be sent.
+        disturb: compute hosts on which UDP and RDMA at line rate may be sent.
         image: the image's name in Glance; `image_file` is uploaded under that name if there is none.
         software: what that image contains besides a stock Ubuntu; the rungs that need it run.
         gpu_alias: alias of pci-alias; one such device goes into each server if `software` has cuda.

@@ -95,9 +95,10 @@ def _rung(
     pairs = max((MEASURES[key].pairs for key in result.figures if key in MEASURES), default=0)
     if pairs >= THRESHOLDS["both-ports"]["from-pairs"] and rung.key != "virtio":
         yield from _both_ports(rung, result)
-    if rung.judged and result.protection:
+    beside = rung.judged and result.protection and result.figures
+    if beside:
         yield from _class_share(rung, result, alone)
-    if "rdma-bw" in result.figures or (rung.judged and result.protection):
+    if "rdma-bw" in result.figures or beside:
         yield _lossless(rung, samples, result)
     if rung.judged:
         yield from _to_host(rung, result, host)

@@ -117,6 +117,7 @@ def test_dcqcn_that_is_off_on_a_port_is_named_and_never_written(congested):
         "rdma-dcqcn": "DCQCN is off on node1.maas (enp63s0f0 roce_rp); run juju config roce-qos ecn=true"
     }
     assert "rdma-lossless" in rungs["lossless"]["figures"]
+    assert [check for rung, check in verdicts(congested) if rung == "dcqcn"].count("lossless") == 0
     enable = congested.folder / "machines/node1.maas/sys/class/net/enp63s0f0/ecn/roce_rp/enable/3"
     assert enable.read_text() == "0\n"
 
