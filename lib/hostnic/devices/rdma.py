@@ -7,6 +7,7 @@ Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/co
 """
 
 from collections.abc import Iterator
+from ipaddress import AddressValueError, IPv6Address
 from typing import NamedTuple
 
 from hostnic.system import System, link_target, list_names, read_text
@@ -133,6 +134,21 @@ def openers(system: System) -> dict[str, list[str]]:
         for device in sorted({devices[path] for path in _open(system, process) if path in devices}):
             command = read_text(system, f"/proc/{process}/comm") or "a process"
             found.setdefault(device, []).append(f"{command} ({process})")
+    return found
+
+
+def gids(system: System, port: RdmaPort) -> dict[int, str]:
+    """The addresses of its GIDs of RoCE v2, by the index that tools ask for; an empty entry has no type."""
+    directory = f"{CLASS}/{port.device}/ports/{port.number}"
+    names = list_names(system, f"{directory}/gid_attrs/types")
+    found: dict[int, str] = {}
+    for index in sorted(int(name) for name in names if name.isdigit()):
+        if read_text(system, f"{directory}/gid_attrs/types/{index}") == MODES["v2"]:
+            try:
+                gid = IPv6Address(read_text(system, f"{directory}/gids/{index}") or "")
+            except AddressValueError:
+                continue
+            found[index] = str(gid.ipv4_mapped or gid)
     return found
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["CONFIGFS", "FakeRdma"]
 
 DEBUGFS = "/sys/kernel/debug/mlx5"
+LOCAL, MAPPED = "fe80:0000:0000:0000:0ac0:ebff:fe00:0001", "0000:0000:0000:0000:0000:ffff:c000:0211"
+GIDS = tuple((mode, gid) for gid in (LOCAL, MAPPED) for mode in MODES.values())
+"""As mlx5 shows a netdev's: its link-local address and an IPv4 address, each for both modes."""
 VERBS = "/sys/class/infiniband_verbs"
 
 
@@ -153,10 +156,14 @@ class FakeRdma:
         links = {port.bdf: (port.link, port.lid) for card, port in every if card.is_infiniband(port)}
         for name, (bdf, netdev) in self.names(network).items():
             counters: Tree = {counter: f"{value}\n" for counter, value in self.counters.items()}
-            gids: Tree = {"0": f"{netdev}\n"} if name in managed else {}
+            entries = GIDS if name in managed else ()
             state, lid = links.get(bdf or "", ("4: ACTIVE", 0))
             port: Tree = {
-                "gid_attrs": {"ndevs": gids},
+                "gid_attrs": {
+                    "ndevs": {str(index): f"{netdev}\n" for index in range(len(entries))},
+                    "types": {str(index): f"{kind}\n" for index, (kind, _) in enumerate(entries)},
+                },
+                "gids": {str(index): f"{gid}\n" for index, (_, gid) in enumerate(entries)},
                 "hw_counters": counters,
                 "link_layer": "InfiniBand\n" if bdf in links else "Ethernet\n",
                 "state": f"{state}\n",
