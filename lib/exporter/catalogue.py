@@ -117,6 +117,10 @@ counter vf_roce_out_of_buffer port,vf | RoCE packets that were dropped: the VF h
   | RDMA vport_out_of_buffer
 counter vf_roce_timeouts port,vf | RoCE acknowledgements for which the VF waited in vain
   | RDMA vport_local_ack_timeout_err
+gauge flows path | Flows of Open vSwitch, by path: hardware or software | hook, upcall/show
+gauge flows_limit - | Flows that Open vSwitch keeps at most now; mlx5 does not tell for how many rules it
+  has room | hook, upcall/show
+gauge connections_offloaded - | Tracked connections that the NICs handle | hook, debugfs ct/offloaded
 gauge connections_tracked - | Connections that the kernel tracks | nf_conntrack_count
 gauge connections_limit - | Connections that the kernel tracks at most | nf_conntrack_max
 gauge huge_pages numa_node,size | Huge pages of this size, in kilobytes | sysfs nr_hugepages

@@ -240,6 +240,12 @@ def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> I
             yield Sample("charm_findings", (facts.charm, severity), number)
         if facts.reboot:
             yield from _reboot(facts.charm, facts.reboot, now)
+        if flows := facts.flows:
+            yield Sample("flows", ("hardware",), flows.inside)
+            yield Sample("flows", ("software",), flows.others)
+            yield Sample("flows_limit", (), flows.limit)
+            if flows.connections is not None:
+                yield Sample("connections_offloaded", (), flows.connections)
         if facts.fabric:
             yield from _fabric(facts.fabric, now)
 
