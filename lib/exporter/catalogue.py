@@ -106,6 +106,8 @@ counter priority_pause_seconds port,priority,direction | Seconds for which those
   | ethtool rx_prioN_pause_duration (microseconds), ...
 counter priority_discards port,priority | Received frames of the priority that were dropped
   | ethtool rx_prioN_discards
+counter priority_ecn_marked port,priority | Received packets that the NIC marked: its buffer filled up
+  | ethtool rx_prioN_marked
 counter vf_bytes port,vf,path | Bytes of the VF in both directions, by path: hardware or software
   | rtnetlink, statistics of the representor
 counter vf_packets port,vf,path | Packets of the VF in both directions, by path: hardware or software

@@ -120,6 +120,14 @@ def test_a_port_and_its_priorities() -> None:
     assert (seen["port_carrier", PF], seen["port_distributing", PF]) == (0, 0)
 
 
+def test_marks_of_a_priority_where_the_firmware_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = converged()
+    assert ("priority_ecn_marked_total", PF, "3") not in scrape(exporter(host))
+    read = host.ethtool.statistics
+    monkeypatch.setattr(host.ethtool, "statistics", lambda link: {**read(link), "rx_prio3_marked": 7})
+    assert scrape(exporter(host))["priority_ecn_marked_total", PF, "3"] == 7
+
+
 def test_what_a_vf_sends_by_path_and_what_its_roce_suffers() -> None:
     host = converged()
     vf = host.port(PF).vfs[2]
