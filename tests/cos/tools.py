@@ -23,10 +23,14 @@ PACKAGES = {
 """The package, of Debian and Ubuntu, that has each program."""
 PROGRAMS = {"alertmanager": "prometheus-alertmanager"}
 """What a package calls a program, where that is not its usual name."""
+TEMPLATES = b"/usr/share/prometheus/alertmanager"
+"""Where Debian's Alertmanager has its templates: the path is in the program."""
 
 
 def tool(name: str) -> Path:
     """The path of a program: an installed one, else one from the cache, to which it is fetched once.
+
+    Start Alertmanager in the folder above that of the program: it finds its templates from there.
 
     Raises:
         HostError: it cannot be fetched; the sentence names the package to install.
@@ -61,6 +65,9 @@ def _fetch(package: str, home: Path) -> None:
         failed = failed or _run(work, "dpkg-deb", "--extract", *map(str, archives), "files")
         if failed:
             raise HostError(f"{package} cannot be fetched ({failed}); run: {install_command([package])}")
+        if (program := work / "files/usr/bin/prometheus-alertmanager").exists():
+            relative = TEMPLATES.removeprefix(b"/usr/").rjust(len(TEMPLATES), b"/").replace(b"/", b".", 1)
+            program.write_bytes(program.read_bytes().replace(TEMPLATES, relative))
         (work / "files").rename(home)
 
 
