@@ -17,11 +17,13 @@ import hashlib
 import json
 import lzma
 from collections.abc import Callable, Iterator, Mapping
-from importlib import resources
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ops
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 AGENT, ENDPOINT = "cos-agent", "metrics-endpoint"
 KEY = "config"
@@ -46,8 +48,7 @@ class Observability(ops.Object):
         self, charm: ops.CharmBase, package: str, port: int, host: Callable[[], str] = lambda: ""
     ) -> None:
         super().__init__(charm, "observability")
-        self._charm, self._port, self._host = charm, port, host
-        self._folder = resources.files(package) / "cos"
+        self._charm, self._package, self._port, self._host = charm, package, port, host
         self._names = [name for name in (AGENT, ENDPOINT) if name in charm.meta.relations]
         events = [charm.on.config_changed, charm.on.upgrade_charm, charm.on.leader_elected]
         events += [charm.on[name].relation_created for name in self._names]
@@ -113,6 +114,11 @@ class Observability(ops.Object):
         told = {"address": address, "path": "", "name": self._charm.unit.name, "fqdn": ""}
         return {f"prometheus_scrape_unit_{name}": value for name, value in told.items()}
 
+    def _folder(self) -> "Traversable":
+        from importlib import resources  # not in a hook that publishes nothing
+
+        return resources.files(self._package) / "cos"
+
     def _topology(self) -> dict[str, str]:
         return {
             "model": self.model.name,
@@ -126,7 +132,7 @@ class Observability(ops.Object):
 
         Nothing in them differs from unit to unit.
         """
-        path = self._folder / name
+        path = self._folder() / name
         if not path.is_file():
             return {}
         given = {key: value for key, value in self._topology().items() if not topology or key in topology}
@@ -142,7 +148,7 @@ class Observability(ops.Object):
 
     def _dashboards(self) -> Iterator[str]:
         """Compressed as Grafana's charm reads them; the same text each time."""
-        folder = self._folder / "dashboards"
+        folder = self._folder() / "dashboards"
         found = sorted(folder.iterdir(), key=lambda path: path.name) if folder.is_dir() else []
         for path in found:
             text = json.dumps(json.loads(path.read_text()))

@@ -20,7 +20,13 @@ APP = "sriov-switchdev"
 MODEL = testing.Model("site", uuid="0123abcd-0000-4000-8000-000000000000")
 TOPOLOGY = {"juju_model": MODEL.name, "juju_model_uuid": MODEL.uuid, "juju_application": APP}
 JOB = {"job": f"{APP}_default_8cdaba4d", **TOPOLOGY}
-META = {"name": APP, "provides": {"cos-agent": {"interface": "cos_agent", "limit": 1}}}
+META = {
+    "name": APP,
+    "provides": {
+        "cos-agent": {"interface": "cos_agent", "limit": 1},
+        "metrics-endpoint": {"interface": "prometheus_scrape"},
+    },
+}
 
 Rules = dict[str, Any]
 
@@ -31,12 +37,19 @@ class _Charm(ops.CharmBase):
         self.observability = Observability(self, "exporter", PORT, lambda: "node-0")
 
 
-def databag(unit: int = 0) -> dict[str, Any]:
+def published(relation: str, charm: type[ops.CharmBase] = _Charm) -> testing.Relation:
+    """A relation after a hook of the leader, whose databags have what it published."""
+    context = testing.Context(charm, meta=META, app_name=APP, unit_id=0, juju_version="3.6.0")
+    related = testing.Relation(relation, remote_app_name="other")
+    state = testing.State(relations={related}, model=MODEL, leader=True)
+    found = context.run(context.on.config_changed(), state).get_relation(related.id)
+    assert isinstance(found, testing.Relation)
+    return found
+
+
+def databag() -> dict[str, Any]:
     """What a unit publishes for the collector."""
-    context = testing.Context(_Charm, meta=META, app_name=APP, unit_id=unit, juju_version="3.6.0")
-    relation = testing.Relation("cos-agent", remote_app_name="otelcol")
-    after = context.run(context.on.config_changed(), testing.State(relations={relation}, model=MODEL))
-    return json.loads(after.get_relation(relation.id).local_unit_data[KEY])
+    return json.loads(published("cos-agent").local_unit_data[KEY])
 
 
 def injected() -> Rules:

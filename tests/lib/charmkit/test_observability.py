@@ -5,11 +5,15 @@ tests/cos compares it with what Canonical's libraries write and read.
 """
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import ops
 import pytest
+from charmkit import observability
 from charmkit.observability import Observability
 from ops import testing
 
@@ -158,6 +162,13 @@ def test_an_address_that_juju_does_not_know_yet_is_told_nobody() -> None:
     unknown = testing.Network("metrics-endpoint", bind_addresses=[], ingress_addresses=[])
     assert address(ENDPOINT, networks={unknown}) == ""
     assert published(ENDPOINT, networks={unknown}).local_unit_data == replace(ENDPOINT).local_unit_data
+
+
+def test_an_idle_hook_loads_nothing_to_publish_with() -> None:
+    code = "import sys, charmkit.observability; print('importlib.resources' in sys.modules)"
+    library = Path(observability.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=library, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_a_charm_without_a_relation_to_the_collector_serves_prometheus_alone() -> None:
