@@ -12,6 +12,21 @@ from exporter.catalogue import FABRIC, HOST, PORT, THRESHOLDS, Metric
 _HEAD = "| metric | labels | what it says | source |", "|---|---|---|---|"
 
 
+_INSTANCES = """### Which instance has a VF
+
+No label names an instance: Open vSwitch's database and libvirt, which know it, answer root alone, and the
+exporter is not root. On the host, this lists the representors with Neutron's port (`iface-id`) and Nova's
+instance (`vm-uuid`):
+
+    ovs-vsctl --columns=name,external_ids find Interface 'external_ids:iface-id!=""'
+
+`/sys/class/net/NAME/phys_port_name` of a representor has its labels: `pf0vf3` is `vf="3"` of the port whose
+PCI function is 0 (see `ovn_offload_port_info`). For one instance, `openstack port show -c binding_profile`
+names the PCI address of its VF; `virtfn3` in the port's folder `/sys/bus/pci/devices/ADDRESS` leads to that
+of VF 3.
+"""
+
+
 def page() -> str:
     """The page, as Markdown."""
     return "\n".join(
@@ -33,6 +48,7 @@ def page() -> str:
             *_HEAD,
             *map(_row, HOST.values()),
             "",
+            _INSTANCES,
             "## Of the fabric",
             "",
             "The exporter on a unit of cumulus-fabric has `ovn_offload_charm_look_age_seconds` and "

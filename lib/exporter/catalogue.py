@@ -106,6 +106,8 @@ counter priority_pause_seconds port,priority,direction | Seconds for which those
   | ethtool rx_prioN_pause_duration (microseconds), ...
 counter priority_discards port,priority | Received frames of the priority that were dropped
   | ethtool rx_prioN_discards
+counter priority_ecn_marked port,priority | Received packets that the NIC marked: its buffer filled up
+  | ethtool rx_prioN_marked
 counter vf_bytes port,vf,path | Bytes of the VF in both directions, by path: hardware or software
   | rtnetlink, statistics of the representor
 counter vf_packets port,vf,path | Packets of the VF in both directions, by path: hardware or software
@@ -117,6 +119,10 @@ counter vf_roce_out_of_buffer port,vf | RoCE packets that were dropped: the VF h
   | RDMA vport_out_of_buffer
 counter vf_roce_timeouts port,vf | RoCE acknowledgements for which the VF waited in vain
   | RDMA vport_local_ack_timeout_err
+gauge flows path | Flows of Open vSwitch, by path: hardware or software | hook, upcall/show
+gauge flows_limit - | Flows that Open vSwitch keeps at most now; mlx5 does not tell for how many rules it
+  has room | hook, upcall/show
+gauge connections_offloaded - | Tracked connections that the NICs handle | hook, debugfs ct/offloaded
 gauge connections_tracked - | Connections that the kernel tracks | nf_conntrack_count
 gauge connections_limit - | Connections that the kernel tracks at most | nf_conntrack_max
 gauge huge_pages numa_node,size | Huge pages of this size, in kilobytes | sysfs nr_hugepages

@@ -80,6 +80,23 @@ class Reboot(NamedTuple):
     queue: int | None = None
 
 
+class Flows(NamedTuple):
+    """What Open vSwitch and the NICs hold.
+
+    Attributes:
+        inside: flows that a NIC forwards.
+        others: the other ones.
+        limit: how many flows OVS keeps at most now.
+        connections: tracked ones that the NICs handle; None where no driver tells.
+
+    """
+
+    inside: int
+    others: int
+    limit: int
+    connections: int | None = None
+
+
 class Switch(NamedTuple):
     """A switch of the fabric, as the last look saw it.
 
@@ -129,6 +146,7 @@ class Facts(NamedTuple):
         held: steps that wait.
         ports: declared ones.
         reboot: None of a charm that never reboots its host.
+        flows: None where OVS does not tell; they change all the time, and are no news.
         fabric: None of a charm that has no switches, or has not asked them yet.
 
     """
@@ -140,6 +158,7 @@ class Facts(NamedTuple):
     held: int = 0
     ports: tuple[Port, ...] = ()
     reboot: Reboot | None = None
+    flows: Flows | None = None
     fabric: Fabric | None = None
 
 
@@ -172,7 +191,12 @@ _REBOOT = Record(
     },
     lenient=True,
 )
-
+_FLOWS = Record(
+    Flows,
+    {"inside": _COUNT, "others": _COUNT, "limit": _COUNT, "connections": OrNull(_COUNT)},
+    required=["inside", "others", "limit"],
+    lenient=True,
+)
 _OBJECTS = MappingOf(OneOf(OBJECTS), _COUNT, "kinds and numbers")
 _SWITCH = Record(
     Switch,
@@ -214,7 +238,11 @@ def publish(system: System, facts: Facts) -> bool:
 
     """
     before = read(system, facts.charm)
-    if before and before._replace(at=facts.at) == facts and 0 <= facts.at - before.at < FRESH:
+    if (
+        before
+        and before._replace(at=facts.at, flows=facts.flows) == facts
+        and 0 <= facts.at - before.at < FRESH
+    ):
         return False
     system.files.install(path_of(facts.charm), to_json(facts).encode(), 0o644)
     return True
@@ -271,6 +299,7 @@ def to_json(facts: Facts) -> str:
     content = {"version": VERSION, **facts._asdict(), "ports": [port._asdict() for port in facts.ports]}
     del content["charm"]  # the file's name has it
     content["reboot"] = facts.reboot and facts.reboot._asdict()
+    content["flows"] = facts.flows and facts.flows._asdict()
     if facts.fabric:
         switches = [switch._asdict() for switch in facts.fabric.switches]
         content["fabric"] = {**facts.fabric._asdict(), "switches": switches}
@@ -293,6 +322,7 @@ def from_json(charm: str, text: str) -> Facts:
             "held": _COUNT,
             "ports": ListOf(_PORT, "ports"),
             "reboot": OrNull(_REBOOT),
+            "flows": OrNull(_FLOWS),
             "fabric": OrNull(_FABRIC),
         },
         required=["unit", "at"],

@@ -34,7 +34,7 @@ _COUNTERS = {
     if metric.labels == ("port",) and metric.source.startswith("ethtool ")
 }
 _WIRE = re.compile(r"([rt]x)_(bytes|packets)_phy")
-_PRIORITY = re.compile(r"([rt]x)_(?:prio(\d)|global)_(pause|pause_duration|discards)")
+_PRIORITY = re.compile(r"([rt]x)_(?:prio(\d)|global)_(pause|pause_duration|discards|marked)")
 _VF = re.compile(r"(?:c\d+)?pf\d+vf(\d+)")
 _UNIT = re.compile(r"unit-([a-z][a-z0-9-]*)-(\d+)")
 _SIDES = {"rx": "received", "tx": "sent"}
@@ -207,7 +207,9 @@ def counters(system: System, port: Port) -> Iterator[Sample]:
             elif found[3] == "pause_duration":
                 yield Sample("priority_pause_seconds", (*label, side), value / 1e6)
             elif side == "received":
-                yield Sample("priority_discards", label, value)
+                yield Sample(
+                    "priority_discards" if found[3] == "discards" else "priority_ecn_marked", label, value
+                )
 
 
 def firmware(system: System, port: Port) -> Iterator[Sample]:
@@ -240,6 +242,12 @@ def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> I
             yield Sample("charm_findings", (facts.charm, severity), number)
         if facts.reboot:
             yield from _reboot(facts.charm, facts.reboot, now)
+        if flows := facts.flows:
+            yield Sample("flows", ("hardware",), flows.inside)
+            yield Sample("flows", ("software",), flows.others)
+            yield Sample("flows_limit", (), flows.limit)
+            if flows.connections is not None:
+                yield Sample("connections_offloaded", (), flows.connections)
         if facts.fabric:
             yield from _fabric(facts.fabric, now)
 

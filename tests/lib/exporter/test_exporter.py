@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from exporter import facts, install, main
 from exporter.catalogue import METRICS
-from exporter.facts import Facts, Port, Reboot
+from exporter.facts import Facts, Flows, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
 from hostnic.netlink.measured import Health
@@ -86,6 +86,16 @@ def test_hooks_findings_come_with_their_age() -> None:
     assert seen["reboot_queue", "sriov-switchdev"] == 2
 
 
+def test_flows_and_connections_as_the_last_hook_has_counted_them() -> None:
+    host = converged()
+    tell(host, held=3, flows=Flows(40, 2, 200000, 17))
+    seen = scrape(exporter(host))
+    assert (seen["flows", "hardware"], seen["flows", "software"], seen["flows_limit",]) == (40, 2, 200000)
+    assert seen["connections_offloaded",] == 17
+    tell(host, flows=Flows(40, 2, 200000), held=2)
+    assert ("connections_offloaded",) not in scrape(exporter(host))
+
+
 def test_a_port_and_its_priorities() -> None:
     host = converged()
     port = host.port(PF)
@@ -108,6 +118,14 @@ def test_a_port_and_its_priorities() -> None:
     host.network.unplugged.add(PF)
     seen = scrape(exporter(host))
     assert (seen["port_carrier", PF], seen["port_distributing", PF]) == (0, 0)
+
+
+def test_marks_of_a_priority_where_the_firmware_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = converged()
+    assert ("priority_ecn_marked_total", PF, "3") not in scrape(exporter(host))
+    read = host.ethtool.statistics
+    monkeypatch.setattr(host.ethtool, "statistics", lambda link: {**read(link), "rx_prio3_marked": 7})
+    assert scrape(exporter(host))["priority_ecn_marked_total", PF, "3"] == 7
 
 
 def test_what_a_vf_sends_by_path_and_what_its_roce_suffers() -> None:
@@ -266,6 +284,8 @@ def test_what_says_nothing_new_is_written_again_only_when_it_is_old() -> None:
     assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now())))
     assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now()), held=1))
     assert host.disk.mode[facts.path_of("roce-qos")] == 0o644
+    flows = Flows(1, 2, 3)
+    assert not facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now()), held=1, flows=flows))
 
 
 CODE = """

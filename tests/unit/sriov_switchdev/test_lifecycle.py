@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 from boot import files
-from exporter import install
+from exporter import facts, install
 from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
@@ -88,6 +88,27 @@ def test_a_converged_node_is_not_searched_for_uses_of_its_vfs(converged: Node) -
     converged.host.network.addresses["enp59s0f0v2"] = ["10.10.10.2"]
     assert converged.emit("update_status").name == "active"
     assert converged.host.spawned == []
+
+
+def test_a_hook_leaves_the_number_of_flows_and_connections_without_a_process(converged: Node) -> None:
+    converged.host.ovs.flows = "ufid:1, offloaded:yes, dp:tc\nufid:2, offloaded:no, dp:ovs\nufid:3, dp:ovs\n"
+    for port, connections in zip(converged.host.network.ports(), (40, 2)):
+        port.connections = connections
+    converged.host.sleep(facts.FRESH)
+    converged.emit("update_status")
+    told = facts.read(converged.host, "sriov-switchdev")
+    assert told
+    assert told.flows == (1, 2, 200000, 42)
+    assert converged.host.spawned == []
+
+
+def test_an_ovs_that_does_not_answer_is_no_finding_of_a_hook(converged: Node) -> None:
+    converged.host.fail("control", "upcall/show", TimeoutError("timed out"), times=None)
+    converged.host.sleep(facts.FRESH)
+    assert converged.emit("update_status").name == "active"
+    told = facts.read(converged.host, "sriov-switchdev")
+    assert told
+    assert told.flows is None
 
 
 @pytest.mark.parametrize("event", EVENTS)
