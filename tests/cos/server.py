@@ -5,7 +5,7 @@ import json
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPConnection
@@ -34,32 +34,40 @@ class Server:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    def get(self, path: str, **parameters: Any) -> bytes:
-        """The answer of a path.
+    def get(self, path: str, **parameters: Any) -> Any:
+        """The JSON answer of a path.
 
         Raises:
             OSError: it does not answer.
             ServerError: it refuses.
 
         """
+        return json.loads(self.ask("GET", f"{path}?{urlencode(parameters)}"))
+
+    def ask(self, method: str, path: str, body: object = None) -> str:
+        """The answer to a request; raises the same."""
         connection = HTTPConnection("127.0.0.1", self._port, timeout=60)
         try:
-            connection.request("GET", f"{path}?{urlencode(parameters)}")
+            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
             answer = connection.getresponse()
-            said = answer.read()
+            said = answer.read().decode()
         finally:
             connection.close()
         if answer.status != HTTPStatus.OK:
-            raise ServerError(f"{path} {parameters}: {answer.status} {said[:500].decode()}")
+            raise ServerError(f"{path}: {answer.status} {said[:500]}")
         return said
 
     def query(self, expression: str, **parameters: Any) -> list[dict[str, Any]]:
         """What Prometheus' instant query gives: each series with its labels and value."""
-        return json.loads(self.get("/api/v1/query", query=expression, **parameters))["data"]["result"]
+        return self.get("/api/v1/query", query=expression, **parameters)["data"]["result"]
 
     def alerts(self) -> list[dict[str, Any]]:
-        """Alertmanager's alerts that nothing mutes."""
-        return json.loads(self.get("/api/v2/alerts", inhibited="false", silenced="false"))
+        """Alertmanager's alerts, those that are muted, too."""
+        return self.get("/api/v2/alerts")
+
+    def raise_alerts(self, alerts: Iterable[Mapping[str, str]]) -> None:
+        """Tell Alertmanager of alerts with these labels."""
+        self.ask("POST", "/api/v2/alerts", [{"labels": each} for each in alerts])
 
 
 def free_port() -> int:
@@ -114,7 +122,7 @@ def _ready(port: int, ran: subprocess.Popen[bytes], log: Path) -> Server:
     server, ends = Server(port), time.monotonic() + START
     while ran.poll() is None and time.monotonic() < ends:
         try:
-            server.get("/-/ready")
+            server.ask("GET", "/-/ready")
         except (OSError, ServerError):
             time.sleep(0.2)
         else:
