@@ -74,6 +74,7 @@ class Site:
     def __init__(self, nodes: int, directory: Path, stack: ExitStack, tool: float) -> None:
         self.nodes = 0
         self.hosts: dict[str, FakeHost] = {}
+        self.of_the_fabric = FakeHost([], bonded=False)
         self.controller = Controller(directory)
         self.codes = {name: Code(name) for name in (FABRIC, *HOST_CHARMS)}
         does = {name: Does(self._on_host, self._spawned) for name in HOST_CHARMS}
@@ -117,6 +118,7 @@ class Site:
                 )
 
             self.codes[FABRIC].kind.connect = staticmethod(connect)
+            self.codes[FABRIC].kind.machine = staticmethod(lambda: self.of_the_fabric)
             self.codes[FABRIC].module.time = self  # the charm's clock
 
     def time(self) -> float:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a hook about one of many hosts costs: hook tools, switches and processor time, counted."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from bench import fabric as bench
 from charmkit.fabric import Host, Port
+from hostnic.testing import FakeHost
 from intent import expand
 from intent.model import Fabric
 from lab.hooktools import Application, Controller, Ran, declared
@@ -40,6 +42,7 @@ class Site:
 
     def __init__(self, made: Rack, directory: Path, text: str) -> None:
         self.rack = made
+        self.host = FakeHost([], bonded=False)
         self.now = HOUR
         self.controller = Controller(directory)
         path, options = declared(CHARM, directory / "charm")
@@ -125,6 +128,7 @@ def running(text: str, fabric: Fabric, directory: Path) -> Iterator[Site]:
     with rack(fabric, applied=True) as made, pytest.MonkeyPatch.context() as patch:
         found = Site(made, directory, text)
         patch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(found.connect))
+        patch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: found.host))
         patch.setattr(charm, "time", found)
         yield found
 
@@ -227,6 +231,28 @@ def test_under_auto_a_report_leads_to_an_apply_and_drift_does_not(full: Site) ->
     assert full.rack.writes() == []
     full.emit("update-status")
     assert any("Leaf0-1 confirm" in write for write in full.rack.writes())
+
+
+@pytest.mark.parametrize("policy", ["manual", "auto"])
+def test_what_a_host_reports_reaches_no_switch(full: Site, policy: str) -> None:
+    """Under auto its hook may have the intent applied, and the switch then has what the intent says."""
+    full.options["apply-policy"] = policy
+    box = full.rack.servers["Leaf0-1"].switch
+    wanted = json.loads(json.dumps(box.applied))
+    for text in (
+        report(7, mtu=1500),
+        report(7).replace("enp59s0f0np0", "bond1"),
+        '{"version": 1, "mtu": 1500}',
+    ):
+        full.about(full.publish(7, text))
+        full.emit("update-status")
+        assert full.rack.writes() == []
+        assert box.applied == wanted
+    box.applied["interface"]["bond1"]["link"]["mtu"] = 1500
+    box.backend.apply(box.applied)
+    full.about(full.publish(7, report(7, mtu=1500)))
+    full.emit("update-status")
+    assert (box.applied == wanted) is (policy == "auto")
 
 
 def test_why_no_switch_could_be_asked_stays_the_status_whatever_hosts_report(full: Site) -> None:
