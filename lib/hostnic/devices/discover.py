@@ -99,9 +99,10 @@ def _pf(
 
 def _vfs(system: System, bdf: str, links: list[Link], vdpa_by_function: VdpaByFunction) -> list[Vf]:
     found: list[Vf] = []
+    by_function = {link.pci: link for link in reversed(links)}  # the first of several
     for address in pci.vf_addresses(system, bdf).values():
         driver = pci.driver(system, address)
-        netdev = next((link for link in links if link.pci == address), None)
+        netdev = by_function.get(address)
         used = users.of_vf(system, address, driver, netdev, vdpa_by_function().get(address, ()))
         found.append(Vf(address, driver, netdev.name if netdev else None, used))
     return found
