@@ -134,6 +134,7 @@ class Site:
             if self._converged():
                 break
         assert self._converged()
+        self.run(2 * UPDATE)  # the leader takes the last lock back
         for host in self.hosts:
             for port in host.machine.network.ports():
                 port.growth |= TRAFFIC

@@ -22,23 +22,14 @@ import ops
 from actions import Actions, Results, credentials, policy
 from audit import audit
 from audit.foreign import Ownership, named
+from audit.hosts import hosts as against_hosts
 from charmkit import metrics
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
-from config import (
-    Applying,
-    Draining,
-    Options,
-    Planning,
-    Rendering,
-    Restoring,
-    Returning,
-    Showing,
-    pins,
-)
-from converge import Finding, Plan, Severity
+from config import Applying, Draining, Options, Planning, Rendering, Restoring, Returning, Showing, pins
+from converge import Finding, Plan, Severity, worst_first
 from converge.shape import InvalidValue
 from exporter import facts
 from exporter.catalogue import PORT
@@ -92,6 +83,7 @@ class CumulusFabricCharm(ops.CharmBase):
         self._reports = Reports(cast("Kept", self._kept))
         self._read_only = self._follows_hosts = False
         self._dialects: set[Dialect] = set()
+        self._audited: tuple[Fabric | None, Sequence[Finding]] = None, ()
         # Observed first: later handlers of the same hook must know that it writes nothing.
         scraped = self.on["metrics-endpoint"]
         for event in (self.on.update_status, scraped.relation_created, scraped.relation_broken):
@@ -161,9 +153,20 @@ class CumulusFabricCharm(ops.CharmBase):
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
-        found = (*audit(fabric, self._hosts()[0]), *by_command_line(fabric))
+        found = worst_first([*self._audit(fabric), *against_hosts(fabric, self._hosts()[0])])
+        found += by_command_line(fabric)
         ownership = Ownership(self._made(), named(remove))
-        return online.Site(fabric, self.connect(fabric, access, options.parallel), found, ownership)
+        return online.Site(fabric, self.connect(fabric, access, options.parallel), tuple(found), ownership)
+
+    def _audit(self, fabric: Fabric) -> Sequence[Finding]:
+        """What the audit says of the intent alone, for which all of a fabric is gone through: once."""
+        if self._audited[0] is not fabric:
+            self._audited = fabric, audit(fabric)
+        return self._audited[1]
+
+    def _sound(self, fabric: Fabric) -> bool:
+        """Whether no audit blocks the intent."""
+        return all(finding.severity < Severity.BLOCKED for finding in self._audit(fabric))
 
     def _made(self) -> dict[str, Objects]:
         """What this charm has made on the switches; nothing if the record is missing or cannot be read."""
@@ -228,7 +231,7 @@ class CumulusFabricCharm(ops.CharmBase):
         """What differs on the switches and on hosts, from a survey with ``state``; the leader keeps it."""
         self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
         switches = (*besides, *site.findings(survey))
-        wanted = hosts.expected(site.fabric, sound=_sound(site.fabric))
+        wanted = hosts.expected(site.fabric, sound=self._sound(site.fabric))
         differing = hosts.by_unit(wanted, self._told)
         if self.unit.is_leader():
             self._reports.surveyed(self._told, differing, wanted, switches, time.time())
@@ -291,7 +294,7 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _publish_policy(self, fabric: Fabric) -> None:
         """Publish the policy to hosts, unless an audit blocks the intent."""
-        if _sound(fabric):
+        if self._sound(fabric):
             for relation in self.model.relations[RELATION]:
                 relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
 
@@ -388,11 +391,6 @@ class CumulusFabricCharm(ops.CharmBase):
                 return act(Actions(options, fabric, partial(self._site, options, fabric)))
 
         answer(event, run, WHOLE, tables=tables)
-
-
-def _sound(fabric: Fabric) -> bool:
-    """Whether no audit blocks the intent."""
-    return all(finding.severity < Severity.BLOCKED for finding in audit(fabric))
 
 
 if __name__ == "__main__":

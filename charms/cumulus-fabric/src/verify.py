@@ -161,7 +161,7 @@ class Checker:
     def _wired(self, link: Link) -> Iterator[Finding]:
         """A switch is told by its chassis, or else by its name; one that is not known by its port alone."""
         seen = neighbours(self.state, link.port, self.chassis)
-        ends = [each for each in seen if each.port == link.peer_port]
+        ends = [each for each in seen if each.port in (link.peer_port, "")]
         if not seen:
             what = f"{link.peer} is not visible by LLDP yet"
             yield self._say(Severity.INFO, link.port, what)
@@ -173,7 +173,8 @@ class Checker:
             severity = Severity.WARNING if link.peer in self.states else Severity.INFO
             yield self._say(severity, link.port, what, NAMES_REMEDY)
         else:
-            what = f"is wired to {seen[0].name} {seen[0].port}, the intent says {link.peer} {link.peer_port}"
+            there, peer = (" ".join(filter(None, end)) for end in (seen[0], (link.peer, link.peer_port)))
+            what = f"is wired to {there}, the intent says {peer}"
             yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
     def session(self, link: Link) -> Iterator[Finding]:

@@ -91,6 +91,9 @@ def _pf(
         lag=lag.read(system, bdf, log) if mlx5 else Lag(active=None),
         iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
         switch_id=uplink.switch_id if uplink else None,
+        subfunctions=tuple(
+            name for link in links if link.pci == bdf and "sf" in (name := link.port_name or "")
+        ),
     )
 
 

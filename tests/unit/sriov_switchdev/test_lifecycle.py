@@ -215,6 +215,14 @@ def test_adoption_with_another_number_of_vfs_is_refused_while_one_is_in_use(adop
 
 
 VF_ROUTE = "enp59s0f0v2\t000A0A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+
+
+def dpdk(host: FakeHost) -> None:
+    """A process of DPDK has the RDMA device of the first port's third VF open."""
+    host.cards[0].rdma = True
+    host.open_rdma("0000:3b:00.4", 4711, "dpdk-testpmd")
+
+
 USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {
     "instance": (lambda host: host.start_instance("0000:3b:00.4"), "instance-0000002a"),
     "instance through vDPA": (lambda host: host.start_vdpa_instance("0000:3b:00.4"), "instance-0000002a"),
@@ -227,6 +235,7 @@ USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {
         "vDPA device vdpa2 (virtio_vdpa)",
     ),
     "namespace": (lambda host: host.move_to_netns("0000:3b:00.4"), "network namespace"),
+    "DPDK": (dpdk, "dpdk-testpmd (4711)"),
     "VLAN or macvtap": (lambda host: host.network.uppers.update({"vlan7": "enp59s0f0v2"}), "vlan7"),
     "address": (lambda host: host.network.addresses.update({"enp59s0f0v2": ["10.10.10.2"]}), "10.10.10.2"),
     "route": (

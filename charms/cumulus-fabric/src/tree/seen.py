@@ -14,7 +14,7 @@ _MAC = re.compile(r"(?i)[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}")
 
 
 class Neighbour(NamedTuple):
-    """What is at the other end of a port, by its LLDP: the name of the system, and its port's id."""
+    """The other end of a port, by its LLDP: the system, and its port, empty if only its MAC is told."""
 
     name: str
     port: str
@@ -26,7 +26,8 @@ def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None)
     for key, content in get_tree(state, "interface", port, "lldp", "neighbor").items():
         box, far = get_tree(content, "chassis"), get_tree(content, "port")
         known = (chassis or {}).get(str(box.get("chassis-id", "")).lower())
-        found.append(Neighbour(known or str(box.get("system-name") or key), str(far.get("name", ""))))
+        end = far.get("description" if _MAC.fullmatch(str(far.get("name"))) else "name")
+        found.append(Neighbour(known or str(box.get("system-name") or key), str(end or "")))
     return found
 
 
