@@ -15,7 +15,7 @@ def control(command: str, timeout: float, directory: Path = DIRECTORY) -> str:
     """What ovs-vswitchd answers to one command (ovs-appctl(8); JSON-RPC 1.0, lib/unixctl.c)."""
     number = (directory / "ovs-vswitchd.pid").read_text().strip()
     meter = Meter("ovs-vswitchd", timeout, MIB)
-    request: dict[str, object] = {"id": 0, "method": command, "params": []}
+    request: dict[str, Any] = {"id": 0, "method": command, "params": []}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         with meter.waiting(sock):
             sock.connect(str(directory / f"ovs-vswitchd.{number}.ctl"))
