@@ -113,9 +113,9 @@ def _side_by_side(
     failures: dict[int, StepError] = {}
     every, done, began = sum(len(call.units) for call in calls), 0, time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = {pool.submit(call.answers, juju, wait): number for number, call in enumerate(calls)}
-        for future in as_completed(running):
-            number = running[future]
+        waited = {pool.submit(call.answers, juju, wait): number for number, call in enumerate(calls)}
+        for future in as_completed(waited):
+            number = waited[future]
             try:
                 answers += future.result()
             except StepError as error:

@@ -34,7 +34,7 @@ from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
 from maas import commission, readiness, sitefile, verify
-from operate import health, running
+from operate import fleet, health, running
 from operate import verify as operate
 from operate.adopt import text as adopt_text
 from operate.adopt.adoption import adoption
@@ -190,7 +190,7 @@ def of_action(text: str) -> object:
     def run(words: list[str], *_: object, **__: object) -> Output:
         return Output(0, json.dumps(STATUS) if words[1] == "status" else text)
 
-    return operate.verify(Juju(run=run)), health.health(Juju(run=run))
+    return operate.verify(Juju(run=run), print), health.health(Juju(run=run), print)
 
 
 def of_model(text: str) -> object:
@@ -416,7 +416,7 @@ READERS = [
     Reader("answer of an action", of_action, [json.dumps(SAID)], (StepError,)),
     Reader(
         "status of a model",
-        lambda text: operate.own_units(client(text).data("status")),
+        lambda text: fleet.own_units(client(text).data("status")),
         [json.dumps(STATUS)],
         (StepError,),
     ),
