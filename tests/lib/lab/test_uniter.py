@@ -112,7 +112,10 @@ def test_what_the_leader_writes_for_its_application_is_heard_of_that(rack: Contr
 def test_unit_tests_begin_with_the_hooks_of_the_real_one(charm: str) -> None:
     meta = yaml.safe_load((ROOT / f"charms/{charm}/charmcraft.yaml").read_text())
     kinds = {"peers": testing.PeerRelation, "provides": testing.Relation, "requires": testing.Relation}
-    relations = [kinds[role](endpoint) for role in kinds for endpoint in meta.get(role, {})]
+    every = [kinds[role](endpoint) for role in kinds for endpoint in meta.get(role, {})]
+    relations = [
+        each for each in every if each.endpoint not in ("cos-agent", "metrics-endpoint")
+    ]  # no COS there
     ran = [
         f"{event[1].endpoint}-relation-created" if event[1:] else event[0].replace("_", "-")
         for event in hooks.of_a_new_unit(testing.State(leader=True, relations=relations))
