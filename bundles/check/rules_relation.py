@@ -15,6 +15,8 @@ REQUIRED = {
     "neutron-api-plugin-ovn": ("neutron-plugin", "ovsdb-cms", "certificates"),
     "mysql-router": ("shared-db", "db-router"),
 }
+INSTEAD = {"nova-compute": ("ovsdb-subordinate",)}
+"""Endpoints that do as well: Octavia's ovn-chassis, for one, serves no hypervisor."""
 DATABASE_USERS = {
     **dict.fromkeys(("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller"), ()),
     "vault": ("db", "etcd"),
@@ -125,7 +127,11 @@ def relation_required(bundle: Bundle) -> Iterator[Wrong]:
     for charm, endpoints in REQUIRED.items():
         for application in bundle.of(charm):
             for endpoint in endpoints:
-                if not bundle.related(application, endpoint) and not bundle.elsewhere(application, endpoint):
+                either = (endpoint, *INSTEAD.get(endpoint, ()))
+                if not any(
+                    bundle.related(application, each) or bundle.elsewhere(application, each)
+                    for each in either
+                ):
                     what = f"{application.name} has no relation on {endpoint}"
                     yield application.place(), what, f"Add a relation of {application.name}:{endpoint}"
 
@@ -139,7 +145,7 @@ def database_router(bundle: Bundle) -> Iterator[Wrong]:
         if any(bundle.related(application, endpoint) for endpoint in instead):
             continue
         routers = bundle.related(application, "shared-db")
-        if len(routers) != 1 or routers[0].charm != "mysql-router":
+        if len(routers) != 1 or (routers[0].charm != "mysql-router" and routers[0].facts):
             what = f"{application.name} reaches no database through a router"
             yield (
                 application.place(),
@@ -151,6 +157,22 @@ def database_router(bundle: Bundle) -> Iterator[Wrong]:
         if len(users) > 1:
             names = listed(users)
             yield router.place(), f"{router.name} serves {names}", "Give each a mysql-router of its own"
+
+
+@rule("host-charm-once", "A machine has one unit of each of this project's host charms.")
+def host_charm_once(bundle: Bundle) -> Iterator[Wrong]:
+    for charm in (name for name, known in own().items() if known.subordinate):
+        seen: dict[str, tuple[str, str]] = {}
+        for application in bundle.of(charm):
+            for principal in bundle.related(application, "juju-info"):
+                this = (application.name, principal.name)
+                twice = [
+                    name for name in sorted(bundle.hosts(principal)) if seen.setdefault(name, this) != this
+                ]
+                if twice:
+                    first = " with ".join(seen[twice[0]])
+                    what = f"machine {twice[0]} gets {application.name} with {principal.name}, and {first}"
+                    yield application.place(), what, "Relate one application of the charm to one of the two"
 
 
 @rule("principal", "This project's host charms are related to a principal through juju-info.")

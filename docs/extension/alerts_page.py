@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of the alerts, from the rules that the host charms publish."""
+"""The page of the alerts, from the rules that the charms publish."""
 
 import json
 import re
@@ -13,10 +13,10 @@ def page() -> str:
     """The page, as Markdown."""
     return "\n".join(
         [
-            "# Alerts of a host",
+            "# Alerts",
             "",
-            "Prometheus has these rules once a host charm is [related](../../how-to/observe.md). The "
-            "sentence names the host, its unit, the port and the number where `…` stands here.",
+            "Prometheus has these rules once a charm is [related](../../how-to/observe.md). The sentence "
+            "names the host or the switch, the unit, the port and the number where `…` stands here.",
             "",
             *_table("alerts.json"),
             "## From the kernel's log",

@@ -81,6 +81,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             hook.
         by_application: relations of which the charm reads nothing but the remote application's databag.
         ports: the declared ports, for the exporter.
+        flows: those of Open vSwitch, for the exporter; None of a charm that does not look at them.
         reboot: this unit's part in the rolling reboot, for the exporter; None of a charm that never reboots.
 
     """
@@ -102,6 +103,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         uninstall: Callable[[], Removed],
         by_application: Collection[str] = (),
         ports: Callable[[SurveyT], Iterable[facts.Port]],
+        flows: Callable[[SurveyT], facts.Flows | None] = lambda _: None,
         reboot: Callable[[], facts.Reboot | None] = lambda: None,
     ) -> None:
         super().__init__(
@@ -130,7 +132,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         self._uninstall = uninstall
         self._version_of = version
         self._capture = capture
-        self._ports = ports
+        self._ports, self._flows = ports, flows
         self._reboot = reboot
         self._last: SurveyT | None = None
         self.framework.observe(charm.on["capture"].action, self._on_capture)
@@ -149,6 +151,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         )
         if survey:
             told = told._replace(held=len(survey.plan.held), ports=tuple(self._ports(survey)))
+            told = told._replace(flows=self._flows(survey))
         return (
             *findings,
             *metrics.tell(self._system, told, place=survey is not None, address=self.observability.address()),
@@ -232,12 +235,12 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         for what, act in (
             (handover.path_of(self._name), lambda: handover.withdraw(self._system, self._name)),
             (dispatch.SUBJECT, self.dispatcher.remove),
-            (metrics.SUBJECT, lambda: metrics.remove(self._system, self._name)),
         ):
             try:
                 act()
             except OSError as error:
                 problems.append(f"{what} cannot be removed: {words(error)}")
+        problems += metrics.remove(self._system, self._name)
         try:
             if not exclusive.take(self._system, WAIT).held:
                 problems.append(f"{exclusive.held_by_another(WAIT)}; {exclusive.REMEDY}")

@@ -27,12 +27,11 @@ def tell(system: System, told: Facts, *, place: bool, address: str = "") -> tupl
     return ()
 
 
-def remove(system: System, charm: str) -> None:
-    """Take this charm's part away.
-
-    Raises:
-        OSError: something cannot be removed.
-
-    """
-    facts.withdraw(system, charm)
-    install.remove(system, charm)
+def remove(system: System, charm: str) -> list[str]:
+    """Take this charm's part away; a sentence if something cannot be removed."""
+    try:
+        facts.withdraw(system, charm)
+        install.remove(system, charm)
+    except OSError as error:
+        return [f"{SUBJECT} cannot be removed: {words(error)}"]
+    return []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exporter's copy and its unit on a machine: one runs, whatever charms are there.
 
-Each host charm installs a copy of its own. The unit starts the first one that exists in the order of
+Each charm installs a copy of its own. The unit starts the first one that exists in the order of
 :data:`CHARMS`, so that its text stays the same when a charm comes or goes; the charm whose copy runs owns the
 unit's file. Hooks that find all in place start no process.
 """
@@ -12,8 +12,8 @@ from hostnic.boot.sandbox import Does
 from hostnic.ops.boot import InstallBootCopy
 from hostnic.system import System, read_text
 
-CHARMS = ("sriov-switchdev", "nic-firmware", "roce-qos")
-"""Host charms; the first one that is there runs its copy."""
+CHARMS = ("sriov-switchdev", "nic-firmware", "roce-qos", "cumulus-fabric")
+"""Charms that install it; the first one that is there runs its copy."""
 MODULES = ("exporter", *(f"exporter.{name}" for name in ("catalogue", "facts", "main", "sources", "workers")))
 DIRECTORY = "/usr/lib/ovn-offload"
 MOST_MEMORY = "64M"

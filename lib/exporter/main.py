@@ -12,7 +12,7 @@ from hostnic.machine import Machine
 from hostnic.system import System
 
 from exporter import facts, sources
-from exporter.catalogue import HOST, PORT, PREFIX, THRESHOLDS
+from exporter.catalogue import METRICS, PORT, PREFIX, THRESHOLDS
 from exporter.workers import DEADLINE, Sample, Workers
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Exporter:
             samples = [*self._samples()]
         families: dict[str, Family] = {}
         for name, labels, value in samples:
-            metric = HOST.get(PREFIX + name)
+            metric = METRICS.get(PREFIX + name)
             if metric is None:  # a charm of another revision
                 continue
             family = families.get(name) or families.setdefault(

@@ -36,7 +36,7 @@ FIRST = (
         "openssl",
         "apt-get",
     ),
-    *("systemctl", "rm", "make", "ssh", "ping", "iperf3", "tcpdump", "gh", "jq", "wget", "echo"),
+    *("systemctl", "rm", "make", "ssh", "ping", "iperf3", "tcpdump", "gh", "jq", "wget", "echo", "export"),
 )
 """First words of commands; a block that begins with another word is output or a drawing."""
 INLINE = re.compile(r"`((?:juju|pipx|maas|sudo|openstack|openssl|apt-get) [^`\n]+|netplan (?:apply|get))`")

@@ -78,10 +78,10 @@ def series(metric: str, /, host: str = "node-0", number: int = 0, **labels: str)
     return f"{full}{{{','.join(f'{label}={json.dumps(value)}' for label, value in sorted(known.items()))}}}"
 
 
-def thresholds(minutes: int, host: str = "node-0", number: int = 0) -> dict[str, str]:
+def thresholds(minutes: int, host: str = "node-0", number: int = 0, **labels: str) -> dict[str, str]:
     """The exporter's thresholds, for so many minutes."""
     return {
-        series("threshold", host, number, name=name): f"{value}x{minutes}"
+        series("threshold", host, number, name=name, **labels): f"{value}x{minutes}"
         for name, value in THRESHOLDS.items()
     }
 

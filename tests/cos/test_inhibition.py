@@ -5,9 +5,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from http.client import HTTPConnection
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,11 @@ import pytest
 
 from cos import promtool
 from cos.promtool import APP, MODEL
+from cos.server import alertmanager, free_port
 from cos.site import COLLECTOR, Host, Site
 from cos.tools import tool
 
 CONFIG = Path(__file__).parents[2] / "docs/how-to/alertmanager.yaml"
-PORT = 19593
 PLANNED = "OffloadPlannedReboot"
 Alert = dict[str, str]
 
@@ -84,52 +82,13 @@ def firing(
     return found
 
 
-def ask(method: str, path: str, body: object = None) -> Any:
-    """What Alertmanager's API answers."""
-    connection = HTTPConnection("127.0.0.1", PORT, timeout=10)
-    try:
-        connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        assert answer.status == 200, text
-        return json.loads(text) if text.startswith("[") else text
-    finally:
-        connection.close()
-
-
-def _ready() -> bool:
-    try:
-        return bool(ask("GET", "/-/ready"))
-    except (OSError, AssertionError):
-        return False
-
-
-@contextmanager
-def alertmanager(directory: Path) -> Iterator[None]:
-    """A real Alertmanager with the shipped configuration."""
-    program = tool("alertmanager")
-    command = [str(program), f"--config.file={CONFIG}", f"--storage.path={directory}"]
-    command += [f"--web.listen-address=127.0.0.1:{PORT}", "--cluster.listen-address="]
-    with (
-        (directory / "log").open("w") as log,
-        subprocess.Popen(command, cwd=program.parents[1], stdout=log, stderr=log) as served,
-    ):
-        try:
-            while not _ready():
-                assert served.poll() is None, (directory / "log").read_text()
-                time.sleep(0.1)
-            yield
-        finally:
-            served.terminate()
-
-
 def paged(alerts: Sequence[Alert], directory: Path) -> set[tuple[str, str]]:
     """Alerts, with their units, that go to the operators: neither muted nor routed to nobody."""
     work = directory / f"am-{time.monotonic_ns()}"
     work.mkdir()
-    with alertmanager(work):
-        ask("POST", "/api/v2/alerts", [{"labels": each} for each in alerts])
-        told = ask("GET", "/api/v2/alerts")
+    with alertmanager(work, CONFIG, free_port()) as server:
+        server.raise_alerts(alerts)
+        told = server.alerts()
     assert len(told) == len(alerts)
     return {
         (each["labels"]["alertname"], each["labels"].get("juju_unit", ""))

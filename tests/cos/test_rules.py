@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from exporter.catalogue import HOST
+from exporter.catalogue import METRICS
 
-from cos import promtool
+from cos import fabric, promtool
 from cos.promtool import JOB, by_name, series, thresholds
 
 ROOT = Path(__file__).parents[2]
@@ -393,16 +393,16 @@ def filled(text: str, labels: Mapping[str, str]) -> str:
     return re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], text)
 
 
-def case(fault: Fault) -> dict[str, Any]:
+def case(fault: Fault | fabric.Fault, unit: str = f"{promtool.APP}/0") -> dict[str, Any]:
     """A fault as promtool takes it: the alert is silent before, and then has these labels and texts."""
     name = f"Offload{fault.alert}"
     rule = EVERY[name]
-    host = {**JOB, "instance": "node-0", "juju_unit": f"{promtool.APP}/0"}
+    host = {**JOB, "instance": "node-0", "juju_unit": unit}
     known = {key: value for key, value in host.items() if key not in AGGREGATED.get(name, ())}
     labels = {**known, **fault.labels, **rule["labels"]}
     told = {**rule["annotations"], "summary": fault.summary}
     told["description"] = filled(told["description"], labels)
-    given = {**thresholds(fault.at + 1), **fault.given}
+    given = {**thresholds(fault.at + 1, juju_unit=unit), **fault.given}
     return {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in given.items()],
@@ -418,8 +418,17 @@ def case(fault: Fault) -> dict[str, Any]:
 
 
 def test_each_rule_fires_on_its_fault(tmp_path: Path) -> None:
-    assert promtool.test(RULES, map(case, FAULTS), tmp_path) == ""
-    assert sorted(f"Offload{fault.alert}" for fault in FAULTS) == sorted(by_name(RULES))
+    of_fabric = [case(fault, fabric.UNIT) for fault in fabric.FAULTS]
+    assert promtool.test(RULES, [*map(case, FAULTS), *of_fabric], tmp_path) == ""
+    told = [f"Offload{fault.alert}" for fault in (*FAULTS, *fabric.FAULTS)]
+    assert sorted(told) == sorted(by_name(RULES))
+
+
+def test_no_alert_fires_of_what_a_drained_switch_takes_away(tmp_path: Path) -> None:
+    given = [{"series": name, "values": values} for name, values in fabric.DRAINED.items()]
+    firing = {"expr": 'ALERTS{alertstate="firing"}', "eval_time": "80m", "exp_samples": []}
+    case = {"interval": "1m", "input_series": given, "promql_expr_test": [firing]}
+    assert promtool.test(RULES, [case], tmp_path) == ""
 
 
 def test_prometheus_takes_the_rules(tmp_path: Path) -> None:
@@ -448,7 +457,7 @@ def test_no_name_is_taken_or_used_twice() -> None:
 
 def test_rules_ask_for_metrics_that_the_exporter_has() -> None:
     asked = set(re.findall(r"\bovn_offload_\w+", json.dumps(RULES)))
-    assert asked - {metric.series for metric in HOST.values()} == set()
+    assert asked - {metric.series for metric in METRICS.values()} == set()
 
 
 @pytest.mark.parametrize("name", EVERY)

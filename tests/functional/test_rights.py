@@ -118,6 +118,7 @@ def test_a_unit_that_changes_ports_reaches_nothing_else(machine: Guest) -> None:
         "modprobe dummy",
         "ping -c1 127.0.0.1",
         "ls /root/.",
+        "ls /tmp/.",
         "hostname x",
         "date -s @1",
         "head -c1 /dev/vda",

@@ -6,6 +6,7 @@ nothing here waits for a status alone: `says` waits for words that only the new 
 """
 
 import contextlib
+import re
 import shlex
 import time
 from collections.abc import Mapping
@@ -25,6 +26,12 @@ STEMS = {"nic-firmware": "nic-firmware gpudirect", "sriov-switchdev": "sriov", "
 """What follows ``ovn-offload-`` in the names of a charm's systemd units and udev rules."""
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
+
+RAN = re.compile(r' ran "([\w-]+)" hook \(via ')
+"""What a unit's agent logs after each hook."""
+
+OF_JUJU_3 = ("leader-settings-changed", "meter-status-changed")
+"""Hooks that Juju 4 no longer has, and of which the charms know nothing."""
 
 
 def stands(status: jubilant.Status, app: str, count: int, name: str, says: str) -> bool:
@@ -139,6 +146,12 @@ class Deployment:
 
     def units(self, app: str) -> list[str]:
         return sorted(self.juju.status().get_units(app))
+
+    def hooks_of(self, unit: str) -> list[str]:
+        """What it has run since it was deployed, in order."""
+        agent = f"unit-{unit.replace('/', '-')}"
+        log = self.juju.cli("debug-log", "--limit", "0", "--include", agent)
+        return [hook for hook in RAN.findall(log) if hook not in OF_JUJU_3]
 
     def leader(self, app: str) -> str:
         """Its name. For a while after a change no unit leads."""

@@ -6,10 +6,14 @@ The tests share one model and run in this order.
 
 import json
 import time
+from itertools import pairwise
 
 import pytest
+import yaml
+from integration.conftest import ROOT
 from integration.deployment import HOOK, SETTLE, Deployment, gone
 from integration.said import CHARMS, HOST_CHARMS, INTENT, credentials, read
+from lab import uniter
 
 FABRIC = "cumulus-fabric"
 
@@ -19,9 +23,34 @@ def assert_fails(deployment: Deployment, unit: str, action: str, sentence: str) 
     assert (answer.succeeded, sentence in answer.message) == (False, True), answer
 
 
+def peers(charm: str) -> list[str]:
+    """The endpoints of a charm's relations with its peers."""
+    meta = yaml.safe_load((ROOT / f"charms/{charm}/charmcraft.yaml").read_text())
+    return [*meta.get("peers", {})]
+
+
+def by_relation(hooks: list[str]) -> list[str]:
+    """With those of each relation together: Juju goes through a unit's relations in no order."""
+    return sorted(hooks[:-2], key=lambda hook: hook.partition("-relation-")[0]) + hooks[-2:]
+
+
 @pytest.mark.parametrize("charm", CHARMS)
 def test_each_unit_says_what_it_lacks(deployment: Deployment, charm: str) -> None:
     deployment.settles(read(charm), SETTLE)
+
+
+@pytest.mark.parametrize("charm", CHARMS)
+def test_the_hooks_of_new_units_are_those_of_the_simulations(deployment: Deployment, charm: str) -> None:
+    """The lab, the bench and the unit tests run hooks in the order of lab.uniter. Relations have no order."""
+    endpoints = sorted([*peers(charm), *(["juju-info"] if charm in HOST_CHARMS else [])])
+    for unit in deployment.units(charm):
+        ran = deployment.hooks_of(unit)
+        start, last_created = ran.index("start"), len(endpoints)
+        first = [ran[0], *sorted(ran[1 : last_created + 1]), *ran[last_created + 1 : start + 1]]
+        assert first == uniter.of_a_new_unit(endpoints, leads="leader-elected" in first), unit
+        for hook, follows in pairwise(ran):
+            endpoint, joined, _ = hook.partition("-relation-joined")
+            assert not joined or follows == f"{endpoint}-relation-changed", unit
 
 
 @pytest.mark.parametrize("charm", CHARMS)
@@ -109,8 +138,15 @@ def test_hosts_and_fabric_are_related_and_parted(deployment: Deployment) -> None
 @pytest.mark.parametrize("charm", HOST_CHARMS)
 def test_a_unit_leaves_nothing_behind_and_returns(deployment: Deployment, charm: str) -> None:
     juju = deployment.juju
+    units = deployment.units(charm)
     juju.remove_relation(f"{deployment.PRINCIPAL}:juju-info", f"{charm}:juju-info")
     juju.wait(lambda status: gone(status, charm), timeout=HOOK)
+    for unit in units:
+        ran = deployment.hooks_of(unit)
+        last = ran[next(at for at, hook in enumerate(ran) if hook.endswith("-relation-departed")) :]
+        last = [hook for hook in last if hook != "update-status"]
+        lost = {end: last.count(f"{end}-relation-departed") for end in ("juju-info", *peers(charm))}
+        assert by_relation(last) == by_relation(uniter.of_a_removed_unit(lost, peers(charm))), unit
     assert deployment.left_by(charm) == {}
     deployment.relate(charm)
     deployment.settles(read(charm))

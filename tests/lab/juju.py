@@ -60,9 +60,10 @@ class Unit:
 
         Args:
             event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
-            given: what is set first: options in ``config`` (None resets one), remote data of ``relations``;
-                the ``remote_unit`` of a relation's event; and for ``upgrade_charm`` the ``path`` of another
-                revision of the charm, and its ``lib``.
+            given: what is set first: options in ``config`` (None resets one), remote data of ``relations``,
+                ``leader``, ``planned_units``; the ``remote_unit`` of a relation's event; variables of the
+                environment in which Juju has ``told`` more of it; and for ``upgrade_charm`` the ``path`` of
+                another revision of the charm, and its ``lib``.
 
         """
         return self._dispatch(event=event, **given)
@@ -76,6 +77,10 @@ class Unit:
         for event in ("install", "leader_elected", "config_changed"):
             self.emit(event)
         return self.emit("start")
+
+    def remove(self) -> None:
+        """Take the unit's agent away, after its last hook."""
+        self._ask("remove")
 
     @property
     def known(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machines of :mod:`lab.jujumodel`: their boots, their files, and commands on them.
+"""The machines of :mod:`lab.jujumodel`: their boots, files and agents' logs, and commands on them.
 
 As `juju exec --machine` does (juju/juju, internal/worker/machineactions), a command runs as the user ubuntu,
 who may read; sudo makes it root.
@@ -14,6 +14,8 @@ import tempfile
 import uuid
 from pathlib import Path
 
+from lab import uniter
+
 WRITES = re.compile(r"\b(mkdir|mv|rm)\b|>")
 FILES = {
     "nic-firmware": ["dispatch-sriov-switchdev.path", "dispatch-roce-qos.path", "dispatch.service"],
@@ -21,6 +23,25 @@ FILES = {
     "roce-qos": ["dispatch-nic-firmware.path", "dispatch-sriov-switchdev.path", "dispatch.service"],
 }
 """Units of systemd that a charm has on a machine, by the end of their names."""
+
+
+def log(agent, version, fault, *, leads, gone):
+    """What a unit's agent logs: its first hooks, one of Juju 3 alone among them, and its last ones."""
+    charm = agent.removeprefix("unit-").rpartition("-")[0]
+    endpoints = {"cumulus-fabric": ["applied"], "roce-qos": ["juju-info"]}.get(charm, ["reboot", "juju-info"])
+    first, met = uniter.of_a_new_unit(endpoints, leads=leads), [*uniter.MET]
+    last = uniter.of_a_removed_unit(dict.fromkeys(endpoints, 1), ["reboot"]) if gone else []
+    if fault == "starts before options":
+        first[-2:] = reversed(first[-2:])
+    if fault == "changed before joined":
+        met.reverse()
+    if fault == "removed before stop":
+        last[-2:] = reversed(last[-2:])
+    hooks = [*first, *(f"{endpoints[-1]}-{hook}" for hook in met), "update-status", *last]
+    if version.startswith("3"):
+        hooks.insert(hooks.index("start"), "leader-settings-changed")
+    said = f"{agent}: 10:00:00 INFO juju.worker.uniter.operation"
+    return "".join(f'{said} ran "{hook}" hook (via hook dispatching script: dispatch)\n' for hook in hooks)
 
 
 class Refused(Exception):

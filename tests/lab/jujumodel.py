@@ -26,7 +26,7 @@ from pathlib import Path
 import yaml
 from integration import said
 
-from lab.jujumachines import Machines, Refused
+from lab.jujumachines import Machines, Refused, log
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,11 +35,11 @@ FAULT = os.environ.get("SIMULATED", "")
 FAULTS = (
     "no controller", "deaf to options", "accepts everything", "stays refused", "hook fails", "one unit lags",
     "leaves files", "no reboot", "reboots all", "reboots twice", "action fails", "refresh is stuck",
-    "unit stays", "secret is cached",
+    "unit stays", "secret is cached", "starts before options", "changed before joined", "removed before stop",
 )  # fmt: skip
 OPTIONS = (
     "--model", "--controller", "--format", "--base", "--num-units", "--to", "--wait", "--params", "--machine",
-    "--file", "--path", "--reset", "--limit", "-m",
+    "--file", "--path", "--reset", "--limit", "--include", "-m",
 )  # fmt: skip
 FLAGS = ("--no-switch", "--no-prompt", "--force", "--destroy-storage")
 RELATED = {"related-application": "other", "interface": "host_fabric", "scope": "global"}
@@ -127,7 +127,11 @@ class Model:
         return ""
 
     def debug_log(self, options, words):
-        return "unit-roce-qos-0: 10:00:00 ERROR simulated\n"
+        if not options.include:
+            return "unit-roce-qos-0: 10:00:00 ERROR simulated\n"
+        app, _, number = options.include.removeprefix("unit-").rpartition("-")
+        gone = f"{app}/{number}" not in self.app(app).units
+        return log(options.include, VERSION, FAULT, leads=number == "0", gone=gone)
 
     def deploy(self, options, words):
         path, name = words if len(words) == 2 else (words[0], words[0])

@@ -21,7 +21,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,10 @@ def deploy(request: dict[str, Any]) -> None:
 
 
 def change(request: dict[str, Any]) -> dict[str, Any]:
-    """Set what an operator or another unit would: config (None resets an option), relations' remote data."""
+    """Set what an operator or another unit would: config (None resets an option), relations' remote data.
+
+    Also who leads, and how many units there are.
+    """
     known = load(request["app"])
     config = {**known["config"], **request.get("config", {})}
     known["config"] = {name: value for name, value in config.items() if value is not None}
@@ -84,6 +87,7 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
     for new in request.get("relations", []):
         relations.setdefault(new["id"], {}).update(new)
     known["relations"] = list(relations.values())
+    known.update({name: request[name] for name in ("leader", "planned_units") if name in request})
     for relation in known["relations"]:  # JSON has made text of the other units' numbers
         for key in relation.keys() & {"peers_data", "remote_units_data"}:
             relation[key] = {int(number): data for number, data in relation[key].items()}
@@ -146,14 +150,15 @@ def event_of(context: Any, state: Any, event: str, request: dict[str, Any]) -> A
 
 
 @contextmanager
-def from_the_application() -> Iterator[None]:
-    """Have Juju tell of a change in an application's databag: the hook has no remote unit.
+def told(**about: str) -> Iterator[None]:
+    """Have Juju tell a hook what ops.testing has no word for, in these variables of its environment.
 
-    ops.testing has no word for it, and takes the first unit instead.
+    A change in an application's databag has no remote unit, where ops.testing takes the first one; and a unit
+    that leaves a relation is the one that departs, whatever unit it loses.
     """
     runtime = importlib.import_module("scenario._runtime").Runtime
     environment = runtime._get_event_env
-    runtime._get_event_env = lambda self, **given: {**environment(self, **given), "JUJU_REMOTE_UNIT": ""}
+    runtime._get_event_env = lambda self, **given: {**environment(self, **given), **about}
     try:
         yield
     finally:
@@ -186,7 +191,7 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     context = testing.Context(charm, charm_root=directory, app_name=known["app"], unit_id=known["number"])
     state, failure = as_state(testing, known, metadata(known)), None
     try:
-        with from_the_application() if request.get("of_application") else nullcontext():
+        with told(**request.get("told", {})):
             state = context.run(event_of(context, state, event, request), state)
     except testing.ActionFailed as failed:
         state, failure = failed.state, failed.message
@@ -227,7 +232,19 @@ def count(known: dict[str, Any], event: str, *, observed: bool, wrote: bool) -> 
         counts[what] += one
 
 
-VERBS = {"deploy": deploy, "dispatch": dispatch, "known": lambda request: load(request["app"])}
+def remove(request: dict[str, Any]) -> None:
+    """After its last hook the unit's agent is gone, and the controller knows nothing of it."""
+    directory = Path(load(request["app"])["directory"])
+    (UNITS / f"{request['app']}.json").unlink()
+    shutil.rmtree(directory.parent)
+
+
+VERBS = {
+    "deploy": deploy,
+    "dispatch": dispatch,
+    "remove": remove,
+    "known": lambda request: load(request["app"]),
+}
 
 
 def imported(app: str, kept: dict[str, tuple[int, dict[str, Any]]]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from hostnic.devices import lag, pci, selector, users, vdpa, vlan
 from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
-from hostnic.network import flows, lldp, ovs, routes
+from hostnic.network import flows, lldp, ovs, routes, unixctl
 from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
@@ -76,6 +76,7 @@ FLOW = (
     "ufid:1, recirc_id(0),in_port(eth0),eth(src=00:00:00:00:00:01),eth_type(0x0800), packets:3, bytes:300, "
     "used:1s, offloaded:yes, dp:tc, actions:2\n"
 )
+COUNTED = "system@ovs-system:\n  flows : (current 3) (avg 3) (max 4) (limit 200000)\n  offloaded flows : 1\n"
 QUERY = (
     "Configurations:   Default   Current   Next Boot\n"
     "*   NUM_OF_VFS   8   8   16\n    SRIOV_EN  False(0) True(1) True(1)\n"
@@ -443,6 +444,13 @@ READERS = [
     Reader("ovs settings", of_command(ovs.settings), [json.dumps(OVS)], (CommandError,)),
     Reader("ovs rows", ovs.rows, [json.dumps(OVS)], (CommandError,)),
     Reader("flows", flows.parse, [FLOW]),
+    Reader("flows that OVS counts", of_command(ovs.counts), [COUNTED]),
+    Reader(
+        "answers of ovs-vswitchd",
+        lambda text: unixctl.answered(text.encode(errors="surrogatepass")),
+        [json.dumps({"id": 0, "error": None, "result": COUNTED})],
+        (OSError,),
+    ),
     Reader(
         "lldp of networkctl",
         lambda text: lldp.from_json(text, {"eth0"}),

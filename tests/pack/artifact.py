@@ -62,7 +62,12 @@ class Graph:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.own = modules(root / "src") | modules(root / "lib")
-        self.modules = reachable(modules(root / "src"), self.own)
+        start = modules(root / "src")
+        packages = {found.package for found in reachable(start, self.own)}
+        # A charm installs programs on its host by name: nothing imports their module main.
+        programs = {f"{package}.main" for package in packages} & self.own.keys()
+        start |= {name: self.own[name] for name in programs}
+        self.modules = reachable(start, self.own)
 
     def imports(self) -> Iterator[tuple[Module, Import]]:
         """Each import, also inside functions, that the standard library does not answer."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import lock
 import yaml
-from import_graph import COMMAND_LINE, imports, modules, packed
+from import_graph import COMMAND_LINE, modules, packed, reachable
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -81,16 +81,10 @@ def copy(charm: Path, target: Path) -> None:
 
 
 def shared(charm: Path) -> set[str]:
-    """The packages of lib/ that the charm imports, also through each other."""
-    lib = modules(ROOT / "lib").values()
-    found: set[str] = set()
-    todo = list(packed(charm / "src").values())
-    while todo:
-        led_to = {item.root for module in todo for item in imports(module)}
-        new = {name for name in led_to - found if (ROOT / "lib" / name).is_dir()}
-        todo = [module for module in lib if module.name.partition(".")[0] in new]
-        found |= new
-    return found
+    """The packages of lib/ with a module to which the charm's imports lead."""
+    source, lib = packed(charm / "src"), modules(ROOT / "lib")
+    led_to = {module.name for module in reachable(source, lib | source)}
+    return {name.partition(".")[0] for name in led_to & lib.keys()}
 
 
 def version(charm: Path) -> str:

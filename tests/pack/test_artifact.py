@@ -131,6 +131,35 @@ def test_what_is_too_much_is_named(files, fault, tmp_path):
     assert artifact.faults(packed(tmp_path, files), JAMMY) == [fault]
 
 
+PROGRAM = {
+    **GOOD,
+    "src/boot.py": "from exporter import install\n",
+    "lib/exporter/__init__.py": "",
+    "lib/exporter/install.py": "MODULES = ('exporter.main',)\n",
+    "lib/exporter/main.py": "def main():\n    import served\n",
+}
+SERVED = {
+    f"{SITE}/served.py": "",
+    f"{SITE}/served-1.dist-info/METADATA": "Name: served\nVersion: 1\n",
+    f"{SITE}/served-1.dist-info/RECORD": "served.py,,\n",
+}
+
+
+def test_a_program_on_the_host_uses_packages_although_nothing_imports_it(tmp_path):
+    assert artifact.faults(packed(tmp_path, {**PROGRAM, **SERVED}), JAMMY) == []
+
+
+def test_a_program_on_the_host_lacks_what_the_artifact_lacks(tmp_path):
+    assert artifact.faults(packed(tmp_path, PROGRAM), JAMMY) == [
+        "lib/exporter/main.py:2 imports served, which the artifact lacks"
+    ]
+
+
+def test_a_program_that_the_charm_does_not_install_uses_nothing(tmp_path):
+    files = {name: text for name, text in PROGRAM.items() if name != "src/boot.py"}
+    assert artifact.faults(packed(tmp_path, files), JAMMY) == []
+
+
 def test_a_requirement_that_is_left_out_counts_as_unused_when_it_is_there(tmp_path):
     needs = {
         f"{SITE}/outside-1.dist-info/METADATA": "Name: outside\nVersion: 1\nRequires-Dist: netaddr\n",

@@ -137,11 +137,26 @@ def test_all_jobs_take_what_one_job_packed():
     assert (packing, taking) == (["pack"], ["attest", "publish"])
 
 
-VERIFY = [
-    shlex.split(line)
-    for line in (ROOT / "SECURITY.md").read_text().splitlines()
-    if line.startswith("gh attestation verify ")
-]
+SECURITY = (ROOT / "SECURITY.md").read_text().splitlines()
+VERIFY = [shlex.split(line) for line in SECURITY if line.startswith("gh attestation verify ")]
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "https://forge.example/someone/charmed-ovn-offload",
+        "https://user@forge.example:8443/someone/charmed-ovn-offload.git/",
+        "git@forge.example:someone/charmed-ovn-offload.git",
+        "ssh://git@forge.example/someone/charmed-ovn-offload.git",
+    ],
+)
+def test_the_documented_command_reads_the_repositorys_name_from_a_clone(tmp_path, remote):
+    (command,) = [line for line in SECURITY if line.startswith("export REPOSITORY=")]
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    subprocess.run(["git", "remote", "add", "origin", remote], cwd=tmp_path, check=True)
+    script = f'{command}; echo "$REPOSITORY"'
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "someone/charmed-ovn-offload\n"
 
 
 def test_the_documented_commands_ask_for_what_the_workflow_attests():
@@ -152,7 +167,7 @@ def test_the_documented_commands_ask_for_what_the_workflow_attests():
     }
     signer = provenance["--signer-workflow"].removeprefix(provenance["--repo"] + "/")
     assert "attest" in yaml.safe_load((ROOT / signer).read_text())["jobs"]
-    assert bill["--repo"] == provenance["--repo"]
+    assert bill["--repo"] == provenance["--repo"] == "$REPOSITORY"
     assert "--predicate-type" not in provenance
     assert bill["--predicate-type"] == "https://cyclonedx.org/bom"
 

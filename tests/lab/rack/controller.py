@@ -3,7 +3,7 @@
 
 It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines.
 Those that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a
-Juju: no removal, no upgrade of a running hook, leadership stays with unit 0.
+Juju: no leader's lease runs out, and a removed unit is gone as soon as it has had its last hook.
 """
 
 import json
@@ -49,6 +49,8 @@ class Unit:
     hooked: float = 0.0
     looked: float = 0.0  # as soon as it is deployed
     failures: int = 0
+    leader: bool = False
+    elected: bool = False  # it leads, and has had leader-elected: it knows what its application has written
     runner: Any = None  # a Runner as soon as it is deployed
     started: bool = False
     hooks: dict[str, dict[str, int]] = field(default_factory=dict)  # by event, as lab.unit counts them
@@ -56,10 +58,6 @@ class Unit:
     @property
     def name(self) -> str:
         return f"{self.app.name}/{self.number}"
-
-    @property
-    def leader(self) -> bool:
-        return self.number == 0
 
 
 class Controller:
@@ -70,7 +68,7 @@ class Controller:
         self.floor = floor
         self.units: dict[str, Unit] = {}
         self.planned = {
-            f"{app.name}/{number}": Unit(app, number, floor.machines[place[machine]])
+            f"{app.name}/{number}": Unit(app, number, floor.machines[place[machine]], leader=number == 0)
             for app in deployment.applications.values()
             for number, machine in enumerate(app.machines)
         }
@@ -87,9 +85,13 @@ class Controller:
             for relation in seen["relations"]:
                 relation["local_unit_data"] = addresses(unit.machine)
             add = partial(
-                Runner, app=unit.app.name, charm=unit.app.charm, number=unit.number, leader=unit.leader,
-                planned_units=len(unit.app.machines), secrets=list(secrets), **seen,
-            )  # fmt: skip
+                Runner,
+                app=unit.app.name,
+                charm=unit.app.charm,
+                number=unit.number,
+                secrets=list(secrets),
+                **seen,
+            )
             unit.machine.queue.append(Job(f"{unit.name} deploy", add, partial(setattr, unit, "runner")))
             endpoints = [each["endpoint"] for each in seen["relations"]]
             hooks = uniter.of_a_new_unit(endpoints, leads=unit.leader)
@@ -110,6 +112,44 @@ class Controller:
         for hook in uniter.REFRESHED:
             self.queue(self.units[name], hook.replace("-", "_"))
 
+    def lead(self, name: str) -> None:
+        """Have another unit lead its application. Juju tells the former leader nothing."""
+        unit = self.units[name]
+        for each in self.units.values():
+            if each.app is unit.app:
+                each.leader, each.elected = each is unit, False
+        self.queue(unit, "leader_elected")
+
+    def remove(self, name: str) -> None:
+        """``juju remove-unit``: its last hooks; then the others lose it, and one of them leads if it did."""
+        unit = self.units[name]
+        unit.started = False
+        del self.planned[name]
+        seen: dict[str, list[int | None]] = {}
+        related = self.deployment.related(unit.app.name)
+        for relation in related:
+            met: list[int | None] = [other.number for other in self._others(unit, relation)]
+            seen[relation.end(unit.app.name)] = [None] if relation.container else met
+        peers = [each.end(unit.app.name) for each in related if each.far(unit.app.name) == unit.app.name]
+        for hook in uniter.of_a_removed_unit({end: len(met) for end, met in seen.items()}, peers):
+            end, departs, _ = hook.partition("-relation-departed")
+            other = seen[end].pop(0) if departs else None
+            self.queue(unit, hook.replace("-", "_"), other, departs=name if departs else "")
+        unit.machine.queue.append(
+            Job(f"{name} is removed", lambda _: unit.runner.remove(), lambda _: self._gone(unit))
+        )
+
+    def _gone(self, unit: Unit) -> None:
+        del self.units[unit.name]
+        for relation in self.deployment.related(unit.app.name):
+            for other in self._others(unit, relation):
+                event = f"{relation.end(other.app.name)}_relation_departed"
+                self.queue(other, event, unit.number, departs=unit.name)
+        if unit.leader and (
+            heir := next((each for each in self.units.values() if each.app is unit.app), None)
+        ):
+            self.lead(heir.name)
+
     def action(self, names: Iterable[str], action: str, patience: float = 900, **params: Any) -> list[Result]:
         """``juju run``: on several units, those of different machines side by side; their results."""
         jobs: list[tuple[Machine, Job]] = []
@@ -119,15 +159,24 @@ class Controller:
             jobs.append((unit.machine, job))
         return self.floor.do(jobs, patience)
 
-    def queue(self, unit: Unit, event: str, other: int | str | None = None, place: int | None = None) -> None:
+    def queue(
+        self,
+        unit: Unit,
+        event: str,
+        other: int | str | None = None,
+        place: int | None = None,
+        departs: str = "",
+    ) -> None:
         """Queue an event, unless it waits already.
 
-        A relation's is of the unit with the number ``other``, or of the application with this name. It comes
-        last, or before the job at ``place``.
+        A relation's is of the unit with the number ``other``, or of the application with this name, and the
+        unit ``departs`` leaves it. It comes last, or before the job at ``place``.
         """
         what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "")
         if not any(job.what == what for job in unit.machine.queue):
-            of = {"of_application": True} if isinstance(other, str) else {"remote_unit": other}
+            told = {"JUJU_REMOTE_UNIT": ""} if isinstance(other, str) else {}
+            of: dict[str, Any] = {"told": told | ({"JUJU_DEPARTING_UNIT": departs} if departs else {})}
+            of |= {} if isinstance(other, str) else {"remote_unit": other}
             job = Job(what, lambda _: unit.runner.emit(event, **of, **self._seen_by(unit)))
             job.then, job.failed = partial(self._ran, unit, event), partial(self._failed, unit, job)
             unit.machine.queue.insert(len(unit.machine.queue) if place is None else place, job)
@@ -182,6 +231,7 @@ class Controller:
 
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
         self._hooked(unit, result)
+        unit.elected |= unit.leader and event == "leader_elected"
         if event == "start" and not unit.started:
             unit.started = True
             for relation in self.deployment.related(unit.app.name):
@@ -265,22 +315,30 @@ class Controller:
         return [each for each in far if each.started and each is not unit]
 
     def _seen_by(self, unit: Unit) -> dict[str, Any]:
-        """Options, and relations as a unit sees them: what others have written."""
+        """Options, who leads, and relations as a unit sees them: what others have written."""
         relations = [
             {"id": each.id, "endpoint": each.end(unit.app.name), **self._told(unit, each)}
             for each in self.deployment.related(unit.app.name)
         ]
-        return {"config": unit.app.options, "relations": relations}
+        return {
+            "config": unit.app.options,
+            "relations": relations,
+            "leader": unit.leader,
+            "planned_units": sum(each.app is unit.app for each in self.planned.values()),
+        }
 
     def _told(self, unit: Unit, relation: Relation) -> dict[str, Any]:
+        """Also what the application has written, to peers and to a new leader."""
         far = relation.far(unit.app.name)
+        reads = not unit.elected and (unit.leader or far == unit.app.name)
+        own = {"local_app_data": self._bags[relation.id, unit.app.name]} if reads else {}
         if not far:
-            return {}
-        theirs = self._bags[relation.id, far]
+            return own
         units = {each.number: self._bags[relation.id, each.name] for each in self._others(unit, relation)}
-        if far != unit.app.name:
-            return {"remote_app_name": far, "remote_units_data": units, "remote_app_data": theirs}
-        return {"peers_data": units, **({} if unit.leader else {"local_app_data": theirs})}
+        if far == unit.app.name:
+            return {"peers_data": units, **own}
+        theirs = self._bags[relation.id, far]
+        return {"remote_app_name": far, "remote_units_data": units, "remote_app_data": theirs, **own}
 
     def _carry(self, unit: Unit, relations: list[dict[str, Any]]) -> None:
         """Take what the unit has written, and tell those who see it."""

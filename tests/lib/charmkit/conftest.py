@@ -17,7 +17,7 @@ from converge import Finding, Plan
 from exporter.facts import Reboot
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
-from lab.unit import from_the_application
+from lab.unit import told
 from ops import testing
 from wakeups import wakes_in
 
@@ -95,7 +95,7 @@ class Application:
         """The hook of a change in the peer relation: of a unit's databag, or of the application's."""
         if of is not None:
             return self._emit(number, lambda on, peers: on.relation_changed(peers, remote_unit=of))
-        with from_the_application():
+        with told(JUJU_REMOTE_UNIT=""):
             return self._emit(number, lambda on, peers: on.relation_changed(peers))
 
     def action(self, number: int, name: str, **params: str) -> dict[str, Any]:

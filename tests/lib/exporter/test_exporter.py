@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from exporter import facts, install, main
-from exporter.catalogue import HOST
-from exporter.facts import Facts, Port, Reboot
+from exporter.catalogue import METRICS
+from exporter.facts import Facts, Flows, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
 from hostnic.netlink.measured import Health
-from hostnic.system import System
+from hostnic.system import Link, System
 from hostnic.testing import FakeHost, card
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -86,6 +86,16 @@ def test_hooks_findings_come_with_their_age() -> None:
     assert seen["reboot_queue", "sriov-switchdev"] == 2
 
 
+def test_flows_and_connections_as_the_last_hook_has_counted_them() -> None:
+    host = converged()
+    tell(host, held=3, flows=Flows(40, 2, 200000, 17))
+    seen = scrape(exporter(host))
+    assert (seen["flows", "hardware"], seen["flows", "software"], seen["flows_limit",]) == (40, 2, 200000)
+    assert seen["connections_offloaded",] == 17
+    tell(host, flows=Flows(40, 2, 200000), held=2)
+    assert ("connections_offloaded",) not in scrape(exporter(host))
+
+
 def test_a_port_and_its_priorities() -> None:
     host = converged()
     port = host.port(PF)
@@ -108,6 +118,14 @@ def test_a_port_and_its_priorities() -> None:
     host.network.unplugged.add(PF)
     seen = scrape(exporter(host))
     assert (seen["port_carrier", PF], seen["port_distributing", PF]) == (0, 0)
+
+
+def test_marks_of_a_priority_where_the_firmware_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = converged()
+    assert ("priority_ecn_marked_total", PF, "3") not in scrape(exporter(host))
+    read = host.ethtool.statistics
+    monkeypatch.setattr(host.ethtool, "statistics", lambda link: {**read(link), "rx_prio3_marked": 7})
+    assert scrape(exporter(host))["priority_ecn_marked_total", PF, "3"] == 7
 
 
 def test_what_a_vf_sends_by_path_and_what_its_roce_suffers() -> None:
@@ -226,6 +244,23 @@ def test_reads_only() -> None:
     assert (host.trace, host.spawned) == ([], [])
 
 
+def test_a_scrape_asks_three_times_for_all_netdevs_however_many_ports_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host, asked = converged(), 0
+    every = host.links.all
+
+    def count() -> list[Link]:
+        nonlocal asked
+        asked += 1
+        return every()
+
+    monkeypatch.setattr(host.links, "all", count)
+    seen = scrape(exporter(host))
+    assert (seen["actual", PF, "vf_lag"], seen["actual", "enp59s0f1np1", "vf_lag"]) == (1, 1)
+    assert asked == 3
+
+
 def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2500() -> None:
     host = converged(127)
     registry = CollectorRegistry()
@@ -233,8 +268,10 @@ def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2
     text = generate_latest(registry).decode()
     series = [line for line in text.splitlines() if not line.startswith("#")]
     named = {line.partition("{")[0].partition(" ")[0] for line in series}
-    assert named <= {metric.series for metric in HOST.values()}
-    assert 2000 < len(series) <= 2500
+    assert named <= {metric.series for metric in METRICS.values()}
+    of_vfs = [line for line in series if 'vf="' in line]
+    assert len(of_vfs) == 2 * 127 * 8
+    assert len(series) <= 2500
 
 
 def test_what_says_nothing_new_is_written_again_only_when_it_is_old() -> None:
@@ -247,6 +284,8 @@ def test_what_says_nothing_new_is_written_again_only_when_it_is_old() -> None:
     assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now())))
     assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now()), held=1))
     assert host.disk.mode[facts.path_of("roce-qos")] == 0o644
+    flows = Flows(1, 2, 3)
+    assert not facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now()), held=1, flows=flows))
 
 
 CODE = """

@@ -20,7 +20,7 @@ TOX = configparser.ConfigParser(interpolation=None)
 TOX.read(ROOT / "tox.ini")
 SUITE = TOX["testenv:integration"]
 BY_DAY = "deaf to options"
-ONE = "lacks or (values and roce) or (action and sriov)"
+ONE = "lacks or hooks or (values and roce) or (action and sriov)"
 FAILS = {
     "deaf to options": "lacks or (values and sriov)",
     "accepts everything": "lacks or (values and fabric)",
@@ -35,6 +35,9 @@ FAILS = {
     "action fails": "lacks or action",
     "refresh is stuck": "lacks or forth",
     "secret is cached": "lacks or secret",
+    "starts before options": "lacks or hooks",
+    "changed before joined": "lacks or hooks",
+    "removed before stop": "lacks or behind",
 }
 """Each fault, and tests of which at least one must notice it."""
 

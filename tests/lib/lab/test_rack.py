@@ -73,6 +73,7 @@ class FakeRunner:
         config: dict[str, Any],
         relations: list[dict[str, Any]],
         remote_unit: int | None = None,
+        **_: Any,
     ) -> Result:
         self.known["config"] = dict(config)
         if not self.guest.powered:

@@ -50,6 +50,7 @@ class Tiny(ops.CharmBase):
         framework.observe(self.on.stop, self._fail)
         framework.observe(self.on.show_action, self._show)
         framework.observe(self.on.peers_relation_changed, self._hear)
+        framework.observe(self.on.peers_relation_departed, self._lose)
 
     def _configure(self, event):
         self.model.get_relation("peers").data[self.unit]["size"] = str(self.config["size"])
@@ -66,6 +67,10 @@ class Tiny(ops.CharmBase):
 
     def _hear(self, event):
         self.unit.status = ops.ActiveStatus(f"heard of {event.unit.name if event.unit else event.app.name}")
+
+    def _lose(self, event):
+        leads = "leads" if self.unit.is_leader() else "follows"
+        self.unit.status = ops.ActiveStatus(f"{event.departing_unit.name} leaves {event.unit.name}; {leads}")
 
     def _show(self, event):
         event.set_results({"word": event.params["word"]})
@@ -121,9 +126,27 @@ def test_a_new_unit_has_its_peers_and_its_principal(tiny: Unit) -> None:
 
 def test_a_change_in_the_applications_databag_is_of_no_unit(tiny: Unit) -> None:
     peers = {"relations": [{"id": 0, "endpoint": "peers", "peers_data": {1: {}, 2: {}}}]}
-    said = tiny.emit("peers_relation_changed", of_application=True, **peers).status
+    said = tiny.emit("peers_relation_changed", told={"JUJU_REMOTE_UNIT": ""}, **peers).status
     assert said == ("active", "heard of tiny")
     assert tiny.emit("peers_relation_changed", remote_unit=2, **peers).status == ("active", "heard of tiny/2")
+
+
+def test_a_unit_is_told_who_departs_and_whether_it_leads(tiny: Unit) -> None:
+    peers = {"relations": [{"id": 0, "endpoint": "peers", "peers_data": {1: {}}}]}
+    departed = {"remote_unit": 1, "told": {"JUJU_DEPARTING_UNIT": "tiny/0"}, **peers}
+    said = tiny.emit("peers_relation_departed", leader=False, **departed).status
+    assert said == ("active", "tiny/0 leaves tiny/1; follows")
+    departed["told"] = {"JUJU_DEPARTING_UNIT": "tiny/1"}
+    said = tiny.emit("peers_relation_departed", leader=True, planned_units=2, **departed).status
+    assert said == ("active", "tiny/1 leaves tiny/1; leads")
+    assert tiny.known["planned_units"] == 2
+
+
+def test_a_removed_unit_leaves_no_agent(tiny: Unit, home: Path) -> None:
+    tiny.start()
+    tiny.remove()
+    assert not (home / "agents/unit-tiny-0").exists()
+    assert not (home / "units/tiny.json").exists()
 
 
 def test_hooks_are_counted_by_what_they_did(tiny: Unit) -> None:

@@ -51,16 +51,22 @@ class SilentRunner:
     """A charm that writes nothing into databags."""
 
     def __init__(self, guest: SilentGuest, app: str, **known: Any) -> None:
-        self.known = {"app": app, "status": ["active", ""], **known}
+        self.guest, self.known = guest, {"app": app, "status": ["active", ""], **known}
         guest.known.append(self.known)
         self.ran: list[str] = []
 
-    def emit(self, event: str, *, relations: list[dict[str, Any]], **of: Any) -> Result:
+    def emit(self, event: str, *, relations: list[dict[str, Any]], told: dict[str, str], **of: Any) -> Result:
         self.ran.append(event.replace("_", "-"))
-        self.of = "application" if of.get("of_application") else of.get("remote_unit")
-        for relation in self.known["relations"] if event == "update_status" else []:
-            relation["local_app_data"] = {"policy": "new"}
+        self.of = "application" if told.get("JUJU_REMOTE_UNIT") == "" else of.get("remote_unit")
+        self.seen = {"relations": relations, "leader": of["leader"], "planned_units": of["planned_units"]}
+        for kept in self.known["relations"]:
+            kept.update(next(new for new in relations if new["id"] == kept["id"]))
+            if event == "update_status":
+                kept["local_app_data"] = {"policy": "new"}
         return Result(("active", ""), False, self.known["relations"], [], [], {}, None)
+
+    def remove(self) -> None:
+        self.guest.known.remove(self.known)
 
 
 @pytest.fixture
@@ -108,14 +114,79 @@ def test_what_the_leader_writes_for_its_application_is_heard_of_that(rack: Contr
     rack.floor.stop()
 
 
+def peers(unit: Any) -> dict[str, Any]:
+    """What a unit was last told of the relation with its peers."""
+    return next(each for each in unit.runner.seen["relations"] if each["endpoint"] == "reboot")
+
+
+def test_a_unit_that_takes_over_knows_what_the_former_leader_has_written(rack: Controller) -> None:
+    former, new = rack.units["sriov-switchdev/0"], rack.units["sriov-switchdev/1"]
+    rack.queue(former, "update_status")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    former.runner.ran.clear()
+    new.runner.ran.clear()
+    rack.lead(new.name)
+    assert rack.floor.work(lambda: rack.settled, 30)
+    assert (former.runner.ran, new.runner.ran) == ([], ["leader-elected"])
+    assert new.runner.seen["leader"]
+    assert peers(new)["local_app_data"] == {"policy": "new"}
+    rack.queue(former, "config_changed")
+    rack.queue(new, "config_changed")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    assert not former.runner.seen["leader"]
+    assert "local_app_data" in peers(former)
+    assert "local_app_data" not in peers(new), "a leader writes it, and is not told"
+    rack.floor.stop()
+
+
+def test_a_removed_unit_ends_before_the_others_lose_it_and_one_of_them_leads(rack: Controller) -> None:
+    leaves, stays = rack.units["sriov-switchdev/0"], rack.units["sriov-switchdev/1"]
+    leaves.runner.ran.clear()
+    stays.runner.ran.clear()
+    rack.remove(leaves.name)
+    assert not rack.settled
+    assert rack.floor.work(lambda: rack.settled, 30)
+    met = {"juju-info": 1, "reboot": 1}
+    assert by_end(leaves.runner.ran) == by_end(uniter.of_a_removed_unit(met, ["reboot"]))
+    assert leaves.name not in rack.units
+    assert [known["app"] for known in leaves.machine.guest.known] == ["nic-firmware", "roce-qos"]
+    assert stays.runner.ran == ["reboot-relation-departed", "leader-elected"]
+    assert peers(stays)["peers_data"] == {}
+    assert (stays.runner.seen["leader"], stays.runner.seen["planned_units"]) == (True, 1)
+    rack.floor.stop()
+
+
+def test_each_side_is_told_which_unit_departs(rack: Controller) -> None:
+    leaves, stays = rack.units["nic-firmware/1"], rack.units["nic-firmware/0"]
+    told = dict[str, list[str]]()
+    for unit in (leaves, stays):
+        emit, heard = unit.runner.emit, told.setdefault(unit.name, [])
+
+        def listening(event: str, *, emit: Any = emit, heard: list[str] = heard, **given: Any) -> Result:
+            if event.endswith("departed"):
+                heard.append(given["told"]["JUJU_DEPARTING_UNIT"])
+            return emit(event, **given)
+
+        unit.runner.emit = listening
+    rack.remove(leaves.name)
+    assert rack.floor.work(lambda: rack.settled, 30)
+    assert told == {leaves.name: [leaves.name] * 2, stays.name: [leaves.name]}
+    rack.floor.stop()
+
+
+def by_end(hooks: list[str]) -> list[str]:
+    """With each relation's last hooks together: Juju goes through a unit's relations in no order."""
+    return sorted(hooks[:-2], key=lambda hook: hook.partition("-relation-")[0]) + hooks[-2:]
+
+
 @pytest.mark.parametrize("charm", RECORDED)
 def test_unit_tests_begin_with_the_hooks_of_the_real_one(charm: str) -> None:
     meta = yaml.safe_load((ROOT / f"charms/{charm}/charmcraft.yaml").read_text())
     kinds = {"peers": testing.PeerRelation, "provides": testing.Relation, "requires": testing.Relation}
-    every = [kinds[role](endpoint) for role in kinds for endpoint in meta.get(role, {})]
-    relations = [
-        each for each in every if each.endpoint not in ("cos-agent", "metrics-endpoint")
-    ]  # no COS there
+    endpoints = [(role, endpoint) for role in kinds for endpoint in meta.get(role, {})]
+    # The recorded model had no observability stack.
+    related = [each for each in endpoints if f"{each[1]}-relation-created" in RECORDED[charm]]
+    relations = [kinds[role](endpoint) for role, endpoint in related]
     ran = [
         f"{event[1].endpoint}-relation-created" if event[1:] else event[0].replace("_", "-")
         for event in hooks.of_a_new_unit(testing.State(leader=True, relations=relations))
