@@ -23,8 +23,13 @@ ROOT = HERE.parents[1]
 TABLE = HERE / "facts.yaml"
 ROLES = ("provides", "requires", "peers")
 BASES = {
-    **{"bionic": "18.04", "focal": "20.04", "jammy": "22.04", "kinetic": "22.10", "lunar": "23.04"},
-    **{"mantic": "23.10", "noble": "24.04"},
+    "bionic": "18.04",
+    "focal": "20.04",
+    "jammy": "22.04",
+    "kinetic": "22.10",
+    "lunar": "23.04",
+    "mantic": "23.10",
+    "noble": "24.04",
 }
 TRACKS = {
     ("mysql-innodb-cluster", "stable_jammy"): "8.0",
