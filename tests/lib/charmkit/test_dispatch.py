@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from charmkit.dispatch.dispatcher import Dispatcher
 from converge import Severity
+from hostnic import handover
 from hostnic.boot import sandbox, units
 from hostnic.boot.sandbox import Does
 from hostnic.system import CommandError
@@ -195,6 +196,14 @@ def test_who_listens_to_nobody_sees_its_agent_go_all_the_same(host: FakeHost):
     assert [name for name in host.files.listdir(units.DIRECTORY) if name.endswith(".path")] == [
         f"{NAME}-agent.path"
     ]
+
+
+def test_a_charm_that_hands_nothing_over_is_named_if_it_has_an_agent_here(host: FakeHost):
+    assert dispatcher(host).unheard([]) == "", "no agent at all"
+    host.disk.install(f"{handover.AGENTS}/unit-roce-qos-7/agent.conf", b"", 0o600)
+    assert dispatcher(host).unheard([]) == "roce-qos"
+    assert dispatcher(host, ("nic-firmware",)).unheard([]) == ""
+    assert dispatcher(host).unheard([handover.Handover("roce-qos", "roce-qos/7", "roce-qos")]) == ""
 
 
 def test_nothing_is_told_while_the_unit_can_be_woken(host: FakeHost):

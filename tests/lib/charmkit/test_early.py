@@ -91,3 +91,34 @@ def test_the_hook_ends_without_an_error(tools: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SystemExit) as ended:
         importlib.import_module("charmkit.early").end_early()
     assert ended.value.code == 0
+
+
+@pytest.mark.parametrize(
+    ("hook", "unit", "ends"),
+    [
+        ("", "", False),
+        ("hooks/start", "", False),
+        ("hooks/fabric-relation-joined", "roce-qos/1", True),
+        ("hooks/fabric-relation-changed", "roce-qos/1", False),
+        ("hooks/juju-info-relation-departed", "ubuntu/1", True),
+        ("hooks/reboot-relation-joined", "nic-firmware/1", True),
+        ("hooks/reboot-relation-changed", "nic-firmware/1", True),
+        ("hooks/reboot-relation-departed", "nic-firmware/1", True),
+        ("hooks/reboot-relation-changed", "", False),
+        ("hooks/reboot-relation-created", "nic-firmware/1", False),
+    ],
+)
+def test_which_hooks_of_a_unit_that_does_not_lead_end(
+    tools: Path, monkeypatch: pytest.MonkeyPatch, hook: str, unit: str, ends: bool
+):
+    """In this process: tox -e mutants does not see what runs in another one."""
+    early = importlib.import_module("charmkit.early")
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    monkeypatch.setenv("JUJU_DISPATCH_PATH", hook)
+    monkeypatch.setenv("JUJU_REMOTE_UNIT", unit)
+    try:
+        early.end_early()
+    except SystemExit as ended:
+        assert (ends, ended.code) == (True, 0)
+    else:
+        assert not ends

@@ -11,8 +11,8 @@ from typing import Any
 import ops
 import pytest
 from charmkit.options import check, option
-from charmkit.output import MOST, shortened
-from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
+from charmkit.output import MOST, Table, shortened
+from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params
 from converge import Disruption, Finding, Plan, Severity, Step
 from converge.shape import InvalidValue
 from hypothesis import given
@@ -331,6 +331,48 @@ def test_what_is_no_table_is_whole_or_the_action_fails(context: testing.Context[
         testing.ActionFailed, match=r"the result findings has \d+ bytes, and Juju takes 100000; see"
     ):
         context.run(context.on.action("verify", params={"format": "json"}), state())
+
+
+class Asked:
+    """An action's event, and what was answered."""
+
+    def __init__(self, style: str) -> None:
+        self.params = {"format": style}
+        self.results: dict[str, str] = {}
+        self.failure = ""
+
+    def set_results(self, results: dict[str, str]) -> None:
+        self.results = results
+
+    def fail(self, why: str) -> None:
+        self.failure = why
+
+
+@pytest.mark.parametrize(
+    ("style", "is_cut"), [("table", True), ("text", True), ("svg", False), ("json", False)]
+)
+def test_lines_are_left_out_of_tables_and_text_alone(style: str, is_cut: bool):
+    event: Any = Asked(style)
+
+    assert answer(event, lambda: {"fabric": "x" * 99 + "\n" * 2 * MOST}) is is_cut
+    assert ("more lines" in event.results.get("fabric", ""), "Juju takes" in event.failure) == (
+        is_cut,
+        not is_cut,
+    )
+
+
+def test_a_line_that_just_fits_is_kept():
+    end = "a\nb\nc\nd"
+    note = len(f"… 2 more lines, since Juju takes {MOST} bytes\n{end}\n".encode())
+    line = "x" * (MOST - note - 1)
+
+    assert shortened(f"{line}\ny\n{end}", "").startswith(f"{line}\n… 1 more lines")
+    assert shortened(f"{line}x\ny\n{end}", "").startswith("… 2 more lines")
+
+
+def test_a_table_of_one_row():
+    assert Table([{"port": "p0"}], "none").text().split() == ["port", "p0"]
+    assert Table([], "none").text() == "none"
 
 
 @given(st.integers(MOST - 40, MOST + 40), st.integers(1, 300), st.text(min_size=0, max_size=20))
