@@ -22,12 +22,15 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TABLE = HERE / "facts.yaml"
 ROLES = ("provides", "requires", "peers")
-BASES = {"focal": "20.04", "jammy": "22.04", "mantic": "23.10", "noble": "24.04"}
+BASES = {
+    **{"bionic": "18.04", "focal": "20.04", "jammy": "22.04", "kinetic": "22.10", "lunar": "23.04"},
+    **{"mantic": "23.10", "noble": "24.04"},
+}
 TRACKS = {
-    ("mysql-innodb-cluster", "stable_jammy"): ["8.0"],
-    ("mysql-router", "stable_jammy"): ["8.0"],
-    ("rabbitmq-server", "stable_jammy"): ["3.9", "3.12"],
-    ("hacluster", "stable_jammy"): ["2.4"],
+    ("mysql-innodb-cluster", "stable_jammy"): "8.0",
+    ("mysql-router", "stable_jammy"): "8.0",
+    ("rabbitmq-server", "stable_jammy"): "3.12",  # 3.9 is also published for focal, which this branch is not
+    ("hacluster", "stable_jammy"): "2.4",
 }
 """Channel tracks of the branches that are not named after theirs; the others are `stable_<track>`."""
 
@@ -107,11 +110,11 @@ def from_folder(folder: Path) -> list[Facts]:
     found: list[Facts] = []
     for branch in sorted(path for path in folder.glob("*/*") if path.is_dir()):
         charm = branch.parent.name
-        tracks = TRACKS.get((charm, branch.name), [branch.name.removeprefix("stable_")])
+        track = TRACKS.get((charm, branch.name), branch.name.removeprefix("stable_"))
         files = {path.stem: yaml.safe_load(path.read_text()) for path in branch.glob("*.yaml")}
         metadata = files.get("metadata") or files["charmcraft"]
         config = files.get("config") or metadata.get("config", {})
-        found += [of_charm(charm, track, metadata, config) for track in tracks]
+        found.append(of_charm(charm, track, metadata, config))
     return found
 
 
@@ -138,6 +141,11 @@ def own() -> dict[str, Facts]:
 def upstream() -> dict[tuple[str, str], Facts]:
     """The upstream charms of the table, by name and track."""
     return {(facts.charm, facts.track): facts for facts in load(yaml.safe_load(TABLE.read_text()))}
+
+
+def of_all_tracks(charm: str) -> list[Facts]:
+    """What the table has of an upstream charm."""
+    return [known for (name, _), known in upstream().items() if name == charm]
 
 
 def _flat(facts: Facts) -> set[tuple[str, ...]]:

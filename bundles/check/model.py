@@ -18,6 +18,10 @@ from check.merge import Part
 
 JUJU_INFO = Endpoint("provides", "juju-info", "container")
 """The endpoint that every charm provides."""
+TRUE, FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
+_INT = re.compile(r"[+-]?(0|[1-9][0-9]{0,18})")
+RISKS = ("stable", "candidate", "beta", "edge")
+"""What a channel is without a track, such as in `channel: stable`."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,9 @@ class Application:
         self.named = place
         self.base = base
         self.charm = charm_name(str(body.get("charm", "")))
-        self.channel = str(body.get("channel", ""))
-        self.track = self.channel.partition("/")[0]
+        self.channel = str(body.get("channel") or "")
+        first = self.channel.partition("/")[0]
+        self.track = "" if first in RISKS else first
 
     @property
     def local(self) -> bool:
@@ -52,7 +57,7 @@ class Application:
             return facts.own()[self.charm]
         if facts.is_another_charm(self.charm, self.track):
             return None
-        tracks = [known for (charm, _), known in facts.upstream().items() if charm == self.charm]
+        tracks = facts.of_all_tracks(self.charm)
         return next((known for known in tracks if known.track == self.track), tracks[-1] if tracks else None)
 
     def section(self, name: str) -> Map:
@@ -60,9 +65,11 @@ class Application:
         return self.body.section(name)
 
     def option(self, name: str) -> Any:
-        """An option's value, else an own charm's default, else None."""
-        default = self.facts.defaults.get(name) if self.facts else None
-        return self.section("options").get(name, default)
+        """An option's value as the charm gets it, else an own charm's default, else None."""
+        kind, default = (
+            (self.facts.options.get(name), self.facts.defaults.get(name)) if self.facts else ("", None)
+        )
+        return coerced(kind or "", self.section("options").get(name, default))
 
     def place(self, *keys: str) -> Place:
         """Where a key of the application stands, or the nearest thing above it."""
@@ -199,8 +206,12 @@ class Bundle:
         return End(application, endpoint, known.endpoints.get(endpoint, implicit) if known else None)
 
     def elsewhere(self, application: Application, endpoint: str) -> bool:
-        """Whether an endpoint is, or may be, related to an application of another model (`saas:`)."""
-        remote = self.data.section("saas")
+        """Whether an endpoint is, or may be, related to an application of which nothing is known.
+
+        It is of another model (`saas:`), or of a charm that is not in the table.
+        """
+        remote = {name for name, each in self.applications.items() if each.facts is None}
+        remote |= self.data.section("saas").keys()
         own = {application.name, f"{application.name}:{endpoint}"}
         return any(
             len(ends) == 2 and own & {*ends} and any(each.partition(":")[0] in remote for each in ends)
@@ -208,22 +219,31 @@ class Bundle:
         )
 
     def offloading(self, charm: str) -> list[Application]:
-        """The applications of a charm that are where sriov-switchdev is; all where the bundle has none.
+        """The applications of a charm that are where sriov-switchdev is, or else where a chassis offloads.
 
         A cloud may have ordinary hypervisors, with a nova-compute and an ovn-chassis of their own, beside
-        those that offload.
+        those that offload, and Octavia has an ovn-chassis. Where nothing offloads yet, all others may.
         """
-        places = set[str]().union(*(self._places(each) for each in self.of("sriov-switchdev")))
-        return [each for each in self.of(charm) if not places or places & self._places(each)]
+        chassis = [each for each in self.of("ovn-chassis") if each.option("enable-hardware-offload") is True]
+        places = set[str]().union(*(self.places(each) for each in self.of("sriov-switchdev") or chassis))
+        return [
+            each
+            for each in self.of(charm)
+            if (places & self.places(each) if places else not self.related(each, "ovsdb-subordinate"))
+        ]
 
-    def _places(self, application: Application) -> set[str]:
+    def places(self, application: Application) -> set[str]:
         """Where units are: their principal applications, or themselves, and the machines."""
         known = application.facts
         names = {application.name}
         if known and known.subordinate:
             ends = [name for name, endpoint in known.endpoints.items() if endpoint.scope == "container"]
             names = {other.name for end in (*ends, "juju-info") for other in self.related(application, end)}
-        return {*names, *(f"machine {unit.machine}" for unit in self.units(application))}
+        return {*names, *(f"machine {each}" for each in self.hosts(application))}
+
+    def hosts(self, application: Application) -> set[str]:
+        """The machines on which an application is, not in a container."""
+        return {unit.machine for unit in self.units(application) if not unit.container}
 
     def related(self, application: Application, endpoint: str) -> list[Application]:
         """The applications at the other ends of an endpoint's relations."""
@@ -241,10 +261,9 @@ class Bundle:
             return []
         seen |= {application.name}
         found = [
-            Unit(machine, container)
-            for target, _ in application.targets
-            for machine, container in [machine_of(target)]
-            if machine in self.machines
+            unit
+            for number, (target, _) in enumerate(application.targets)
+            for unit in self._placed(*machine_of(target), number, seen)
         ]
         if application.facts and application.facts.subordinate:
             for endpoint, known in application.facts.endpoints.items():
@@ -252,6 +271,15 @@ class Bundle:
                     for principal in self.related(application, endpoint):
                         found += self.units(principal, seen)
         return found
+
+    def _placed(self, at: str, container: bool, number: int, seen: frozenset[str]) -> list[Unit]:
+        """Where a unit goes: a machine, or where a unit of another application is (`nova-compute/0`)."""
+        if at in self.machines:
+            return [Unit(at, container)]
+        name, _, other = at.partition("/")
+        there = self.units(self.applications[name], seen) if name in self.applications else []
+        at_unit = int(other) if other.isdecimal() else number
+        return [Unit(each.machine, container or each.container) for each in there[at_unit : at_unit + 1]]
 
     def on_machine(self, machine: str) -> Iterator[tuple[Application, bool]]:
         """The applications with a unit on a machine, and whether in a container."""
@@ -263,6 +291,16 @@ class Bundle:
     def machine_constraints(self, machine: str) -> dict[str, str]:
         body = self.machines.get(machine)
         return constraints(body.get("constraints")) if isinstance(body, Map) else {}
+
+
+def coerced(kind: str, value: Any) -> Any:
+    """A value in its option's type: Juju takes "true" for a boolean and "8" for a number, both in quotes.
+
+    What Juju refuses is left as it is. Source: juju/schema, numeric.go.
+    """
+    if isinstance(value, str) and kind == "boolean":
+        return {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}.get(value, value)
+    return int(value) if isinstance(value, str) and kind == "int" and _INT.fullmatch(value) else value
 
 
 def constraints(text: object) -> dict[str, str]:

@@ -8,8 +8,9 @@ from typing import Any
 from converge.shape import InvalidValue
 from yamlfile.values import Map, Place, Seq
 
-from check.facts import SETTINGS, own
-from check.model import Application, Bundle, machine_of
+from check import releases
+from check.facts import SETTINGS, of_all_tracks, own
+from check.model import Application, Bundle, coerced, machine_of
 from check.options import classes
 from check.rule import Wrong, listed, near, rule
 
@@ -36,11 +37,8 @@ OPENSTACK = (
     *("nova-compute", "openstack-dashboard"),
 )
 OVN = ("ovn-central", "ovn-chassis")
-OVN_TRACK = {"yoga": "22.03", "2024.1": "24.03"}
 RENAMED = {("roce-qos", "trust"): "trust-state"}
 """Options that this project's charms had by another name."""
-ORIGINS = {"yoga": ("distro", "cloud:jammy-yoga", "yoga"), "2024.1": ("cloud:jammy-caracal", "caracal")}
-"""Package sources on jammy of each OpenStack track; `distro` is Ubuntu 22.04's own, which is Yoga."""
 
 
 @rule("key-twice", "No key is twice in one mapping: the first one would silently be lost.")
@@ -139,7 +137,7 @@ def option_type(bundle: Bundle) -> Iterator[Wrong]:
             kind = application.facts.options.get(name) if application.facts else None
             if kind is None or value is None:
                 continue
-            if not _fits(kind, value):
+            if not _fits(kind, coerced(kind, value)):
                 what = f"{application.name}: {name} is of type {kind}, {value!r} is not"
                 yield application.place("options", name), what, _as_type(kind, value)
 
@@ -151,7 +149,7 @@ def option_value(bundle: Bundle) -> Iterator[Wrong]:
         kinds: Mapping[str, str] = application.facts.options if application.facts else {}
         given = {
             name.replace("-", "_"): value
-            for name, value in application.section("options").items()
+            for name, value in ((name, application.option(name)) for name in application.section("options"))
             if name in kinds and kinds[name] != "secret" and _fits(kinds[name], value)
         }
         try:
@@ -207,39 +205,60 @@ def placement_target(bundle: Bundle) -> Iterator[Wrong]:
 @rule("channel", "Every charm from Charmhub has an explicit channel.")
 def channel(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.applications.values():
-        known = application.facts
-        if application.local or known is None:
-            continue
-        if "/" not in application.channel:
+        if not application.local and application.facts and not application.track:
             what = f"{application.name} follows whatever Charmhub's default channel is"
-            yield application.place("channel"), what, f"Write channel: {known.track}/stable"
+            yield application.place("channel"), what, _channel(bundle, application)
+
+
+def _channel(bundle: Bundle, application: Application) -> str:
+    """The advice for a charm without a channel, by the cloud's release and the charm's base."""
+    tracks = {
+        **dict.fromkeys(OPENSTACK, _release(bundle) or releases.INCLUDED.get(application.base, "")),
+        **dict.fromkeys(OVN, _ovn_track(bundle, application.base)),
+    }
+    fitting = [each.track for each in of_all_tracks(application.charm) if application.base in each.bases]
+    track = tracks.get(application.charm, fitting[-1] if fitting else "")
+    if not track:
+        return f"Write channel: one that juju info {application.charm} lists for {application.base}"
+    return f"Write channel: {track}/stable"
+
+
+def _release(bundle: Bundle) -> str:
+    """The track of most OpenStack charms, or else of the packages that most of them install."""
+    charms = bundle.of(*OPENSTACK)
+    tracks = [each.track for each in charms if each.track] or [
+        releases.installed(str(each.option("openstack-origin") or ""), each.base) for each in charms
+    ]
+    return max(tracks, key=tracks.count, default="")
+
+
+def _ovn_track(bundle: Bundle, base: str) -> str:
+    """OVN's track for the cloud's release; empty if that is not known."""
+    track = _release(bundle) or releases.INCLUDED.get(base, "")
+    return {**releases.OLDER, **releases.OVN}.get(track, "")
 
 
 @rule("channel-openstack", "All OpenStack charms are of one track, and install that release.")
 def channel_openstack(bundle: Bundle) -> Iterator[Wrong]:
-    charms = bundle.of(*OPENSTACK)
-    tracks = [application.track for application in charms]
-    track = max(tracks, key=tracks.count, default="")
-    for application in charms:
-        if application.track != track:
+    track = _release(bundle)
+    for application in bundle.of(*OPENSTACK):
+        if application.track not in ("", track):
             what = f"{application.name} is of track {application.track}, the others of {track}"
             yield application.place("channel"), what, f"Write channel: {track}/stable"
-        origin = application.option("openstack-origin")
-        known = ORIGINS.get(application.track, ())
-        if origin is not None and application.base == "ubuntu@22.04" and known and origin not in known:
-            what = (
-                f"{application.name} of track {application.track} does not install {origin} on Ubuntu 22.04"
-            )
-            yield application.place("options", "openstack-origin"), what, f"Write {known[0]}"
+        found = str(application.option("openstack-origin") or "")
+        installed = releases.installed(found, application.base)
+        wanted = releases.origin(application.track, application.base)
+        if wanted and installed not in ("", application.track):
+            what = f"{application.name} of track {application.track} does not install {found}"
+            yield application.place("options", "openstack-origin"), what, f"Write {wanted}"
 
 
 @rule("channel-ovn", "The OVN charms are of the track that belongs to OpenStack's.")
 def channel_ovn(bundle: Bundle) -> Iterator[Wrong]:
-    tracks = [application.track for application in bundle.of(*OPENSTACK)]
-    track = max(tracks, key=tracks.count, default="")
-    wanted = OVN_TRACK.get(track)
+    track = _release(bundle)
+    wanted = releases.OVN.get(track)
     for application in bundle.of(*OVN):
-        if wanted and application.track != wanted:
+        if wanted and application.track not in ("", wanted):
             what = f"{application.name} is of track {application.track}, OpenStack {track} goes with {wanted}"
             yield application.place("channel"), what, f"Write channel: {wanted}/stable"
 
@@ -255,19 +274,6 @@ def overlay_relation(bundle: Bundle) -> Iterator[Wrong]:
                 name = str(end).partition(":")[0]
                 if name in bundle.applications and name not in known:
                     yield place, f"{name} is defined in another overlay only", f"Define {name} in this file"
-
-
-@rule("overlay-machines", "An overlay that places units on machines declares the machines again.")
-def overlay_machines(bundle: Bundle) -> Iterator[Wrong]:
-    for part in bundle.documents[1:]:
-        declared = part.data.section("machines")
-        for body in part.data.section("applications").values():
-            to = body.get("to") if isinstance(body, Map) else None
-            for target, place in zip(to, to.places) if isinstance(to, Seq) else ():
-                machine = machine_of(str(target))[0]
-                if machine.isdigit() and machine not in declared:
-                    what = f"machine {machine} is not declared here; Juju uses only the last file's machines"
-                    yield place, what, "Repeat machines: with all machines of the bundle"
 
 
 @rule("overlay-base", "Offers belong in overlays, and default-base in the base: Juju does not merge it.")

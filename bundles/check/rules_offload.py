@@ -148,7 +148,7 @@ def quorum_lock(bundle: Bundle) -> Iterator[Wrong]:
         by_lock: dict[str, list[str]] = {}
         for machine in sorted(machines):
             by_lock.setdefault(locks.get(machine, ""), []).append(machine)
-        if len(machines) > 1 and (len(by_lock) > 1 or "" in by_lock):
+        if len(by_lock) > 1:
             where = [f"{' and '.join(on)} ({lock or 'in no lock'})" for lock, on in sorted(by_lock.items())]
             split.setdefault(", ".join(where), []).append(application)
     for where, applications in split.items():
@@ -174,18 +174,13 @@ def _locks(bundle: Bundle) -> dict[str, str]:
 
 
 def _beside(bundle: Bundle, application: Application, charm: str) -> list[Application]:
-    """The applications of a charm that have the same principal."""
-    principals = {other.name for other in bundle.related(application, "juju-info")}
-    return [
-        other
-        for other in bundle.of(charm)
-        if principals & {found.name for found in bundle.related(other, "juju-info")}
-    ]
+    """The applications of a charm that have the same principal, or are on the same machines with another."""
+    return [other for other in bundle.of(charm) if bundle.places(application) & bundle.places(other)]
 
 
 @site_rule("cpu-isolation", "Nova's dedicated CPUs are the isolated ones of the machines' tag.")
 def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
+    for application in bundle.offloading("nova-compute"):
         value = application.option("cpu-dedicated-set")
         place = application.place("options", "cpu-dedicated-set")
         tags = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
@@ -222,7 +217,7 @@ def host_tuning(bundle: Bundle, site: Site) -> Iterator[Wrong]:
 
 @site_rule("mtu", "Neutron's MTU is that of the site's VLANs.")
 def mtu(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for chassis in bundle.of("ovn-chassis"):
+    for chassis in bundle.offloading("ovn-chassis"):
         for application in bundle.of("neutron-api"):
             found, space = application.option("global-physnet-mtu"), chassis.space("data")
             network = site.networks.get(space)

@@ -18,12 +18,19 @@ SELECTORS = ("vendor_id", "product_id", "address", "devname")
 WHITELIST = "pci-passthrough-whitelist"
 CHASSIS = ("ovn-chassis", "ovn-dedicated-chassis")
 """Charms of the nodes that OVN forwards on: hypervisors, and gateways on nodes of their own."""
+BEFORE_OVN = ("neutron-openvswitch", "neutron-gateway")
+"""The same of a cloud, or the part of one, that Open vSwitch's agents serve; they have `bridge-mappings`."""
 HOST_CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos")
 
 
 def _bridges(application: Application) -> dict[str, str]:
-    """ovn-bridge-mappings: bridge by physnet."""
-    return dict(pairs(application.option("ovn-bridge-mappings")))
+    """The bridge of each physnet."""
+    name = "bridge-mappings" if application.charm in BEFORE_OVN else "ovn-bridge-mappings"
+    return dict(pairs(application.option(name)))
+
+
+def _mapped(physnet: str, bridge: str) -> str:
+    return f"Add {physnet}:{bridge} to ovn-bridge-mappings, whose pairs are separated by spaces"
 
 
 @rule("bridge", "Bridges that get an interface are mapped to a physnet.")
@@ -37,24 +44,31 @@ def bridge(bundle: Bundle) -> Iterator[Wrong]:
                 yield place, what, "Write BRIDGE:INTERFACE, such as br-ex:bond0"
             elif name not in mapped:
                 what = f"{application.name}: bridge {name} is in no ovn-bridge-mappings"
-                yield application.place("options", "bridge-interface-mappings"), what, near(name, mapped)
+                instead = near(name, mapped, _mapped("PHYSNET", name))
+                yield application.place("options", "bridge-interface-mappings"), what, instead
 
 
 @rule("physnet", "VLAN and flat networks, and the whitelist, name physnets that a bridge is mapped to.")
 def physnet(bundle: Bundle) -> Iterator[Wrong]:
-    known = {name for application in bundle.of(*CHASSIS) for name in _bridges(application)}
-    for application in bundle.of("neutron-api"):
+    nodes = bundle.of(*CHASSIS, *BEFORE_OVN)
+    known = {name for application in nodes for name in _bridges(application)}
+    for application in bundle.of("neutron-api") if nodes else ():
         for option in ("vlan-ranges", "flat-network-providers"):
             for name, _ in pairs(application.option(option)):
                 if name not in known and name != "*":
                     what = f"{application.name}: {option} names physnet {name}, which no chassis has"
-                    yield application.place("options", option), what, near(name, known)
-    for application in bundle.of("nova-compute"):
+                    yield (
+                        application.place("options", option),
+                        what,
+                        near(name, known, _mapped(name, "BRIDGE")),
+                    )
+    for application in bundle.of("nova-compute") if nodes else ():
         for entry in _entries(application, WHITELIST):
             name = entry.get("physical_network")
             if name is not None and name not in known:
                 what = f"{application.name}: the whitelist names physnet {name}, which no chassis has"
-                yield application.place("options", WHITELIST), what, near(str(name), known)
+                instead = near(str(name), known, _mapped(str(name), "BRIDGE"))
+                yield application.place("options", WHITELIST), what, instead
 
 
 PCI_OPTIONS = (WHITELIST, "pci-alias")
@@ -204,9 +218,19 @@ def _hosts(bundle: Bundle, site: Site, application: Application) -> tuple[list[M
     return [machine for machine in site.machines.values() if machine.tag in names], tags
 
 
+OTHERWISE = "Correct one of the two"
+
+
+def _selects(pattern: str, address: str) -> bool:
+    """Whether Nova's `*:3f:00.*` selects the PCI address of a port; what is left out is any."""
+    slot, _, function = pattern.partition(".")
+    fields = [*["*"] * (2 - slot.count(":")), *slot.split(":"), function or "*"]
+    return all(field in ("*", own) for field, own in zip(fields, re.split("[:.]", address)))
+
+
 @site_rule("site-port", "Ports have the names that the site's machines have, and each machine offers VFs.")
 def site_port(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute", *HOST_CHARMS):
+    for application in (*bundle.offloading("nova-compute"), *bundle.of(*HOST_CHARMS)):
         machines, tags = _hosts(bundle, site, application)
         option = WHITELIST if application.charm == "nova-compute" else "devices"
         names = _devnames(application) if option == WHITELIST else _named(application)
@@ -218,8 +242,10 @@ def site_port(bundle: Bundle, site: Site) -> Iterator[Wrong]:
             if name not in known:
                 alike = [port for port in known if port_stem(port) == port_stem(name)]
                 what = f"{application.name}: {option} names {name}, which no machine of the site has"
-                instead = f"Write {listed(alike)}" if alike else near(name, known, "Correct one of the two")
-                yield place, what, instead
+                instead = f"Write {listed(alike)}" if alike else near(name, known, OTHERWISE)
+                # Beside ports of the site, Nova may have others of the machines, which it does not describe.
+                if option != WHITELIST or instead != OTHERWISE or not known.intersection(names):
+                    yield place, what, instead
         if known.intersection(names) and not _other_selectors(application, option):
             for machine in machines:
                 if not {site.tags[machine.tag].bond, *machine.ports}.intersection(names):
@@ -237,11 +263,13 @@ def _other_selectors(application: Application, option: str) -> bool:
 
 @site_rule("site-address", "Addresses in the whitelist are those of the site's tag.")
 def site_address(bundle: Bundle, site: Site) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
+    for application in bundle.offloading("nova-compute"):
+        entries = [each for each in _entries(application, WHITELIST) if "physical_network" in each]
+        selected = [each["address"] for each in entries if isinstance(each.get("address"), str)]
         for tag in _hosts(bundle, site, application)[1]:
-            for entry in _entries(application, WHITELIST):
-                address = entry.get("address")
-                if tag.addresses and isinstance(address, str) and address not in tag.addresses:
+            left = [port for port in tag.addresses if not any(_selects(each, port) for each in selected)]
+            for address in selected if left else ():
+                if not any(_selects(address, port) for port in tag.addresses):
                     what = (
                         f"{application.name}: the whitelist has address {address}, tag {tag.name} has others"
                     )

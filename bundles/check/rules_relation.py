@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from yamlfile.values import Place
 
 from check.facts import Endpoint, own
-from check.model import Bundle, End
+from check.model import Bundle, End, Relation
 from check.rule import Wrong, listed, near, rule
 
 REQUIRED = {
@@ -15,6 +15,8 @@ REQUIRED = {
     "neutron-api-plugin-ovn": ("neutron-plugin", "ovsdb-cms", "certificates"),
     "mysql-router": ("shared-db", "db-router"),
 }
+INSTEAD = {"nova-compute": ("ovsdb-subordinate",)}
+"""Endpoints that do as well: Octavia's ovn-chassis, for one, serves no hypervisor."""
 DATABASE_USERS = {
     **dict.fromkeys(("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller"), ()),
     "vault": ("db", "etcd"),
@@ -85,7 +87,7 @@ def _partners(bundle: Bundle, end: End, known: Endpoint) -> str:
 
 @rule(
     "relation-scope",
-    "A container-scoped relation has a subordinate on one end, and subordinates do not chain.",
+    "A container-scoped relation has a subordinate on one end; two subordinates share a principal.",
 )
 def relation_scope(bundle: Bundle) -> Iterator[Wrong]:
     for relation in bundle.relations:
@@ -98,9 +100,17 @@ def relation_scope(bundle: Bundle) -> Iterator[Wrong]:
         names = " and ".join(end.application.name for end in relation.ends)
         if not any(subordinate):
             yield relation.place, f"{names} share no machine: neither is a subordinate", "Remove the relation"
-        elif all(subordinate):
+        elif all(subordinate) and not _same_principal(bundle, relation):
             what = f"{names} are both subordinates: this relation creates no unit"
             yield relation.place, what, "Relate each to its principal"
+
+
+def _same_principal(bundle: Bundle, relation: Relation) -> bool:
+    """Whether both ends have their units on the machines of one principal, so that they meet there."""
+    left, right = (
+        {found.name for found in bundle.related(end.application, "juju-info")} for end in relation.ends
+    )
+    return bool(left & right)
 
 
 @rule("relation-twice", "No relation is listed twice.")
@@ -117,7 +127,11 @@ def relation_required(bundle: Bundle) -> Iterator[Wrong]:
     for charm, endpoints in REQUIRED.items():
         for application in bundle.of(charm):
             for endpoint in endpoints:
-                if not bundle.related(application, endpoint) and not bundle.elsewhere(application, endpoint):
+                either = (endpoint, *INSTEAD.get(endpoint, ()))
+                if not any(
+                    bundle.related(application, each) or bundle.elsewhere(application, each)
+                    for each in either
+                ):
                     what = f"{application.name} has no relation on {endpoint}"
                     yield application.place(), what, f"Add a relation of {application.name}:{endpoint}"
 
@@ -131,7 +145,7 @@ def database_router(bundle: Bundle) -> Iterator[Wrong]:
         if any(bundle.related(application, endpoint) for endpoint in instead):
             continue
         routers = bundle.related(application, "shared-db")
-        if len(routers) != 1 or routers[0].charm != "mysql-router":
+        if len(routers) != 1 or (routers[0].charm != "mysql-router" and routers[0].facts):
             what = f"{application.name} reaches no database through a router"
             yield (
                 application.place(),
@@ -143,6 +157,22 @@ def database_router(bundle: Bundle) -> Iterator[Wrong]:
         if len(users) > 1:
             names = listed(users)
             yield router.place(), f"{router.name} serves {names}", "Give each a mysql-router of its own"
+
+
+@rule("host-charm-once", "A machine has one unit of each of this project's host charms.")
+def host_charm_once(bundle: Bundle) -> Iterator[Wrong]:
+    for charm in (name for name, known in own().items() if known.subordinate):
+        seen: dict[str, tuple[str, str]] = {}
+        for application in bundle.of(charm):
+            for principal in bundle.related(application, "juju-info"):
+                this = (application.name, principal.name)
+                twice = [
+                    name for name in sorted(bundle.hosts(principal)) if seen.setdefault(name, this) != this
+                ]
+                if twice:
+                    first = " with ".join(seen[twice[0]])
+                    what = f"machine {twice[0]} gets {application.name} with {principal.name}, and {first}"
+                    yield application.place(), what, "Relate one application of the charm to one of the two"
 
 
 @rule("principal", "This project's host charms are related to a principal through juju-info.")

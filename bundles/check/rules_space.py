@@ -12,6 +12,10 @@ QUORUM = ("mysql-innodb-cluster", "ovn-central")
 APIS = ("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller", "openstack-dashboard")
 
 
+ALPHA = "alpha"
+"""The space that Juju has of its own: subnets that no other space has, and endpoints that nobody bound."""
+
+
 def gateway_space(bundle: Bundle) -> str:
     """The space with the default gateway, which the bundle's `variables: reach-gateway: spaces=…` names."""
     return str(bundle.data.section("variables").get("reach-gateway", "")).rpartition("=")[2]
@@ -40,11 +44,14 @@ def binding_database(bundle: Bundle) -> Iterator[Wrong]:
                 yield database.place("bindings", "db-router"), what, f"Bind db-router to {wanted}"
 
 
-@rule("binding-data", "ovn-chassis binds data: without it Geneve takes the default space.")
+@rule(
+    "binding-data", "An offloading ovn-chassis binds data: else Geneve takes its host's default space.", True
+)
 def binding_data(bundle: Bundle) -> Iterator[Wrong]:
     one = len({space for each in bundle.applications.values() for space in each.spaces}) < 2
-    for application in () if one else bundle.of("ovn-chassis"):
-        if "data" not in application.section("bindings"):
+    for application in () if one else bundle.offloading("ovn-chassis"):
+        hosts = {each.space("") for each in bundle.related(application, "nova-compute")}
+        if "data" not in application.section("bindings") and application.space("") in hosts:
             yield (
                 application.place("bindings"),
                 f"{application.name} binds no data",
@@ -57,12 +64,12 @@ def machine_spaces(bundle: Bundle) -> Iterator[Wrong]:
     for machine in bundle.machines:
         if "spaces" not in bundle.machine_constraints(machine):
             continue
-        has = words(bundle.machine_constraints(machine)["spaces"])
+        has = words(bundle.machine_constraints(machine)["spaces"]) | {ALPHA}
         for application, container in bundle.on_machine(machine):
             extra = words(application.constraints.get("spaces") if container else "")
             for space in sorted((application.spaces | extra) - has):
                 what = f"machine {machine} is not in {space}, which {application.name} is bound to"
-                instead = f"Write spaces={','.join(sorted(has | {space}))}"
+                instead = f"Write spaces={','.join(sorted(has - {ALPHA} | {space}))}"
                 yield bundle.machines.places[machine], what, instead
 
 
@@ -97,7 +104,11 @@ def quorum(bundle: Bundle) -> Iterator[Wrong]:
 @rule("virtual-ip", "API charms of several units have a virtual IP and the hacluster that moves it.")
 def virtual_ip(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of(*APIS):
-        if application.count > 1 and not application.option("vip"):
+        if (
+            application.count > 1
+            and not application.option("vip")
+            and application.option("dns-ha") is not True
+        ):
             what = f"{application.name} has {application.count} units and no virtual IP"
             yield (
                 application.place("num_units"),
@@ -132,25 +143,34 @@ def tags_of(bundle: Bundle, machine: str) -> set[str]:
     return {tag for tag in words(bundle.machine_constraints(machine).get("tags")) if not tag.startswith("^")}
 
 
-@site_rule("site-tag", "The site has every tag by which machines are chosen.")
+SEEN = "See that MAAS has it"
+"""The advice for a name that only the site file lacks: it describes a part of a MAAS."""
+
+
+@site_rule(
+    "site-tag", "The site file has every tag by which machines are chosen; MAAS may have others.", True
+)
 def site_tag(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for machine in bundle.machines:
         for tag in sorted(tags_of(bundle, machine) - set(site.tags)):
-            what = f"machine {machine} is chosen by tag {tag}, which the site does not have"
-            yield bundle.machines.places[machine], what, near(tag, site.tags, "Add it to the site")
+            what = f"machine {machine} is chosen by tag {tag}, which the site file does not have"
+            yield bundle.machines.places[machine], what, near(tag, site.tags, SEEN)
 
 
-@site_rule("site-space", "The site has every space.")
+@site_rule("site-space", "The site file has every space; MAAS may have others.", True)
 def site_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         for name, space in application.section("bindings").items():
-            if space and space not in site.networks:
-                what = f"{application.name} is bound to {space}, which the site does not have"
-                yield application.place("bindings", name), what, near(str(space), site.networks)
+            if space and space not in (ALPHA, *site.networks):
+                what = f"{application.name} is bound to {space}, which the site file does not have"
+                yield application.place("bindings", name), what, near(str(space), site.networks, SEEN)
     for machine in bundle.machines:
-        for space in sorted(words(bundle.machine_constraints(machine).get("spaces")) - set(site.networks)):
-            what = f"machine {machine} is to be in {space}, which the site does not have"
-            yield bundle.machines.places[machine], what, near(space, site.networks)
+        spaces = {
+            space.removeprefix("^") for space in words(bundle.machine_constraints(machine).get("spaces"))
+        }
+        for space in sorted(spaces - {ALPHA, *site.networks}):
+            what = f"machine {machine} is chosen by space {space}, which the site file does not have"
+            yield bundle.machines.places[machine], what, near(space, site.networks, SEEN)
 
 
 @site_rule(

@@ -75,10 +75,12 @@ _MACHINE = _object(
     hwe_kernel=OrNull(_TEXT),
     osystem=OrNull(_TEXT),
     distro_series=OrNull(_TEXT),
+    owner=OrNull(_TEXT),
+    locked=Boolean(),
     tag_names=ListOf(_TEXT, "names of tags"),
     interface_set=ListOf(_INTERFACE, "interfaces"),
     numanode_set=ListOf(_NUMA, "NUMA nodes"),
-    optional=["architecture", "hwe_kernel", "osystem", "distro_series"],
+    optional=["architecture", "hwe_kernel", "osystem", "distro_series", "owner", "locked"],
 )
 _VLAN = _object(id=_NUMBER, vid=_NUMBER, resource_uri=_TEXT)
 _FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=ListOf(_VLAN, "VLANs"))

@@ -21,7 +21,7 @@ from urllib.request import Request
 
 from converge import StepError
 from converge.bounded import MIB
-from converge.opener import Bounded
+from converge.opener import Bounded, plain
 from maas.sitefile import Secret
 from operate import private
 
@@ -93,7 +93,7 @@ def _said(error: urllib.error.HTTPError) -> str:
     """What a refusal says, as far as it arrives."""
     try:
         with error:
-            return private.without(error.read(READ).decode(errors="replace").strip())[:WORDS]
+            return plain(private.without(error.read(READ).decode(errors="replace")))[:WORDS]
     except (OSError, http.client.HTTPException) as broken:
         return str(broken)
 

@@ -22,6 +22,10 @@ ONE_PORT = ("layer2", "vlan+srcmac")
 ADDRESSED = ("auto", "static", "dhcp")
 """Modes of a link to a subnet that give an address in it."""
 LATER = "leave it running, and run apply before it is deployed again"
+LEAVING = ("Releasing", "Disk erasing", "Entering rescue mode", "Exiting rescue mode")
+"""Statuses of a machine with a system that end by themselves."""
+BY_OWNER = ("Deployed", "Deploying", "Allocated")
+"""Statuses of a machine that somebody has taken, and that works or will."""
 
 Difference = tuple[bool, str]
 """Whether it matters, and what it is."""
@@ -57,6 +61,20 @@ def other_values(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
                 yield Finding(Severity.INFO, machine.name, what)
 
 
+def unusual(machine: Machine, status: str) -> Finding | None:
+    """A machine with a system that nobody works with now, such as in rescue mode."""
+    if status in BY_OWNER:
+        return None
+    if status in LEAVING:
+        return Finding(Severity.WAITING, machine.name, f"it is {status}", "wait, then apply again")
+    remedy = "look in MAAS why, and apply again once that has changed"
+    if "ailed" in status:
+        remedy = "see its log in MAAS; once nobody needs what is on it, release it there, then apply again"
+    elif status == "Rescue mode":
+        remedy = "exit rescue mode in MAAS, then apply again"
+    return Finding(Severity.HELD, machine.name, f"it is {status}", remedy)
+
+
 def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
     """One finding for what matters, one for what does not."""
     found: list[Difference] = []
@@ -64,12 +82,15 @@ def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
         top, layers = _layers(stack, body["interface_set"])
         found += [*layers, *_addresses(stack, top, body["interface_set"])]
     found += (*_release(body), *_kernel(site.tags[machine.tag], body))
+    status, later = body["status_name"], LATER
+    if status == "Allocated":
+        status, later = f"Allocated to {body.get('owner') or 'somebody'}", "apply again once it is released"
     for matters, severity, about, remedy in (
-        (True, Severity.HELD, "it lacks something", LATER),
+        (True, Severity.HELD, "it lacks something", later),
         (False, Severity.INFO, "it differs, and works as it is", ""),
     ):
         if said := [what for counts, what in found if counts is matters]:
-            what = f"it is {body['status_name']}, and {about}: {'; '.join(said)}"
+            what = f"it is {status}, and {about}: {'; '.join(said)}"
             yield Finding(severity, machine.name, what, remedy)
 
 

@@ -23,7 +23,7 @@ PHYSNET = "tenantvlan"
 BUNDLE_PLACES = ["0", "1"]
 """Where the bundles have nova-compute; control nodes follow, and further compute nodes follow those."""
 HEADER = "# Written by `tox -e maas -- overlay` from the site file: change that and run it again.\n"
-Options = dict[str, dict[str, str]]
+Options = dict[str, dict[str, str | int]]
 """Options by application."""
 
 
@@ -53,6 +53,9 @@ def overlay(site: Site, folder: Path) -> dict[str, Any]:
         options = _port_options(site, tag) | _vlan_options(site, tag)
     if len(dedicated) == 1:
         options.setdefault("nova-compute", {})["cpu-dedicated-set"] = "".join(dedicated)
+    reserved = {tag.reserved_host_memory for tag in kinds if tag.reserved_host_memory}
+    if len(reserved) == 1:
+        options.setdefault("nova-compute", {})["reserved-host-memory"] = reserved.pop()
     if site.intent:
         path = os.path.relpath(site.intent, folder)
         options["cumulus-fabric"] = {"intent": f"include-file://{path}"}

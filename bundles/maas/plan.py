@@ -67,7 +67,12 @@ def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
         if conflict := unmanaged.machine(objects, machine):
             findings.append(conflict)
             continue
-        steps += _machine_steps(site, objects, machine)
+        own = [*_machine_steps(site, objects, machine)]
+        if own and objects.get(f"machine {machine.name}", {}).get("locked"):
+            what = f"it is locked in MAAS, which keeps it from this: {own[0].what}"
+            findings.append(Finding(Severity.HELD, machine.name, what, "unlock it in MAAS, then apply again"))
+        else:
+            steps += own
         more, said = _network_of(site, objects, machine)
         steps += more
         findings += said
@@ -102,7 +107,8 @@ def _network_of(site: Site, objects: Objects, machine: Machine) -> tuple[list[Ma
     if unknown := [port for port in machine.every_port if f"{machine.name}/{port}" not in objects]:
         return [], [_unknown_ports(machine, unknown, body)]
     if unmanaged.settled(status):
-        return [], [*deployed.findings(site, machine, body)]
+        told = deployed.unusual(machine, status)
+        return [], [told] if told else [*deployed.findings(site, machine, body)]
     if found := unmanaged.interfaces(site, objects, machine, body):
         return [], [found]
     wanted = [*_interface_steps(site, objects, machine)]
@@ -209,9 +215,10 @@ def _network_steps(site: Site, objects: Objects, network: Network) -> Iterator[M
         yield from _ensure(objects, f"{kind} range {text}", "POST ipranges/", values, {})
     found = objects.get(vlan, {})
     if network.dhcp and not found.get("dhcp_on"):
-        racks = [objects[key]["system_id"] for key in objects if key.startswith("rack ")]
-        # Of several, people choose one in MAAS.
-        rack = {"primary_rack": racks[0]} if len(racks) == 1 and not found.get("primary_rack") else {}
+        # Without one, the plan is blocked unless there is only one to choose.
+        (chosen, *_) = unmanaged.racks(objects, network) or [""]
+        chosen_id = objects.get(f"rack {chosen}", {}).get("system_id")
+        rack = {} if found.get("primary_rack") else {"primary_rack": chosen_id}
         write = Write(f"DHCP of {vlan}", "PUT vlans/{}/", {"dhcp_on": True, **rack}, vlan)
         yield _step(write, f"turn DHCP on for {vlan}", "it is off")
 

@@ -98,10 +98,10 @@ class Nic:
 class Tag:
     """Machines of one kind: what MAAS tags them with, how they boot, and how their ports are built.
 
-    Hugepages are of 1 GiB. The bridge is on the bond, or without one on the only port; without a bridge the
-    networks are on the port itself. The rest is for Nova: physical networks by port ("none" for Geneve
-    networks), PCI addresses of the ports (`0000:3f:00.0`), the product id of the VFs (`101e`), and further
-    devices for instances (`10de:20f1`).
+    Hugepages are of 1 GiB, reserved memory is in MiB. The bridge is on the bond, or without one on the
+    only port; without a bridge the networks are on the port itself. The rest is for Nova: physical networks
+    by port ("none" for Geneve networks), PCI addresses of the ports (`0000:3f:00.0`), the product id of the
+    VFs (`101e`), and further devices for instances (`10de:20f1`).
     """
 
     name: str = ""
@@ -109,6 +109,7 @@ class Tag:
     comment: str = ""
     kernel: str = ""
     hugepages: int = 0
+    reserved_host_memory: int = 0
     dedicated_cpus: str = ""
     hwe_kernel: str = ""
     bond: str = ""
@@ -309,6 +310,7 @@ _TAG = Record(
         "comment": _TEXT,
         "kernel": _KERNEL,
         "hugepages": Integer(0, None),
+        "reserved-host-memory": Integer(0, None, "MiB"),
         "dedicated-cpus": _Word("a set of CPUs such as 2-23", cpus.numbers),
         "hwe-kernel": _TEXT,
         "bond": _TEXT,

@@ -7,6 +7,7 @@ the site file cannot work beside it, a finding blocks the plan; a name or a comm
 
 import re
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from converge import Finding, Severity
@@ -14,8 +15,11 @@ from maas.client import Objects, Values, stored
 from maas.consistency import overlapping, ranges_overlap, same_address
 from maas.sitefile import Machine, Network, Site, Stack, Tag
 
-OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
-"""Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES)."""
+OPEN = ("New", "Ready", "Failed testing", "Broken")
+"""Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES).
+
+There, it also does in "Allocated": somebody has taken the machine, and decides over its network.
+"""
 UNSEEN = ("New", "Failed commissioning")
 """Statuses of machines whose hardware MAAS has not seen."""
 FAILED = ("Failed commissioning", "Failed testing", "Broken")
@@ -27,7 +31,7 @@ LABELS = ("name", "comment")
 
 
 def settled(status: str) -> bool:
-    """Whether a machine in this status has, gets or loses a system that somebody installed."""
+    """Whether a machine in this status is somebody's: it has, gets or loses a system."""
     return status not in (*OPEN, *UNSEEN, *BUSY)
 
 
@@ -144,6 +148,8 @@ def _differing(site: Site, objects: Objects, key: str, values: Values) -> Iterat
             yield Finding(Severity.INFO, key, f"{what}: it is left as it is")
         else:
             remedy = "write that in the site file, or change it in MAAS yourself if that is right for them"
+            if has == "undefined":  # MAAS has this word for no space
+                remedy = "give it that space in MAAS yourself if that is right for them"
             yield _blocked(key, what, remedy)
 
 
@@ -179,6 +185,23 @@ def _dhcp(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     elif found and (users := _users(site, objects, key)):
         what = f"its DHCP is off, and {_use(users)}"
         yield _blocked(key, what, f"{leave_out}, or turn it on in MAAS yourself if that is right for them")
+    elif not found.get("primary_rack") and len(near := racks(objects, network)) != 1:
+        known = ", ".join(near) or "it has none"
+        what = f"MAAS does not know which of its rack controllers answers there: {known}"
+        yield _blocked(
+            key, what, f"in MAAS, configure DHCP of {key} with its primary rack; create it first if need be"
+        )
+
+
+def racks(objects: Objects, network: Network) -> list[str]:
+    """Rack controllers that may give out addresses of a network: those with one in it, or else all."""
+    every = [body for key, body in objects.items() if key.startswith("rack ")]
+    within = [
+        body
+        for body in every
+        if any(ip_address(each) in ip_network(network.cidr) for each in body["ip_addresses"])
+    ]
+    return sorted(body["hostname"] for body in within or every)
 
 
 def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from converge import StepError
-from operate import health, running, secret, verify
+from operate import fleet, health, running, secret, verify
 from operate.adopt import text
 from operate.adopt.adoption import adoption
 from operate.adopt.hypervisors import vfs_of
@@ -28,8 +28,9 @@ def parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--model", "-m", default="", help="as for juju; default: the current model")
     verbs = top.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("verify", parents=[common])
-    verbs.add_parser("health", parents=[common])
+    for name in ("verify", "health"):
+        asking = verbs.add_parser(name, parents=[common])
+        asking.add_argument("--all", action="store_true", help=f"all rows; default: the worst {fleet.MOST}")
     adopting = verbs.add_parser("adopt", parents=[common])
     adopting.add_argument(
         "--vfs",
@@ -64,15 +65,25 @@ def main(arguments: list[str]) -> int:
         return 2
 
 
-def _verify(juju: Juju, _: argparse.Namespace) -> int:
-    rows = verify.verify(juju)
-    print(verify.shown(rows))
+def _progress(text: str) -> None:
+    """Tell whoever waits at a terminal."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+
+
+def _most(options: argparse.Namespace) -> int | None:
+    return None if options.all else fleet.MOST
+
+
+def _verify(juju: Juju, options: argparse.Namespace) -> int:
+    rows = verify.verify(juju, _progress)
+    print(verify.shown(rows, _most(options)))
     return 0 if all(row.verified == "true" for row in rows) else 1
 
 
-def _health(juju: Juju, _: argparse.Namespace) -> int:
-    found = health.health(juju)
-    print(found.shown())
+def _health(juju: Juju, options: argparse.Namespace) -> int:
+    found = health.health(juju, _progress)
+    print(found.shown(_most(options)))
     return 1 if found.ill else 0
 
 

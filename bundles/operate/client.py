@@ -66,13 +66,17 @@ class Juju:
         """The same for a command of the model."""
         return _parsed(words[0], self.model(words[0], *JSON, *words[1:]))
 
-    def act(self, units: list[str], action: str, *parameters: str) -> dict[str, dict[str, Any]]:
+    def act(
+        self, units: list[str], action: str, *parameters: str, wait: float | None = None
+    ) -> dict[str, dict[str, Any]]:
         """What an action said on units of one application, by unit: `status`, `results`, `message`.
 
-        The client fails if the action failed on one of them, and still prints what all of them said.
+        The client fails if the action failed on one of them, and still prints what all of them said; not if
+        one did not end it within ``wait`` seconds.
         """
+        wait = wait or ACTION
         words = ["run", *self._model, *JSON, *units, action, *parameters]
-        return self._tasks([*words, f"--wait={ACTION:.0f}s"], f"run {' '.join(units)} {action}", ACTION)
+        return self._tasks([*words, f"--wait={wait:.0f}s"], f"run {' '.join(units)} {action}", wait)
 
     def results(self, unit: str, action: str, *parameters: str) -> dict[str, Any]:
         """The results of an action on one unit.

@@ -2,20 +2,17 @@
 """What is wrong with the units of this project's charms, in one table, worst first."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from converge import Severity, StepError
-from converge.render import table
+from converge import StepError
+from operate import fleet
 from operate.client import Juju
-from operate.verify import Answer, ask
+from operate.fleet import OK, UNKNOWN, WORST, Answer, ask, worst
 
 WATCHING = {"sriov-switchdev": ("show-health", "health", ("state", "about", "found", "help"))}
 """Charms with an action for it: the action, its result, and the keys of its rows."""
 OTHERS = ("verify", "findings", ("severity", "subject", "what", "remedy"))
-UNKNOWN, OK = "unknown", "ok"
-WORST = (UNKNOWN, *(each.name.lower() for each in sorted(Severity, reverse=True)))
-"""States as the table has them, worst first."""
 
 
 class Row(NamedTuple):
@@ -39,22 +36,24 @@ class Health(NamedTuple):
         """The number of units with a fault."""
         return len({row.unit for row in self.rows if row.state != "info"})
 
-    def shown(self) -> str:
+    def shown(self, most: int | None) -> str:
         """A table of what was found, and one sentence about it."""
         end = f"{self.units - self.ill} of {self.units} units are healthy."
-        return "\n\n".join(filter(None, (table(Row._fields, self.rows) if self.rows else "", end)))
+        return "\n\n".join(
+            filter(None, (fleet.shown(Row._fields, self.rows, most) if self.rows else "", end))
+        )
 
 
-def health(juju: Juju) -> Health:
+def health(juju: Juju, announce: Callable[[str], None]) -> Health:
     """Ask every unit.
 
     Raises:
-        StepError: as :func:`operate.verify.ask`.
+        StepError: as :func:`operate.fleet.ask`.
 
     """
-    answers = list(ask(juju, {charm: action for charm, (action, *_) in WATCHING.items()}))
+    answers = ask(juju, {charm: action for charm, (action, *_) in WATCHING.items()}, announce)
     rows = [row for answer in answers for row in _rows(answer)]
-    rows.sort(key=lambda row: WORST.index(row.state))
+    rows.sort(key=lambda row: worst(row.state))
     return Health(rows, len(answers))
 
 

@@ -27,11 +27,15 @@ MODEL, OVERLAY = Path("the model"), Path("the overlay")
 
 
 class Running(NamedTuple):
-    """A model as `controller:model`, what runs in it as a bundle's text, and what units of our charms say."""
+    """A model as `controller:model`, what runs in it as a bundle's text, and what its units say.
+
+    Those of our charms say something at all times; those of others, with which ours work, are in error.
+    """
 
     name: str
     text: str
     said: tuple[tuple[str, str], ...]
+    failed: tuple[tuple[str, str], ...]
 
     def bundle(self, overlay: str = "") -> Bundle:
         """The model as a bundle, with an overlay on it if there is one."""
@@ -58,12 +62,19 @@ def read(juju: Juju) -> Running:
         for each, body in bodies.items()
         if body.get("charm-name") in known
     }
-    said = tuple(
-        (unit, str(mapping(body.get("workload-status")).get("message") or ""))
+    told = [
+        (bodies.get(unit.partition("/")[0], {}).get("charm-name"), unit, mapping(body.get("workload-status")))
         for unit, body in units(status)
-        if bodies.get(unit.partition("/")[0], {}).get("charm-name") in own()
+    ]
+    said, failed = (
+        tuple((unit, str(has.get("message") or "")) for _, unit, has in chosen)
+        for chosen in (
+            [each for each in told if each[0] in own()],
+            [each for each in told if each[0] in known and each[2].get("current") == "error"],
+        )
     )
-    running = Running(name, json.dumps(_document(status, bodies, options), ensure_ascii=False), said)
+    text = json.dumps(_document(status, bodies, options), ensure_ascii=False)
+    running = Running(name, text, said, failed)
     try:
         running.bundle()
     except FileError as error:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference's pages: options, actions, messages, the intent's keys, a bundle's rules, sites, metrics."""
+"""The reference's pages: options, actions, messages, the intent's keys, rules, sites, metrics, alerts."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import alerts_page
 import bundle_rules
 import gallery_page
 import intent_keys
@@ -37,6 +38,7 @@ def _write(app: Sphinx) -> None:
     pages["bundle-rules.md"] = bundle_rules.page()
     pages["gallery.md"] = gallery_page.page()
     pages["metrics.md"] = metrics_page.page()
+    pages["alerts.md"] = alerts_page.page()
     for name, text in pages.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:  # an unchanged page is not read again

@@ -16,12 +16,14 @@ from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
 from converge.render import with_differences
 from exporter import facts
+from exporter.catalogue import PORT
 from hostnic import exclusive, handover, own
-from hostnic.system import HostStep, System, read_boot_id
+from hostnic.system import HostStep, System, read_boot_id, read_text
 
 from charmkit import metrics
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
+from charmkit.observability import Observability
 from charmkit.reconcile import ActionError, InputError, Reconciler, Removed, answer
 
 WAIT = 60.0
@@ -79,6 +81,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             hook.
         by_application: relations of which the charm reads nothing but the remote application's databag.
         ports: the declared ports, for the exporter.
+        flows: those of Open vSwitch, for the exporter; None of a charm that does not look at them.
         reboot: this unit's part in the rolling reboot, for the exporter; None of a charm that never reboots.
 
     """
@@ -100,6 +103,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         uninstall: Callable[[], Removed],
         by_application: Collection[str] = (),
         ports: Callable[[SurveyT], Iterable[facts.Port]],
+        flows: Callable[[SurveyT], facts.Flows | None] = lambda _: None,
         reboot: Callable[[], facts.Reboot | None] = lambda: None,
     ) -> None:
         super().__init__(
@@ -112,6 +116,11 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             boot=lambda: read_boot_id(system),
             by_application=by_application,
         )
+        self.observability = Observability(
+            charm, "exporter", PORT, lambda: read_text(system, "/proc/sys/kernel/hostname") or ""
+        )
+        for relation in self.observability.relations:
+            self.follow(relation, lambda _: False)
         self.dispatcher = Dispatcher(system, charm.unit.name, name, listens_to)
         self._system = system
         self._name = name
@@ -123,7 +132,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         self._uninstall = uninstall
         self._version_of = version
         self._capture = capture
-        self._ports = ports
+        self._ports, self._flows = ports, flows
         self._reboot = reboot
         self._last: SurveyT | None = None
         self.framework.observe(charm.on["capture"].action, self._on_capture)
@@ -142,7 +151,11 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         )
         if survey:
             told = told._replace(held=len(survey.plan.held), ports=tuple(self._ports(survey)))
-        return (*findings, *metrics.tell(self._system, told, place=survey is not None))
+            told = told._replace(flows=self._flows(survey))
+        return (
+            *findings,
+            *metrics.tell(self._system, told, place=survey is not None, address=self.observability.address()),
+        )
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
         try:
@@ -222,12 +235,12 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         for what, act in (
             (handover.path_of(self._name), lambda: handover.withdraw(self._system, self._name)),
             (dispatch.SUBJECT, self.dispatcher.remove),
-            (metrics.SUBJECT, lambda: metrics.remove(self._system, self._name)),
         ):
             try:
                 act()
             except OSError as error:
                 problems.append(f"{what} cannot be removed: {words(error)}")
+        problems += metrics.remove(self._system, self._name)
         try:
             if not exclusive.take(self._system, WAIT).held:
                 problems.append(f"{exclusive.held_by_another(WAIT)}; {exclusive.REMEDY}")

@@ -11,12 +11,15 @@ from hostnic.system import System
 SUBJECT = "the exporter"
 
 
-def tell(system: System, told: Facts, *, place: bool) -> tuple[Finding, ...]:
-    """Write what the hook knows, and ``place`` the exporter if options are sound; a warning if that fails."""
+def tell(system: System, told: Facts, *, place: bool, address: str = "") -> tuple[Finding, ...]:
+    """Write what the hook knows, and ``place`` the exporter if options are sound; a warning if that fails.
+
+    The exporter serves loopback, and ``address`` if there is one.
+    """
     try:
         facts.publish(system, told)
         if place:
-            install.install(system, told.charm)
+            install.install(system, told.charm, address)
     except (OSError, StepError) as error:
         said = words(error) if isinstance(error, OSError) else error.reason
         what = f"cannot be kept up to date: {said}"
@@ -24,12 +27,11 @@ def tell(system: System, told: Facts, *, place: bool) -> tuple[Finding, ...]:
     return ()
 
 
-def remove(system: System, charm: str) -> None:
-    """Take this charm's part away.
-
-    Raises:
-        OSError: something cannot be removed.
-
-    """
-    facts.withdraw(system, charm)
-    install.remove(system, charm)
+def remove(system: System, charm: str) -> list[str]:
+    """Take this charm's part away; a sentence if something cannot be removed."""
+    try:
+        facts.withdraw(system, charm)
+        install.remove(system, charm)
+    except OSError as error:
+        return [f"{SUBJECT} cannot be removed: {words(error)}"]
+    return []

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The handler with which urllib keeps to the limits of :mod:`converge.bounded`."""
+"""The handler with which urllib keeps to the limits of :mod:`converge.bounded`, and what servers answer."""
 
 import math
+import re
 import ssl
 import urllib.request
 from functools import partial
@@ -10,6 +11,14 @@ from typing import Any
 from urllib.request import Request
 
 from converge.bounded import Connection
+from converge.finding import one_line
+
+
+def plain(text: str) -> str:
+    """What a server answers in one line, without HTML, which proxies write into their errors."""
+    if re.search(r"<html|<!doctype", text, re.IGNORECASE):
+        text = re.sub(r"<[^>]*>", " ", text)
+    return " ".join(one_line(text).split())
 
 
 class Bounded(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):

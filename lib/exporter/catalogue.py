@@ -6,8 +6,8 @@ renamed series looks like one that has ended. No rule names a host: what one wou
 too (``*_limit``, ``*_declared``, :data:`THRESHOLDS`).
 
 Labels: ``port`` is the uplink's netdev as declared, ``vf`` the number of a virtual function of that port,
-``charm`` the charm whose hook has seen it. Only declared ports have series: nobody is told of a NIC that is
-not ours.
+``charm`` the charm whose hook has seen it, ``switch`` the intent's name of a switch. Only declared ports have
+series: nobody is told of a NIC that is not ours.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Metric(NamedTuple):
 
 
 # A line: kind, name, labels | help | source. A line that begins with two spaces continues the one before it.
-_TABLE = """
+_HOST_TABLE = """
 gauge source_up source | Whether this source answered in time when it was asked last: 1 or 0 | exporter
 gauge source_age_seconds source | Seconds since this source answered; its values are as old | exporter
 gauge threshold name | What rules compare with, by name | exporter
@@ -58,6 +58,7 @@ gauge maintenance charm | Whether the host is in a planned reboot: it holds the 
 gauge reboot_lock_age_seconds charm,unit | Seconds since this unit got the reboot lock; told by the leader
   and by the unit itself | hook
 gauge reboot_lock_limit_seconds charm | Seconds after which a holder of the lock is called stuck | hook
+gauge machine_unit unit | 1 for each Juju unit of this machine, those of other charms as well | agents
 gauge reboot_queue charm | Units that wait for the reboot lock; told by the leader | hook
 gauge declared port,setting | What is declared: vfs, queues (their numbers); switchdev, vf_lag, hw_tc_offload
   and qos (1 or 0); firmware_parameters (how many) | hook
@@ -105,6 +106,8 @@ counter priority_pause_seconds port,priority,direction | Seconds for which those
   | ethtool rx_prioN_pause_duration (microseconds), ...
 counter priority_discards port,priority | Received frames of the priority that were dropped
   | ethtool rx_prioN_discards
+counter priority_ecn_marked port,priority | Received packets that the NIC marked: its buffer filled up
+  | ethtool rx_prioN_marked
 counter vf_bytes port,vf,path | Bytes of the VF in both directions, by path: hardware or software
   | rtnetlink, statistics of the representor
 counter vf_packets port,vf,path | Packets of the VF in both directions, by path: hardware or software
@@ -116,10 +119,29 @@ counter vf_roce_out_of_buffer port,vf | RoCE packets that were dropped: the VF h
   | RDMA vport_out_of_buffer
 counter vf_roce_timeouts port,vf | RoCE acknowledgements for which the VF waited in vain
   | RDMA vport_local_ack_timeout_err
+gauge flows path | Flows of Open vSwitch, by path: hardware or software | hook, upcall/show
+gauge flows_limit - | Flows that Open vSwitch keeps at most now; mlx5 does not tell for how many rules it
+  has room | hook, upcall/show
+gauge connections_offloaded - | Tracked connections that the NICs handle | hook, debugfs ct/offloaded
 gauge connections_tracked - | Connections that the kernel tracks | nf_conntrack_count
 gauge connections_limit - | Connections that the kernel tracks at most | nf_conntrack_max
 gauge huge_pages numa_node,size | Huge pages of this size, in kilobytes | sysfs nr_hugepages
 gauge huge_pages_free numa_node,size | Those of them that are free | sysfs free_hugepages
+"""
+
+_FABRIC_TABLE = """
+gauge fabric_look_age_seconds - | Seconds since the leader asked the switches; what the metrics below say of
+  them is as old | hook
+gauge fabric_switch_answers switch | Whether the switch could be read: 1 or 0 | hook
+gauge fabric_switch_drained switch | Whether the switch is out of use for work on it: 1 or 0 | hook
+gauge fabric_drift switch | Settings of the switch that differ from the intent | hook
+gauge fabric_miswired switch | Ports of the switch with another neighbour than the intent's | hook
+gauge fabric_declared switch,object | How many the intent has: links (to switches), sessions (of BGP, with
+  EVPN), segments, vnis | hook
+gauge fabric_actual switch,object | How many of them are up and as declared; missing while the switch does
+  not answer | hook
+gauge fabric_host_differences unit,about | In how many points the host of a unit of roce-qos differs from the
+  fabric; about: policy (QoS, MTU, LACP), cables, report (it cannot be read) | hook
 """
 
 THRESHOLDS = {
@@ -140,5 +162,10 @@ def _read(table: str) -> Iterator[Metric]:
         yield Metric(PREFIX + name, cast("Literal['counter', 'gauge']", kind), names, f"{text}.", source)
 
 
-HOST = {metric.name: metric for metric in _read(_TABLE)}
-"""By name."""
+HOST = {metric.name: metric for metric in _read(_HOST_TABLE)}
+"""Those of a host, by name; those of charms and their hooks are the fabric's, too."""
+
+FABRIC = {metric.name: metric for metric in _read(_FABRIC_TABLE)}
+"""Those of the fabric alone."""
+
+METRICS = HOST | FABRIC

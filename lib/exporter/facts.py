@@ -34,6 +34,10 @@ FRESH = 240
 """Seconds for which a file that says the same stays; update-status comes every five minutes."""
 SETTINGS = ("vfs", "switchdev", "vf_lag", "queues", "hw_tc_offload", "firmware_parameters", "qos")
 SEVERITIES = tuple(severity.name.lower() for severity in Severity)
+OBJECTS = ("links", "sessions", "segments", "vnis")
+"""What a switch has of each kind, in the intent and in what the switch itself says."""
+ABOUT = ("policy", "cables", "report")
+"""What a host and its fabric can disagree about."""
 
 
 class Port(NamedTuple):
@@ -76,6 +80,61 @@ class Reboot(NamedTuple):
     queue: int | None = None
 
 
+class Flows(NamedTuple):
+    """What Open vSwitch and the NICs hold.
+
+    Attributes:
+        inside: flows that a NIC forwards.
+        others: the other ones.
+        limit: how many flows OVS keeps at most now.
+        connections: tracked ones that the NICs handle; None where no driver tells.
+
+    """
+
+    inside: int
+    others: int
+    limit: int
+    connections: int | None = None
+
+
+class Switch(NamedTuple):
+    """A switch of the fabric, as the last look saw it.
+
+    Attributes:
+        name: in the intent.
+        answers: it could be read.
+        drained: it is out of use for work on it.
+        drift: settings that differ from the intent.
+        miswired: ports with another neighbour than the intent's.
+        declared: how many :data:`OBJECTS` the intent has.
+        actual: how many of them are as declared; none of a switch that does not answer.
+
+    """
+
+    name: str
+    answers: bool
+    drained: bool = False
+    drift: int = 0
+    miswired: int = 0
+    declared: Mapping[str, int] = {}
+    actual: Mapping[str, int] = {}
+
+
+class Fabric(NamedTuple):
+    """What the leader knows of the switches and of the hosts' reports.
+
+    Attributes:
+        at: :meth:`System.now` when the switches were last asked.
+        switches: those that the charm configures.
+        hosts: by unit that reports, in how many points its host differs, by what these are :data:`ABOUT`.
+
+    """
+
+    at: int
+    switches: tuple[Switch, ...] = ()
+    hosts: Mapping[str, Mapping[str, int]] = {}
+
+
 class Facts(NamedTuple):
     """One charm's file.
 
@@ -87,6 +146,8 @@ class Facts(NamedTuple):
         held: steps that wait.
         ports: declared ones.
         reboot: None of a charm that never reboots its host.
+        flows: None where OVS does not tell; they change all the time, and are no news.
+        fabric: None of a charm that has no switches, or has not asked them yet.
 
     """
 
@@ -97,6 +158,8 @@ class Facts(NamedTuple):
     held: int = 0
     ports: tuple[Port, ...] = ()
     reboot: Reboot | None = None
+    flows: Flows | None = None
+    fabric: Fabric | None = None
 
 
 _COUNT = Integer(0, 1 << 32)
@@ -128,6 +191,38 @@ _REBOOT = Record(
     },
     lenient=True,
 )
+_FLOWS = Record(
+    Flows,
+    {"inside": _COUNT, "others": _COUNT, "limit": _COUNT, "connections": OrNull(_COUNT)},
+    required=["inside", "others", "limit"],
+    lenient=True,
+)
+_OBJECTS = MappingOf(OneOf(OBJECTS), _COUNT, "kinds and numbers")
+_SWITCH = Record(
+    Switch,
+    {
+        "name": Text(r"[^\s]{1,64}", "the name of a switch"),
+        "answers": Boolean(),
+        "drained": Boolean(),
+        "drift": _COUNT,
+        "miswired": _COUNT,
+        "declared": _OBJECTS,
+        "actual": _OBJECTS,
+    },
+    required=["name", "answers"],
+    lenient=True,
+)
+_ABOUT = MappingOf(OneOf(ABOUT), _COUNT, "subjects and numbers")
+_FABRIC = Record(
+    Fabric,
+    {
+        "at": _TIME,
+        "switches": ListOf(_SWITCH, "switches"),
+        "hosts": MappingOf(_UNIT, _ABOUT, "units and what differs on their hosts"),
+    },
+    required=["at"],
+    lenient=True,
+)
 
 
 def path_of(charm: str) -> str:
@@ -143,7 +238,11 @@ def publish(system: System, facts: Facts) -> bool:
 
     """
     before = read(system, facts.charm)
-    if before and before._replace(at=facts.at) == facts and 0 <= facts.at - before.at < FRESH:
+    if (
+        before
+        and before._replace(at=facts.at, flows=facts.flows) == facts
+        and 0 <= facts.at - before.at < FRESH
+    ):
         return False
     system.files.install(path_of(facts.charm), to_json(facts).encode(), 0o644)
     return True
@@ -200,6 +299,10 @@ def to_json(facts: Facts) -> str:
     content = {"version": VERSION, **facts._asdict(), "ports": [port._asdict() for port in facts.ports]}
     del content["charm"]  # the file's name has it
     content["reboot"] = facts.reboot and facts.reboot._asdict()
+    content["flows"] = facts.flows and facts.flows._asdict()
+    if facts.fabric:
+        switches = [switch._asdict() for switch in facts.fabric.switches]
+        content["fabric"] = {**facts.fabric._asdict(), "switches": switches}
     return json.dumps(content, sort_keys=True) + "\n"
 
 
@@ -219,6 +322,8 @@ def from_json(charm: str, text: str) -> Facts:
             "held": _COUNT,
             "ports": ListOf(_PORT, "ports"),
             "reboot": OrNull(_REBOOT),
+            "flows": OrNull(_FLOWS),
+            "fabric": OrNull(_FABRIC),
         },
         required=["unit", "at"],
         lenient=True,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exporter's copy and its unit on a machine: one runs, whatever charms are there.
 
-Each host charm installs a copy of its own. The unit starts the first one that exists in the order of
+Each charm installs a copy of its own. The unit starts the first one that exists in the order of
 :data:`CHARMS`, so that its text stays the same when a charm comes or goes; the charm whose copy runs owns the
 unit's file. Hooks that find all in place start no process.
 """
@@ -12,18 +12,23 @@ from hostnic.boot.sandbox import Does
 from hostnic.ops.boot import InstallBootCopy
 from hostnic.system import System, read_text
 
-CHARMS = ("sriov-switchdev", "nic-firmware", "roce-qos")
-"""Host charms; the first one that is there runs its copy."""
+CHARMS = ("sriov-switchdev", "nic-firmware", "roce-qos", "cumulus-fabric")
+"""Charms that install it; the first one that is there runs its copy."""
 MODULES = ("exporter", *(f"exporter.{name}" for name in ("catalogue", "facts", "main", "sources", "workers")))
 DIRECTORY = "/usr/lib/ovn-offload"
 MOST_MEMORY = "64M"
 UNIT = "ovn-offload-exporter.service"
 
 
-def unit_text() -> str:
-    """The unit's file. Its user has CAP_NET_ADMIN, and CapabilityBoundingSet allows no other."""
+def unit_text(address: str = "") -> str:
+    """The unit's file. Its user has CAP_NET_ADMIN, and CapabilityBoundingSet allows no other.
+
+    Args:
+        address: where it serves besides loopback; nowhere if this is empty.
+
+    """
     program = f"{DIRECTORY}/$$charm/exporter.pyz"
-    start = f"test -e {program} && exec /usr/bin/python3 -I -S {program}"
+    start = f"test -e {program} && exec /usr/bin/python3 -I -S {program} {address}".rstrip()
     return f"""# Installed by the charms of ovn-offload; local changes are overwritten.
 
 [Unit]
@@ -53,8 +58,8 @@ def copy_of(charm: str) -> BootCopy:
     return BootCopy(charm, MODULES, "exporter", ("prometheus_client",))
 
 
-def install(system: System, charm: str) -> None:
-    """Put this charm's copy in place and, unless another charm's runs, have the unit run it.
+def install(system: System, charm: str, address: str = "") -> None:
+    """Put this charm's copy in place and, unless another charm's runs, have the unit run it at ``address``.
 
     Raises:
         OSError, StepError: something cannot be written, or systemd refuses.
@@ -67,8 +72,8 @@ def install(system: System, charm: str) -> None:
         InstallBootCopy(copy, stamp).run(system)
     if _present(system)[:1] != [charm]:
         return
-    if read_text(system, units.path(UNIT)) != unit_text().strip():
-        system.files.install(units.path(UNIT), unit_text().encode())
+    if read_text(system, units.path(UNIT)) != unit_text(address).strip():
+        system.files.install(units.path(UNIT), unit_text(address).encode())
         show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", UNIT]
         if "yes" in system.query(show).split():
             system.run(["systemctl", "daemon-reload"])

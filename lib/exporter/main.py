@@ -5,13 +5,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from hostnic.machine import Machine
 from hostnic.system import System
 
 from exporter import facts, sources
-from exporter.catalogue import HOST, PORT, PREFIX, THRESHOLDS
+from exporter.catalogue import METRICS, PORT, PREFIX, THRESHOLDS
 from exporter.workers import DEADLINE, Sample, Workers
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Exporter:
             samples = [*self._samples()]
         families: dict[str, Family] = {}
         for name, labels, value in samples:
-            metric = HOST.get(PREFIX + name)
+            metric = METRICS.get(PREFIX + name)
             if metric is None:  # a charm of another revision
                 continue
             family = families.get(name) or families.setdefault(
@@ -61,15 +62,18 @@ class Exporter:
 
 
 def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> int:
-    """Serve until SIGTERM."""
-    if arguments:
-        print("usage: exporter.pyz", file=sys.stderr)
+    """Serve on loopback, and at the addresses that are given, until SIGTERM."""
+    try:
+        addresses = (LOOPBACK, *(str(ip_address(each)) for each in arguments))
+    except ValueError:
+        print("usage: exporter.pyz [ADDRESS ...]", file=sys.stderr)
         return 5
     from prometheus_client import CollectorRegistry, start_http_server
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Exporter(machine))
-    start_http_server(PORT, LOOPBACK, registry)
-    print(f"serving on {LOOPBACK} port {PORT}", flush=True)
+    for address in addresses:
+        start_http_server(PORT, address, registry)
+    print(f"serving on {', '.join(addresses)} port {PORT}", flush=True)
     signal.pause()
     return 0

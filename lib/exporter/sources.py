@@ -8,16 +8,18 @@ answers others.
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from hostnic.devices import lag, rdma
 from hostnic.devices.pci import DEVICES
 from hostnic.devices.port import representors_of, uplink_of
+from hostnic.handover import AGENTS
 from hostnic.ops.members import is_distributing
 from hostnic.system import Link, System, list_names, read_text
 
 from exporter.catalogue import HOST, PREFIX
-from exporter.facts import Facts, Port, Reboot
+from exporter.facts import Fabric, Facts, Port, Reboot
 from exporter.workers import Sample, Source
 
 NODES = "/sys/devices/system/node"
@@ -32,8 +34,9 @@ _COUNTERS = {
     if metric.labels == ("port",) and metric.source.startswith("ethtool ")
 }
 _WIRE = re.compile(r"([rt]x)_(bytes|packets)_phy")
-_PRIORITY = re.compile(r"([rt]x)_(?:prio(\d)|global)_(pause|pause_duration|discards)")
+_PRIORITY = re.compile(r"([rt]x)_(?:prio(\d)|global)_(pause|pause_duration|discards|marked)")
 _VF = re.compile(r"(?:c\d+)?pf\d+vf(\d+)")
+_UNIT = re.compile(r"unit-([a-z][a-z0-9-]*)-(\d+)")
 _SIDES = {"rx": "received", "tx": "sent"}
 _ROCE = {
     "vport_out_of_sequence": "vf_roce_out_of_sequence",
@@ -43,12 +46,16 @@ _ROCE = {
 
 
 def of_host(ports: Iterable[Port]) -> dict[str, Source]:
-    """All sources of a host with these declared ports, by name."""
+    """All sources of a host with these declared ports, by name; none of another machine."""
     declared = tuple(ports)
+    if not declared:
+        return {}
     every = [
         Source("netdevs", partial(netdevs, ports=declared)),
         Source("rdma", partial(roce, ports=declared)),
+        Source("vf_lag", partial(vf_lag, ports=declared)),
         Source("memory", memory),
+        Source("units", units),
     ]
     for port in declared:
         label = (port.netdev,)
@@ -116,6 +123,13 @@ def memory(system: System) -> Iterator[Sample]:
             yield Sample(metric, (), int(text))
 
 
+def units(system: System) -> Iterator[Sample]:
+    """The Juju units of the machine: a planned reboot takes all of them away."""
+    for name in list_names(system, AGENTS):
+        if found := _UNIT.fullmatch(name):
+            yield Sample("machine_unit", (f"{found[1]}/{found[2]}",), 1.0)
+
+
 def link(system: System, port: Port) -> Iterator[Sample]:
     """What sysfs says of a port: flaps, LACP, the transceiver's temperature."""
     label, directory = (port.netdev,), f"/sys/class/net/{port.netdev}"
@@ -146,25 +160,37 @@ def _temperature(system: System, directory: str, label: tuple[str]) -> Iterator[
 def settings(system: System, port: Port) -> Iterator[Sample]:
     """What is there of the settings that are declared, as far as anyone may read it."""
     declared, seen = port.declared, dict(port.actual)
-    mode = system.devlink.eswitch_mode(port.bdf) if {"switchdev", "vf_lag"} & {*declared} else None
     if "switchdev" in declared:
-        seen["switchdev"] = int(mode == "switchdev")
+        seen["switchdev"] = int(system.devlink.eswitch_mode(port.bdf) == "switchdev")
     if "vfs" in declared:
         seen["vfs"] = int(system.files.read(f"{DEVICES}/{port.bdf}/sriov_numvfs"))
     if "hw_tc_offload" in declared:
         seen["hw_tc_offload"] = int(system.ethtool.hw_tc_offload(port.netdev) or False)
     if "queues" in declared and (channels := system.ethtool.channels(port.netdev)):
         seen["queues"] = channels.combined
-    if "vf_lag" in declared:
-        # debugfs is root's: where the RDMA devices do not tell, a hook's word stands as bond and mode do.
-        master = next((each.master for each in system.links.all() if each.name == port.netdev), None)
-        if mode != "switchdev" or master != port.bond:
-            seen["vf_lag"] = 0
-        elif lag.one_rdma_device(system, port.bdf):
-            seen["vf_lag"] = 1
     for name, value in seen.items():
-        if name in declared:
+        if name in declared and name != "vf_lag":
             yield Sample("actual", (port.netdev, name), value)
+
+
+def vf_lag(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
+    """Whether declared VF-LAGs are there. One question for all netdevs: it costs most of a scrape."""
+    declared = [port for port in ports if "vf_lag" in port.declared]
+    links = system.links.all() if declared else []
+    for port in declared:
+        # debugfs is root's: where the RDMA devices do not tell, a hook's word stands as bond and mode do.
+        found, uplink = port.actual.get("vf_lag"), uplink_of(links, port.bdf)
+        with suppress(OSError):  # of this port alone
+            if (
+                system.devlink.eswitch_mode(port.bdf) != "switchdev"
+                or not uplink
+                or uplink.master != port.bond
+            ):
+                found = 0
+            elif lag.one_rdma_device(system, port.bdf, links):
+                found = 1
+            if found is not None:
+                yield Sample("actual", (port.netdev, "vf_lag"), found)
 
 
 def counters(system: System, port: Port) -> Iterator[Sample]:
@@ -181,7 +207,9 @@ def counters(system: System, port: Port) -> Iterator[Sample]:
             elif found[3] == "pause_duration":
                 yield Sample("priority_pause_seconds", (*label, side), value / 1e6)
             elif side == "received":
-                yield Sample("priority_discards", label, value)
+                yield Sample(
+                    "priority_discards" if found[3] == "discards" else "priority_ecn_marked", label, value
+                )
 
 
 def firmware(system: System, port: Port) -> Iterator[Sample]:
@@ -214,6 +242,14 @@ def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> I
             yield Sample("charm_findings", (facts.charm, severity), number)
         if facts.reboot:
             yield from _reboot(facts.charm, facts.reboot, now)
+        if flows := facts.flows:
+            yield Sample("flows", ("hardware",), flows.inside)
+            yield Sample("flows", ("software",), flows.others)
+            yield Sample("flows_limit", (), flows.limit)
+            if flows.connections is not None:
+                yield Sample("connections_offloaded", (), flows.connections)
+        if facts.fabric:
+            yield from _fabric(facts.fabric, now)
 
 
 def _reboot(charm: str, reboot: Reboot, now: float) -> Iterator[Sample]:
@@ -224,3 +260,19 @@ def _reboot(charm: str, reboot: Reboot, now: float) -> Iterator[Sample]:
         yield Sample("reboot_lock_age_seconds", (charm, unit), max(now - since, 0.0))
     if reboot.queue is not None:
         yield Sample("reboot_queue", (charm,), reboot.queue)
+
+
+def _fabric(fabric: Fabric, now: float) -> Iterator[Sample]:
+    yield Sample("fabric_look_age_seconds", (), max(now - fabric.at, 0.0))
+    for switch in fabric.switches:
+        label = (switch.name,)
+        yield Sample("fabric_switch_answers", label, float(switch.answers))
+        yield Sample("fabric_switch_drained", label, float(switch.drained))
+        yield Sample("fabric_drift", label, switch.drift)
+        yield Sample("fabric_miswired", label, switch.miswired)
+        for metric, numbers in ("fabric_declared", switch.declared), ("fabric_actual", switch.actual):
+            for name, number in numbers.items():
+                yield Sample(metric, (switch.name, name), number)
+    for unit, differences in fabric.hosts.items():
+        for about, number in differences.items():
+            yield Sample("fabric_host_differences", (unit, about), number)

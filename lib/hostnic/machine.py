@@ -235,6 +235,11 @@ class Machine:
 
         return tcp.answering(addresses, port, timeout)
 
+    def control(self, command: str, timeout: float) -> str:
+        from hostnic.network import unixctl  # only a hook that tells the exporter of flows
+
+        return unixctl.control(command, timeout)
+
     def now(self) -> float:
         return time.monotonic()
 

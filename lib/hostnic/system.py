@@ -40,11 +40,8 @@ class CommandError(OSError):
         stderr: str = "",
     ) -> None:
         super().__init__(errno.EIO, reason)
-        self.argv = tuple(argv)
-        self.reason = reason
-        self.returncode = returncode
-        self.stdout = stdout
-        self.stderr = stderr
+        self.argv, self.reason, self.returncode = tuple(argv), reason, returncode
+        self.stdout, self.stderr = stdout, stderr
 
     def __str__(self) -> str:
         return self.reason
@@ -330,6 +327,10 @@ class System(Protocol):
 
     def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
         """``nc -z -w TIMEOUT IP PORT``, for each: those that accept or reset it in ``timeout`` seconds."""
+        ...
+
+    def control(self, command: str, timeout: float) -> str:
+        """``ovs-appctl COMMAND`` without a process: what ovs-vswitchd answers in ``timeout`` seconds."""
         ...
 
     def now(self) -> float:

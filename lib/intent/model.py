@@ -222,6 +222,11 @@ class Switch:
             return at(at("switches", self.name), key)
         return at({Role.SPINE: "spines", Role.LEAF: "leaves"}.get(self.role, self.path), key)
 
+    @property
+    def extended(self) -> tuple[Network, ...]:
+        """The networks for which it has a VNI."""
+        return self.networks if self.role is Role.LEAF else ()
+
     def bond(self, name: str) -> Bond | None:
         """The bond of this name."""
         return next((bond for bond in self.bonds if bond.name == name), None)

@@ -2,7 +2,6 @@
 """The only door to openstacksdk: a connection, the objects in it, and its errors in one sentence each."""
 
 import logging
-import re
 import time
 import warnings
 from collections.abc import Callable, Generator
@@ -14,6 +13,7 @@ import openstack
 import requests
 from converge import StepError
 from converge.bounded import LateError, LongError
+from converge.opener import plain
 from keystoneauth1 import exceptions as auth
 from openstack import exceptions as sdk
 from operate import private
@@ -69,10 +69,8 @@ def connect(name: str, cacert: str = "") -> Any:
 
 def service_says(error: Exception) -> str:
     """The service's own words, without HTML and without a secret that it repeats, in one line."""
-    said = private.without(str(getattr(error, "details", None) or getattr(error, "message", None) or error))
-    if re.search(r"<html|<!doctype", said, re.IGNORECASE):
-        said = re.sub(r"<[^>]*>", " ", said)
-    return " ".join(said.split())[:WORDS].rstrip(".")
+    said = getattr(error, "details", None) or getattr(error, "message", None) or error
+    return plain(private.without(str(said)))[:WORDS].rstrip(".")
 
 
 _OPENRC = "run: pipx run tox -e acceptance -- openrc --cloud NAME"

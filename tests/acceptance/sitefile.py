@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from converge import StepError
-from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, Record, Text
+from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, Record, Text, Union
 from yamlfile import reader
 from yamlfile.values import FileError
 
@@ -97,7 +97,7 @@ class Flavor:
     """What each server gets: MiB of memory, GiB of disk, CPUs.
 
     Attributes:
-        large_pages: the memory is in huge pages, which the nodes then need.
+        large_pages: the memory is in huge pages, which the nodes then need; a size for pages of that size.
         dedicated_cpus: each virtual CPU has a processor of its own; Nova then needs cpu-dedicated-set.
 
     """
@@ -106,7 +106,7 @@ class Flavor:
     ram: int = 8192
     disk: int = 20
     vcpus: int = 20
-    large_pages: bool = True
+    large_pages: bool | str = True
     dedicated_cpus: bool = True
 
 
@@ -117,7 +117,7 @@ class Site:
     Attributes:
         nodes: two compute hosts of one rack as Nova names them; empty for the first two that are up.
         other_rack: a third compute host, in another rack; without it, no rung crosses racks.
-        disturb: compute hosts on which UDP at line rate may be sent.
+        disturb: compute hosts on which UDP and RDMA at line rate may be sent.
         image: the image's name in Glance; `image_file` is uploaded under that name if there is none.
         software: what that image contains besides a stock Ubuntu; the rungs that need it run.
         gpu_alias: alias of pci-alias; one such device goes into each server if `software` has cuda.
@@ -170,7 +170,7 @@ _FLAVOR = Record(
         "ram": Integer(512, None),
         "disk": Integer(1, None),
         "vcpus": Integer(2, 100),
-        "large-pages": Boolean(),
+        "large-pages": Union({bool: Boolean(), str: OneOf(("2MB", "1GB"))}),
         "dedicated-cpus": Boolean(),
     },
 )

@@ -20,8 +20,8 @@ CAUSES = (
         r"Claim pci failed|PCI device request",
         "Nova has no free VF for the port: pci-passthrough-whitelist names other netdevs than this node has, "
         "or all VFs are in use",
-        "compare juju config nova-compute pci-passthrough-whitelist with "
-        "juju run sriov-switchdev/N list-devices",
+        "if the node is an ordinary one, name two that offload as nodes in the site file; otherwise compare "
+        "juju config nova-compute pci-passthrough-whitelist with juju run sriov-switchdev/N list-devices",
     ),
     Cause(
         r"NUMA topology",

@@ -138,7 +138,8 @@ def _public_key(site: Site) -> str:
 
 
 def _flavor(site: Site) -> Wanted:
-    specs = {"hw:mem_page_size": "large"} if site.flavor.large_pages else {}
+    pages = site.flavor.large_pages
+    specs = {"hw:mem_page_size": pages if isinstance(pages, str) else "large"} if pages else {}
     specs |= {"hw:cpu_policy": "dedicated"} if site.flavor.dedicated_cpus else {}
     if "cuda" in site.software:
         specs["pci_passthrough:alias"] = f"{site.gpu_alias}:1"

@@ -46,6 +46,7 @@ class Count:
     """What the units of one application did in one phase."""
 
     hooks: Counter[str] = field(default_factory=Counter[str])
+    early: int = 0
     looks: int = 0
     tools: int = 0
     most_tools: int = 0
@@ -54,6 +55,11 @@ class Count:
     surveys: int = 0
     seconds: float = 0.0
     busy: float = 0.0
+
+    @property
+    def processor(self) -> float:
+        """Seconds of processor time with the start of Python, which ``seconds`` is without."""
+        return self.seconds + EARLY * self.early + START * (self.hooks.total() - self.early)
 
 
 class Does(NamedTuple):
@@ -168,13 +174,14 @@ class Agents:
 
     def _run(self, machine: str, unit: str, event: Event) -> None:
         app = unit.partition("/")[0]
-        with self._does[app].code(unit):
-            ran = self.controller.run(unit, event.kind, event.relation, event.remote)
+        code = self._does[app].code(unit)
+        ran = self.controller.run(unit, event.kind, event.relation, event.remote, code=code)
         others, requests = (0, 0) if ran.early else self._does[app].spent(unit)
         tools = ran.tools.total()
         busy = (EARLY if ran.early else START) + self._tool * (tools + others) + (SURVEY if requests else 0.0)
         count = self.counts[app]
         count.hooks[event.kind] += 1
+        count.early += ran.early
         count.looks += ran.looked
         count.tools += tools
         count.most_tools = max(count.most_tools, tools)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from agents import Agents, Does, Event  # noqa: E402
 from hostnic.testing import FakeHost  # noqa: E402
 from lab.hooktools import Application, Controller, Relation, declared  # noqa: E402
 
-SIZES = {8: (1, 2), 64: (2, 8), 256: (16, 32)}
+SIZES = {8: (1, 2), 16: (1, 2), 64: (2, 8), 256: (16, 32)}
 """Spines and leaves."""
 
 RACK = 16
@@ -73,6 +74,7 @@ class Site:
     def __init__(self, nodes: int, directory: Path, stack: ExitStack, tool: float) -> None:
         self.nodes = 0
         self.hosts: dict[str, FakeHost] = {}
+        self.of_the_fabric = FakeHost([], bonded=False)
         self.controller = Controller(directory)
         self.codes = {name: Code(name) for name in (FABRIC, *HOST_CHARMS)}
         does = {name: Does(self._on_host, self._spawned) for name in HOST_CHARMS}
@@ -116,6 +118,7 @@ class Site:
                 )
 
             self.codes[FABRIC].kind.connect = staticmethod(connect)
+            self.codes[FABRIC].kind.machine = staticmethod(lambda: self.of_the_fabric)
             self.codes[FABRIC].module.time = self  # the charm's clock
 
     def time(self) -> float:
@@ -254,12 +257,17 @@ def run(nodes: int, tool: float) -> dict[str, dict[str, Any]]:
     return found
 
 
-def main(sizes: Sequence[int] = tuple(SIZES), tool: float = 0.005) -> None:
+def main(sizes: Sequence[int] = (8, 64, 256), tool: float = 0.005) -> None:
     """Print the tables, and those of a rolling reboot."""
     import reboots
 
-    for nodes in sizes:
-        run(nodes, tool)
+    taken = {nodes: run(nodes, tool)["deployment"][FABRIC].processor for nodes in sizes}
+    for few, many in pairwise(sizes):
+        few_s, many_s = taken[few], taken[many]
+        print(f"\nThe unit of {FABRIC}, a deployment, processor time with the start of Python:")
+        print(
+            f"{few_s:.0f} s at {few} nodes, {many_s:.0f} s at {many}: ratio {many_s / few_s:.1f}", flush=True
+        )
     reboots.main(tuple(sizes))
 
 
@@ -268,4 +276,4 @@ if __name__ == "__main__":
     parser.add_argument("nodes", nargs="*", type=int)
     parser.add_argument("--tool", type=float, default=0.005, help="seconds that a hook tool takes")
     given = parser.parse_args()
-    main(given.nodes or tuple(SIZES), given.tool)
+    main(given.nodes or (8, 64, 256), given.tool)

@@ -249,7 +249,7 @@ def test_options_and_their_values_are_the_charms(command, words):
 @pytest.mark.parametrize(("command", "words"), of("juju", "deploy"))
 def test_what_is_deployed_is_a_charm_or_in_the_clone_or_packed_into_it(command, words):
     what = words[2].removeprefix("./")
-    if what in CHARMS:
+    if what in CHARMS or what in OTHERS:
         return
     if what.startswith("build/"):
         charm, _, platform = what.removeprefix("build/").removesuffix(".charm").partition("_")
@@ -269,7 +269,11 @@ def test_what_is_deployed_is_a_charm_or_in_the_clone_or_packed_into_it(command, 
 )
 def test_applications_are_charms_that_there_are(command, words):
     known = {*CHARMS, *OTHERS, "switches"}
-    assert set(words[2:]) <= known, shown(command)
+    ends = [word.partition(":") for word in words[2:]]
+    assert {name for name, _, _ in ends} <= known, shown(command)
+    every = {**{charm: found for (charm, _), found in facts.upstream().items()}, **facts.own()}
+    for name, _, endpoint in ends:
+        assert not endpoint or endpoint == "juju-info" or endpoint in every[name].endpoints, shown(command)
 
 
 @pytest.mark.parametrize(("command", "words"), of("cp"))

@@ -63,7 +63,7 @@ def test_branches_that_are_not_named_after_their_track(tmp_path):
     path.mkdir(parents=True)
     (path / "metadata.yaml").write_text("name: rabbitmq-server\nseries: [jammy]\n")
     (path / "config.yaml").write_text("options: {}\n")
-    assert [found.track for found in facts.from_folder(tmp_path)] == ["3.9", "3.12"]
+    assert [found.track for found in facts.from_folder(tmp_path)] == ["3.12"]
 
 
 def test_the_table_gives_back_what_was_derived(tmp_path):

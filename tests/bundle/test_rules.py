@@ -73,7 +73,11 @@ def test_what_other_sites_have_is_no_error(case, tmp_path):
     text = (ROOT / "bundles/ovn-offload-jammy-caracal.yaml").read_text()
     paths[0].write_text(_replaced(text, case.get("replace", {})))
     paths[1].write_text(case.get("overlay", ""))
-    found = checker.check(checker.load(paths))
+    site = None
+    if "site" in case:
+        (tmp_path / "site.yaml").write_text(_replaced(SITE.read_text(), case["site"]))
+        site = Site.read(tmp_path / "site.yaml")
+    found = checker.check(checker.load(paths, site))
     assert [str(finding) for finding in found if not finding.warning] == []
     assert {finding.rule for finding in found} - {"quorum-lock"} == set(case.get("warns", ()))
 

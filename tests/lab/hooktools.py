@@ -145,8 +145,11 @@ class Controller:
         remote: str = "",
         *,
         params: Mapping[str, Any] | None = None,
+        code: contextlib.AbstractContextManager[None] | None = None,
     ) -> Ran:
         """Run a hook, named as Juju names it without its relation's endpoint, or an action with its params.
+
+        Only what is not over before ops is loaded needs the charm's ``code``.
 
         Raises whatever the charm raises; nothing is written then.
         """
@@ -170,15 +173,18 @@ class Controller:
                 environment["JUJU_DEPARTING_UNIT"] = remote
         environment["JUJU_DISPATCH_PATH"] = path
         tools = Tools(self, unit, params or {})
-        began = time.process_time()
         with _answered(tools, environment):
+            began = time.process_time()
             try:
                 early.end_early()
             except SystemExit:
                 tools.ran.early = True
-            else:
-                self._dispatch(application, unit, environment)
-        tools.ran.seconds = time.process_time() - began
+            tools.ran.seconds = time.process_time() - began
+            if not tools.ran.early:
+                with code or contextlib.nullcontext():
+                    began = time.process_time()
+                    self._dispatch(application, unit, environment)
+                    tools.ran.seconds += time.process_time() - began
         tools.commit()
         return tools.ran
 
@@ -339,7 +345,9 @@ def _answered(tools: Tools, environment: Mapping[str, str]) -> Generator[None]:
         yield
     finally:
         utils.subprocess, process.run = kept[0], kept[1]
-        os.environ.clear()
-        os.environ.update(kept[2])
+        for name in os.environ.keys() - kept[2].keys():
+            del os.environ[name]
+        if os.environ != kept[2]:
+            os.environ.update(kept[2])
         root.handlers[:], sys.excepthook, warnings.showwarning = kept[3], kept[5], shown
         root.setLevel(kept[4])

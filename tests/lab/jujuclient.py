@@ -8,6 +8,7 @@ secrets/{add,update,list,grantrevoke}.go, application/{config,deploy}.go for arg
 """
 
 import argparse
+import fcntl
 import json
 import re
 import stat
@@ -294,9 +295,11 @@ def answer(client, words):
 
 
 def main(path, *words):
-    known = state(path)
-    out, error, status = answer(Client(known), words)
-    path.write_text(json.dumps(known))
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several clients may run at a time
+        known = state(path)
+        out, error, status = answer(Client(known), words)
+        path.write_text(json.dumps(known))
     print(out, end="")
     print(error, end="", file=sys.stderr)
     sys.exit(status)

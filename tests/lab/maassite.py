@@ -87,3 +87,20 @@ def addresses(region, name):
 def fabric_of(region, interface):
     """The fabric of an interface's VLAN."""
     return next(each["name"] for each in region.fabrics if each["id"] == interface["vlan"]["fabric_id"])
+
+
+def stranger(maas, name, vlan, cidr="", status="Deployed"):
+    """A machine of somebody else's, with an address in a VLAN."""
+    found = maas.add(
+        "machines", hostname=name, system_id=name, tag_names=[], interface_set=[], numanode_set=[]
+    )
+    found["status_name"], maas.power[name], maas.devices[name] = status, {}, []
+    subnets = [subnet for subnet in maas.subnets if subnet["cidr"] == cidr]
+    maas.interface(
+        found, "physical", "eno2", vlan, [], [{"mode": "auto", "subnet": each} for each in subnets]
+    )
+    return found
+
+
+def vlan(maas, vid):
+    return next(each for each in maas.vlans if each["vid"] == vid)

@@ -29,12 +29,12 @@ from hostnic.devices import lag, pci, selector, users, vdpa, vlan
 from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
-from hostnic.network import flows, lldp, ovs, routes
+from hostnic.network import flows, lldp, ovs, routes, unixctl
 from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 from maas import client as maas
 from maas import commission, readiness, sitefile, verify
-from operate import health, running
+from operate import fleet, health, running
 from operate import verify as operate
 from operate.adopt import text as adopt_text
 from operate.adopt.adoption import adoption
@@ -76,6 +76,7 @@ FLOW = (
     "ufid:1, recirc_id(0),in_port(eth0),eth(src=00:00:00:00:00:01),eth_type(0x0800), packets:3, bytes:300, "
     "used:1s, offloaded:yes, dp:tc, actions:2\n"
 )
+COUNTED = "system@ovs-system:\n  flows : (current 3) (avg 3) (max 4) (limit 200000)\n  offloaded flows : 1\n"
 QUERY = (
     "Configurations:   Default   Current   Next Boot\n"
     "*   NUM_OF_VFS   8   8   16\n    SRIOV_EN  False(0) True(1) True(1)\n"
@@ -189,7 +190,7 @@ def of_action(text: str) -> object:
     def run(words: list[str], *_: object, **__: object) -> Output:
         return Output(0, json.dumps(STATUS) if words[1] == "status" else text)
 
-    return operate.verify(Juju(run=run)), health.health(Juju(run=run))
+    return operate.verify(Juju(run=run), print), health.health(Juju(run=run), print)
 
 
 def of_model(text: str) -> object:
@@ -415,7 +416,7 @@ READERS = [
     Reader("answer of an action", of_action, [json.dumps(SAID)], (StepError,)),
     Reader(
         "status of a model",
-        lambda text: operate.own_units(client(text).data("status")),
+        lambda text: fleet.own_units(client(text).data("status")),
         [json.dumps(STATUS)],
         (StepError,),
     ),
@@ -443,6 +444,13 @@ READERS = [
     Reader("ovs settings", of_command(ovs.settings), [json.dumps(OVS)], (CommandError,)),
     Reader("ovs rows", ovs.rows, [json.dumps(OVS)], (CommandError,)),
     Reader("flows", flows.parse, [FLOW]),
+    Reader("flows that OVS counts", of_command(ovs.counts), [COUNTED]),
+    Reader(
+        "answers of ovs-vswitchd",
+        lambda text: unixctl.answered(text.encode(errors="surrogatepass")),
+        [json.dumps({"id": 0, "error": None, "result": COUNTED})],
+        (OSError,),
+    ),
     Reader(
         "lldp of networkctl",
         lambda text: lldp.from_json(text, {"eth0"}),

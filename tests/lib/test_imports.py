@@ -78,6 +78,7 @@ OPENERS = {
     "lib/hostnic/netlink/statistics.py": "its ioctl for the counters of a driver",
     "lib/hostnic/process.py": "its processes",
     "lib/hostnic/download.py": "a program of its own that downloads firmware, and is killed when late",
+    "lib/hostnic/network/unixctl.py": "the socket of ovs-vswitchd",
     "lib/hostnic/network/tcp.py": "its TCP connections, which show whether another host is up",
     "lib/hostnic/boot/bootcopy.py": "reads the charm's own code, which it copies for boot",
     "lib/hostnic/firmware/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",

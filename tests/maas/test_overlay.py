@@ -46,6 +46,13 @@ def test_the_overlay_has_the_machines_of_the_example_and_the_cpus_of_the_tag(run
     assert cpus == EXAMPLE["applications"]["nova-compute"]["options"]["cpu-dedicated-set"]
 
 
+def test_memory_that_the_tag_reserves_for_the_host_is_novas(written):
+    path = written(("reserved-host-memory: 32768", "reserved-host-memory: 65536"))
+    assert options(path, "nova-compute")["reserved-host-memory"] == 65536
+    path = written(("reserved-host-memory: 65536", "#"))
+    assert "reserved-host-memory" not in options(path, "nova-compute")
+
+
 def test_every_value_of_the_hand_written_example_is_in_the_overlay(written):
     """Ports by name there, by address here; the rest is the same, value for value."""
     path = written()
@@ -196,7 +203,7 @@ def test_an_older_site_file_still_gives_machines_and_cpus(written):
     made = yaml.safe_load(path.read_text())
     assert made["machines"] == EXAMPLE["machines"]
     assert made["applications"].keys() == {"nova-compute", "neutron-api-plugin-ovn"}
-    assert options(path, "nova-compute") == {"cpu-dedicated-set": "2-23"}
+    assert options(path, "nova-compute") == {"cpu-dedicated-set": "2-23", "reserved-host-memory": 32768}
 
 
 def test_an_intent_that_is_not_there_is_said(site, run):

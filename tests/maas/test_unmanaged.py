@@ -2,24 +2,7 @@
 """A MAAS that others use, and machines that are deployed: what the site file changes there, and what not."""
 
 import pytest
-from lab.maassite import NUMA, PORTS, commission, edit, interfaces, machine, writes
-
-
-def stranger(maas, name, vlan, cidr="", status="Deployed"):
-    """A machine of somebody else's, with an address in a VLAN."""
-    found = maas.add(
-        "machines", hostname=name, system_id=name, tag_names=[], interface_set=[], numanode_set=[]
-    )
-    found["status_name"], maas.power[name], maas.devices[name] = status, {}, []
-    subnets = [subnet for subnet in maas.subnets if subnet["cidr"] == cidr]
-    maas.interface(
-        found, "physical", "eno2", vlan, [], [{"mode": "auto", "subnet": each} for each in subnets]
-    )
-    return found
-
-
-def vlan(maas, vid):
-    return next(each for each in maas.vlans if each["vid"] == vid)
+from lab.maassite import NUMA, PORTS, commission, edit, interfaces, machine, stranger, vlan, writes
 
 
 def refused(maas, run):

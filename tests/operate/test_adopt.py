@@ -226,6 +226,20 @@ def test_other_hypervisors_stay_and_no_step_touches_them(name, why):
     assert not [word for words in commands(said) for word in words if re.search(r"-b\b", word)]
 
 
+def test_hypervisors_without_vfs_stay_also_if_they_share_an_ovn_chassis_with_those_that_offload():
+    """On them, no unit would ever name ovn-chassis, which the operator is to wait for."""
+    said = told("one-chassis")
+    assert re.search(r"^nova-compute-b with ovn-chassis +it offers no VFs to instances$", said, re.M)
+    assert not [word for words in commands(said) for word in words if "nova-compute-b" in word]
+    assert ["juju", "config", "ovn-chassis", "sriov-numvfs=none:0"] in commands(said)
+
+
+def test_an_ovn_chassis_of_octavia_stays():
+    said = told("octavia")
+    assert re.search(r"^octavia-ovn-chassis +it serves no hypervisor$", said, re.M)
+    assert commands(said) == commands(told("listed"))
+
+
 def test_gateways_of_their_own_stay():
     assert re.search(r"^ovn-dedicated-chassis +a gateway, on which no instance runs$", told("gateways"), re.M)
 
@@ -296,6 +310,13 @@ def test_charms_that_serve_other_machines_stay_as_they_are():
         if body
     }
     assert sorted(new) == ["nic-firmware-nova-compute", "ovn-chassis", "sriov-switchdev"]
+
+
+def test_a_charm_that_is_on_the_machines_with_another_application_is_not_related_a_second_time():
+    """Two units of it would write the same files."""
+    said = told("storage-firmware")
+    about = [words for words in commands(said) if "nic-firmware" in " ".join(words) and words[1] != "run"]
+    assert about == [["juju", "config", "nic-firmware", "reboot-owner=sriov-switchdev"]]
 
 
 def test_who_followed_nic_firmwares_readme_is_told_to_change_the_owner_of_reboots():

@@ -99,3 +99,31 @@ def test_a_model_without_hypervisors_is_said_by_name(world):
     world.change(models={"maas-controller:openstack": model})
     said = world.run(main, "adopt", expected=2)
     assert said == "maas-controller:openstack has no nova-compute; name the cloud's model with --model\n"
+
+
+# What is out of order in the model.
+
+
+def test_units_in_error_are_to_be_mended_first():
+    """Juju runs none of their hooks: ovn-chassis would go on creating VFs there."""
+    model = cloud("listed")
+    for number, unit in enumerate(model["status"]["applications"]["nova-compute"]["units"].values()):
+        chassis = unit["subordinates"][f"ovn-chassis/{number}"]
+        chassis["workload-status"] = {"current": "error", "message": 'hook failed: "config-changed"'}
+    said = printed(model)[0]
+    assert commands(said)[:2] == [["juju", "show-status-log", f"ovn-chassis/{number}"] for number in (0, 1)]
+    assert commands(said)[2:] == commands(told("listed"))
+    assert '1. Mend the units in error: ovn-chassis/0 (hook failed: "config-changed"), ovn-chassis/1' in said
+
+
+def test_units_of_other_charms_in_error_are_no_matter_of_these_charms():
+    model = cloud("listed")
+    vault = model["status"]["applications"]["vault"]["units"]["vault/0"]
+    vault["workload-status"] = {"current": "error", "message": "hook failed"}
+    assert printed(model)[0] == told("listed")
+
+
+def test_other_units_on_a_hypervisor_stop_and_start_with_it():
+    lines = section(told("with-storage"), "What the first reboot of a node changes")
+    assert "- Other units of ceph-osd are on machines 0, 1: they stop and start with them." in lines
+    assert [line for line in lines if line.startswith("- Containers of mysql-innodb-cluster, ovn-central")]

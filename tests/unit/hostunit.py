@@ -18,7 +18,7 @@ from wakeups import wakes_in
 Unit = TypeVar("Unit", bound="HostUnit")
 
 CHARMS = Path(__file__).parents[2] / "charms"
-KEYS = ("name", "subordinate", "requires", "peers", "assumes", "resources")
+KEYS = ("name", "subordinate", "requires", "provides", "peers", "assumes", "resources")
 """What a context takes of charmcraft.yaml besides options and actions."""
 
 ROUTES = (

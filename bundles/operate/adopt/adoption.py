@@ -59,6 +59,8 @@ def adoption(running: Running, given: Vfs | None = None) -> Adoption:
     groups, stays = find(bundle, given)
     unknown = [each for each in groups if each.vfs.most is None and not each.ours(bundle, DRIVER)]
     planned = [steps.read_first(group) for group in unknown] or _planned(running, groups)
+    if running.failed and planned:
+        planned = [steps.mend_first(running.failed), *planned]
     overlay = "" if unknown else steps.overlay(planned)
     return Adoption(
         tuple(row for group in groups for row in _owned(bundle, group)),
@@ -138,13 +140,18 @@ def _reboot(bundle: Bundle, groups: list[Group]) -> Iterator[str]:
     yield "Uplinks get a queue for each CPU; until then they keep the one that the change to switchdev left."
     yield f"What {FIRMWARE} has set in the firmware takes effect."
     yield "Ports of other NICs have no VFs any more, unless ovn-chassis keeps them."
-    beside: dict[str, list[str]] = {}
-    for machine in (each for group in groups for one in group.computes for each in _machines(bundle, one)):
-        inside = sorted({each.name for each, container in bundle.on_machine(machine) if container})
-        beside.setdefault(listed(inside), []).append(machine)
-    for inside, machines in beside.items():
-        if inside:
-            yield f"Containers of {inside} are on machines {listed(machines)}: they stop and start with them."
+    beside: dict[tuple[str, str], list[str]] = {}
+    computes = [each for group in groups for each in group.computes]
+    for machine in (each for one in computes for each in _machines(bundle, one)):
+        there = [*bundle.on_machine(machine)]
+        inside = sorted({each.name for each, container in there if container})
+        others = sorted({each.name for each, container in there if not container and each.targets})
+        others = [name for name in others if name not in {each.name for each in computes}]
+        beside.setdefault((listed(inside), listed(others)), []).append(machine)
+    for (inside, others), machines in beside.items():
+        for what, names in (("Containers", inside), ("Other units", others)):
+            if names:
+                yield f"{what} of {names} are on machines {listed(machines)}: they stop and start with them."
 
 
 def _unseen(bundle: Bundle, groups: list[Group]) -> Iterator[Step]:

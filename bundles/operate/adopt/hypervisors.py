@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from check.facts import own
-from check.model import Application, Bundle, pairs
+from check.model import Application, Bundle, json_list, pairs
 from check.options import config
 from check.rules_offload import left_to
 from converge import StepError
@@ -38,13 +38,16 @@ class Group(NamedTuple):
     suffix: str
 
     def ours(self, bundle: Bundle, charm: str) -> Application | None:
-        """The application of a charm that is on these hypervisors, else one that is nowhere yet."""
-        names = {each.name for each in self.computes}
+        """The application of a charm that is on these hypervisors, else one that is nowhere yet.
+
+        It is there also with another application of the same machines, such as their storage.
+        """
+        here_are = set[str]().union(*(bundle.places(each) for each in self.computes))
         on = {
             each.name: {other.name for other in bundle.related(each, "juju-info")}
             for each in bundle.of(charm)
         }
-        here = [name for name, others in on.items() if others & names]
+        here = [name for name in on if bundle.places(bundle.applications[name]) & here_are]
         unused = [name for name, others in on.items() if not others and not self.suffix]
         return next((bundle.applications[name] for name in (*here, *unused)), None)
 
@@ -97,13 +100,18 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
     """
     groups: dict[tuple[Vfs, str, frozenset[str]], Group] = {}
     stays: list[tuple[str, str]] = []
+    offering = [each for each in bundle.of("nova-compute") if _offers_vfs(each)]
+    offloading = {each.name for one in offering for each in bundle.related(one, "neutron-plugin")}
     for compute in bundle.of("nova-compute"):
         network = bundle.related(compute, "neutron-plugin")
         chassis = [each for each in network if each.charm == "ovn-chassis"]
-        if why := _why_not(compute, network, chassis):
+        # One ovn-chassis may serve them and those that offload, and then has its option for both.
+        alone = compute not in offering and any(each.name in offloading for each in chassis)
+        if why := _why_not(compute, network, chassis) or ("it offers no VFs to instances" if alone else ""):
             stays.append((" with ".join(each.name for each in (compute, *network)), why))
             continue
-        there = [each for each in bundle.of(DRIVER, FIRMWARE) if compute in bundle.related(each, "juju-info")]
+        here = bundle.places(compute)
+        there = [each for each in bundle.of(DRIVER, FIRMWARE) if bundle.places(each) & here]
         alone = not any(left_to(bundle, each.name) for each in chassis)
         adopted = alone and any(each.charm == DRIVER for each in there)
         vfs = given or (Vfs() if adopted else _vfs(chassis[0]))
@@ -114,7 +122,18 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
     stays += [
         (each.name, "a gateway, on which no instance runs") for each in bundle.of("ovn-dedicated-chassis")
     ]
+    serving = [each for each in bundle.of("ovn-chassis") if bundle.related(each, "ovsdb-subordinate")]
+    stays += [(each.name, "it serves no hypervisor") for each in serving]
     return list(groups.values()), stays
+
+
+def _offers_vfs(compute: Application) -> bool:
+    """Whether its whitelist has devices of a NIC; also if it cannot be read."""
+    try:
+        entries = json_list(compute.option("pci-passthrough-whitelist") or "[]")
+    except ValueError:
+        return True
+    return any(not isinstance(each, dict) or "physical_network" in each for each in entries)
 
 
 def _vfs(chassis: Application) -> Vfs:

@@ -37,6 +37,14 @@ def read_first(group: Group) -> Step:
     return Step(why, (*looks(group), again))
 
 
+def mend_first(failed: Iterable[tuple[str, str]]) -> Step:
+    """What the operator has to mend: Juju runs no hook of a unit in error, and no option arrives there."""
+    units = [f"{unit} ({message})" for unit, message in failed]
+    why = f"Mend the units in error: {', '.join(units[:3])}{' and others' if units[3:] else ''}. Until then, "
+    why += "what the next steps set does not reach them."
+    return Step(why, tuple(("juju", "show-status-log", unit) for unit, _ in [*failed][:3]))
+
+
 def looks(group: Group) -> Commands:
     """Commands that show how many VFs the ports have."""
     return tuple(("juju", "exec", "--application", each.name, "--", LOOK) for each in group.computes)
@@ -162,9 +170,9 @@ def _deploy(bundle: Bundle, charm: str, group: Group, options: Mapping[str, Any]
 
 
 def _relate(bundle: Bundle, ours: Application, group: Group) -> Iterator[Step]:
-    related = {each.name for each in bundle.related(ours, "juju-info")}
     for compute in group.computes:
-        if compute.name not in related:
+        # Where it is with another application of the machine, a second unit would do the same.
+        if not bundle.places(ours) & bundle.places(compute):
             ends = (f"{ours.name}:juju-info", f"{compute.name}:juju-info")
             command = ("juju", "integrate", ours.name, compute.name)
             yield Step(f"{ours.name} has to be on {compute.name}.", (command,), {}, (ends,))

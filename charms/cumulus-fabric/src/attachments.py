@@ -15,7 +15,8 @@ from observe import SwitchState
 from tree import Tree, get_tree
 from tree.drain import drained, shut
 from tree.expected import progress
-from verify import CABLE_REMEDY, bonded, host_names, is_up, same_host
+from tree.seen import bonded, host_names, is_up, same_host
+from verify import CABLE_REMEDY
 
 REMEDY = "bring its other leg up first"
 

@@ -15,28 +15,26 @@ from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import cast
 
+import figures
 import hosts
 import online
 import ops
 from actions import Actions, Results, credentials, policy
 from audit import audit
 from audit.foreign import Ownership, named
+from audit.hosts import hosts as against_hosts
+from charmkit import metrics
 from charmkit.fabric import HOST, POLICY, Host
+from charmkit.observability import Observability
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
-from config import (
-    Applying,
-    Draining,
-    Options,
-    Planning,
-    Rendering,
-    Restoring,
-    Returning,
-    Showing,
-    pins,
-)
-from converge import Finding, Plan, Severity
+from config import Applying, Draining, Options, Planning, Rendering, Restoring, Returning, Showing, pins
+from converge import Finding, Plan, Severity, worst_first
 from converge.shape import InvalidValue
+from exporter import facts
+from exporter.catalogue import PORT
+from hostnic.machine import Machine
+from hostnic.system import System
 from intent import expand
 from intent.model import Dialect, Fabric
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
@@ -50,6 +48,7 @@ from yamlfile.values import FileError
 
 logger = logging.getLogger(__name__)
 
+NAME = "cumulus-fabric"
 RELATION = "fabric"
 PEERS, RECORD = "applied", "made"
 """The peer relation that keeps the record of what this charm has made, and its key."""
@@ -71,14 +70,24 @@ class CumulusFabricCharm(ops.CharmBase):
         """Connections to the switches; tests replace it."""
         return online.fleet(fabric, access, limit)
 
+    @staticmethod
+    def machine() -> System:
+        """The machine that this unit runs on; tests replace it."""
+        return Machine()
+
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
+        self._system = self.machine()
+        self._seen: facts.Fabric | None = None
         self._kept.set_default(**nothing())
         self._reports = Reports(cast("Kept", self._kept))
         self._read_only = self._follows_hosts = False
         self._dialects: set[Dialect] = set()
+        self._audited: tuple[Fabric | None, Sequence[Finding]] = None, ()
         # Observed first: later handlers of the same hook must know that it writes nothing.
-        framework.observe(self.on.update_status, self._on_update_status)
+        scraped = self.on["metrics-endpoint"]
+        for event in (self.on.update_status, scraped.relation_created, scraped.relation_broken):
+            framework.observe(event, self._on_read_only)
         framework.observe(self.on.leader_elected, self._on_leader_elected)
         framework.observe(self.on["apply"].action, self._on_apply)
         framework.observe(self.on["rollback"].action, self._on_rollback)
@@ -90,7 +99,7 @@ class CumulusFabricCharm(ops.CharmBase):
         framework.observe(self.on["show-fabric"].action, self._on_show_fabric)
         self.reconciler = Reconciler(
             self,
-            converge=self._converge,
+            converge=self._converge_and_tell,
             preview=self._preview,
             verify=self._verify,
             version=self._version,
@@ -99,6 +108,9 @@ class CumulusFabricCharm(ops.CharmBase):
             whole=WHOLE,
         )
         self.reconciler.follow(RELATION, self._follow)
+        self._observability = Observability(self, "exporter", PORT)
+        for relation in self._observability.relations:
+            self.reconciler.follow(relation, lambda _: False)
 
     def _options(self) -> Options:
         return load_config(self, Options)
@@ -141,9 +153,20 @@ class CumulusFabricCharm(ops.CharmBase):
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
-        found = (*audit(fabric, self._hosts()[0]), *by_command_line(fabric))
+        found = worst_first([*self._audit(fabric), *against_hosts(fabric, self._hosts()[0])])
+        found += by_command_line(fabric)
         ownership = Ownership(self._made(), named(remove))
-        return online.Site(fabric, self.connect(fabric, access, options.parallel), found, ownership)
+        return online.Site(fabric, self.connect(fabric, access, options.parallel), tuple(found), ownership)
+
+    def _audit(self, fabric: Fabric) -> Sequence[Finding]:
+        """What the audit says of the intent alone, for which all of a fabric is gone through: once."""
+        if self._audited[0] is not fabric:
+            self._audited = fabric, audit(fabric)
+        return self._audited[1]
+
+    def _sound(self, fabric: Fabric) -> bool:
+        """Whether no audit blocks the intent."""
+        return all(finding.severity < Severity.BLOCKED for finding in self._audit(fabric))
 
     def _made(self) -> dict[str, Objects]:
         """What this charm has made on the switches; nothing if the record is missing or cannot be read."""
@@ -160,6 +183,26 @@ class CumulusFabricCharm(ops.CharmBase):
         made = self._made()
         if relation and (now := {**made, **survey.made}) != made:
             relation.data[self.app][RECORD] = record.written(now)
+
+    def _converge_and_tell(self) -> Sequence[Finding]:
+        """Tell the exporter, too: each unit has one, and the leader's knows the fabric."""
+        try:
+            findings = self._converge()
+        except InputError as error:
+            findings = (error.finding,)
+        return (*findings, *self._tell(findings, place=True))
+
+    def _tell(self, findings: Sequence[Finding], *, place: bool = False) -> Sequence[Finding]:
+        """Write what the exporter says until the next look, and ``place`` it; a warning if that fails."""
+        fabric = None
+        if self.unit.is_leader():
+            before = facts.read(self._system, NAME)
+            fabric = self._seen or (before and before.fabric)
+        if fabric:
+            fabric = fabric._replace(hosts=figures.reports(self._reports.differing, self._reports.told))
+        now, found = int(self._system.now()), facts.count(findings)
+        told = facts.Facts(NAME, self.unit.name, now, found, fabric=fabric)
+        return metrics.tell(self._system, told, place=place, address=self._observability.address())
 
     def _converge(self) -> Sequence[Finding]:
         """Publish the policy to hosts, survey, and apply if apply-policy is auto. Only the leader acts."""
@@ -188,10 +231,12 @@ class CumulusFabricCharm(ops.CharmBase):
         """What differs on the switches and on hosts, from a survey with ``state``; the leader keeps it."""
         self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
         switches = (*besides, *site.findings(survey))
-        wanted = hosts.expected(site.fabric, sound=_sound(site.fabric))
+        wanted = hosts.expected(site.fabric, sound=self._sound(site.fabric))
         differing = hosts.by_unit(wanted, self._told)
         if self.unit.is_leader():
             self._reports.surveyed(self._told, differing, wanted, switches, time.time())
+            seen = tuple(figures.switches(site.fabric, survey, switches))
+            self._seen = facts.Fabric(int(self._system.now()), seen)
         return (*switches, *(each for found in differing.values() for each in found))
 
     def _version(self) -> str:
@@ -241,14 +286,15 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _report(self, findings: Sequence[Finding]) -> None:
         if self.unit.is_leader():  # the others leave the switches, and the status, to it
-            self.reconciler.report(findings)
+            self.reconciler.report((*findings, *self._tell(findings)))
 
     def _stop(self) -> Removed:
-        return Removed("removed; the switches keep their configuration")
+        removed = "removed; the switches keep their configuration"
+        return Removed(removed, metrics.remove(self._system, NAME))
 
     def _publish_policy(self, fabric: Fabric) -> None:
         """Publish the policy to hosts, unless an audit blocks the intent."""
-        if _sound(fabric):
+        if self._sound(fabric):
             for relation in self.model.relations[RELATION]:
                 relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
 
@@ -281,10 +327,10 @@ class CumulusFabricCharm(ops.CharmBase):
         found = hosts.by_unit(self._reports.wanted, {unit.name: text or ""})[unit.name]
         if self._reports.compared(unit.name, found):
             warn(found)
-            self.reconciler.report(self._reports.findings())
+            self.reconciler.report(self._reports.findings())  # the exporter is told at the next look
         return False
 
-    def _on_update_status(self, _: ops.UpdateStatusEvent) -> None:
+    def _on_read_only(self, _: ops.EventBase) -> None:
         """Drift is only reported; what a host has reported since the last survey may lead to an apply."""
         self._read_only, self._follows_hosts = not self._reports.due, True
 
@@ -345,11 +391,6 @@ class CumulusFabricCharm(ops.CharmBase):
                 return act(Actions(options, fabric, partial(self._site, options, fabric)))
 
         answer(event, run, WHOLE, tables=tables)
-
-
-def _sound(fabric: Fabric) -> bool:
-    """Whether no audit blocks the intent."""
-    return all(finding.severity < Severity.BLOCKED for finding in audit(fabric))
 
 
 if __name__ == "__main__":

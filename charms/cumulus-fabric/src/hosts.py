@@ -21,6 +21,9 @@ DEFAULT_SHARE = 50
 
 REWIRE = "move the cable or correct the intent"
 
+ABOUT = {Severity.WAITING: "policy", Severity.BLOCKED: "cables", Severity.WARNING: "report"}
+"""What a finding about a host is about, by its severity."""
+
 
 class End(NamedTuple):
     """A bond of a leaf, where hosts' ports end: its names, its host if it has one, its segment."""

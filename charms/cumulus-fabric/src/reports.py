@@ -117,10 +117,15 @@ class Reports:
         """Note why no switch could be asked."""
         self._kept.others, self._kept.surveyed = _rows(others), now
 
+    @property
+    def differing(self) -> Mapping[str, Sequence[Finding]]:
+        """What is known to differ on hosts, by unit."""
+        return {unit: _findings(self._kept.differing[unit]) for unit in sorted(self._kept.differing)}
+
     def findings(self) -> Sequence[Finding]:
         """All that is known to differ."""
-        hosts = (found for unit in sorted(self._kept.differing) for found in self._kept.differing[unit])
-        return _findings((*self._kept.others, *hosts))
+        hosts = (each for found in self.differing.values() for each in found)
+        return (*_findings(self._kept.others), *hosts)
 
 
 def _rows(findings: Iterable[Finding]) -> list[Any]:

@@ -11,19 +11,17 @@ not advertised. That is worse than before only where the host has had an LACP pa
 A finding has the same subject and words as long as nothing changes, so that an apply can tell which are new.
 """
 
-import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from converge import Finding, Severity
-from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
+from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort
 from observe import Observed, SwitchState
 from tree import Tree, covers, get_path, get_tree, leaves
 from tree.diff import difference
 from tree.drain import withdrawn
 from tree.expected import Expected, progress
 from tree.render import BRIDGE
+from tree.seen import bonded, is_up, neighbours, same_host, switches_by_chassis
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
 CABLING_REMEDY = "move the cable or correct the intent"
@@ -31,9 +29,6 @@ NAMES_REMEDY = "set host-names: true in the intent, or name the switch, so that 
 SYSTEM_REMEDY = "look again when the host's own system runs"
 BOND_REMEDY = "check that the host bonds both ports with 802.3ad"
 APPLY_REMEDY = "run the action apply"
-
-
-_MAC = re.compile(r"(?i)[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}")
 
 MAX_SHOWN = 2
 """Settings that a finding names; the action plan shows all."""
@@ -53,18 +48,27 @@ def verify(
 
     """
     found = [*observed.findings]
+    for checker in checkers(fabric, wanted, observed, expected):
+        name = checker.switch.name
+        settings = drift(observed.switches[name], wanted[name])
+        # The consequences of missing settings are not listed one by one.
+        looked = (each for each in checker.findings() if not settings or each.remedy != APPLY_REMEDY)
+        found += [*settings, *looked]
+    return found
+
+
+def checkers(
+    fabric: Fabric, names: Iterable[str], observed: Observed, expected: Expected | None = None
+) -> "Iterator[Checker]":
+    """One for each of these switches that answered."""
     states = {name: seen.state for name, seen in observed.switches.items()}
     silent = {name for name, seen in observed.switches.items() if withdrawn(seen.applied)}
     chassis = switches_by_chassis(states)
     used = {name: get_tree(seen.applied, "interface").keys() for name, seen in observed.switches.items()}
-    for name in wanted:
-        switch, seen = fabric.switch(name), observed.switches.get(name)
-        if switch is not None and seen is not None:
-            settings = drift(seen, wanted[name])
-            looked = Checker(fabric, switch, states, expected, silent, chassis, used).findings()
-            # The consequences of missing settings are not listed one by one.
-            found += [*settings, *(each for each in looked if not settings or each.remedy != APPLY_REMEDY)]
-    return found
+    for name in names:
+        switch = fabric.switch(name)
+        if switch is not None and name in observed.switches:
+            yield Checker(fabric, switch, states, expected, silent, chassis, used)
 
 
 def drift(seen: SwitchState, wanted: Tree) -> list[Finding]:
@@ -102,14 +106,15 @@ class Checker:
             yield from self._bond(bond)
         for port in self.switch.single_homed:
             yield from self._host_port(port.name, port)
-        yield from self._vnis()
+        for network in self.switch.extended:
+            yield from self.vni(network)
         yield from self._sends_to_silent()
         yield from self._roce()
 
     def _interface(self, name: str) -> Tree:
         return get_tree(self.state, "interface", name)
 
-    def _up(self, name: str) -> bool:
+    def up(self, name: str) -> bool:
         return is_up(self.state, name)
 
     def _unused(self, switch: str, port: str) -> bool:
@@ -135,7 +140,7 @@ class Checker:
     # -- to other switches
 
     def _link(self, link: Link) -> Iterator[Finding]:
-        if not self._up(link.port):
+        if not self.up(link.port):
             if self._waits_for(link):
                 return
             ends = ((self.switch.name, link.port), (link.peer, link.peer_port))
@@ -145,7 +150,7 @@ class Checker:
         yield from self._mtu(link.port, self.fabric.mtu.fabric)
         yield from self._wired(link)
         if self.expected is None or self.expected.session(self.switch, link, self.state):
-            yield from self._session(link)
+            yield from self.session(link)
 
     def _waits_for(self, link: Link) -> bool:
         """Whether a link was down before the run, and a switch at one of its ends lacks its settings."""
@@ -156,7 +161,7 @@ class Checker:
     def _wired(self, link: Link) -> Iterator[Finding]:
         """A switch is told by its chassis, or else by its name; one that is not known by its port alone."""
         seen = neighbours(self.state, link.port, self.chassis)
-        ends = [each for each in seen if each.port == link.peer_port]
+        ends = [each for each in seen if each.port in (link.peer_port, "")]
         if not seen:
             what = f"{link.peer} is not visible by LLDP yet"
             yield self._say(Severity.INFO, link.port, what)
@@ -168,10 +173,11 @@ class Checker:
             severity = Severity.WARNING if link.peer in self.states else Severity.INFO
             yield self._say(severity, link.port, what, NAMES_REMEDY)
         else:
-            what = f"is wired to {seen[0].name} {seen[0].port}, the intent says {link.peer} {link.peer_port}"
+            there, peer = (" ".join(filter(None, end)) for end in (seen[0], (link.peer, link.peer_port)))
+            what = f"is wired to {there}, the intent says {peer}"
             yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
-    def _session(self, link: Link) -> Iterator[Finding]:
+    def session(self, link: Link) -> Iterator[Finding]:
         session = get_tree(self.state, "neighbor", link.port)
         if not session:
             yield self._differs(link.port, f"has no BGP session with {link.peer}")
@@ -198,14 +204,14 @@ class Checker:
         yield from self._partner(bond)
         yield from self._mtu(bond.name, bond.mtu or self.fabric.mtu.fabric)
         yield from self._vlans(bond.name, bond)
-        yield from self._segment(bond)
+        yield from self.segment(bond)
 
     def _partner(self, bond: Bond) -> Iterator[Finding]:
         """A bond whose members have a link and no LACP partner, whether LACP bypass has it up or not."""
-        if not any(self._up(member) for member in bond.members) or bonded(self.state, bond):
+        if not any(self.up(member) for member in bond.members) or bonded(self.state, bond):
             return
         what = "is down although its members are up: no LACP partner"
-        if self._up(bond.name):
+        if self.up(bond.name):
             what = "has no LACP partner, and is up by LACP bypass"
         if self.expected is None:
             there = [
@@ -224,7 +230,7 @@ class Checker:
         return leaf.name != self.switch.name and bonded(self.states.get(leaf.name, {}), bond)
 
     def _host_port(self, name: str, port: SwitchPort, vlans: bool = True) -> Iterator[Finding]:
-        if not self._up(name):
+        if not self.up(name):
             host = f" to {port.host}" if port.host else ""
             remedy = "check that the host is on and cabled"
             remedy = APPLY_REMEDY if self._unused(self.switch.name, name) else remedy
@@ -267,7 +273,7 @@ class Checker:
             )
             yield self._differs(name, told)
 
-    def _segment(self, bond: Bond) -> Iterator[Finding]:
+    def segment(self, bond: Bond) -> Iterator[Finding]:
         seen = get_tree(self.state, "esi", bond.segment.esi)
         flags = get_tree(seen, "flags")
         if not seen or ("remote" in flags and "local" not in flags):  # the rack's other leaf has it
@@ -318,82 +324,17 @@ class Checker:
                 what = f"still sends to {leaf.name}, which has withdrawn its EVPN routes"
                 yield self._say(Severity.BLOCKED, "EVPN", what, "check the BGP sessions of the spines")
 
-    def _vnis(self) -> Iterator[Finding]:
-        if self.switch.role is not Role.LEAF:
-            return
-        shown = get_tree(self.state, "vni")
-        for network in self.switch.networks:
-            seen = get_tree(shown, str(network.vni))
-            if not seen:
-                what = f"does not exist (VLAN {network.vlan}, {network.name})"
-                yield self._differs(f"VNI {network.vni}", what)
-            elif seen.get("vlan") not in (None, network.vlan, str(network.vlan)):
-                what = f"is on VLAN {seen['vlan']}, the intent says {network.vlan}"
-                yield self._differs(f"VNI {network.vni}", what)
+    def vni(self, network: Network) -> Iterator[Finding]:
+        seen = get_tree(self.state, "vni", str(network.vni))
+        if not seen:
+            what = f"does not exist (VLAN {network.vlan}, {network.name})"
+            yield self._differs(f"VNI {network.vni}", what)
+        elif seen.get("vlan") not in (None, network.vlan, str(network.vlan)):
+            what = f"is on VLAN {seen['vlan']}, the intent says {network.vlan}"
+            yield self._differs(f"VNI {network.vni}", what)
 
     def _roce(self) -> Iterator[Finding]:
         mode = str(get_path(self.state, ("roce", "mode")) or "off")
         # Where the intent has none, somebody else may have switched it on.
         if self.switch.roce not in ("off", mode) and not self._left("qos", "roce"):
             yield self._differs("RoCE", f"is {mode}, the intent says {self.switch.roce}")
-
-
-class Neighbour(NamedTuple):
-    """What is at the other end of a port, by its LLDP: the name of the system, and its port's id."""
-
-    name: str
-    port: str
-
-
-def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None) -> list[Neighbour]:
-    """The LLDP neighbours at a port; a switch with a known ``chassis`` id has its name in the intent."""
-    found: list[Neighbour] = []
-    for key, content in get_tree(state, "interface", port, "lldp", "neighbor").items():
-        box, far = get_tree(content, "chassis"), get_tree(content, "port")
-        known = (chassis or {}).get(str(box.get("chassis-id", "")).lower())
-        found.append(Neighbour(known or str(box.get("system-name") or key), str(far.get("name", ""))))
-    return found
-
-
-def switches_by_chassis(states: Mapping[str, Tree]) -> dict[str, str]:
-    """The switches by their LLDP chassis id, for which lldpd takes the MAC of the management port."""
-    macs = {name: get_path(state, ("interface", "eth0", "link", "mac")) for name, state in states.items()}
-    told = {name: mac.lower() for name, mac in macs.items() if isinstance(mac, str)}
-    times = Counter(told.values())
-    return {mac: name for name, mac in told.items() if times[mac] == 1}
-
-
-def host_names(state: Tree, ports: Collection[str]) -> list[str]:
-    """The systems that LLDP shows at these ports; a MAC is the name of a NIC's firmware, not of a host."""
-    names = [each.name for port in ports for each in neighbours(state, port)]
-    return [name for name in names if not _MAC.fullmatch(name)]
-
-
-def bonded(state: Tree, bond: Bond) -> bool:
-    """Whether a bond is up with an LACP partner.
-
-    With ``lacp-bypass`` it is up without one, too; then FRR has its Ethernet segment in bypass. That may have
-    been another segment before a run.
-    """
-    if not is_up(state, bond.name):
-        return False
-    segments = get_tree(state, "esi")
-    mine = get_tree(segments, bond.segment.esi)
-    if mine.get("local-interface") != bond.name:
-        others = [get_tree(each) for each in segments.values()]
-        mine = next((each for each in others if each.get("local-interface") == bond.name), mine)
-    return get_path(mine, ("flags", "bypass")) in (None, "off")
-
-
-def is_up(state: Tree, name: str) -> bool:
-    """Whether an interface is up."""
-    link = get_tree(state, "interface", name, "link")
-    # 5.11 split what is configured (state) from what is (oper-status).
-    if "oper-status" in link:
-        return link["oper-status"] == "up"
-    return "up" in get_tree(link, "state")
-
-
-def same_host(seen: str, wanted: str) -> bool:
-    """Host names, with or without their domain, in any case of letters."""
-    return seen.partition(".")[0].lower() == wanted.partition(".")[0].lower()

@@ -30,18 +30,18 @@ Reading = dict[tuple[str, str], int]
 """By port and counter."""
 
 
-def qos(wanted: Desired, observed: Observed) -> Table:
+def qos(system: System, wanted: Desired, observed: Observed) -> Table:
     """Each setting of each port: the current and the desired one."""
     rows: list[dict[str, str]] = [
         {"port": port.netdev, "setting": name, "runs": runs, "wanted": want}
         | {"": "" if runs == want else "differs"}
         for port in observed.among(wanted.ports)
-        for name, runs, want in _settings(wanted, port)
+        for name, runs, want in _settings(system, wanted, port)
     ]
     return Table(rows, "No port is selected.")
 
 
-def _settings(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
+def _settings(system: System, wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
     found, scheme = port.dcb, wanted.qos
     if found is None:
         return
@@ -61,6 +61,10 @@ def _settings(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
     if port.rdma:
         runs = port.no_defaults or (port.defaults.words if port.defaults else "never set")
         yield f"RDMA ToS ({port.rdma.device})", runs, RAW if runs == RAW else wanted.defaults.words
+        indexes = (
+            ", ".join(f"{index}: {gid}" for index, gid in rdma.gids(system, port.rdma).items()) or "none"
+        )
+        yield f"GID index, RoCE v2 ({port.rdma.device})", indexes, indexes
     for path, value in steps.cc_params(wanted, port):
         yield path.rpartition("/")[2], str(port.cc_params[path]), str(value)
     if port.drop_in:

@@ -15,7 +15,7 @@ def show(system: System, inputs: Inputs) -> Shown:
     return Shown(
         found.plan,
         {
-            "show-qos": qos(found.wanted, found.observed).text(),
+            "show-qos": qos(system, found.wanted, found.observed).text(),
             "plan": plan_as_table(with_differences(found.plan, found.findings)),
             "verify": findings_as_table(found.findings),
         },

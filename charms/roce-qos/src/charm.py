@@ -115,7 +115,7 @@ class RoceQosCharm(ops.CharmBase):
     def _on_show_qos(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
             output, survey = load_params(event, Output), self._survey()
-            return {"qos": qos(survey.wanted, survey.observed).shown(output.format)}
+            return {"qos": qos(self.system, survey.wanted, survey.observed).shown(output.format)}
 
         answer(event, show)
 

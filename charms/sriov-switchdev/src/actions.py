@@ -12,7 +12,7 @@ from charmkit.output import Table
 from charmkit.reconcile import ActionError
 from converge import StepError
 from desired import Desired
-from hostnic.devices.lag import DEBUGFS, release
+from hostnic.devices.lag import release
 from hostnic.devices.model import Pf
 from hostnic.devices.port import representors_of
 from hostnic.network import flows, ovs
@@ -161,7 +161,7 @@ def _nic(
     own = bonds | {link.name for link in of_ports}
     inside = [flow for flow in found if flow.offloaded and not own.isdisjoint(flow.ports)]
     modes = {encap.get(bdf) or "unknown" for bdf in bdfs}
-    connections = [count for bdf in bdfs if (count := _connections(system, bdf)) is not None]
+    connections = [count for bdf in bdfs if (count := ovs.connections(system, bdf)) is not None]
     return {
         "nic": slot,
         "encap-mode": " and ".join(sorted(modes)),
@@ -170,14 +170,6 @@ def _nic(
         "tracked flows in NIC": str(sum(flow.tracked for flow in inside)),
         "connections in NIC": str(sum(connections)) if connections else "not told by the driver",
     }
-
-
-def _connections(system: System, bdf: str) -> int | None:
-    """Tracked connections in the NIC by this port's count (en/tc_ct.c: mlx5_ct_tc_create_dbgfs); or None."""
-    try:
-        return int(system.files.read(f"{DEBUGFS}/{bdf}/ct/offloaded"))
-    except (OSError, ValueError):
-        return None  # before 5.19, or debugfs cannot be read
 
 
 def _row(name: str, what: str, found: Sequence[Flow], around: Surroundings) -> dict[str, str]:

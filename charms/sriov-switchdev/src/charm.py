@@ -33,7 +33,7 @@ from hostnic.system import System
 from observe import observe
 from observed import Observed
 from plan import reboot_reasons
-from survey import Survey, ports, survey
+from survey import Survey, flows, ports, survey
 
 NAME = "sriov-switchdev"
 PACKAGES = {"/usr/bin/mstconfig": "mstflint"}
@@ -71,6 +71,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             on_refused=self._on_refused,
             uninstall=self._uninstall,
             ports=ports,
+            flows=lambda found: flows(self.system, found),
             reboot=lambda: self.reboot.told,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)

@@ -92,7 +92,7 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
         can_form = lag_missing(pairs) and not lag_impossible(pairs)
         if any(needs_work(port, pf) for port, pf in pairs) or can_form:
             at_stake.update(port.bdf for port in ports)
-    return observed._replace(host=users.with_netdevs(system, observed.host, at_stake))
+    return observed._replace(host=users.with_own(system, observed.host, at_stake))
 
 
 def next_boot(system: System, bdf: str) -> NextBoot:

@@ -81,16 +81,8 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     was_lost = driver_reload.lost_ports(
         [(port, pf)], observed.converged
     )  # its VFs stay; the plan holds what waits for them
-    if (
-        needs_work(port, pf)
-        and not was_lost
-        and (used := users_in_words((vf.bdf, vf.users) for vf in pf.vfs))
-    ):
-        yield blocked(
-            f"{_change(port, pf)} would destroy VFs in use: {used}",
-            "move the instances to another host first, and take this host's own network and vDPA devices off "
-            f"the VFs; or leave {pf.port.num_vfs} VFs in mode {pf.eswitch_mode}",
-        )
+    if needs_work(port, pf) and not was_lost:
+        yield from _destroyed(port, pf)
     if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
         yield warning(
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
@@ -110,10 +102,31 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
         yield warning(f"{pf.netdev} has no carrier", "check cable and switch port")
 
 
+def _destroyed(port: Port, pf: Pf) -> Iterator[Finding]:
+    """What is in use and would go with a change of VFs or mode."""
+    if used := users_in_words((vf.bdf, vf.users) for vf in pf.vfs):
+        yield Finding(
+            Severity.BLOCKED,
+            port.bdf,
+            f"{_change(port, pf)} would destroy VFs in use: {used}",
+            "move the instances to another host first, and take this host's own network, processes and vDPA "
+            f"devices off the VFs; or leave {pf.port.num_vfs} VFs in mode {pf.eswitch_mode}",
+        )
+    if pf.subfunctions:
+        what = f"{_change(port, pf)} would destroy subfunctions: {', '.join(pf.subfunctions)}"
+        again = "once nothing uses them, delete them (devlink port del) and make them again afterwards"
+        yield Finding(Severity.BLOCKED, port.bdf, what, f"{again}; or {NOT_THIS_ONE}")
+
+
 def _without_mlx5(pf: Pf) -> tuple[str, str]:
     if pf.port.device in CONNECTX3:
         return "a ConnectX-3 has no switchdev mode", NOT_THIS_ONE
-    return f"the port is bound to {pf.port.driver or 'no driver'}, not to mlx5_core", "bind it to mlx5_core"
+    if pf.port.driver == "mlx4_core":
+        return "its driver, mlx4_core, has no switchdev mode", NOT_THIS_ONE
+    bind = "bind it to mlx5_core"
+    if pf.port.driver:  # vfio-pci, for example: an instance or DPDK has the port
+        bind = f"{NOT_THIS_ONE}, or, once nothing uses it, {bind}"
+    return f"the port is bound to {pf.port.driver or 'no driver'}, not to mlx5_core", bind
 
 
 def _may_lack_lag(pf: Pf) -> bool:

@@ -17,6 +17,8 @@ BY_CARD = (5, 16)
 LAG_BOND_MODES = ("802.3ad", "active-backup", "balance-xor")
 """Bond modes that mlx5 can offload: one active port, or a hash (mlx5 lag/lag.c)."""
 
+OVS = "ovs-system"
+"""The master of each port of Open vSwitch."""
 BOTH_PORTS = "bond exactly the two ports of one NIC, or set vf-lag=disabled"
 
 
@@ -184,8 +186,10 @@ def _with(bond: Bond, pfs: tuple[Pf, ...]) -> Bond:
 def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     """Why VF-LAG cannot form with this port, and the remedy; None if it can."""
     if pf.bond is None and pf.port.bridge is not None:
+        if pf.port.bridge != OVS:
+            return f"the port itself is in {pf.port.bridge}, which is not a kernel bond", BOTH_PORTS
         return (
-            f"the port itself is in {pf.port.bridge}; a bond of Open vSwitch is not a kernel bond",
+            f"the port itself is in {OVS}; a bond of Open vSwitch is not a kernel bond",
             "make a kernel bond of both ports (MAAS: Create Bond) and put the bond into the bridge",
         )
     bond = host.bond(pf.bond) if pf.bond else None

@@ -96,6 +96,16 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
         yield facts.Port(port.bdf, port.netdev, bond, used, declared, actual)
 
 
+def flows(system: System, survey: Survey) -> facts.Flows | None:
+    """How many flows and tracked connections are in the NICs, for the exporter."""
+    from hostnic.network import ovs
+
+    found = ovs.counts(system)
+    told = [ovs.connections(system, port.bdf) for port in survey.wanted.ports]
+    known = [count for count in told if count is not None]
+    return found and facts.Flows(*found, sum(known) if known else None)
+
+
 def plan_host(
     wanted: Desired,
     observed: Observed,

@@ -114,6 +114,9 @@ class Anonymous:
             address = ipaddress.ip_address(text)
         except ValueError:
             return text + length
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:  # a GID has the address so
+            mapped = self.number(int(address.ipv4_mapped), 32)
+            return f"::ffff:{mapped >> 16:x}:{mapped & 0xFFFF:x}{length}"
         if int(address) == 0 or address.is_loopback:
             return text + length
         bits = address.max_prefixlen

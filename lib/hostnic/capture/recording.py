@@ -132,6 +132,9 @@ class _ReadOnly:
     def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:  # noqa: ARG002
         _refuse(f"a connection to port {port} of other hosts")
 
+    def control(self, command: str, timeout: float) -> str:  # noqa: ARG002 - System's method
+        _refuse(f"ovs-vswitchd's command {command}")
+
     def now(self) -> float:
         return self.started
 

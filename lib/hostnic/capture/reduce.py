@@ -110,8 +110,10 @@ RULES: tuple[tuple[str, Keep], ...] = (
     (r"read /sys/devices/system/cpu/(online|isolated|smt/control)", whole),
     (r"read /sys/devices/system/cpu/(cpufreq/policy[0-9]+|cpu[0-9]+/cpuidle/state[0-9]+)/[a-z_]+", whole),
     (r"read /sys/devices/system/node/node[0-9]+/(cpulist|hugepages/.*)", whole),
+    (r"read /sys/class/thermal/cooling_device[0-9]+/(type|max_state)", whole),
     (r"read /sys/kernel/iommu_groups/[0-9]+/type", whole),
     (r"read /proc/meminfo", lines(r"^MemTotal:")),
+    (r"read /proc/cmdline", lambda text: " ".join(re.findall(r"(?<!\S)idle=\w+", text))),
     # The file also has the passwords of the database, of RabbitMQ and of Nova's users.
     (
         r"read /etc/nova/nova.conf",

@@ -91,14 +91,18 @@ def _pf(
         lag=lag.read(system, bdf, log) if mlx5 else Lag(active=None),
         iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
         switch_id=uplink.switch_id if uplink else None,
+        subfunctions=tuple(
+            name for link in links if link.pci == bdf and "sf" in (name := link.port_name or "")
+        ),
     )
 
 
 def _vfs(system: System, bdf: str, links: list[Link], vdpa_by_function: VdpaByFunction) -> list[Vf]:
     found: list[Vf] = []
+    by_function = {link.pci: link for link in reversed(links)}  # the first of several
     for address in pci.vf_addresses(system, bdf).values():
         driver = pci.driver(system, address)
-        netdev = next((link for link in links if link.pci == address), None)
+        netdev = by_function.get(address)
         used = users.of_vf(system, address, driver, netdev, vdpa_by_function().get(address, ()))
         found.append(Vf(address, driver, netdev.name if netdev else None, used))
     return found

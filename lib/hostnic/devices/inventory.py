@@ -19,6 +19,11 @@ BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
 """BlueField 1 to 4 as the host sees them."""
 CONNECTX3 = ("15b3:1003", "15b3:1007")
 """ConnectX-3 and -3 Pro: driver mlx4_core, no switchdev mode; mstflint 4.26 and later do not know them."""
+GIVEN_VFS = (
+    *("15b3:1002", "15b3:1004", "15b3:1014", "15b3:1016", "15b3:1018"),
+    *("15b3:101a", "15b3:101c", "15b3:101e", "15b3:a2d3"),
+)
+"""VFs of ConnectX-2 to -8 and BlueField. In a virtual machine nothing else shows that a function is one."""
 NETWORK_CLASS = "0x02"
 INFINIBAND_CLASS = "0x0207"
 ANY_LINK_CLASS = "0x0280"
@@ -47,8 +52,9 @@ def read(
     findings: list[Finding] = []
     for bdf in sorted(system.files.listdir(pci.DEVICES) if among is None else among):
         try:
-            if _is_port(system, bdf):
-                found.append(_port(system, bdf, *netdev_of(bdf)))
+            port = _port(system, bdf, *netdev_of(bdf)) if _is_port(system, bdf) else None
+            if port and port.device not in GIVEN_VFS:
+                found.append(port)
         except OSError as error:
             findings.append(unreadable(bdf, error))
     return found, findings

@@ -13,12 +13,12 @@
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.devices.port import uplink_of
-from hostnic.system import CommandError, System, link_target, list_names, read_text
+from hostnic.system import CommandError, Link, System, link_target, list_names, read_text
 
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
 ENTRY = r"\n(?=mlx5_core )"
@@ -118,7 +118,7 @@ def _without_state(system: System, bdf: str, log: Callable[[], str]) -> Lag:
     old = release(system.files.read(OSRELEASE)) < WITH_DEBUGFS
     if not old and _lacks_object(system, bdf):
         return Lag(active=False, source="debugfs", unsupported=True)
-    if one_rdma_device(system, bdf):
+    if one_rdma_device(system, bdf, system.links.all()):
         kind = "switchdev" if system.devlink.eswitch_mode(bdf) == "switchdev" else "roce"
         return Lag(active=True, type=kind, source="RDMA device")
     state = from_log(log(), bdf) if old else None
@@ -134,12 +134,11 @@ def _lacks_object(system: System, bdf: str) -> bool:
         return False  # not mounted, switched off, or not for us
 
 
-def one_rdma_device(system: System, bdf: str) -> bool:
+def one_rdma_device(system: System, bdf: str, links: Sequence[Link]) -> bool:
     """Whether the two ports of this NIC are in one bond, and the first alone has an RDMA device.
 
     The bond is asked for because a port's RDMA device can be switched off, too (devlink's enable_rdma).
     """
-    links = system.links.all()
     own = uplink_of(links, bdf)
     bonds = {link.name for link in links if own and link.name == own.master and link.kind == "bond"}
     members = [link for link in links if link.master in bonds]

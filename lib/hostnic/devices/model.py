@@ -17,9 +17,7 @@ EswitchMode = Literal["legacy", "switchdev", "switchdev_inactive"]
 
 Users = tuple[str, ...]
 """Who uses something, in the operator's words (``vfio-pci``, ``instance-0000002a``, ``network namespace``,
-``vDPA device vdpa0 (vhost_vdpa)``, ``bond0``, ``10.10.10.2``, ``the route to 10.0.0.0/8``); empty if
-it is free.
-"""
+``vDPA device vdpa0 (vhost_vdpa)``, ``10.10.10.2``, ``the route to 10.0.0.0/8``); empty if it is free."""
 
 
 def users_in_words(vfs: Iterable[tuple[str, Users]]) -> str:
@@ -63,6 +61,7 @@ class Pf(NamedTuple):
         lag: state of the hardware bond as this port reports it.
         iommu: it has an IOMMU group.
         switch_id: the same for all ports of a card, wherever they are on the bus.
+        subfunctions: those on its eswitch (SFs), as its representors name them, ``pf0sf88``.
 
     """
 
@@ -81,6 +80,7 @@ class Pf(NamedTuple):
     lag: Lag
     iommu: bool
     switch_id: str | None = None
+    subfunctions: tuple[str, ...] = ()
 
     @property
     def bdf(self) -> str:

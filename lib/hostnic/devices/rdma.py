@@ -6,12 +6,16 @@ makes it ``rocep59s0f0``, or ``rdmap59s0f0`` in switchdev mode), so it is looked
 Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 """
 
+from collections.abc import Iterator
+from ipaddress import AddressValueError, IPv6Address
 from typing import NamedTuple
 
 from hostnic.system import System, link_target, list_names, read_text
 
 CLASS = "/sys/class/infiniband"
 CONFIGFS = "/sys/kernel/config/rdma_cm"
+OPENED_AS = ("/sys/class/infiniband_verbs", "/sys/class/infiniband_mad")
+"""The character devices below /dev/infiniband, each with the name of its RDMA device in ``ibdev``."""
 MODES = {"v1": "IB/RoCE v1", "v2": "RoCE v2"}
 """Default RoCE mode by the option's word, as configfs spells it."""
 
@@ -118,7 +122,46 @@ def counters(system: System, port: RdmaPort) -> dict[str, int]:
     return found
 
 
+def openers(system: System) -> dict[str, list[str]]:
+    """By RDMA device, the processes that have it open: ``qemu-system-x86 (4242)``."""
+    devices: dict[str, str] = {}
+    for directory in OPENED_AS:
+        for name in list_names(system, directory):
+            if device := read_text(system, f"{directory}/{name}/ibdev"):  # abi_version has none
+                devices[f"/dev/infiniband/{name}"] = device
+    found: dict[str, list[str]] = {}
+    for process in filter(str.isdigit, list_names(system, "/proc") if devices else ()):
+        for device in sorted({devices[path] for path in _open(system, process) if path in devices}):
+            command = read_text(system, f"/proc/{process}/comm") or "a process"
+            found.setdefault(device, []).append(f"{command} ({process})")
+    return found
+
+
+def gids(system: System, port: RdmaPort) -> dict[int, str]:
+    """The addresses of its GIDs of RoCE v2, by the index that tools ask for; an empty entry has no type."""
+    directory = f"{CLASS}/{port.device}/ports/{port.number}"
+    names = list_names(system, f"{directory}/gid_attrs/types")
+    found: dict[int, str] = {}
+    for index in sorted(int(name) for name in names if name.isdigit()):
+        if read_text(system, f"{directory}/gid_attrs/types/{index}") == MODES["v2"]:
+            try:
+                gid = IPv6Address(read_text(system, f"{directory}/gids/{index}") or "")
+            except AddressValueError:
+                continue
+            found[index] = str(gid.ipv4_mapped or gid)
+    return found
+
+
 def _netdevs(system: System, directory: str) -> frozenset[str]:
     """Those of all GID entries; an empty entry answers EINVAL."""
     texts = (read_text(system, f"{directory}/{index}") for index in list_names(system, directory))
     return frozenset(filter(None, texts))
+
+
+def _open(system: System, process: str) -> Iterator[str]:
+    directory = f"/proc/{process}/fd"
+    for descriptor in list_names(system, directory):
+        try:
+            yield system.files.readlink(f"{directory}/{descriptor}")
+        except OSError:
+            continue  # closed meanwhile

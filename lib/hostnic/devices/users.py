@@ -11,6 +11,8 @@ the instance's network, and taking a netdev away can cut the host's own, so doub
   time; with virtio_vdpa it is a netdev of this host or of a container. Without a driver it may still be open:
   the link to the driver goes first, and vhost_vdpa then waits until the device is closed
   (``vhost_vdpa_remove`` in drivers/vhost/vdpa.c, ``__device_release_driver`` in drivers/base/dd.c).
+- DPDK leaves a VF with mlx5_core, and its netdev as it was. Like an RDMA application, it uses the VF's RDMA
+  device.
 - What cannot be read of a netdev counts as use by the host. IPv6's link-local addresses and routes do not
   count: the kernel gives them to each netdev that is up.
 """
@@ -22,10 +24,13 @@ from hostnic.devices import pci, vdpa
 from hostnic.devices.model import Host, Users, Vf, users_in_words
 from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
-from hostnic.system import Link, System, read_text
+from hostnic.system import Link, System, list_names, read_text
 
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
+
+ON_EACH = ("ibacm",)
+"""Services that are on every RDMA device, and follow when one goes."""
 
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
 SOURCE = r"(?s)<source\b[^>/]*>(.*?)</source>"
@@ -85,19 +90,33 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
     return found
 
 
-def with_netdevs(system: System, host: Host, bdfs: Collection[str]) -> Host:
+def with_own(system: System, host: Host, bdfs: Collection[str]) -> Host:
     """Add this host's own uses to those VFs of the ports ``bdfs`` that nothing else uses."""
-    at_stake = [pf for pf in host.pfs if pf.bdf in bdfs]
-    netdevs = {vf.netdev for pf in at_stake for vf in pf.vfs if vf.netdev and not vf.users}
-    if not netdevs:
+    free = [vf for pf in host.pfs if pf.bdf in bdfs for vf in pf.vfs if vf.netdev and not vf.users]
+    if not free:
         return host
-    uses = of_netdevs(system, sorted(netdevs))
+    uses = of_netdevs(system, sorted({vf.netdev for vf in free if vf.netdev}))
+    processes = of_rdma(system, [vf.bdf for vf in free if vf.netdev not in uses])
 
     def with_users(vf: Vf) -> Vf:
-        return vf._replace(users=vf.users or uses.get(vf.netdev or "", ()))
+        return vf._replace(users=vf.users or uses.get(vf.netdev or "", processes.get(vf.bdf, ())))
 
     pfs = (pf._replace(vfs=tuple(with_users(vf) for vf in pf.vfs)) for pf in host.pfs)
     return host._replace(pfs=tuple(pfs))
+
+
+def of_rdma(system: System, bdfs: Iterable[str]) -> dict[str, Users]:
+    """The processes that have the RDMA device of each of these functions open: DPDK, RDMA applications."""
+    from hostnic.devices import rdma  # as above
+
+    devices = {bdf: list_names(system, pci.attribute(bdf, "infiniband")) for bdf in bdfs}
+    opened = rdma.openers(system) if any(devices.values()) else {}
+    found: dict[str, Users] = {}
+    for bdf, names in devices.items():
+        processes = (process for name in names for process in opened.get(name, ()))
+        if using := tuple(each for each in processes if each.partition(" ")[0] not in ON_EACH):
+            found[bdf] = using
+    return found
 
 
 def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:

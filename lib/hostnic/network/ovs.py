@@ -4,11 +4,15 @@
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
+from hostnic.devices.lag import DEBUGFS
 from hostnic.system import CommandError, System
 
-LIMIT = re.compile(r"\bflows\s*:.*\(limit (\d{1,18})\)")
+FLOWS = re.compile(r"\bflows\s*: \(current (\d{1,18})\).*\(limit (\d{1,18})\)")
+OFFLOADED = re.compile(r"\boffloaded flows\s*: (\d{1,18})")
+PATIENCE = 1.0
+"""Seconds in which a hook has ovs-vswitchd tell its flows."""
 DUMP = ("ovs-appctl", "dpctl/dump-flows", "-m")
 Row: TypeAlias = "dict[str, Any]"
 """Columns of one OVSDB row: maps as dict, sets as list, uuids as text (RFC 7047, section 5.1)."""
@@ -94,5 +98,36 @@ def flow_limit(system: System) -> int | None:
         CommandError: ovs-vswitchd does not answer.
 
     """
-    found = LIMIT.search(system.query(["ovs-appctl", "upcall/show"]))
-    return int(found[1]) if found else None
+    found = FLOWS.search(system.query(["ovs-appctl", "upcall/show"]))
+    return int(found[2]) if found else None
+
+
+class Counts(NamedTuple):
+    """Of the datapath's flows, those in the NIC, the others, and how many OVS keeps at most now."""
+
+    inside: int
+    others: int
+    limit: int
+
+
+def counts(system: System) -> Counts | None:
+    """How many flows there are, by OVS' own count: no flow is listed. None when it does not tell.
+
+    OVS names offloaded flows only if there are any, and counts them among the current ones.
+    """
+    try:
+        said = system.control("upcall/show", PATIENCE)
+    except OSError:
+        return None
+    if not (found := FLOWS.search(said)):
+        return None
+    inside = int(offloaded[1]) if (offloaded := OFFLOADED.search(said)) else 0
+    return Counts(inside, max(int(found[1]) - inside, 0), int(found[2]))
+
+
+def connections(system: System, bdf: str) -> int | None:
+    """Tracked connections in the NIC by this port's count (en/tc_ct.c: mlx5_ct_tc_create_dbgfs); or None."""
+    try:
+        return int(system.files.read(f"{DEBUGFS}/{bdf}/ct/offloaded"))
+    except (OSError, ValueError):
+        return None  # before 5.19, or debugfs cannot be read

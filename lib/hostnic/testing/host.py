@@ -105,9 +105,8 @@ class FakeHost(FakeKernel):
         self.disk.install(f"/run/libvirt/qemu/{name}.xml", xml.encode(), 0o600)
 
     def open_rdma(self, bdf: str, process: int, command: str) -> None:
-        """A process has the RDMA device of the port open."""
-        names = self.rdma.names(self.network)
-        index = next(index for index, (of, _) in enumerate(names.values()) if of == bdf)
+        """A process has the RDMA device of the port or VF open."""
+        index = [*self.rdma.functions(self.network, self.now()).values()].index(bdf)
         self.disk.install(f"/proc/{process}/comm", f"{command}\n".encode(), 0o444)
         self.disk.link(f"/proc/{process}/fd/7", f"/dev/infiniband/uverbs{index}")
 

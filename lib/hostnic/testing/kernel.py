@@ -185,6 +185,10 @@ class FakeKernel:
 
     # System: processes.
 
+    def control(self, command: str, timeout: float) -> str:  # noqa: ARG002 - no command takes time
+        self._fail("control", command)
+        return self._output(["ovs-appctl", command])
+
     def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - no command takes time
         self.spawned.append(tuple(argv))
         self._fail("run", *argv)

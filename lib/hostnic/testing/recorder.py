@@ -25,7 +25,7 @@ class Recorder:
         self.dcb = heard(system.dcb, DataCentreBridging, self._note)
         self.devlink = heard(system.devlink, Devlink, self._note)
         self.now, self.sleep = system.now, system.sleep
-        self.query, self.answering = system.query, system.answering
+        self.query, self.answering, self.control = system.query, system.answering, system.control
 
     def _note(self, call: Call, words: Sequence[str]) -> None:
         if call.writes:

@@ -128,7 +128,10 @@ def _need_daemon_reload(files: FakeDisk, units: list[str]) -> str:
 
 def _ovs_appctl(host: "FakeKernel", argv: list[str]) -> str:
     if argv[1] == "upcall/show":
-        return f"system@ovs-system:\n  flows         : (current 3) (avg 3) (max 4) (limit {host.ovs.limit})\n"
+        inside = sum("offloaded:yes" in flow for flow in host.ovs.flows.splitlines())
+        current = f"(current {len(host.ovs.flows.splitlines())})"
+        first = f"system@ovs-system:\n  flows         : {current} (avg 3) (max 4) (limit {host.ovs.limit})\n"
+        return first + (f"  offloaded flows : {inside}\n" if inside else "")
     return host.ovs.flows
 
 

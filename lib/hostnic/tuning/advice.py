@@ -96,7 +96,12 @@ def _idle(tuning: Tuning) -> Iterator[Advice]:
         return
     deep = [state for state in tuning.idle if state.latency > SHALLOW]
     found = ", ".join(f"{state.name} ({state.latency} us)" for state in tuning.idle) or "none"
-    if deep:
+    if tuning.polls and tuning.smt == "on":
+        remedy = "turn hyper-threading off or boot without idle=poll: a CPU that polls takes half of its core"
+        yield Advice(check, f"{found}; idle CPUs poll", remedy, Owner.TAG)
+    elif tuning.polls:
+        yield Advice(check, f"{found}; idle CPUs poll")
+    elif deep:
         remedy = (
             "boot with intel_idle.max_cstate=1 processor.max_cstate=1 (arm64: cpuidle.off=1), if latency "
             "matters more than power"
@@ -104,6 +109,17 @@ def _idle(tuning: Tuning) -> Iterator[Advice]:
         yield Advice(check, found, remedy, Owner.TAG)
     else:
         yield Advice(check, found)
+
+
+def _throttling(tuning: Tuning) -> Iterator[Advice]:
+    check = "T-states"
+    if tuning.throttling is None:
+        yield _unknown(check, "the kernel has no cooling device of ACPI's for a CPU")
+    elif tuning.throttling > 0:
+        remedy = "turn ACPI T-states off: throttling by them stops a CPU's clock for microseconds"
+        yield Advice(check, f"{tuning.throttling} can be used", remedy, Owner.BIOS)
+    else:
+        yield Advice(check, "none")
 
 
 def _isolation(tuning: Tuning) -> Iterator[Advice]:
@@ -284,6 +300,6 @@ def _by_node(tuning: Tuning) -> list[tuple[int, str]]:
 
 Check = Callable[[Tuning], Iterable[Advice]]
 CHECKS: tuple[Check, ...] = (
-    *(_smt, _governor, _idle, _iommu, _isolation, _numa),
+    *(_smt, _governor, _idle, _throttling, _iommu, _isolation, _numa),
     *(_pages, _memory, _irqbalance, _balancing, _mtu, _gpudirect),
 )

@@ -22,6 +22,10 @@ CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
 GROUPS = "/sys/kernel/iommu_groups"
 NOVA = "/etc/nova/nova.conf"
+COOLING = "/sys/class/thermal"
+STEPS = 3
+"""Of a CPU's cooling device where frequencies are scaled, before its T-states (acpi/processor_thermal.c)."""
+BOOT = "/proc/cmdline"
 NUMA_BALANCING = "/proc/sys/kernel/numa_balancing"
 IRQBALANCE = "irqbalance.service"
 DISPLAY = "0x03"
@@ -38,11 +42,14 @@ def observe(system: System, pfs: Iterable[Pf]) -> Tuning:
     online = _cpus(system, cpus.ONLINE) or frozenset()
     used = sorted((nova.dedicated if nova else None) or isolated or online)
     gpus = tuple(_gpus(system))
+    governors = _governors(system)
     balancing = read_text(system, NUMA_BALANCING)
     return Tuning(
         smt=read_text(system, f"{CPUS}/smt/control"),
-        governors=_governors(system),
+        governors=governors,
         idle=_idle(system, used[0]) if used else None,
+        polls="idle=poll" in (read_text(system, BOOT) or "").split(),
+        throttling=_throttling(system, STEPS if governors else 0),
         online=online,
         isolated=isolated,
         nova=nova,
@@ -95,6 +102,15 @@ def _idle(system: System, cpu: int) -> tuple[IdleState, ...] | None:
         if disabled in (None, "0"):
             found.append(IdleState(name, microseconds))
     return tuple(found)
+
+
+def _throttling(system: System, before: int) -> int | None:
+    """T-states of the first CPU; None without ACPI's cooling device for it."""
+    for name in _names(system, COOLING, r"cooling_device\d+"):
+        if read_text(system, f"{COOLING}/{name}/type") == "Processor":
+            states = _number(read_text(system, f"{COOLING}/{name}/max_state"))
+            return None if states is None else states - before
+    return None
 
 
 def _nodes(system: System) -> Iterator[tuple[int, NumaNode]]:

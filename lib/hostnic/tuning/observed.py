@@ -72,6 +72,8 @@ class Tuning(NamedTuple):
         smt: ``on``, ``off``, ``forceoff``, ``notsupported`` or ``notimplemented``.
         governors: of all CPUs; empty where the kernel scales no frequency.
         idle: the C-states of one CPU that instances use; empty where the kernel has none.
+        polls: idle CPUs poll (``idle=poll``).
+        throttling: T-states that the firmware offers.
         online, isolated: logical CPUs.
         nova: None before nova-compute is installed.
         memory: KiB of the host.
@@ -87,6 +89,8 @@ class Tuning(NamedTuple):
     smt: str | None = None
     governors: frozenset[str] | None = None
     idle: tuple[IdleState, ...] | None = None
+    polls: bool = False
+    throttling: int | None = None
     online: frozenset[int] = frozenset()
     isolated: frozenset[int] | None = None
     nova: Nova | None = None

@@ -53,6 +53,22 @@ RUNGS = (
     Rung("vf-vlan", "VF on VLAN", "direct_vlan", "", _PAIRS),
     Rung("north-south", "North-south over a floating IP", "direct_nat", "data_policy", _PAIRS, floating=True),
     Rung("cross-rack", "VF on Geneve across racks", "direct_overlay", "", _PAIRS, server="vm3"),
+    Rung(
+        "lossy",
+        "RoCE beside a stream, without protection",
+        "direct_overlay",
+        "data_sl_policy",
+        ("rdma-lossy",),
+        judged=False,
+    ),
+    Rung(
+        "lossless",
+        "RoCE beside a stream, with ETS and PFC",
+        "direct_overlay",
+        "data_sl_policy",
+        ("rdma-lossless",),
+    ),
+    Rung("dcqcn", "RoCE beside RoCE, with DCQCN", "direct_overlay", "data_sl_policy", ("rdma-dcqcn",)),
     Rung("dpdk", "DPDK on a VF", "direct_overlay", "", ("dpdk",)),
     Rung(
         "dpdk-group",
@@ -62,6 +78,13 @@ RUNGS = (
         ("dpdk",),
     ),
 )
+
+
+def second_client(rung: Rung, site: Site) -> str:
+    """The server that loads a port of the rung's: one of another node, if the site file names other-rack."""
+    if not any(MEASURES[key].beside for key in rung.measures if key in MEASURES):
+        return ""
+    return "vm3" if site.other_rack else "vm1"
 
 
 def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:

@@ -10,6 +10,7 @@ from converge import StepError
 from converge.document import read_json
 from converge.shape import LINE, AnyText, Boolean, Integer, InvalidValue, ListOf, MappingOf, Record
 
+from acceptance.measure.congestion import Protection
 from acceptance.measure.evidence import Evidence, Guest, Sample
 from acceptance.measure.parse import Figure
 from acceptance.measure.tracking import Tracked
@@ -40,6 +41,8 @@ class RungResult:
         tracked: what each compute node had of the connections while they ran, where they are tracked.
         evidence: by compute host.
         guests: by server.
+        protection: what protects RoCE while a second stream loads its port, by compute host.
+        gpus: what of its GPUs costs throughput, with the command that helps, by server.
 
     """
 
@@ -55,6 +58,8 @@ class RungResult:
     tracked: dict[str, Tracked] = field(default_factory=dict[str, Tracked])
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
     guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
+    protection: dict[str, Protection] = field(default_factory=dict[str, Protection])
+    gpus: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
 @dataclass
@@ -146,6 +151,7 @@ def as_data(results: Results) -> dict[str, Any]:
     for rung in data["rungs"].values():
         rung["figures"] = {key: figure._asdict() for key, figure in rung["figures"].items()}
         rung["tracked"] = {key: told._asdict() for key, told in rung["tracked"].items()}
+        rung["protection"] = {key: told._asdict() for key, told in rung["protection"].items()}
         rung["guests"] = {key: told._asdict() for key, told in rung["guests"].items()}
         rung["evidence"] = {
             key: {"before": both.before._asdict(), "after": both.after._asdict()}
@@ -200,6 +206,7 @@ _SAMPLE_KEYS = {
 }
 _SAMPLE = Record(_sample, {**_SAMPLE_KEYS, "near": LINE}, tuple(_SAMPLE_KEYS))
 _FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
+_PROTECTION_KEYS = {"priority": _COUNT, "share": _COUNT, "dcqcn": _COUNT, "off": LINE}
 _TRACKED_KEYS = {"in_nic": _COUNT, "connections": _COUNT, "flows": _COUNT, "why_not": LINE}
 _RUNG = Record(
     RungResult,
@@ -218,6 +225,8 @@ _RUNG = Record(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),
         "guests": MappingOf(LINE, Record(Guest, dict.fromkeys(Guest._fields, _COUNT)), "servers"),
+        "protection": MappingOf(LINE, Record(Protection, _PROTECTION_KEYS), "nodes"),
+        "gpus": MappingOf(LINE, ListOf(LINE, "sentences"), "servers"),
     },
 )
 

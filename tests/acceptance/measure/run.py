@@ -10,13 +10,13 @@ from converge import StepError
 from operate.process import Process
 
 from acceptance.cloud import Cloud
-from acceptance.measure import cpu, evidence, parse, tracking
+from acceptance.measure import congestion, cpu, evidence, gpu, parse, tracking
 from acceptance.measure.evidence import Evidence, Sample
-from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
+from acceptance.measure.ladder import RUNGS, Rung, measures, second_client, skipped
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh
-from acceptance.measure.tools import GRACE, Measure, Run, ask_closed, serve_closed, title
+from acceptance.measure.tools import GRACE, WAIT, Measure, Run, Script, ask_closed, serve_closed, title
 from acceptance.sitefile import Site
 from acceptance.wanted import GENEVE, GROUPS, VF_PORTS
 
@@ -30,6 +30,8 @@ for port in $(uplinks); do ls /sys/class/net/$port/device/infiniband 2>/dev/null
 """
 """Prints the uplinks' RDMA device. rdma_cm does not take a host's overlay address, Open vSwitch's."""
 ENCAP = "ovs-vsctl get Open_vSwitch . external_ids:ovn-encap-ip | tr -d '\"'"
+SECOND = "second stream in Gb/s"
+"""A detail of what is measured beside a second stream."""
 Say = Callable[[str], None]
 
 
@@ -83,7 +85,7 @@ class Climber:
         """One rung; what fails becomes a problem of it, and the next rung is still measured."""
         result = RungResult()
         wanted: list[Measure] = []
-        hosts = [self.hosts[name] for name in ("vm1", rung.server) if name in self.hosts]
+        hosts = [self.hosts[name] for name in _servers(rung, self.site) if name in self.hosts]
         for measure in measures(rung, self.site):
             reason = self._absent(rung) or skipped(rung, measure, self.site, hosts)
             if reason:
@@ -121,8 +123,10 @@ class Climber:
         result.probe = _probe(result.probed, (client, target), (server, back))
         if rung.group:
             result.refused = _refused(server, client, target)
+        second = second_client(rung, self.site)
+        other = self._end(rung, second) if second not in ("", client.name) else client
         tracked = rung.floating or GROUPS.get(rung.group or "", (False, []))[0]
-        first = self._samples(client, server)
+        first = self._samples(client, server, other)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH
             run = Run(target, client.address, self.site.seconds, client.cpus, length, client.device)
@@ -132,24 +136,70 @@ class Climber:
                 for tool in measure.tools:
                     if tool in missing:
                         raise StepError(missing[tool])
-                figure = self._counted(measure, run, client, server, result, tracked=tracked)
+                figure = (
+                    self._contended(measure, measure.beside, run, client, server, other, result)
+                    if measure.beside
+                    else self._counted(measure, run, client, server, result, tracked=tracked)
+                )
             except StepError as error:
                 result.problems[measure.key] = _sentence(error)
                 self.say(f"  {measure.title}: {result.problems[measure.key]}")
                 continue
             result.figures[measure.key] = figure
             self.say(f"  {measure.title}: {figure}")
-        last = self._samples(client, server)
+        last = self._samples(client, server, other)
         result.evidence = {name: Evidence(first[name], last[name]) for name in last}
         for end in (client, server):
             if begin := result.guests.get(end.name):
                 now = evidence.guest(end.shell, end.address)
                 result.guests[end.name] = now._replace(lost=max(now.lost - begin.lost, 0))
 
+    def _gpus(self, client: End, server: End, result: RungResult) -> None:
+        """Look at the servers' GPUs before they are used.
+
+        Raises:
+            StepError: what is missing for RDMA with a GPU's memory, of both servers.
+
+        """
+        needs: list[str] = []
+        for end in (client, server):
+            told = gpu.read(end.shell.run(gpu.look(end.address), 3 * GRACE))
+            result.gpus[end.name] = told.costs
+            needs += [f"{end.name}: {sentence}" for sentence in told.needs]
+            for sentence in told.costs:
+                self.say(f"  {end.name}: {sentence}")
+        if needs:
+            raise StepError("; ".join(needs))
+
+    def _contended(
+        self,
+        measure: Measure,
+        beside: Script,
+        run: Run,
+        client: End,
+        server: End,
+        other: End,
+        result: RungResult,
+    ) -> Figure:
+        """Measure while the second client's stream loads the same port."""
+        seen = {end.node.name: end.node for end in (client, server, other) if end.node}
+        result.protection = {name: congestion.protection(node) for name, node in seen.items()}
+        if reason := congestion.unprotected(measure.key, result.protection):
+            raise StepError(reason)
+        server.shell.run(measure.serve(run), GRACE)
+        second = beside(run._replace(client=other.address))
+        result.commands[measure.key] += f"\n# {other.name}, before that\n{second}"
+        other.shell.run(second, GRACE)
+        figure = measure.read(client.shell.run(measure.ask(run), run.seconds + 3 * GRACE))
+        loaded = measure.read(other.shell.run(WAIT, 4 * GRACE))
+        return figure._replace(details={**figure.details, SECOND: loaded.value})
+
     def _counted(
         self, measure: Measure, run: Run, client: End, server: End, result: RungResult, *, tracked: bool
     ) -> Figure:
         """Measure, with the CPUs that the compute nodes spend on it, and the connections that they track."""
+        if "cuda" in measure.software:
+            self._gpus(client, server, result)
         sampled: list[Node] = []
         look = tracking.look({run.server, client.address, server.address}) if tracked else ":"
         for node in (end.node for end in (client, server) if end.node):
@@ -230,6 +280,11 @@ class Climber:
             netdev = f"$(ip -br -4 address | awk '/ {end.address}\\//{{print $1}}')"
             end.shell.run(f"ip route replace {addresses[other.name]} via {gateway} dev {netdev}", GRACE)
         return addresses[server.name], addresses[client.name]
+
+
+def _servers(rung: Rung, site: Site) -> list[str]:
+    """Those that a rung uses, each once."""
+    return list(dict.fromkeys(filter(None, ("vm1", rung.server, second_client(rung, site)))))
 
 
 def _probe(mtu: int, *ways: tuple[End, str]) -> str:

@@ -24,6 +24,11 @@ AWAY = "setsid"
 TRAFFIC_CLASS = 96
 """ToS of the RDG's RoCE: DSCP 24, priority 3."""
 
+LOSSY = 0
+"""ToS of what no flow control protects: priority 0."""
+STREAM, SECOND_PORT, BESIDE = "-q 64", 18516, "/run/acceptance-beside"
+"""Of the streams that meet in one port: queue pairs of each; port and output of the second."""
+
 
 class Run(NamedTuple):
     """Between whom, and how.
@@ -64,6 +69,7 @@ class Measure:
         disturbs: it can starve other traffic on the nodes, or cuts a link.
         software: what the image must contain besides a stock Ubuntu.
         meanwhile: runs on the client's compute node before the client, and leaves a unit behind; or "".
+        beside: starts a second stream on the second client, in the background; or None.
 
     """
 
@@ -79,6 +85,7 @@ class Measure:
     disturbs: bool = False
     software: tuple[str, ...] = ()
     meanwhile: str = ""
+    beside: Script | None = None
 
 
 def _ports(pairs: int) -> str:
@@ -169,9 +176,9 @@ def ask_closed(run: Run) -> str:
     return f"iperf3 -c {run.server} -B {run.client} -p {CLOSED} -t 1 --connect-timeout 3000 -J || true"
 
 
-def _perftest(tool: str, options: str, run: Run, server: bool) -> str:
+def _perftest(tool: str, options: str, run: Run, server: bool, traffic_class: int = TRAFFIC_CLASS) -> str:
     way = f"-d {run.device}" if run.device else "-R"
-    command = f"{tool} -F {options} --tclass={TRAFFIC_CLASS} --report_gbits -D {run.seconds} {way}"
+    command = f"{tool} -F {options} --tclass={traffic_class} --report_gbits -D {run.seconds} {way}"
     if server:
         return f"{AWAY} timeout {run.seconds + GRACE} {command} >/dev/null 2>&1 & sleep 1"
     return f"timeout {run.seconds + GRACE} {command} {run.server} 2>&1 || true"
@@ -184,6 +191,38 @@ def _rdma(
     ask = partial(_perftest, tool, options, server=False)
     software = ("cuda",) if "cuda" in options else ()
     return Measure(key, title, (tool,), serve, ask, read, baseline=baseline, software=software)
+
+
+def _beside(traffic_class: int, run: Run) -> str:
+    """A second stream, from before the measured one until after it; process and output are in files."""
+    client = f"{STREAM} -p {SECOND_PORT} --tclass={traffic_class} --report_gbits -D {run.seconds + GRACE} -R"
+    begin = f"{AWAY} timeout {run.seconds + 2 * GRACE} ib_write_bw -F {client} {run.server}"
+    return f"{begin} > {BESIDE} 2>&1 & echo $! > {BESIDE}.pid; sleep 3"
+
+
+WAIT = f"""\
+timeout {2 * GRACE} bash -c 'while kill -0 $(cat {BESIDE}.pid) 2> /dev/null; do sleep 1; done'
+cat {BESIDE}
+"""
+"""Waits for the second stream, and prints its output."""
+
+
+def _beside_other(key: str, title: str, own: int, other: int) -> Measure:
+    """RDMA while a second stream, of the same or another class, loads the receiver's port."""
+
+    def serve(run: Run) -> str:
+        second = run._replace(seconds=run.seconds + 2 * GRACE)
+        servers = (
+            _perftest("ib_write_bw", STREAM, run, True, own),
+            _perftest("ib_write_bw", f"{STREAM} -p {SECOND_PORT}", second, True, other),
+        )
+        return "; ".join(servers)
+
+    ask = partial(_perftest, "ib_write_bw", STREAM, server=False, traffic_class=own)
+    beside = partial(_beside, other)
+    return Measure(
+        key, title, ("ib_write_bw",), serve, ask, parse.rdma_bandwidth, disturbs=True, beside=beside
+    )
 
 
 def _testpmd(run: Run) -> str:
@@ -296,6 +335,11 @@ MEASURES = {
             "-q 4096 --use_cuda=0",
             parse.rdma_bandwidth,
             "rdma-bw",
+        ),
+        _beside_other("rdma-lossy", "RDMA write, two streams in the lossy class", LOSSY, LOSSY),
+        _beside_other("rdma-lossless", "RDMA write, beside a lossy stream", TRAFFIC_CLASS, LOSSY),
+        _beside_other(
+            "rdma-dcqcn", "RDMA write, two streams in the lossless class", TRAFFIC_CLASS, TRAFFIC_CLASS
         ),
         Measure(
             "link-cut",

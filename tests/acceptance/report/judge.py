@@ -12,6 +12,7 @@ from hostnic.cpus import written
 
 from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS, Rung
+from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import CLOSED, MEASURES, title
 
@@ -50,11 +51,12 @@ class Verdict(NamedTuple):
 def judge(results: Results) -> list[Verdict]:
     """Every check that applies to each rung, in the ladder's order."""
     host = results.rungs.get(HOST, RungResult())
+    alone = results.rungs.get("vf-rdma", RungResult()).figures.get("rdma-bw")
     return [
         verdict
         for rung in RUNGS
         if (result := results.rungs.get(rung.key)) and _meant(result)
-        for verdict in _rung(rung, result, host, next(iter(results.unseen), ""))
+        for verdict in _rung(rung, result, host, alone, next(iter(results.unseen), ""))
     ]
 
 
@@ -72,7 +74,9 @@ def _meant(result: RungResult) -> bool:
     return bool(result.figures or result.problems)
 
 
-def _rung(rung: Rung, result: RungResult, host: RungResult, unseen: str) -> Iterator[Verdict]:
+def _rung(
+    rung: Rung, result: RungResult, host: RungResult, alone: Figure | None, unseen: str
+) -> Iterator[Verdict]:
     if "" in result.problems:
         yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, result.problems[""])
         return
@@ -91,7 +95,10 @@ def _rung(rung: Rung, result: RungResult, host: RungResult, unseen: str) -> Iter
     pairs = max((MEASURES[key].pairs for key in result.figures if key in MEASURES), default=0)
     if pairs >= THRESHOLDS["both-ports"]["from-pairs"] and rung.key != "virtio":
         yield from _both_ports(rung, result)
-    if "rdma-bw" in result.figures:
+    beside = rung.judged and result.protection and result.figures
+    if beside:
+        yield from _class_share(rung, result, alone)
+    if "rdma-bw" in result.figures or beside:
         yield _lossless(rung, samples, result)
     if rung.judged:
         yield from _to_host(rung, result, host)
@@ -157,10 +164,29 @@ def _lossless(rung: Rung, samples: list[evidence.Evidence], result: RungResult) 
     """The ports count what they drop, and RDMA what switches dropped: a gap in what arrives."""
     dropped, most = evidence.drops(samples), THRESHOLDS["lossless"]["most"]
     gaps = evidence.lost(samples) + sum(told.lost for told in result.guests.values())
+    if (
+        "rdma-lossless" in result.figures
+    ):  # the gaps of its second stream, which may lose packets, count there too
+        gaps = 0
     if dropped is None and gaps <= most:
         return Verdict(rung.key, "lossless", State.UNKNOWN, "no port counts drops of a lossless priority")
     state = State.PASS if (dropped or 0) + gaps <= most else State.FAIL
-    return Verdict(rung.key, "lossless", state, f"{dropped or 0} dropped by ports, {gaps} gaps seen by RDMA")
+    seen = "" if "rdma-lossless" in result.figures else f", {gaps} gaps seen by RDMA"
+    return Verdict(rung.key, "lossless", state, f"{dropped or 0} dropped by ports{seen}")
+
+
+def _class_share(rung: Rung, result: RungResult, alone: Figure | None) -> Iterator[Verdict]:
+    """RoCE beside a second stream: of its own class, which both share, or of one that ETS limits."""
+    for key, figure in result.figures.items():
+        due = 50 if key == "rdma-dcqcn" else min(told.share for told in result.protection.values())
+        if alone is None or not alone.value or not due:
+            why = "ETS gives its class no share" if alone and alone.value else "RoCE alone was not measured"
+            yield Verdict(rung.key, "class-share", State.UNKNOWN, f"{title(key)}: {why}")
+            continue
+        ratio = figure.value / (alone.value * due / 100)
+        state = State.PASS if ratio >= THRESHOLDS["class-share"]["least"] else State.FAIL
+        measured = f"{figure.value:.2f} Gb/s; {due}% of {alone.value:.2f} Gb/s are due: {ratio:.0%} of that"
+        yield Verdict(rung.key, "class-share", state, measured)
 
 
 def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]:
@@ -177,7 +203,10 @@ def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdi
         ratio = figure.value / base.value
         state = State.PASS if ratio >= THRESHOLDS["vf-to-host"]["least"] else State.FAIL
         measured = f"{title(key)}: {figure.value:.2f} of {base.value:.2f} {figure.unit} = {ratio:.0%}"
-        yield Verdict(rung.key, "vf-to-host", state, measured, _tuning(result) if state is State.FAIL else "")
+        gpus = [f"{vm}: {each}" for vm, told in result.gpus.items() for each in told]
+        found = gpus if key in MEASURES and MEASURES[key].software else []
+        cause = "; ".join(filter(None, [*found, _tuning(result)])) if state is State.FAIL else ""
+        yield Verdict(rung.key, "vf-to-host", state, measured, cause)
 
 
 def _tuning(result: RungResult) -> str:
@@ -225,6 +254,12 @@ _CAUSES = (
         "fabric",
         "check that both links of the bond are up and VF-LAG is active: "
         "juju run sriov-switchdev/N list-devices, and juju run cumulus-fabric/0 show-fabric health=true",
+    ),
+    (
+        "class-share",
+        "QoS",
+        "run juju run roce-qos/N verify and show-qos on the nodes of this rung, and "
+        "juju run cumulus-fabric/0 verify: NICs and switches must have the same ETS, PFC and ECN",
     ),
     (
         "vf-to-host",

@@ -9,7 +9,7 @@ from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import PAIRS, title
-from acceptance.report import cores, tracking
+from acceptance.report import congestion, cores, tracking
 from acceptance.report.judge import THRESHOLDS, State, Verdict, explanation, overall, references, unmeasured
 from acceptance.report.plots import bars
 
@@ -48,6 +48,7 @@ def page(results: Results, verdicts: list[Verdict]) -> str:
         *_plots(results),
         *cores.section(results),
         *tracking.section(results),
+        *congestion.section(results),
         "<h2>Judgement</h2>",
         _judgement(verdicts),
         "<h2>Beside the reference design</h2>",
@@ -262,7 +263,13 @@ def _evidence(results: Results) -> str:
         for key, rung in results.rungs.items()
         for vm, told in rung.guests.items()
     ]
-    return intro + table + _items("Servers:", guests)
+    gpus = [
+        f"{vm}: {sentence}"
+        for rung in results.rungs.values()
+        for vm, told in rung.gpus.items()
+        for sentence in told or ["one bus or bridge, MIG off, persistence mode on, clock at its maximum"]
+    ]
+    return intro + table + _items("Servers:", guests) + _items("GPUs:", gpus)
 
 
 def _methods(results: Results) -> str:

@@ -246,9 +246,12 @@ class Member:
             segment = content.get("evpn", {}).get("multihoming", {}).get("segment")
             if segment and self.rules.on(segment):
                 segment = {**general, **segment}
-                tail = f"{int(segment['local-id']):06x}"
-                mac = str(segment["mac-address"]).lower()
-                found[name] = f"03:{mac}:{tail[:2]}:{tail[2:4]}:{tail[4:]}"
+                if "identifier" in segment:
+                    found[name] = str(segment["identifier"]).lower()
+                elif "local-id" in segment and "mac-address" in segment:
+                    tail = f"{int(segment['local-id']):06x}"
+                    mac = str(segment["mac-address"]).lower()
+                    found[name] = f"03:{mac}:{tail[:2]}:{tail[2:4]}:{tail[4:]}"
         return found
 
     def advertises(self) -> bool:

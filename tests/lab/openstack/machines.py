@@ -15,24 +15,25 @@ from pathlib import Path
 from operate.process import Output
 
 from lab import jujuclient
-from lab.openstack import actions
+from lab.openstack import actions, sysfs
+from lab.openstack.juju import model
 from lab.openstack.neutron import GENEVE
+from lab.openstack.sysfs import MANAGEMENT, NETDEVS
 
 TOOLS = (
     "sleep timeout setsid taskset nproc cloud-init ovs-vsctl systemd-run ip virsh ethtool ping mpstat iperf3 "
 )
-TOOLS += "head modprobe uname ovs-appctl pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
+TOOLS += (
+    "head modprobe uname ovs-appctl pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3 nvidia-smi"
+)
 ONE_PAIR = 38.0
 """Gb/s of one iperf3 pair (RDG)."""
 LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan": 184.0, "direct_nat": 178.0}
 """Gb/s that each path carries at most."""
 BOND = ("enp63s0f0", "enp63s0f1")
-MANAGEMENT = ("eno1", "eno2")
-"""Each node has a second bond, of a NIC without VFs, that carries nothing of the tenants."""
-REPRESENTOR = "enp63s0f0npf0vf0"
-NETDEVS = {"normal": "ens3", "direct_overlay": "ens5", "direct_vlan": "ens6", "direct_nat": "ens7"}
-"""A server's, by the names of its ports: the first is virtio."""
-CHARMS = ("sriov-switchdev", "roce-qos")
+SMI = "0, Disabled, Disabled, Enabled, 1410, 765, 1410"
+"""What nvidia-smi prints of a GPU that is as in the RDG."""
+MARKS = {"tx_prio3_pause": 5, "rx_prio3_pause": 7, "np_ecn_marked_roce_packets": 11}
 
 
 class Machines:
@@ -54,6 +55,13 @@ class Machines:
         uninstalled: tools that no server could install.
         enforced: whether security groups keep anything out.
         gaps: packets that the fabric loses in each measurement with ib_write_bw.
+        gpu: where each server's GPU is, below the root of its PCI devices; "" for none.
+        smi: what nvidia-smi prints of it.
+        peermem: whether the servers have loaded nvidia_peermem.
+        shares: what RoCE has of a path beside a second stream, by their two types of service.
+        marks: how the counters of show-counters grow on each uplink in such a measurement.
+        qos: what show-qos says of PFC and ETS.
+        switches: those of DCQCN on each uplink, by side; none without NVIDIA's driver.
         model: the Juju model, as :mod:`lab.jujuclient` keeps it.
         failing: why an action fails, by its name.
         commands: each command line that was run here.
@@ -70,10 +78,13 @@ class Machines:
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
         self.uninstalled, self.enforced, self.gaps, self.lost = (), True, 0, 0
+        self.gpu, self.smi, self.peermem = "0000:00:09.0", SMI, True
+        self.shares, self.marks, self.marked = {"0 0": 0.2, "96 0": 0.5, "96 96": 0.5}, MARKS, 0
+        self.qos, self.switches, self.beside = {"PFC": "3", "ETS": "0:50% 3:50% 6:strict"}, {}, None
         self.discards = "rx_prio3_discards"
         self.tunnel_mtu = dict.fromkeys(openstack.nova.hosts, 9000)
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
-        self.model = _model(sorted(openstack.nova.hosts))
+        self.model = model(sorted(openstack.nova.hosts))
 
     def __call__(self, command, given, seconds, *, shown=False):
         self.commands.append(command)
@@ -102,6 +113,7 @@ class Machines:
             return {"status": "failed", "message": self.failing[action]}
         results = {"get-admin-password": lambda _: {"admin-password": self.openstack.keystone.password}}
         results |= {"show-offload": self._offload, "show-counters": self._counters}
+        results |= {"show-qos": self._qos}
         results |= {"get-root-ca": lambda _: {"output": "-----BEGIN CERTIFICATE-----\n"}}
         return {"results": results[action](unit)} if action in results else None
 
@@ -119,7 +131,35 @@ class Machines:
             for port in self.uplinks
             for way in ("tx", "rx")
         ]
+        for name, value in self.marks.items():
+            old = [row for row in rows if row["counter"] == name]
+            rows += [] if old else [{**actions.COUNTER, "port": "mlx5_bond_0", "counter": name, "value": "0"}]
+            for row in old[:1] or rows[-1:]:
+                row["value"] = str(int(row["value"]) + self.marked * value)
         return {"counters": json.dumps(rows)}
+
+    def _qos(self, _unit):
+        """As roce-qos prints it: a row for each setting of each port."""
+        rows = [
+            {"port": port, "setting": setting, "runs": runs, "wanted": runs, "": ""}
+            for port in self.uplinks
+            for setting, runs in self.qos.items()
+        ]
+        return {"qos": json.dumps(rows)}
+
+    def _contended(self, script):
+        """What a stream has of its path: all, or its part beside a second one, which begins before it."""
+        own = re.search(r"--tclass=(\d+) .*\d+\.\d+\.\d+\.\d+", script)
+        if own is None:
+            return 1.0
+        if "acceptance-beside" in script:
+            self.beside = own[1]
+            return 0.5
+        if self.beside is None:
+            return 1.0
+        share, self.beside = self.shares[f"{own[1]} {self.beside}"], None
+        self.marked += 1
+        return share
 
     def _bash(self, machine, host, script):
         self.scripts.append((machine, script))
@@ -142,7 +182,8 @@ class Machines:
             "BPS": str(int(rate * 1e9 / max(pairs, 1))),
             "PPS": str(int(rate * 20000 / max(pairs, 1))),
         }
-        environment |= {"RDMA": f"{self.limits.get(path, 0):.2f}", "BLOCKED": "yes" if blocked else ""}
+        rdma = self.limits.get(path, 0) * self._contended(script)
+        environment |= {"RDMA": f"{rdma:.2f}", "BLOCKED": "yes" if blocked else ""}
         script = re.sub(
             r"(?<![\w.])/(sys|tmp|opt|proc|run|boot)/", lambda found: f"{folder}/{found[1]}/", script
         )
@@ -234,14 +275,16 @@ class Machines:
         if not folder.exists():
             (folder / "bin").mkdir(parents=True)
             (folder / "tmp").mkdir()
+            (folder / "run").mkdir()
             (folder / "proc/net/pktgen").mkdir(parents=True)
             (folder / "opt/trex/automation/trex_control_plane/interactive").mkdir(parents=True)
             for tool in TOOLS.split():
                 if tool not in (self.missing if machine == host else self.uninstalled):
                     (folder / "bin" / tool).symlink_to(Path(__file__).with_name("tools.sh"))
-            self._sysfs(folder, machine == host)
+            sysfs.make(folder, self.uplinks, self.openstack.neutron.mtu, node=machine == host)
             (folder / "addresses").write_text("" if machine == host else self._addresses(machine))
         if machine != host:
+            self._gpu(folder)
             for device in (folder / "sys/devices").glob("*/infiniband/*/ports/1/hw_counters"):
                 (device / "out_of_sequence").write_text(f"{self.lost}\n")
                 (device / "local_ack_timeout_err").write_text("4\n")
@@ -251,6 +294,10 @@ class Machines:
             ]
             (folder / "uuids").write_text("".join(f"{each}\n" for each in here))
             self._kernel(folder)
+            for (port, side), value in self.switches.items():
+                switch = folder / f"sys/class/net/{port}/ecn/roce_{side}/enable"
+                switch.mkdir(parents=True, exist_ok=True)
+                (switch / "3").write_text(f"{value}\n")
             total = self.packets[host]["total"]
             for number, port in enumerate((*self.uplinks, *MANAGEMENT)):
                 shares = [(share, 1 - share, 0, 0)[number] for share in self.ports]
@@ -264,6 +311,21 @@ class Machines:
                 lines = [f"     {name}: {value}\n" for name, value in counters.items()]
                 (folder / f"counters-{port}").write_text("".join(lines))
         return folder
+
+    def _gpu(self, folder):
+        """A server's GPU, with what its driver prints."""
+        (folder / "smi").write_text(f"{self.smi}\n")
+        if self.peermem:
+            (folder / "sys/module/nvidia_peermem").mkdir(parents=True, exist_ok=True)
+        devices = folder / "sys/bus/pci/devices"
+        devices.mkdir(parents=True, exist_ok=True)
+        if self.gpu:
+            gpu = folder / "sys/devices" / self.gpu
+            gpu.mkdir(parents=True, exist_ok=True)
+            (gpu / "vendor").write_text("0x10de\n")
+            (gpu / "class").write_text("0x030200\n")
+            if not (devices / gpu.name).exists():
+                (devices / gpu.name).symlink_to(gpu)
 
     def _kernel(self, folder):
         """The kernel's options, and the connections that it tracks of every address of a server."""
@@ -282,48 +344,6 @@ class Machines:
                     for n, mark in enumerate(marks)
                 ]
         (folder / "proc/net/nf_conntrack").write_text("".join(rows))
-
-    def _sysfs(self, folder, node):
-        net, devices = folder / "sys/class/net", folder / "sys/devices"
-        for number, netdev in enumerate((*self.uplinks, *MANAGEMENT) if node else NETDEVS.values(), 3):
-            overhead = 0 if node or netdev == "ens6" else GENEVE
-            self._netdev(net / netdev, number, 9000 if node else self.openstack.neutron.mtu - overhead)
-            device = devices / f"0000:00:{number:02x}.0"
-            driver = folder / "sys/drivers" / ("virtio_net" if netdev == "ens3" else "mlx5_core")
-            driver.mkdir(parents=True, exist_ok=True)
-            # With VF-LAG, the bond's ports have one RDMA device, below the first one.
-            if not node or netdev not in self.uplinks[1:]:
-                name = "mlx5_bond_0" if node else f"mlx5_{number}"
-                (device / "infiniband" / name / "ports/1/hw_counters").mkdir(parents=True)
-            device.mkdir(parents=True, exist_ok=True)
-            (device / "driver").symlink_to(driver)
-            (net / netdev / "device").symlink_to(device)
-            if node:
-                (device / "sriov_numvfs").write_text("8\n" if netdev in self.uplinks else "0\n")
-                (device / "local_cpulist").write_text("0-23\n")
-        if node:
-            self._bond(net / "bond0", self.uplinks if len(self.uplinks) > 1 else ())
-            self._bond(net / "bond1", MANAGEMENT)
-            self._netdev(net / REPRESENTOR, 20, 1500)
-            (net / REPRESENTOR / "device").symlink_to(devices / "0000:00:03.0")
-            (net / REPRESENTOR / "phys_port_name").write_text("pf0vf0\n")
-
-    @staticmethod
-    def _netdev(path, number, mtu):
-        (path / "statistics").mkdir(parents=True)
-        (path / "speed").write_text("100000\n")
-        (path / "address").write_text(f"fa:16:3e:00:00:{number:02x}\n")
-        (path / "mtu").write_text(f"{mtu}\n")
-        for way in ("tx", "rx"):
-            (path / "statistics" / f"{way}_packets").write_text("1\n")
-
-    def _bond(self, path, members):
-        if members:
-            self._netdev(path, 30, 9000)
-            (path / "bonding").mkdir()
-            (path / "bonding/slaves").write_text(" ".join(members) + "\n")
-            for member in members:
-                (path.with_name(member) / "master").symlink_to(path)
 
     def _addresses(self, vm):
         (server,) = [each for each in self.openstack.nova.servers.values() if each["name"] == vm]
@@ -344,21 +364,3 @@ class _Client(jujuclient.Client):
             {**jujuclient.EMPTY, "models": {"rdg": machines.model}, "current": "rdg", "calls": []}
         )
         self.act, self.execute = machines.act, machines.run_on
-
-
-def _model(hosts):
-    """The Juju model of a cloud with these compute nodes."""
-    short = [host.partition(".")[0] for host in hosts]
-    machines = {str(n): {"hostname": name, "dns-name": f"10.0.0.{n}"} for n, name in enumerate(short)}
-    subordinates = [{f"{charm}/{n}": {} for charm in CHARMS} for n in range(len(hosts))]
-    units = {
-        f"nova-compute/{n}": {"machine": str(n), "subordinates": subordinates[n]} for n in range(len(hosts))
-    }
-    applications = {"nova-compute": {"charm-name": "nova-compute", "units": units}}
-    applications |= {charm: {"charm-name": charm} for charm in CHARMS}
-    applications["vault"] = {"charm-name": "vault"}
-    keystone = {"keystone/0": {"public-address": "10.7.208.20"}}
-    relations = {"certificates": [{"related-application": "vault"}]}
-    applications["keystone"] = {"charm-name": "keystone", "units": keystone, "relations": relations}
-    options = {"region": "RegionOne", "vip": None, "os-public-hostname": None}
-    return {"status": {"machines": machines, "applications": applications}, "config": {"keystone": options}}

@@ -122,5 +122,6 @@ dpdk-testpmd)
         echo "  Tx-pps:     $rate          Tx-bps:  14414453760"
     done ;;
 python3) cat > "$FOLDER/trex.py" ;;
+nvidia-smi) cat "$FOLDER/smi" ;;
 t-rex-64) ;;
 esac

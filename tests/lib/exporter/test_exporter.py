@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,12 +13,12 @@ from typing import Any
 
 import pytest
 from exporter import facts, install, main
-from exporter.catalogue import HOST
-from exporter.facts import Facts, Port, Reboot
+from exporter.catalogue import METRICS
+from exporter.facts import Facts, Flows, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
 from hostnic.netlink.measured import Health
-from hostnic.system import System
+from hostnic.system import Link, System
 from hostnic.testing import FakeHost, card
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -85,6 +86,16 @@ def test_hooks_findings_come_with_their_age() -> None:
     assert seen["reboot_queue", "sriov-switchdev"] == 2
 
 
+def test_flows_and_connections_as_the_last_hook_has_counted_them() -> None:
+    host = converged()
+    tell(host, held=3, flows=Flows(40, 2, 200000, 17))
+    seen = scrape(exporter(host))
+    assert (seen["flows", "hardware"], seen["flows", "software"], seen["flows_limit",]) == (40, 2, 200000)
+    assert seen["connections_offloaded",] == 17
+    tell(host, flows=Flows(40, 2, 200000), held=2)
+    assert ("connections_offloaded",) not in scrape(exporter(host))
+
+
 def test_a_port_and_its_priorities() -> None:
     host = converged()
     port = host.port(PF)
@@ -107,6 +118,14 @@ def test_a_port_and_its_priorities() -> None:
     host.network.unplugged.add(PF)
     seen = scrape(exporter(host))
     assert (seen["port_carrier", PF], seen["port_distributing", PF]) == (0, 0)
+
+
+def test_marks_of_a_priority_where_the_firmware_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = converged()
+    assert ("priority_ecn_marked_total", PF, "3") not in scrape(exporter(host))
+    read = host.ethtool.statistics
+    monkeypatch.setattr(host.ethtool, "statistics", lambda link: {**read(link), "rx_prio3_marked": 7})
+    assert scrape(exporter(host))["priority_ecn_marked_total", PF, "3"] == 7
 
 
 def test_what_a_vf_sends_by_path_and_what_its_roce_suffers() -> None:
@@ -138,6 +157,14 @@ def test_memory_of_the_host() -> None:
     seen = scrape(exporter(host))
     assert (seen["huge_pages", "1", "1048576"], seen["huge_pages_free", "1", "1048576"]) == (64, 3)
     assert (seen["connections_tracked",], seen["connections_limit",]) == (70, 100)
+
+
+def test_the_units_of_the_machine_which_a_reboot_takes_away() -> None:
+    host = converged()
+    for agent in "unit-nova-compute-3", "unit-opentelemetry-collector-12", "machine-7":
+        host.disk.install(f"/var/lib/juju/agents/{agent}/agent.conf", b"", 0o600)
+    found = {series[1] for series in scrape(exporter(host)) if series[0] == "machine_unit"}
+    assert found == {"nova-compute/3", "opentelemetry-collector/12"}
 
 
 def test_a_nic_that_goes_and_comes_is_survived() -> None:
@@ -217,6 +244,23 @@ def test_reads_only() -> None:
     assert (host.trace, host.spawned) == ([], [])
 
 
+def test_a_scrape_asks_three_times_for_all_netdevs_however_many_ports_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host, asked = converged(), 0
+    every = host.links.all
+
+    def count() -> list[Link]:
+        nonlocal asked
+        asked += 1
+        return every()
+
+    monkeypatch.setattr(host.links, "all", count)
+    seen = scrape(exporter(host))
+    assert (seen["actual", PF, "vf_lag"], seen["actual", "enp59s0f1np1", "vf_lag"]) == (1, 1)
+    assert asked == 3
+
+
 def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2500() -> None:
     host = converged(127)
     registry = CollectorRegistry()
@@ -224,8 +268,10 @@ def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2
     text = generate_latest(registry).decode()
     series = [line for line in text.splitlines() if not line.startswith("#")]
     named = {line.partition("{")[0].partition(" ")[0] for line in series}
-    assert named <= {metric.series for metric in HOST.values()}
-    assert 2000 < len(series) <= 2500
+    assert named <= {metric.series for metric in METRICS.values()}
+    of_vfs = [line for line in series if 'vf="' in line]
+    assert len(of_vfs) == 2 * 127 * 8
+    assert len(series) <= 2500
 
 
 def test_what_says_nothing_new_is_written_again_only_when_it_is_old() -> None:
@@ -238,6 +284,8 @@ def test_what_says_nothing_new_is_written_again_only_when_it_is_old() -> None:
     assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now())))
     assert facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now()), held=1))
     assert host.disk.mode[facts.path_of("roce-qos")] == 0o644
+    flows = Flows(1, 2, 3)
+    assert not facts.publish(host, Facts("roce-qos", "roce-qos/0", int(host.now()), held=1, flows=flows))
 
 
 CODE = """
@@ -247,8 +295,13 @@ from hostnic.testing import FakeHost
 host = FakeHost()
 facts.publish(host, facts.Facts("roce-qos", "roce-qos/0", int(host.now())))
 catalogue.PORT = main.PORT = int(sys.argv[1])
-main.main([], lambda: host)
+main.main(sys.argv[2:], lambda: host)
 """
+
+
+def served_at(address: str, port: str) -> str:
+    with urllib.request.urlopen(f"http://{address}:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
 
 
 def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
@@ -259,8 +312,9 @@ def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
         try:
             assert served.stdout is not None
             assert served.stdout.readline() == f"serving on 127.0.0.1 port {port}\n"
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-                text = answer.read().decode()
+            text = served_at("127.0.0.1", port)
+            with pytest.raises(urllib.error.URLError):
+                served_at("127.0.0.2", port)
             status = Path(f"/proc/{served.pid}/status").read_text()
         finally:
             served.kill()
@@ -270,12 +324,29 @@ def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
     assert kilobytes < 64 * 1024
 
 
+def test_a_real_process_also_serves_the_address_that_it_is_given() -> None:
+    port = "19571"
+    command = [sys.executable, "-c", CODE, port, "127.0.0.2"]
+    with subprocess.Popen(
+        command, cwd=Path(main.__file__).parents[1], stdout=subprocess.PIPE, text=True
+    ) as served:
+        try:
+            assert served.stdout is not None
+            assert served.stdout.readline() == f"serving on 127.0.0.1, 127.0.0.2 port {port}\n"
+            for address in "127.0.0.1", "127.0.0.2":
+                assert "ovn_offload_threshold" in served_at(address, port)
+            with pytest.raises(urllib.error.URLError):
+                served_at("127.0.0.3", port)
+        finally:
+            served.kill()
+
+
 def test_the_archive_runs_on_the_systems_python_alone(tmp_path: Path) -> None:
     path = tmp_path / "exporter.pyz"
     path.write_bytes(bootcopy.archive(install.copy_of("roce-qos")))
     isolated = [sys.executable, "-I", "-S"]
     done = subprocess.run([*isolated, str(path), "nonsense"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (5, "usage: exporter.pyz\n")
+    assert (done.returncode, done.stderr) == (5, "usage: exporter.pyz [ADDRESS ...]\n")
     script = "import sys; sys.path.insert(0, sys.argv[1]); import prometheus_client, exporter.sources"
     done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -313,6 +384,19 @@ def test_the_preferred_copy_runs_whatever_came_first(first: str, second: str) ->
     assert not units.installed(host, ("ovn-offload",))
     assert not units.enabled(host, UNIT)
     assert not [path for path in host.disk.content if "exporter" in path]
+
+
+def test_the_unit_serves_another_address_only_while_it_is_given_one() -> None:
+    host = FakeHost()
+    install.install(host, "roce-qos", "10.0.0.7")
+    path = units.path(UNIT)
+    assert "exporter.pyz 10.0.0.7; done'" in host.disk.content[path].decode()
+    host.trace.clear()
+    install.install(host, "roce-qos", "10.0.0.7")
+    assert host.trace == []
+    install.install(host, "roce-qos")
+    assert "exporter.pyz; done'" in host.disk.content[path].decode()
+    assert host.trace[-1] == f"run systemctl restart {UNIT}"
 
 
 def test_the_unit_is_limited() -> None:

@@ -67,6 +67,12 @@ def test_no_address_of_a_private_network_stays_as_it_is():
     assert ipaddress.ip_network(found.split()[2]).prefixlen == 16  # it is a network still
 
 
+def test_an_ipv4_address_in_a_gid_has_the_stand_in_that_it_has_elsewhere():
+    found = stand_ins().text("10.20.30.40 0000:0000:0000:0000:0000:ffff:0a14:1e28").split()
+    assert found[0] != "10.20.30.40"
+    assert str(ipaddress.IPv6Address(found[1]).ipv4_mapped) == found[0]
+
+
 def test_routes_lead_through_the_same_netdevs_to_the_stand_ins_of_their_networks():
     def number(address):
         return f"{struct.unpack('=I', ipaddress.IPv4Address(address).packed)[0]:08X}"

@@ -3,6 +3,7 @@
 
 import errno
 
+import pytest
 from hostnic.devices import inventory, users
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import switchdev, with_vfs
@@ -53,6 +54,12 @@ def test_a_port_without_its_driver_is_a_port() -> None:
 
 def test_other_vendors_and_other_devices_are_none() -> None:
     assert inventory.find_nics(FakeHost(cards=[card(device="8086:1592")])) == ((), ())
+
+
+@pytest.mark.parametrize("device", ["15b3:1004", "15b3:1018", "15b3:101e", "15b3:a2d3"])
+def test_a_vf_that_a_virtual_machine_was_given_is_no_port(device: str) -> None:
+    """There its PF is not to be seen, and mstflint does not know it."""
+    assert inventory.find_nics(FakeHost(cards=[card(device=device, ports=1)])) == ((), ())
 
 
 def test_one_function_that_cannot_be_read_is_one_finding() -> None:

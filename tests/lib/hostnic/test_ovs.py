@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open vSwitch's settings, and which flows run in the NIC and why not."""
 
+import errno
+
 import pytest
 from hostnic.network import flows, ovs
 from hostnic.testing import FakeHost
@@ -60,6 +62,16 @@ def test_the_limit_of_flows() -> None:
     assert ovs.flow_limit(host) == 10000
     host.answers[("ovs-appctl", "upcall/show")] = "system@ovs-system:\n  dump duration : 1ms\n"
     assert ovs.flow_limit(host) is None
+
+
+def test_flows_are_counted_without_being_listed() -> None:
+    host = FakeHost()
+    assert ovs.counts(host) == (0, 0, 200000)
+    host.ovs.flows = f"{HARDWARE}\n{MODULE}\n{MODULE}\n"
+    assert ovs.counts(host) == (1, 2, 200000)
+    assert host.spawned == []
+    host.fail("control", "upcall/show", OSError(errno.ECONNREFUSED, "refused"))
+    assert ovs.counts(host) is None
 
 
 def test_a_flow_in_the_nic() -> None:

@@ -2,7 +2,7 @@
 """What of the host's own network stands on a netdev."""
 
 import pytest
-from hostnic.devices import users
+from hostnic.devices import discover, users
 from hostnic.network import routes
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
@@ -63,3 +63,38 @@ def test_what_cannot_be_read_counts_as_use(what: str, said: str) -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.fail(what, V0, OSError(5, "Input/output error"))
     assert users.of_netdevs(host, [V0, V1]) == {V0: (said,)}
+
+
+V1_BDF = "0000:3b:00.3"
+
+
+@pytest.fixture
+def host() -> FakeHost:
+    """A host whose ports and VFs have RDMA devices."""
+    made = FakeHost()
+    made.cards[0].rdma = True
+    return with_vfs(made, bound=True)
+
+
+def used(host: FakeHost) -> dict[str, users.Users]:
+    """The users of each VF of the NIC's ports, of those that have any."""
+    seen = discover.observe(host)
+    seen = users.with_own(host, seen, [pf.bdf for pf in seen.pfs])
+    return {vf.bdf: vf.users for pf in seen.pfs for vf in pf.vfs if vf.users}
+
+
+def test_a_process_with_the_rdma_device_of_a_vf_open_uses_it(host: FakeHost) -> None:
+    """DPDK's driver for mlx5: the VF stays with mlx5_core, and its netdev without address."""
+    host.open_rdma(V1_BDF, 4711, "dpdk-testpmd")
+    assert used(host) == {V1_BDF: ("dpdk-testpmd (4711)",)}
+    assert host.trace == []
+
+
+def test_a_service_that_has_every_device_open_does_not_count(host: FakeHost) -> None:
+    host.open_rdma(V1_BDF, 81, "ibacm")
+    assert used(host) == {}
+
+
+def test_a_process_on_the_port_itself_uses_no_vf(host: FakeHost) -> None:
+    host.open_rdma("0000:3b:00.0", 4711, "ib_send_bw")
+    assert used(host) == {}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tox -e maas` on a site: plan, then apply twice, on a simulated region.
 
-With ``built``, the site was applied and its machines commissioned before; ``deployed`` ones, their ports
-and VLANs are then as others ``changed`` them.
+With ``built``, the site was applied and its machines commissioned before; ``deployed`` ones, those with
+``statuses`` of their own, their ports, ``power`` and VLANs are then as others ``changed`` them. ``racks`` are
+further rack controllers.
 
 maas.yaml says what the example site file has different (`replace`), and what others have in the region: its
 fabrics with their VLANs and subnets, machines with ports in those, and the region's settings.
@@ -24,6 +25,7 @@ from sites.gallery import Found, Seen, Site
 def see(site: Site, region: Region, path: Path) -> Seen:
     """Plan, apply, apply again. What others have is as it was, and the second apply writes nothing."""
     data = site.data("maas")
+    region.rackcontrollers += data.get("racks", [])
     for old, new in data.get("replace", {}).items():
         edit(path, old, new)
     if data.get("built"):
@@ -50,9 +52,11 @@ def _build(region: Region, path: Path, data: dict[str, Any]) -> None:
     for name in ("node1", "node2", "node3"):
         commission(region, name, data.get("ports", PORTS), NUMA)
     command.main(["apply", str(path)])
-    for name in data.get("deployed", ()):
-        system = {"osystem": "ubuntu", "distro_series": data.get("release", "jammy")}
-        machine(region, name).update(status_name="Deployed", hwe_kernel="ga-22.04", **system)
+    system = {"osystem": "ubuntu", "distro_series": data.get("release", "jammy"), "hwe_kernel": "ga-22.04"}
+    deployed = {name: {"status_name": "Deployed", **system} for name in data.get("deployed", ())}
+    for name, values in {**deployed, **data.get("statuses", {})}.items():
+        machine(region, name).update(values)
+        region.power[machine(region, name)["system_id"]].update(data.get("power", {}).get(name, {}))
         for port, values in data.get("changed", {}).items():
             if port in interfaces(region, name):
                 interfaces(region, name)[port]["params"] |= values

@@ -275,7 +275,7 @@ def test_a_site_file_that_is_not_there(world, tmp_path):
 ABORTED = "Build of instance 1 aborted: "
 NUMA = "Requested instance NUMA topology cannot fit the given host NUMA topology."
 FAULTS = {
-    f"{ABORTED}Insufficient compute resources: Claim pci failed.": "pci-passthrough-whitelist",
+    f"{ABORTED}Insufficient compute resources: Claim pci failed.": "name two that offload as nodes",
     f"{ABORTED}Insufficient compute resources: {NUMA}": "numactl",
     "No valid host was found. There are not enough hosts available.": "openstack hypervisor show",
     f"{ABORTED}Binding failed for port 2, please check neutron logs for more information.": "agent list",

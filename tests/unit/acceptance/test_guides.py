@@ -43,6 +43,22 @@ def test_the_commands_run_as_they_are_written_and_the_deployment_ends_with_a_log
     assert world.openstack.nova.servers == {}
 
 
+def test_the_tables_of_openstacks_client_have_what_the_cloud_has(applied):
+    rows = dict(re.findall(r"^\| (\w+) +\| (.*?) +\|$", GUIDE, re.MULTILINE))
+    (port,) = applied.openstack.neutron.of("ports", name="direct_overlay1")
+    assert rows["status"] == port["status"]
+    for key in ("vif_type", "vnic_type"):
+        assert rows[f"binding_{key}"] == port[f"binding:{key}"]
+    profile = {key: "" if value is None else str(value) for key, value in port["binding:profile"].items()}
+    assert rows["binding_profile"] == ", ".join(
+        f"{key}='{profile[key]}'" if profile[key] else f"{key}=" for key in sorted(profile)
+    )
+    (flavor,) = [each for each in applied.openstack.nova.flavors.values() if each["name"] == "m1.packet"]
+    assert [rows["vcpus"], rows["ram"]] == [str(flavor["vcpus"]), str(flavor["ram"])]
+    specs = sorted(flavor["extra_specs"].items())
+    assert rows["properties"] == ", ".join(f"{key}='{value}'" for key, value in specs)
+
+
 def test_the_documents_have_every_verb_key_rung_and_check():
     (verbs,) = [action.choices for action in _parser()._actions if action.choices]
     for verb in verbs:

@@ -14,8 +14,8 @@ def test_the_whole_ladder_passes_and_the_report_says_so(whole):
     told = whole.result()
     rungs = told["results"]["rungs"]
     assert list(rungs) == [
-        "host", "virtio", "vf", "vf-group", "vf-rdma", "vf-vlan", "north-south", "cross-rack", "dpdk",
-        "dpdk-group",
+        "host", "virtio", "vf", "vf-group", "vf-rdma", "vf-vlan", "north-south", "cross-rack", "lossy",
+        "lossless", "dcqcn", "dpdk", "dpdk-group",
     ]  # fmt: skip
     figures = {
         key: {name: figure["value"] for name, figure in rung["figures"].items()}
@@ -31,7 +31,7 @@ def test_the_whole_ladder_passes_and_the_report_says_so(whole):
     assert "no cuda" in rungs["vf-rdma"]["skipped"]["gpu-bw"]
     page = (whole.state / "report.html").read_text()
     assert "<h1>Acceptance of rdg: passed</h1>" in page
-    assert page.count("<svg") == 2 + 6, "rates by pairs; rate, CPU and rate for each core, of TCP and UDP"
+    assert page.count("<svg") == 2 + 6 + 1, "by pairs; rate, CPU, rate for each core of both; congestion"
     assert not re.search(r"<script|<img|<link|url\(|@import", page)
     for word in (
         "179.45",

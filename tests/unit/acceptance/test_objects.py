@@ -323,6 +323,7 @@ def test_the_example_is_the_defaults(world, tmp_path):
     ("keys", "specs"),
     [
         ({"large-pages": False}, {"hw:cpu_policy": "dedicated"}),
+        ({"large-pages": "1GB"}, {"hw:mem_page_size": "1GB", "hw:cpu_policy": "dedicated"}),
         ({"dedicated-cpus": False}, {"hw:mem_page_size": "large"}),
         ({"large-pages": False, "dedicated-cpus": False}, {}),
     ],

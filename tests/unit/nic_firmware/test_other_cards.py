@@ -43,6 +43,13 @@ def test_a_host_that_has_only_a_connectx_3_is_no_failure(made: Made) -> None:
     assert "auto leaves ConnectX-3 cards alone: 5e:00" in node.findings()
 
 
+def test_a_virtual_machine_with_a_vf_has_no_nic(made: Made) -> None:
+    node = made(machine(cards=[card(device="15b3:101e", ports=1)]))
+    node.converge()
+    assert "relate this charm to applications on hosts with one" in node.findings()
+    assert node.mst() == []
+
+
 def test_auto_passes_over_a_card_that_mstflint_no_longer_knows(made: Made) -> None:
     node = made(unknown(machine(cards=[card(), card("5e")])))
     assert node.converge().name == "active"

@@ -50,6 +50,8 @@ def test_show_qos_before_and_after(node: Node) -> None:
     assert before[P0, "trust"] == ("pcp", "dscp")
     assert before[P0, "global pause"] == ("on", "off")
     assert before[P0, "RDMA ToS (mlx5_bond_0)"] == ("never set", "106, RoCE v2")
+    indexes = "1: fe80::ac0:ebff:fe00:1, 3: 192.0.2.17"
+    assert before[P0, "GID index, RoCE v2 (mlx5_bond_0)"] == (indexes, indexes)
     assert "differs" in node.action("show-qos")["qos"]
     node.deploy()
     after = settings(node)

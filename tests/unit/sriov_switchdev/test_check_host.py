@@ -31,8 +31,15 @@ def test_a_host_as_the_reference_design_has_it_gets_no_advice(node: Node, tuned:
     found = rows(node)
     assert {name: row["verdict"] for name, row in found.items()} == dict.fromkeys(found, "ok")
     assert [*found] == [
-        *("SMT", "frequency governor", "C-states", "IOMMU", "isolated CPUs", "dedicated CPUs and NIC"),
-        *("huge pages", "memory of the host", "irqbalance", "numa_balancing", "MTU"),
+        *("SMT", "frequency governor", "C-states", "T-states", "IOMMU", "isolated CPUs"),
+        *(
+            "dedicated CPUs and NIC",
+            "huge pages",
+            "memory of the host",
+            "irqbalance",
+            "numa_balancing",
+            "MTU",
+        ),
     ]
     assert found["huge pages"]["found"] == "node 0: 48 of 1024 MiB; node 1: 48 of 1024 MiB"
     assert (
@@ -60,6 +67,23 @@ SPOILED: list[tuple[str, Callable[[Tuned], object], str, str, str]] = [
         "POLL (0 us), C1 (2 us), C6 (133 us)",
         "intel_idle.max_cstate=1 processor.max_cstate=1 (arm64: cpuidle.off=1)",
         "MAAS tag",
+    ),
+    (
+        "C-states",
+        lambda it: [
+            it.write("/proc/cmdline", "BOOT_IMAGE=/boot/vmlinuz idle=poll\n"),
+            it.write(f"{CPU}/smt/control", "on\n"),
+        ],
+        "POLL (0 us), C1 (2 us); idle CPUs poll",
+        "turn hyper-threading off or boot without idle=poll",
+        "MAAS tag",
+    ),
+    (
+        "T-states",
+        lambda it: it.write("/sys/class/thermal/cooling_device0/max_state", "18\n"),
+        "15 can be used",
+        "turn ACPI T-states off",
+        "BIOS",
     ),
     (
         "IOMMU",
@@ -211,6 +235,7 @@ MISSING = {
     "C-states": f"{CPU}/cpu2/cpuidle/state0/name",
     "isolated CPUs": f"{CPU}/isolated",
     "dedicated CPUs and NIC": f"{NODES}/",
+    "T-states": "/sys/class/thermal/",
     "huge pages": f"{NODES}/",
     "memory of the host": "/proc/meminfo",
     "numa_balancing": "/proc/sys/kernel/numa_balancing",
@@ -239,7 +264,7 @@ def test_what_a_kernel_does_not_tell_is_unknown_and_no_advice(node: Node, tuned:
 )
 def test_a_nova_conf_that_cannot_be_read_ends_nothing(node: Node, tuned: Tuned, text: str) -> None:
     tuned.write("/etc/nova/nova.conf", text)
-    assert len(rows(node)) == 11
+    assert len(rows(node)) == 12
 
 
 def test_a_bare_machine_is_answered_too(node: Node) -> None:

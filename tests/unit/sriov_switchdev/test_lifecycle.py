@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 from boot import files
-from exporter import install
+from exporter import facts, install
 from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
@@ -88,6 +88,27 @@ def test_a_converged_node_is_not_searched_for_uses_of_its_vfs(converged: Node) -
     converged.host.network.addresses["enp59s0f0v2"] = ["10.10.10.2"]
     assert converged.emit("update_status").name == "active"
     assert converged.host.spawned == []
+
+
+def test_a_hook_leaves_the_number_of_flows_and_connections_without_a_process(converged: Node) -> None:
+    converged.host.ovs.flows = "ufid:1, offloaded:yes, dp:tc\nufid:2, offloaded:no, dp:ovs\nufid:3, dp:ovs\n"
+    for port, connections in zip(converged.host.network.ports(), (40, 2)):
+        port.connections = connections
+    converged.host.sleep(facts.FRESH)
+    converged.emit("update_status")
+    told = facts.read(converged.host, "sriov-switchdev")
+    assert told
+    assert told.flows == (1, 2, 200000, 42)
+    assert converged.host.spawned == []
+
+
+def test_an_ovs_that_does_not_answer_is_no_finding_of_a_hook(converged: Node) -> None:
+    converged.host.fail("control", "upcall/show", TimeoutError("timed out"), times=None)
+    converged.host.sleep(facts.FRESH)
+    assert converged.emit("update_status").name == "active"
+    told = facts.read(converged.host, "sriov-switchdev")
+    assert told
+    assert told.flows is None
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -194,6 +215,14 @@ def test_adoption_with_another_number_of_vfs_is_refused_while_one_is_in_use(adop
 
 
 VF_ROUTE = "enp59s0f0v2\t000A0A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+
+
+def dpdk(host: FakeHost) -> None:
+    """A process of DPDK has the RDMA device of the first port's third VF open."""
+    host.cards[0].rdma = True
+    host.open_rdma("0000:3b:00.4", 4711, "dpdk-testpmd")
+
+
 USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {
     "instance": (lambda host: host.start_instance("0000:3b:00.4"), "instance-0000002a"),
     "instance through vDPA": (lambda host: host.start_vdpa_instance("0000:3b:00.4"), "instance-0000002a"),
@@ -206,6 +235,7 @@ USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {
         "vDPA device vdpa2 (virtio_vdpa)",
     ),
     "namespace": (lambda host: host.move_to_netns("0000:3b:00.4"), "network namespace"),
+    "DPDK": (dpdk, "dpdk-testpmd (4711)"),
     "VLAN or macvtap": (lambda host: host.network.uppers.update({"vlan7": "enp59s0f0v2"}), "vlan7"),
     "address": (lambda host: host.network.addresses.update({"enp59s0f0v2": ["10.10.10.2"]}), "10.10.10.2"),
     "route": (

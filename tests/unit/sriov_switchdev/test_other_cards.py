@@ -46,6 +46,28 @@ def test_a_connectx_3_that_is_named_is_not_to_be_bound_to_another_driver(
     assert "bind it to mlx5_core" not in findings
 
 
+def test_nor_is_an_older_card_of_the_same_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = compute_node(cards=[card(), card("5e", device="15b3:6750", driver="mlx4_core")])
+    node = Node(host, monkeypatch)
+    assert node.configure(devices="bond0 enp94s0f0np0").emit().name == "blocked"
+    findings = node.action("verify")["findings"]
+    assert "its driver, mlx4_core, has no switchdev mode" in findings
+    assert "bind it to mlx5_core" not in findings
+
+
+def test_a_port_that_an_instance_or_dpdk_has_is_not_to_be_taken_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = compute_node(bonded=False)
+    for port in host.cards[0].ports:
+        port.driver = "vfio-pci"
+    node = Node(host, monkeypatch)
+    assert node.configure(devices="0000:3b:00.0 0000:3b:00.1").emit().name == "blocked"
+    findings = node.action("verify")["findings"]
+    assert "the port is bound to vfio-pci, not to mlx5_core" in findings
+    assert "take it out of option devices, or, once nothing uses it, bind it to mlx5_core" in findings
+
+
 def at_two_domains(monkeypatch: pytest.MonkeyPatch, kernel: str = "6.8.0-45-generic") -> Node:
     """Both ports of one card in bond0, at 0000:3b:00.0 and 0002:3b:00.0."""
     return Node(compute_node(cards=[at_two_slots()], kernel=kernel), monkeypatch)

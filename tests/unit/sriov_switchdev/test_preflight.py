@@ -2,6 +2,7 @@
 """What stands in the way is found before anything is written, and each finding has its remedy."""
 
 import errno
+import json
 from collections.abc import Callable
 
 import pytest
@@ -40,6 +41,14 @@ def both(*arranges: Arrange) -> Arrange:
 
 def file(path: str, text: str) -> Arrange:
     return lambda host: host.disk.install(path, text.encode(), 0o600)
+
+
+def subfunction(host: FakeHost) -> None:
+    """A port that somebody brought to switchdev mode for an SF, without VFs."""
+    host.cards[0].ports[0].eswitch_mode = "switchdev"
+    host.network.others["eth88"] = Link(
+        "eth88", 0, None, None, 1500, True, True, None, None, "1070fd03003b0000", "pf0sf88", PF0
+    )
 
 
 def instance_on_a_legacy_vf(host: FakeHost) -> None:
@@ -146,6 +155,11 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
         "going from 4 to 8 VFs would destroy VFs in use: VF 0000:3b:00.2 by instance-0000002a",
         "move the instances to another host first",
     ),
+    "subfunctions on the eswitch": (
+        subfunction,
+        "going from 0 to 8 VFs would destroy subfunctions: pf0sf88",
+        "delete them (devlink port del) and make them again afterwards; or take it out of option devices",
+    ),
 }
 
 
@@ -242,6 +256,18 @@ def test_a_bond_of_open_vswitch_is_no_kernel_bond(monkeypatch: pytest.MonkeyPatc
     assert "a bond of Open vSwitch is not a kernel bond" in node.action("verify")["findings"]
 
 
+@pytest.mark.parametrize("kind", ["team", "bridge", "vrf"])
+def test_what_a_port_is_in_is_not_called_open_vswitch(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    host = compute_node(bonded=False)
+    host.network.others["data0"] = ovs_system()._replace(name="data0", kind=kind)
+    monkeypatch.setattr(host.links, "all", with_master(host, "data0"))
+    node = Node(host, monkeypatch).configure(devices="enp59s0f0np0 enp59s0f1np1", vf_lag="required")
+    node.emit("config_changed")
+    found = json.loads(node.action("verify", format="json")["findings"])[0]
+    assert found["what"] == "VF-LAG cannot form: the port itself is in data0, which is not a kernel bond"
+    assert found["remedy"] == "bond exactly the two ports of one NIC, or set vf-lag=disabled"
+
+
 def ovs_system():
     return Link("ovs-system", 0, None, None, 1500, False, None, "openvswitch", None, None, None, None)
 
@@ -261,6 +287,14 @@ def test_auto_without_a_bond_says_what_the_host_has(monkeypatch: pytest.MonkeyPa
     status = node.emit("config_changed")
     assert status.name == "blocked"
     assert "no port of an mlx5 NIC is in a kernel bond" in status.message
+    assert nic(node.writes) == []
+
+
+def test_subfunctions_beside_vfs_as_declared_are_no_finding(node: Node) -> None:
+    node.converge(reboot_settle=0)
+    subfunction(node.host)
+    assert node.emit("update_status").name == "active"
+    assert "No finding" in node.findings()
     assert nic(node.writes) == []
 
 

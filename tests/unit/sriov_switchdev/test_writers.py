@@ -38,6 +38,14 @@ def link(match: str, text: str, directory: str = "/etc/systemd/network") -> File
     return {f"{directory}/10-vf.link": f"[Match]\n{match}\n{text}\n"}
 
 
+KEYFILES = "/etc/NetworkManager/system-connections"
+
+
+def keyfile(connection: str, sriov: str = "total-vfs=4") -> Files:
+    """A connection of NetworkManager that sets VFs."""
+    return {f"{KEYFILES}/pf.nmconnection": f"[connection]\nid=pf\n{connection}\n\n[sriov]\n{sriov}\n"}
+
+
 COUNT = "[Link]\nSR-IOVVirtualFunctions=4"
 ASSIGN = 'ATTR{device/sriov_numvfs}="8"'
 
@@ -117,6 +125,15 @@ OURS: dict[str, tuple[Files, str]] = {
         link("Driver=ice mlx5_core", COUNT, "/usr/lib/systemd/network"),
         "10-vf.link",
     ),
+    "NetworkManager, by name": (keyfile(f"interface-name={PORT}"), "remove [sriov] from this file"),
+    "NetworkManager, by MAC address": (
+        keyfile(f"interface-name=\n[ethernet]\nmac-address={MAC.upper()}"),
+        "remove [sriov] from this file",
+    ),
+    "NetworkManager, by a pattern": (
+        keyfile("type=ethernet\n[match]\ninterface-name=eno*;enp59s0f*;\ndriver=mlx5_core", "eswitch-mode=1"),
+        "remove [sriov] from this file",
+    ),
     "a .link file's drop-in": (
         {**link("OriginalName=*", ""), "/etc/systemd/network/10-vf.link.d/a.conf": f"{COUNT}\n"},
         "10-vf.link",
@@ -180,6 +197,8 @@ NOT_OURS: dict[str, Files] = {
     "ovn-chassis": netplan(f"{OTHER}: {{{COUNTED}}}", OVN),
     "the shim": shim(f"  {OTHER}: {{num_vfs: 4}}"),
     "the shim, not enabled": {SHIM_FILE: f"interfaces: {{{PORT}: {{num_vfs: 4}}}}\n"},
+    "NetworkManager": keyfile(f"interface-name={OTHER}"),
+    "NetworkManager without VFs": {f"{KEYFILES}/pf.nmconnection": f"[connection]\ninterface-name={PORT}\n"},
     "a .link file": link(f"OriginalName={OTHER}", COUNT),
     "a .link file, by driver": link("Driver=!mlx5_core", COUNT),
     "a .link file that only names": link(f"MACAddress={MAC}", f"[Link]\nName={PORT}"),

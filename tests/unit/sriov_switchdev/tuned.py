@@ -32,6 +32,9 @@ class Tuned:
             self.write(f"{cpu}/cpu2/cpuidle/state{state}/name", f"{name}\n")
             self.write(f"{cpu}/cpu2/cpuidle/state{state}/latency", f"{latency}\n")
             self.write(f"{cpu}/cpu2/cpuidle/state{state}/disable", "0\n")
+        self.write("/sys/class/thermal/cooling_device0/type", "Processor\n")
+        self.write("/sys/class/thermal/cooling_device0/max_state", "3\n")
+        self.write("/proc/cmdline", "BOOT_IMAGE=/boot/vmlinuz root=UUID=1f-2e ro iommu=pt isolcpus=2-23\n")
         for number, cpus in enumerate(("0-23", "24-47")):
             self.write(f"{node}/node{number}/cpulist", f"{cpus}\n")
             self.write(f"{node}/node{number}/hugepages/hugepages-1048576kB/nr_hugepages", "48\n")

@@ -37,14 +37,19 @@ def _remains(running: Beside) -> list[str]:
         return []
     interfaces = {port: get_tree(node) for port, node in get_tree(applied, "interface").items()}
     peerlinks = [port for port, node in interfaces.items() if _is_peerlink(port, node)]
-    bonds = [port for port, node in interfaces.items() if get_path(node, ("bond", "mlag"))]
-    switched_off = {"enable": "off"}, {"state": "disabled"}
+    bonds = [port for port, node in interfaces.items() if _is_on(get_path(node, ("bond", "mlag")))]
+    shared = get_tree(applied, "nve", "vxlan", "mlag").get("shared-address", "none")
     return [
-        *(["mlag"] if applied.get("mlag") and applied["mlag"] not in switched_off else []),
-        *(["nve vxlan mlag"] if get_path(applied, ("nve", "vxlan", "mlag")) else []),
+        *(["mlag"] if _is_on(applied.get("mlag")) else []),
+        *(["nve vxlan mlag"] if shared != "none" else []),
         *([f"interface {ports.compact(bonds)} bond mlag"] if bonds else []),
         *([f"interface {','.join(peerlinks)}"] if peerlinks else []),
     ]
+
+
+def _is_on(node: object) -> bool:
+    """Whether MLAG, or a bond of it, is configured and not switched off."""
+    return bool(node) and not {"off", "disabled"} & {get_tree(node).get(key) for key in ("enable", "state")}
 
 
 def _is_peerlink(port: str, node: Tree) -> bool:
@@ -92,7 +97,7 @@ def _used(switch: Switch, applied: Tree) -> list[str]:
     bonds = {
         name: list(get_tree(node, "bond", "member"))
         for name, node in get_tree(applied, "interface").items()
-        if get_path(node, ("bond", "mlag")) or switch.bond(name)
+        if _is_on(get_path(node, ("bond", "mlag"))) or switch.bond(name)
     }
     open_ = [port for bond, members in bonds.items() if not shut(applied, bond) for port in members]
     known = [port for port in host_ports(switch) if port in get_tree(applied, "interface")]

@@ -105,6 +105,9 @@ _SHARED = (
 )
 """The first row whose pattern fits a setting is the one that counts."""
 
+CHOSEN_BY_SWITCH = ("auto", "leaf", "none", "spine")
+"""Values with which a switch chooses for itself; an intent only has numbers and addresses."""
+
 
 def shared(
     name: str, applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree
@@ -122,7 +125,7 @@ def shared(
             by_hand = (
                 f"run nv set {' '.join(path)} {value} and nv config apply on the switch if that is right"
             )
-            chosen = row.choice.format(name=name, value=have)
+            chosen = "" if have in CHOSEN_BY_SWITCH else row.choice.format(name=name, value=have)
             yield Finding(Severity.BLOCKED, name, what, f"{chosen}, or {by_hand}" if chosen else by_hand)
 
 

@@ -103,7 +103,7 @@ def _wake(system: System) -> None:
 
 def _look(system: System, ports: Sequence[Port]) -> Host:
     """The host, with its own uses of the ports' VFs."""
-    return users.with_netdevs(system, discover.observe(system), [port.bdf for port in ports])
+    return users.with_own(system, discover.observe(system), [port.bdf for port in ports])
 
 
 def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) -> list[PortAndPf]:

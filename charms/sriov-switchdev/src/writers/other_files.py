@@ -37,6 +37,7 @@ PACKAGED_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
 RULES = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d")
 PACKAGED_RULES = ("/usr/lib/udev/rules.d", "/lib/udev/rules.d")
 LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
+CONNECTIONS = tuple(f"{base}/NetworkManager/system-connections" for base in ("/etc", "/run", "/usr/lib"))
 SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
 OWN = ("ovn-offload-", "netplan-")
 """Units of these charms, and those that netplan makes of the files that netplan.py reads."""
@@ -53,7 +54,8 @@ OPEN = re.compile(r"\*|15b3|mlx5|lspci|\bfind\b|[$`(]\s*ls\b")
 def others(system: System, pfs: Collection[Pf]) -> tuple[tuple[Writer, ...], tuple[Finding, ...]]:
     """The files that set VFs or modes at boot, and findings about such that cannot be read."""
     findings: list[Finding] = []
-    found = [*_units(system, pfs, findings), *_links(system, pfs), *_rules(system, pfs)]
+    found = [*_units(system, pfs, findings), *_links(system, pfs), *_connections(system, pfs)]
+    found += _rules(system, pfs)
     found += [
         Writer(path, (Setting(path, _lines(text), _named(text, pfs)),), "a script or setting")
         for place in SCRIPTS
@@ -136,6 +138,27 @@ def _links(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
             if keys and match:
                 ports = frozenset(pf.bdf for pf in pfs if all(_meets(pf, *each) for each in match))
                 yield Writer(path, (Setting(name, keys, ports),), "udev's .link file")
+
+
+def _connections(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
+    """NetworkManager's keyfiles with a section ``sriov`` (nm-settings-keyfile(5)).
+
+    It sets the number of VFs whenever it activates the connection, to 0 where the section names none.
+    """
+    names = {
+        "interface-name": "OriginalName",
+        "mac-address": "MACAddress",
+        "path": "Path",
+        "driver": "Driver",
+    }
+    for path in (path for directory in CONNECTIONS for path in _in(system, directory)):
+        sections = _sections(_read(system, path))
+        if any(section == "sriov" for section, _, _ in sections):
+            match = [
+                (names[key], value.replace(";", " ")) for _, key, value in sections if value and key in names
+            ]
+            ports = frozenset(pf.bdf for pf in pfs if all(_meets(pf, *each) for each in match))
+            yield Writer(path, (Setting(path.rpartition("/")[2], ("[sriov]",), ports),), "NetworkManager")
 
 
 def _sections(text: str) -> list[tuple[str, str, str]]:

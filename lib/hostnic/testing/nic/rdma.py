@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["CONFIGFS", "FakeRdma"]
 
 DEBUGFS = "/sys/kernel/debug/mlx5"
+LOCAL, MAPPED = "fe80:0000:0000:0000:0ac0:ebff:fe00:0001", "0000:0000:0000:0000:0000:ffff:c000:0211"
+GIDS = tuple((mode, gid) for gid in (LOCAL, MAPPED) for mode in MODES.values())
+"""As mlx5 shows a netdev's: its link-local address and an IPv4 address, each for both modes."""
 VERBS = "/sys/class/infiniband_verbs"
 
 
@@ -88,6 +91,13 @@ class FakeRdma:
                 found[name] = (port.bdf, bond.name if bond and card.lag else port.netdev)
         return {**found, **{name: (None, netdev) for name, netdev in self.devices.items()}}
 
+    def functions(self, network: "FakeNetwork", now: float) -> dict[str, str | None]:
+        """Device to its PCI address, in the order of their character devices: the ports', then the VFs'."""
+        found = {name: bdf for name, (bdf, _) in self.names(network).items()}
+        ports = [port for card in network.cards if card.rdma for port in card.ports]
+        vfs = [vf.bdf for port in ports for vf in port.present(now) if vf.driver == "mlx5_core"]
+        return found | {f"mlx5_{number}": bdf for number, bdf in enumerate(vfs, len(found))}
+
     def links(self, network: "FakeNetwork", now: float) -> dict[tuple[str, int], str]:
         """Netdevs by device and port: the uplink's, and the representors of VFs in switchdev mode.
 
@@ -118,10 +128,11 @@ class FakeRdma:
         """What is to be seen of it."""
         seen: Mounts = {CLASS: lambda: self._class(network, now)}
         names = self.names(network)
-        for name, (bdf, _) in names.items():
+        devices = self.functions(network, now)
+        for name, bdf in devices.items():
             if bdf:
                 seen[f"{DEVICES}/{bdf}/infiniband"] = lambda name=name: {name: {}}
-        verbs: Tree = {f"uverbs{index}": {"ibdev": f"{name}\n"} for index, name in enumerate(names)}
+        verbs: Tree = {f"uverbs{index}": {"ibdev": f"{name}\n"} for index, name in enumerate(devices)}
         if verbs:
             seen[VERBS] = lambda: verbs
         if self.module:
@@ -145,10 +156,14 @@ class FakeRdma:
         links = {port.bdf: (port.link, port.lid) for card, port in every if card.is_infiniband(port)}
         for name, (bdf, netdev) in self.names(network).items():
             counters: Tree = {counter: f"{value}\n" for counter, value in self.counters.items()}
-            gids: Tree = {"0": f"{netdev}\n"} if name in managed else {}
+            entries = GIDS if name in managed else ()
             state, lid = links.get(bdf or "", ("4: ACTIVE", 0))
             port: Tree = {
-                "gid_attrs": {"ndevs": gids},
+                "gid_attrs": {
+                    "ndevs": {str(index): f"{netdev}\n" for index in range(len(entries))},
+                    "types": {str(index): f"{kind}\n" for index, (kind, _) in enumerate(entries)},
+                },
+                "gids": {str(index): f"{gid}\n" for index, (_, gid) in enumerate(entries)},
                 "hw_counters": counters,
                 "link_layer": "InfiniBand\n" if bdf in links else "Ethernet\n",
                 "state": f"{state}\n",

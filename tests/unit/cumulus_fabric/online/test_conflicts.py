@@ -171,6 +171,11 @@ def test_a_conflict_is_named_and_nothing_is_planned_or_sent(
 BREAKOUT = {"breakout": {"4x": {}}}
 ALLOWED: dict[str, dict[str, Any]] = {
     "MLAG that is off": {"mlag": {"ENABLE": "NO"}},
+    "MLAG that is off, with its settings": {
+        "mlag": {**PAIR, "ENABLE": "NO"},
+        "interface": {"bond1": {"bond": {"mlag": {"ENABLE": "NO"}}}},
+        "nve": {"vxlan": {"mlag": {"shared-address": "none"}}},
+    },
     "MAC learning that is off": {"nve": {"vxlan": {"mac-learning": "NO"}}},
     "ports that the intent does not use in a bridge of their own": {
         "interface": {"swp20": {"type": "swp", **bridged("swp20")["interface"]["swp20"]}}

@@ -7,21 +7,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import audit
 import charm
 import pytest
 import yaml
 from bench import fabric as bench
 from charmkit.fabric import Host, Port
+from hostnic.testing import FakeHost
 from intent import expand
 from intent.model import Fabric
 from lab.hooktools import Application, Controller, Ran, declared
 from rest import Fleet
 from rest.connection import Access
+from tree import leaves
 from unit.cumulus_fabric.fabrics import CHARM
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
 from unit.cumulus_fabric.online.unit import intent, managed
-from unit.cumulus_fabric.test_growth import calls
+from unit.cumulus_fabric.test_growth import calls, rendered
 
 HOSTS, RACK = 256, 16
 HERE = "cumulus-fabric/0"
@@ -39,6 +42,7 @@ class Site:
 
     def __init__(self, made: Rack, directory: Path, text: str) -> None:
         self.rack = made
+        self.host = FakeHost([], bonded=False)
         self.now = HOUR
         self.controller = Controller(directory)
         path, options = declared(CHARM, directory / "charm")
@@ -124,6 +128,7 @@ def running(text: str, fabric: Fabric, directory: Path) -> Iterator[Site]:
     with rack(fabric, applied=True) as made, pytest.MonkeyPatch.context() as patch:
         found = Site(made, directory, text)
         patch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(found.connect))
+        patch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: found.host))
         patch.setattr(charm, "time", found)
         yield found
 
@@ -264,21 +269,34 @@ def test_after_the_clock_was_set_back_the_switches_are_asked(full: Site) -> None
     assert full.asked > 0
 
 
+@pytest.mark.parametrize("hook", ["config-changed", "update-status"])
+def test_a_hook_that_asks_the_switches_audits_the_intent_once(full: Site, hook: str) -> None:
+    assert calls(lambda: full.emit(hook), of=audit.audit) == 1
+    assert full.asked
+
+
 def test_the_switches_are_asked_20_times_at_most_while_256_hosts_come_up(site: Site) -> None:
     assert site.deploy(HOSTS) <= 20
     assert site.status == ("active", "")
 
 
+@contextmanager
+def of_size(spines: int, leaves: int, hosts: int, tmp_path: Path) -> Iterator[Site]:
+    """A fabric whose hosts all report, and whose switches have been asked once."""
+    content = yaml.safe_load(bench.intent(spines, leaves, hosts))
+    content["leaves"]["management"], content["spines"]["management"] = "192.0.2.1", "192.0.3.1"
+    text, directory = yaml.safe_dump(content), tmp_path / str(hosts)
+    directory.mkdir()
+    with running(text, expand.read(text), directory) as site:
+        for number in range(hosts):
+            site.publish(number, report(number))
+        site.emit("config-changed")
+        yield site
+
+
 def test_a_hook_about_a_host_costs_at_most_twice_for_16_times_the_hosts_and_switches(tmp_path: Path) -> None:
-    def steps(spines: int, leaves: int, hosts: int) -> int:
-        content = yaml.safe_load(bench.intent(spines, leaves, hosts))
-        content["leaves"]["management"], content["spines"]["management"] = "192.0.2.1", "192.0.3.1"
-        text, directory = yaml.safe_dump(content), tmp_path / str(hosts)
-        directory.mkdir()
-        with running(text, expand.read(text), directory) as site:
-            for number in range(hosts):
-                site.publish(number, report(number))
-            site.emit("config-changed")
+    def steps(*size: int) -> int:
+        with of_size(*size, tmp_path) as site:
             unit = site.publish(7, report(7, mtu=1500))
             taken = calls(lambda: site.about(unit))
             assert "compute7" in site.status[1]
@@ -287,3 +305,12 @@ def test_a_hook_about_a_host_costs_at_most_twice_for_16_times_the_hosts_and_swit
 
     few = steps(1, 2, RACK)
     assert steps(16, 32, HOSTS) <= 2 * few  # ops has an object for each unit in the relation
+
+
+def test_a_survey_costs_as_much_for_each_setting_in_a_large_fabric_as_in_a_small_one(tmp_path: Path) -> None:
+    def per_setting(*size: int) -> float:
+        with of_size(*size, tmp_path) as site:
+            settings = sum(1 for tree in rendered(site.options["intent"])[1] for _ in leaves(tree))
+            return calls(lambda: site.emit("config-changed")) / settings
+
+    assert per_setting(4, 8, 64) <= 1.05 * per_setting(1, 2, RACK)

@@ -9,6 +9,7 @@ from typing import Any
 import charm
 import ops
 import pytest
+from hostnic.testing import FakeHost
 from integration.said import INTENT, credentials
 from intent import expand, schema
 from lab.nvue import SimulatedTime
@@ -26,6 +27,7 @@ class Alone(Unit):
     """A unit whose switches do not exist."""
 
     def __init__(self, folder: Path) -> None:
+        self.host = FakeHost([], bonded=False)
         self.context = self._context()
         nothing = folder / "intent.yaml"
         nothing.write_text("")
@@ -49,8 +51,10 @@ class TestCumulusFabric(OnAMachineWithoutConnectX):
     charm, metadata = "cumulus-fabric", METADATA
 
     @pytest.fixture
-    def unit(self, tmp_path: Path) -> Alone:
-        return Alone(tmp_path)
+    def unit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Alone:
+        alone = Alone(tmp_path)
+        monkeypatch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: alone.host))
+        return alone
 
     def test_one_step_after_the_other_until_only_the_switches_are_missing(
         self, unit: Alone, monkeypatch: pytest.MonkeyPatch

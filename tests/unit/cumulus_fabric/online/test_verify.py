@@ -238,6 +238,21 @@ def test_a_host_port_without_lldp_is_unknown_and_not_wrong(rdg: Rack) -> None:
     )
 
 
+@pytest.mark.parametrize("description", [{}, {"description": "swp13"}])
+def test_an_uplinks_port_id_may_be_a_mac(rdg: Rack, description: dict[str, str]) -> None:
+    """lldpd sends a MAC address as port id if it is told to, and the port's name as its description."""
+    far = {"Spine0": {"port": {"name": "44:38:39:00:00:13", "type": "mac", **description}}}
+    with showing(rdg, "Leaf0-1", {"interface": {"swp31": {"lldp": {"neighbor": far}}}}):
+        assert found(rdg) == []
+
+
+def test_a_switch_that_sends_a_mac_as_port_id_is_known_by_its_name(rdg: Rack) -> None:
+    wrong = {"Spine0": None, "Spine1": {"port": {"name": "44:38:39:00:00:13", "type": "mac"}}}
+    with showing(rdg, "Leaf0-1", {"interface": {"swp31": {"lldp": {"neighbor": wrong}}}}):
+        (miswired,) = found(rdg)
+    assert miswired.what == "is wired to Spine1, the intent says Spine0 swp13"
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_hosts_port_id_may_be_a_name_or_a_mac(rdg: Rack, named: bool) -> None:
     rdg.wires.hosts["Leaf0-1", "swp9"].named = named

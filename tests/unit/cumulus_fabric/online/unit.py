@@ -14,6 +14,7 @@ import charm
 import ops
 import pytest
 import yaml
+from hostnic.testing import FakeHost
 from intent.model import Fabric
 from lab.nvue import Certificate
 from ops import testing
@@ -54,6 +55,8 @@ class Unit:
     ) -> None:
         self.rack = rack
         self.access: Access | None = None
+        self.host = FakeHost([], bonded=False)
+        monkeypatch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: self.host))
         monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
         self.context = self._context()
         self.secret = testing.Secret({"user": "cumulus", "password": PASSWORD})

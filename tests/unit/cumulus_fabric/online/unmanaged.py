@@ -234,6 +234,11 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         "router bgp autonomous-system is 65333, the intent says 65101, and session swp28 would get that, too",
         "set switches.Leaf0-1.asn to 65333 in the intent, or run nv set router bgp autonomous-system 65101",
     ),
+    "an AS number that the switch chooses": (
+        joined(session("border"), BORDERS, {"router": {"bgp": {"autonomous-system": "leaf"}}}),
+        "router bgp autonomous-system is leaf, the intent says 65101, and session swp28 would get that, too",
+        "run nv set router bgp autonomous-system 65101 and nv config apply on the switch if that is right",
+    ),
     "another router-id of a VRF": (
         joined(BLUE, {"router": {"bgp": {"router-id": "10.9.9.9"}}}),
         "router bgp router-id is 10.9.9.9, the intent says 10.10.10.1, and VRF blue would get that, too",

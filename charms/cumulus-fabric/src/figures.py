@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a survey saw, in numbers, for the exporter. Pure: nothing is asked of a switch for it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from converge import Finding, Severity
+from exporter import facts
+from hosts import ABOUT
+from intent.model import Fabric
+from online import Survey
+from tree import drain, leaves
+from verify import CABLING_REMEDY, Checker, checkers
+
+
+def switches(fabric: Fabric, survey: Survey, findings: Iterable[Finding]) -> Iterator[facts.Switch]:
+    """Each switch of the intent that the charm configures, from a survey with ``state`` and its findings."""
+    miswired = Counter(each.subject.split()[0] for each in findings if each.remedy == CABLING_REMEDY)
+    seen = survey.observed.switches
+    found = {each.switch.name: each for each in checkers(fabric, survey.wanted, survey.observed)}
+    for switch in fabric.switches:
+        if (name := switch.name) not in seen and name not in survey.observed.errors:
+            continue  # it has no NVUE
+        parts = zip(facts.OBJECTS, (switch.links, switch.links, switch.bonds, switch.extended))
+        change, checker = survey.changes.get(name), found.get(name)
+        yield facts.Switch(
+            name,
+            name in seen,
+            name in seen and drain.drained(seen[name].applied),
+            len([*leaves(change.patch)]) if change else 0,
+            miswired[name],
+            {part: len(those) for part, those in parts},
+            dict(_as_declared(checker)) if checker else {},
+        )
+
+
+def _as_declared(checker: Checker) -> Iterator[tuple[str, int]]:
+    """How many of the switch's :data:`facts.OBJECTS` are up and as the intent has them."""
+    switch = checker.switch
+    yield "links", sum(checker.up(link.port) for link in switch.links)
+    yield "sessions", sum(_holds(checker.session(link)) for link in switch.links)
+    yield "segments", sum(_holds(checker.segment(bond)) for bond in switch.bonds)
+    yield "vnis", sum(_holds(checker.vni(network)) for network in switch.extended)
+
+
+def _holds(findings: Iterable[Finding]) -> bool:
+    """Whether none is more than a warning, as of a host that is being installed."""
+    return all(each.severity <= Severity.WARNING for each in findings)
+
+
+def reports(differing: Mapping[str, Sequence[Finding]], told: Iterable[str]) -> dict[str, dict[str, int]]:
+    """In how many points the host of each unit that reports differs, by what these are about."""
+    found = {unit: Counter(ABOUT[each.severity] for each in differing.get(unit, ())) for unit in told}
+    return {unit: {about: each[about] for about in facts.ABOUT} for unit, each in found.items()}

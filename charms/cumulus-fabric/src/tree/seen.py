@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the operational state of a switch says of its links, bonds and neighbours. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from intent.model import Bond
+
+from tree import Tree, get_path, get_tree
+
+_MAC = re.compile(r"(?i)[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}")
+
+
+class Neighbour(NamedTuple):
+    """The other end of a port, by its LLDP: the system, and its port, empty if only its MAC is told."""
+
+    name: str
+    port: str
+
+
+def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None) -> list[Neighbour]:
+    """The LLDP neighbours at a port; a switch with a known ``chassis`` id has its name in the intent."""
+    found: list[Neighbour] = []
+    for key, content in get_tree(state, "interface", port, "lldp", "neighbor").items():
+        box, far = get_tree(content, "chassis"), get_tree(content, "port")
+        known = (chassis or {}).get(str(box.get("chassis-id", "")).lower())
+        end = far.get("description" if _MAC.fullmatch(str(far.get("name"))) else "name")
+        found.append(Neighbour(known or str(box.get("system-name") or key), str(end or "")))
+    return found
+
+
+def switches_by_chassis(states: Mapping[str, Tree]) -> dict[str, str]:
+    """The switches by their LLDP chassis id, for which lldpd takes the MAC of the management port."""
+    macs = {name: get_path(state, ("interface", "eth0", "link", "mac")) for name, state in states.items()}
+    told = {name: mac.lower() for name, mac in macs.items() if isinstance(mac, str)}
+    times = Counter(told.values())
+    return {mac: name for name, mac in told.items() if times[mac] == 1}
+
+
+def host_names(state: Tree, ports: Collection[str]) -> list[str]:
+    """The systems that LLDP shows at these ports; a MAC is the name of a NIC's firmware, not of a host."""
+    names = [each.name for port in ports for each in neighbours(state, port)]
+    return [name for name in names if not _MAC.fullmatch(name)]
+
+
+def bonded(state: Tree, bond: Bond) -> bool:
+    """Whether a bond is up with an LACP partner.
+
+    With ``lacp-bypass`` it is up without one, too; then FRR has its Ethernet segment in bypass. That may have
+    been another segment before a run.
+    """
+    if not is_up(state, bond.name):
+        return False
+    segments = get_tree(state, "esi")
+    mine = get_tree(segments, bond.segment.esi)
+    if mine.get("local-interface") != bond.name:
+        others = [get_tree(each) for each in segments.values()]
+        mine = next((each for each in others if each.get("local-interface") == bond.name), mine)
+    return get_path(mine, ("flags", "bypass")) in (None, "off")
+
+
+def is_up(state: Tree, name: str) -> bool:
+    """Whether an interface is up."""
+    link = get_tree(state, "interface", name, "link")
+    # 5.11 split what is configured (state) from what is (oper-status).
+    if "oper-status" in link:
+        return link["oper-status"] == "up"
+    return "up" in get_tree(link, "state")
+
+
+def same_host(seen: str, wanted: str) -> bool:
+    """Host names, with or without their domain, in any case of letters."""
+    return seen.partition(".")[0].lower() == wanted.partition(".")[0].lower()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of a fabric in the series of cumulus-fabric's exporter, and the alert of each; planned work."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from cos.promtool import series
+
+UNIT = "cumulus-fabric/0"
+
+
+def fabric(metric: str, **labels: str) -> str:
+    """A series of the fabric."""
+    return series(f"fabric_{metric}", **{"juju_unit": UNIT, **labels})
+
+
+def fewer(kind: str, actual: str) -> dict[str, str]:
+    """Two of a kind in the intent, and what the switch has of them."""
+    about = {"switch": "Leaf0-1", "object": kind}
+    return {
+        fabric("declared", **about): "2x90",
+        fabric("actual", **about): actual,
+        fabric("switch_drained", switch="Leaf0-1"): "0x90",
+        fabric("switch_drained", switch="Spine0"): "0x90",
+    }
+
+
+class Fault(NamedTuple):
+    """A fault of the fabric.
+
+    Attributes:
+        alert: its name, without the prefix.
+        given: the series, and their values a minute apart.
+        labels: which the alert has besides the topology.
+        summary: its sentence.
+        at: the minute in which it has to fire, after its ``for``.
+        before: a minute in which it must not fire yet.
+
+    """
+
+    alert: str
+    given: Mapping[str, str]
+    labels: Mapping[str, str]
+    summary: str
+    at: int
+    before: int
+
+
+LEAF = f"{UNIT}: switch Leaf0-1"
+ON_LEAF = {"switch": "Leaf0-1"}
+FAULTS = [
+    Fault(
+        "FabricNotLooked",
+        {fabric("look_age_seconds"): "0+60x90"},
+        {},
+        f"{UNIT} has not asked the switches for 1h 20m 0s.",
+        80,
+        70,
+    ),
+    Fault(
+        "FabricSwitchSilent",
+        {fabric("switch_answers", **ON_LEAF): "1x10 0x80"},
+        ON_LEAF,
+        f"{LEAF} could not be read at the last look (0 of 1).",
+        30,
+        20,
+    ),
+    *(
+        Fault(
+            f"Fabric{kind}Missing",
+            fewer(kind.lower(), "2x10 1x80"),
+            {**ON_LEAF, "object": kind.lower()},
+            f"{LEAF} has 1 {what} fewer than the intent.",
+            25,
+            15,
+        )
+        for kind, what in (
+            ("Links", "link(s) to switches"),
+            ("Sessions", "BGP session(s)"),
+            ("Segments", "Ethernet segment(s)"),
+            ("Vnis", "VNI(s)"),
+        )
+    ),
+    Fault(
+        "FabricWrongCable",
+        {fabric("miswired", **ON_LEAF): "0x10 2x80"},
+        ON_LEAF,
+        f"{LEAF} has 2 port(s) with another neighbour than the intent's.",
+        30,
+        20,
+    ),
+    Fault(
+        "FabricDrift",
+        {fabric("drift", **ON_LEAF): "0x10 3x80", fabric("switch_drained", **ON_LEAF): "0x90"},
+        ON_LEAF,
+        f"{LEAF} differs from the intent in 3 setting(s).",
+        75,
+        65,
+    ),
+    Fault(
+        "FabricHostDiffers",
+        {fabric("host_differences", unit="roce-qos/1", about="cables"): "0x10 1x80"},
+        {"unit": "roce-qos/1", "about": "cables"},
+        "roce-qos/1 differs from the fabric in 1 point(s): cables.",
+        75,
+        65,
+    ),
+]
+DRAINED = {
+    **fewer("sessions", "2x10 1x80"),
+    **fewer("segments", "2x10 0x80"),
+    fabric("drift", **ON_LEAF): "0x10 3x80",
+    fabric("switch_drained", switch="Spine0"): "0x10 1x80",
+}
+"""A spine is out of use for work on it: each leaf lacks its session meanwhile."""

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of sysfs that scripts read on compute nodes and servers."""
+
+from lab.openstack.neutron import GENEVE
+
+MANAGEMENT = ("eno1", "eno2")
+"""Each node has a second bond, of a NIC without VFs, that carries nothing of the tenants."""
+REPRESENTOR = "enp63s0f0npf0vf0"
+NETDEVS = {"normal": "ens3", "direct_overlay": "ens5", "direct_vlan": "ens6", "direct_nat": "ens7"}
+"""A server's, by the names of its ports: the first is virtio."""
+
+
+def make(folder, uplinks, mtu, *, node):
+    """A compute node's, or a server's, whose networks have this MTU."""
+    net, devices = folder / "sys/class/net", folder / "sys/devices"
+    for number, netdev in enumerate((*uplinks, *MANAGEMENT) if node else NETDEVS.values(), 3):
+        overhead = 0 if node or netdev == "ens6" else GENEVE
+        _netdev(net / netdev, number, 9000 if node else mtu - overhead)
+        device = devices / f"0000:00:{number:02x}.0"
+        driver = folder / "sys/drivers" / ("virtio_net" if netdev == "ens3" else "mlx5_core")
+        driver.mkdir(parents=True, exist_ok=True)
+        # With VF-LAG, the bond's ports have one RDMA device, below the first one.
+        if not node or netdev not in uplinks[1:]:
+            name = "mlx5_bond_0" if node else f"mlx5_{number}"
+            (device / "infiniband" / name / "ports/1/hw_counters").mkdir(parents=True)
+        device.mkdir(parents=True, exist_ok=True)
+        (device / "driver").symlink_to(driver)
+        (net / netdev / "device").symlink_to(device)
+        if node:
+            (device / "sriov_numvfs").write_text("8\n" if netdev in uplinks else "0\n")
+            (device / "local_cpulist").write_text("0-23\n")
+    if node:
+        _bond(net / "bond0", uplinks if len(uplinks) > 1 else ())
+        _bond(net / "bond1", MANAGEMENT)
+        _netdev(net / REPRESENTOR, 20, 1500)
+        (net / REPRESENTOR / "device").symlink_to(devices / "0000:00:03.0")
+        (net / REPRESENTOR / "phys_port_name").write_text("pf0vf0\n")
+
+
+def _netdev(path, number, mtu):
+    (path / "statistics").mkdir(parents=True)
+    (path / "speed").write_text("100000\n")
+    (path / "address").write_text(f"fa:16:3e:00:00:{number:02x}\n")
+    (path / "mtu").write_text(f"{mtu}\n")
+    for way in ("tx", "rx"):
+        (path / "statistics" / f"{way}_packets").write_text("1\n")
+
+
+def _bond(path, members):
+    if members:
+        _netdev(path, 30, 9000)
+        (path / "bonding").mkdir()
+        (path / "bonding/slaves").write_text(" ".join(members) + "\n")
+        for member in members:
+            (path.with_name(member) / "master").symlink_to(path)
