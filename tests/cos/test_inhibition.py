@@ -144,6 +144,7 @@ def test_a_host_that_does_not_come_back_pages_once_its_lock_is_too_old(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     site = Site(monkeypatch)
+    site.run(5)  # Prometheus knows the units of each machine from the scrapes before
     site.configure(num_vfs=4)
     while not site.away:
         site.tick()
