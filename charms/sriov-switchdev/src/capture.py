@@ -12,9 +12,11 @@ from writers.netplan import reduced
 
 _KEYS = "MACAddress|PermanentMACAddress|OriginalName|Path|Driver|SR-IOVVirtualFunctions|VirtualFunction"
 _LINK = rf"^\s*(\[(Match|Link|SR-IOV)\]|({_KEYS})\s*=)"
+_CONNECTION = r"^\s*(\[(connection|ethernet|match|sriov)\]|(interface-name|mac-address|path|driver)\s*=)"
 RULES = (
     (r"read /(etc|run|lib)/netplan/[^/]+\.yaml", reduced),
     (r"read /.*/systemd/network/[^/]+\.link(\.d/[^/]+)?", lines(_LINK)),
+    (r"read /(etc|run|usr/lib)/NetworkManager/system-connections/[^/]+", lines(_CONNECTION)),
     (r"read /(etc|run)/udev/rules\.d/(?!70-ovn-offload-)[^/]+", lines("sriov_numvfs")),
     (r"read /etc/(rc\.local|sysfs\.conf|(cron|sysfs|tmpfiles)\.d/[^/]+)", lines("sriov_numvfs")),
 )

@@ -42,6 +42,11 @@ def second_writer(node: Node) -> None:
     node.host.disk.install("/etc/netplan/61-broken.yaml", b"a: b\nlink: [\n\x01", 0o600)
 
 
+def networkmanager(node: Node) -> None:
+    text = b"[connection]\ninterface-name=enp59s0f0np0\n[sriov]\ntotal-vfs=4\n[802-1x]\npassword=x\n"
+    node.host.disk.install("/etc/NetworkManager/system-connections/pf.nmconnection", text, 0o600)
+
+
 def without_debugfs(node: Node) -> None:
     converged(node)
     node.host.lag_debugfs = False
@@ -57,7 +62,7 @@ def detached(node: Node) -> None:
     node.host.links.set_master(node.host.port(PF1).netdev, None)
 
 
-STATES = [fresh, converged, in_use, second_writer, without_debugfs, unreadable, detached]
+STATES = [fresh, converged, in_use, second_writer, networkmanager, without_debugfs, unreadable, detached]
 
 
 def own(node: Node) -> dict[str, list[str]]:
@@ -110,7 +115,7 @@ def host(request: pytest.FixtureRequest) -> FakeHost:
     return compute_node(kind=Canaries) if "secret" in request.node.name else compute_node()
 
 
-@pytest.mark.parametrize("state", [in_use, second_writer, without_debugfs, detached])
+@pytest.mark.parametrize("state", [in_use, second_writer, networkmanager, without_debugfs, detached])
 def test_no_secret_is_in_a_capture(node: Node, state: Callable[[Node], None]) -> None:
     state(node)
     places, found = leaks(node.host, lambda: node.action("capture")["capture"])

@@ -108,6 +108,11 @@ READERS = [
     ),
     Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplan.second_writers), [NETPLAN]),
     Reader(".link file", of_writers("/etc/systemd/network/10-x.link"), [LINK_FILE]),
+    Reader(
+        "NetworkManager keyfile",
+        of_writers("/etc/NetworkManager/system-connections/x.nmconnection"),
+        ["[connection]\ninterface-name=enp59s0f0np0\n[match]\ndriver=mlx5*;\n[sriov]\ntotal-vfs=4\n"],
+    ),
     Reader("udev rules", of_writers("/etc/udev/rules.d/99-x.rules"), [RULES]),
     Reader("script", of_writers("/etc/rc.local"), [SCRIPT]),
     Reader("unit", of_writers("/etc/systemd/system/vfs.service"), [f"[Service]\nExecStart=/opt/x\n{SCRIPT}"]),

@@ -126,6 +126,7 @@ OURS: dict[str, tuple[Files, str]] = {
         "10-vf.link",
     ),
     "NetworkManager, by name": (keyfile(f"interface-name={PORT}"), "remove [sriov] from this file"),
+    "NetworkManager, to no VF": (keyfile(f"interface-name={PORT}", ""), "remove [sriov] from this file"),
     "NetworkManager, by MAC address": (
         keyfile(f"interface-name=\n[ethernet]\nmac-address={MAC.upper()}"),
         "remove [sriov] from this file",

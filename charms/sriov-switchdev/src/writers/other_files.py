@@ -38,6 +38,7 @@ RULES = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d"
 PACKAGED_RULES = ("/usr/lib/udev/rules.d", "/lib/udev/rules.d")
 LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
 CONNECTIONS = tuple(f"{base}/NetworkManager/system-connections" for base in ("/etc", "/run", "/usr/lib"))
+SRIOV = re.compile(r"^\s*\[sriov\]", re.MULTILINE)
 SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
 OWN = ("ovn-offload-", "netplan-")
 """Units of these charms, and those that netplan makes of the files that netplan.py reads."""
@@ -152,11 +153,10 @@ def _connections(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
         "driver": "Driver",
     }
     for path in (path for directory in CONNECTIONS for path in _in(system, directory)):
-        sections = _sections(_read(system, path))
-        if any(section == "sriov" for section, _, _ in sections):
-            match = [
-                (names[key], value.replace(";", " ")) for _, key, value in sections if value and key in names
-            ]
+        text = _read(system, path)
+        if SRIOV.search(text):
+            given = [(key, value) for _, key, value in _sections(text) if value and key in names]
+            match = [(names[key], value.replace(";", " ")) for key, value in given]
             ports = frozenset(pf.bdf for pf in pfs if all(_meets(pf, *each) for each in match))
             yield Writer(path, (Setting(path.rpartition("/")[2], ("[sriov]",), ports),), "NetworkManager")
 
