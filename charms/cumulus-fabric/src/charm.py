@@ -53,7 +53,7 @@ RELATION = "fabric"
 PEERS, RECORD = "applied", "made"
 """The peer relation that keeps the record of what this charm has made, and its key."""
 
-WHOLE = "name fewer switches, or see all with pipx run tox -e fabric"
+WHOLE = "see all with pipx run tox -e fabric"
 """Where the whole of a result is that Juju does not take."""
 
 UNREADABLE = (ops.SecretNotFoundError, ops.ModelError)
@@ -182,7 +182,10 @@ class CumulusFabricCharm(ops.CharmBase):
         relation = self.model.get_relation(PEERS)
         made = self._made()
         if relation and (now := {**made, **survey.made}) != made:
-            relation.data[self.app][RECORD] = record.written(now)
+            if len(text := record.written(now)) <= record.MAX_CHARS:
+                relation.data[self.app][RECORD] = text
+            else:
+                logger.warning("the record of what was made stays: it would need %d characters", len(text))
 
     def _converge_and_tell(self) -> Sequence[Finding]:
         """Tell the exporter, too: each unit has one, and the leader's knows the fabric."""
@@ -390,7 +393,7 @@ class CumulusFabricCharm(ops.CharmBase):
                 fabric = self._fabric(options)
                 return act(Actions(options, fabric, partial(self._site, options, fabric)))
 
-        answer(event, run, WHOLE, tables=tables)
+        answer(event, run, WHOLE if tables else f"name fewer switches, or {WHOLE}", tables=tables)
 
 
 if __name__ == "__main__":
