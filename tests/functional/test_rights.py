@@ -148,6 +148,7 @@ def test_the_firmwares_tools_work_within_their_limits(machine: Guest) -> None:
     assert limited(machine, "ip link set lo down", Does.FIRMWARE).returncode != 0
 
 
+@pytest.mark.thorough
 @pytest.mark.every_release
 def test_gpudirects_unit_sets_a_register(node: Guest) -> None:
     # A charm's hook sets the register as well: none may be woken by what the other charms have written.
