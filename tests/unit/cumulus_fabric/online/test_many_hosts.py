@@ -4,6 +4,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class Site:
         self.hosts = self.controller.relate({"cumulus-fabric": "fabric", "roce-qos": "fabric"})
 
     def connect(self, fabric: Fabric, access: Access, limit: int) -> Fleet:
-        return self.rack.site.fleet
+        return replace(self.rack.site.fleet, limit=limit)
 
     def time(self) -> float:
         return self.now
@@ -123,9 +124,9 @@ class Site:
 
 
 @contextmanager
-def running(text: str, fabric: Fabric, directory: Path) -> Iterator[Site]:
+def running(text: str, fabric: Fabric, directory: Path, fleet: type[Fleet] = Fleet) -> Iterator[Site]:
     """A site whose switches run the intent."""
-    with rack(fabric, applied=True) as made, pytest.MonkeyPatch.context() as patch:
+    with rack(fabric, applied=True, fleet=fleet) as made, pytest.MonkeyPatch.context() as patch:
         found = Site(made, directory, text)
         patch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(found.connect))
         patch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: found.host))
@@ -281,13 +282,15 @@ def test_the_switches_are_asked_20_times_at_most_while_256_hosts_come_up(site: S
 
 
 @contextmanager
-def of_size(spines: int, leaves: int, hosts: int, tmp_path: Path) -> Iterator[Site]:
+def of_size(
+    spines: int, leaves: int, hosts: int, tmp_path: Path, fleet: type[Fleet] = Fleet
+) -> Iterator[Site]:
     """A fabric whose hosts all report, and whose switches have been asked once."""
     content = yaml.safe_load(bench.intent(spines, leaves, hosts))
     content["leaves"]["management"], content["spines"]["management"] = "192.0.2.1", "192.0.3.1"
     text, directory = yaml.safe_dump(content), tmp_path / str(hosts)
     directory.mkdir()
-    with running(text, expand.read(text), directory) as site:
+    with running(text, expand.read(text), directory, fleet) as site:
         for number in range(hosts):
             site.publish(number, report(number))
         site.emit("config-changed")
