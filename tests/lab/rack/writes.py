@@ -19,6 +19,9 @@ NOTE = re.compile(
 )
 """What changes no machine: what its charms tell each other anew in each boot, and wake-ups."""
 
+TOLD = re.compile(r"install /run/ovn-offload/facts/[a-z-]+\.json")
+"""What a look tells the exporter: it is written again when it is some minutes old."""
+
 
 def written(rack: Rack, machines: Collection[str]) -> Writes:
     """By all hooks of units on these machines since their boot, also hooks that charms have dispatched."""
@@ -30,7 +33,8 @@ def written(rack: Rack, machines: Collection[str]) -> Writes:
             trace = f"{unit.TRACES}/lab-{each.app.name}.trace:"
             lines = [line for line in said[each.machine.name].splitlines() if line.startswith(trace)]
             writes = [json.loads(line.removeprefix(trace)) for line in lines]
-            found[name] = [" ".join([write["verb"], *write["arguments"]]) for write in writes]
+            told = [" ".join([write["verb"], *write["arguments"]]) for write in writes]
+            found[name] = [line for line in told if not TOLD.fullmatch(line)]
     return found
 
 
