@@ -238,14 +238,19 @@ def publish(system: System, facts: Facts) -> bool:
 
     """
     before = read(system, facts.charm)
-    if (
-        before
-        and before._replace(at=facts.at, flows=facts.flows) == facts
-        and 0 <= facts.at - before.at < FRESH
-    ):
+    if before and _repeats(before, facts):
         return False
     system.files.install(path_of(facts.charm), to_json(facts).encode(), 0o644)
     return True
+
+
+def _repeats(before: Facts, now: Facts) -> bool:
+    """Whether ``now`` says nothing new, soon after ``before``: a look that saw the same is no news."""
+    expected, times = before._replace(at=now.at, flows=now.flows), [(before.at, now.at)]
+    if before.fabric and now.fabric:
+        expected = expected._replace(fabric=before.fabric._replace(at=now.fabric.at))
+        times.append((before.fabric.at, now.fabric.at))
+    return expected == now and all(0 <= later - earlier < FRESH for earlier, later in times)
 
 
 def withdraw(system: System, charm: str) -> None:

@@ -178,6 +178,7 @@ def test_the_exporter_comes_and_goes_with_the_charm(running: Unit) -> None:
     assert f"run systemctl restart {install.UNIT}" in running.host.trace
     running.host.trace.clear()
     running.host.spawned.clear()
+    running.host.sleep(60)
     running.emit("update_status")
     assert (running.host.trace, running.host.spawned) == ([], [])
     running.emit("stop")
