@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of a fabric in the series of cumulus-fabric's exporter, and the alert of each; planned work."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
-from cos.promtool import series
+from cos.promtool import Fault, series
 
 UNIT = "cumulus-fabric/0"
 
@@ -23,27 +20,6 @@ def fewer(kind: str, actual: str) -> dict[str, str]:
         fabric("switch_drained", switch="Leaf0-1"): "0x90",
         fabric("switch_drained", switch="Spine0"): "0x90",
     }
-
-
-class Fault(NamedTuple):
-    """A fault of the fabric.
-
-    Attributes:
-        alert: its name, without the prefix.
-        given: the series, and their values a minute apart.
-        labels: which the alert has besides the topology.
-        summary: its sentence.
-        at: the minute in which it has to fire, after its ``for``.
-        before: a minute in which it must not fire yet.
-
-    """
-
-    alert: str
-    given: Mapping[str, str]
-    labels: Mapping[str, str]
-    summary: str
-    at: int
-    before: int
 
 
 LEAF = f"{UNIT}: switch Leaf0-1"

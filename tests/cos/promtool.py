@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ops
 import yaml
@@ -29,6 +29,27 @@ META = {
 }
 
 Rules = dict[str, Any]
+
+
+class Fault(NamedTuple):
+    """A fault, and the alert that has to fire.
+
+    Attributes:
+        alert: its name, without the prefix.
+        given: the series by what they are about, and their values a minute apart.
+        labels: which the alert has besides the topology.
+        summary: its sentence.
+        at: the minute in which it has to fire, after its ``for``.
+        before: a minute in which it must not fire yet.
+
+    """
+
+    alert: str
+    given: Mapping[str, str]
+    labels: Mapping[str, str]
+    summary: str
+    at: int = 40
+    before: int = 0
 
 
 class _Charm(ops.CharmBase):

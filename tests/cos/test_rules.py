@@ -5,13 +5,13 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from exporter.catalogue import METRICS
 
 from cos import fabric, promtool
-from cos.promtool import JOB, by_name, series, thresholds
+from cos.promtool import JOB, Fault, by_name, series, thresholds
 
 ROOT = Path(__file__).parents[2]
 RULES = promtool.injected()
@@ -23,27 +23,6 @@ FOREIGN = {
 }
 """Alerts of the collector's own rules."""
 HOUR = 60
-
-
-class Fault(NamedTuple):
-    """A fault, and the alert that has to fire.
-
-    Attributes:
-        alert: its name, without the prefix.
-        given: the series by what they are about, and their values a minute apart.
-        labels: which the alert has besides the topology.
-        summary: its sentence.
-        at: the minute in which it has to fire, after its ``for``.
-        before: a minute in which it must not fire yet.
-
-    """
-
-    alert: str
-    given: Mapping[str, str]
-    labels: Mapping[str, str]
-    summary: str
-    at: int = 40
-    before: int = 0
 
 
 P0 = {"port": "p0"}
@@ -393,7 +372,7 @@ def filled(text: str, labels: Mapping[str, str]) -> str:
     return re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], text)
 
 
-def case(fault: Fault | fabric.Fault, unit: str = f"{promtool.APP}/0") -> dict[str, Any]:
+def case(fault: Fault, unit: str = f"{promtool.APP}/0") -> dict[str, Any]:
     """A fault as promtool takes it: the alert is silent before, and then has these labels and texts."""
     name = f"Offload{fault.alert}"
     rule = EVERY[name]
