@@ -8,6 +8,7 @@ printed, never asserted.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -65,6 +66,11 @@ def main() -> int:
     switches.main()
     # Its name is that of a module of Python's, and each charm has modules with the same names.
     subprocess.run([sys.executable, str(Path(__file__).with_name("site.py")), "8", "64"], check=True)
+    source = Path(__file__).parents[2] / "charms" / CHARM / "src"
+    environment = {**os.environ, "PYTHONPATH": f"{os.environ['PYTHONPATH']}:{source}"}
+    subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("many_vfs.py"))], env=environment, check=True
+    )
     try:
         with Guest("trixie") as guest:
             with Step("Converging one node"):
