@@ -46,6 +46,9 @@ SURVEYS = 20
 GROWTH = 1.25
 """How much faster than the number of nodes the processor time of the fabric's unit may grow."""
 
+APART = 8
+"""Sizes that are closer are not compared: what a slow moment adds would count for too much."""
+
 DAY = 86_400
 
 
@@ -275,6 +278,8 @@ def over(counts: Mapping[int, Count]) -> list[str]:
         if count.surveys > SURVEYS
     ]
     for (few, less), (many, more) in combinations(sorted(counts.items()), 2):
+        if many < APART * few:
+            continue
         ratio, allowed = more.seconds / less.seconds, GROWTH * many / few
         what = f"processor time of {FABRIC}'s unit, {many} nodes against {few}"
         print(f"{what}: {less.seconds:.2f} s, {more.seconds:.2f} s: ratio {ratio:.1f}, allowed {allowed:.1f}")
