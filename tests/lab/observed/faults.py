@@ -32,7 +32,6 @@ class Fault(NamedTuple):
         alert: the one that has to fire.
         about: what it may be about; see :func:`lab.observed.watch.about`.
         begins, ends: what makes it and what mends it.
-        besides: other alerts that this fault raises, too.
 
     """
 
@@ -41,7 +40,6 @@ class Fault(NamedTuple):
     about: tuple[str, ...]
     begins: Act
     ends: Act
-    besides: tuple[tuple[str, str], ...] = ()
 
 
 def on(machine: str, script: str) -> Act:
@@ -81,11 +79,6 @@ OF_A_NODE = (
         "the firmware answers no command while the link is up", "OffloadFirmwareSilent", (f"{NODE} {P1}",),
         on(NODE, f"echo 20000 >{DEBUG}/{OTHER}/fault_cmd_timeout_ms"),
         on(NODE, f"echo 0 >{DEBUG}/{OTHER}/fault_cmd_timeout_ms"),
-    ),
-    Fault(
-        "a transceiver is too hot", "OffloadModuleHot", (f"{NODE} {P0}",),
-        on(NODE, f"echo 80 >{DEBUG}/{ONE}/module_temperature"),
-        on(NODE, f"echo 35 >{DEBUG}/{ONE}/module_temperature"),
     ),
     Fault(
         "the exporter has ended", "OffloadExporterDown", (NODE,),
@@ -135,7 +128,7 @@ def try_out(watch: Watch, fault: Fault) -> Seen:
 
     def fires() -> bool:
         firing = watch.firing()
-        others.update(" ".join(each).strip() for each in firing - wanted - {*fault.besides})
+        others.update(" ".join(each).strip() for each in firing - wanted)
         return bool(wanted & firing)
 
     def clear() -> bool:

@@ -8,12 +8,8 @@ from typing import Any
 
 SHORTEST = 5
 """Seconds between scrapes, at least. They are a minute of the rules' time, as a collector's default."""
-SHARE = 3
+SHARE = 2
 """How many times as long as one scrape the interval is at least: the guest has other work, too."""
-LOCK = re.compile(
-    r"last_over_time\(ovn_offload_reboot_lock_limit_seconds\[\w+\]\)|ovn_offload_reboot_lock_limit_seconds"
-)
-"""How long a unit may hold the lock: the one duration that a rule takes from the exporter."""
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 Rules = dict[str, Any]
@@ -25,13 +21,12 @@ def interval(scrape: float) -> int:
 
 
 def rules(factor: int) -> Rules:
-    """Those that the charms publish, with each duration divided."""
+    """Those that the charms publish, with each ``for`` and each range divided."""
     found: Rules = json.loads((resources.files("exporter") / "cos" / "alerts.json").read_text())
     for group in found["groups"]:
         for rule in group["rules"]:
             rule["for"] = shorter(rule["for"], factor)
-            expression = re.sub(r"\[(\w+)\]", lambda found: f"[{shorter(found[1], factor)}]", rule["expr"])
-            rule["expr"] = LOCK.sub(rf"(\g<0> / {factor})", expression)
+            rule["expr"] = re.sub(r"\[(\w+)\]", lambda found: f"[{shorter(found[1], factor)}]", rule["expr"])
     return found
 
 
