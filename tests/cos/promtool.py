@@ -29,6 +29,7 @@ META = {
 }
 
 Rules = dict[str, Any]
+Alert = dict[str, str]
 
 
 class Fault(NamedTuple):
@@ -120,6 +121,21 @@ def test(rules: Rules, cases: Iterable[Mapping[str, Any]], directory: Path) -> s
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [*cases]}
     (directory / "test.yaml").write_text(yaml.safe_dump(document, width=4096, sort_keys=False))
     return _run("test", "rules", str(directory / "test.yaml"))
+
+
+def firing(rules: Rules, given: list[dict[str, str]], minutes: int, directory: Path) -> list[list[Alert]]:
+    """The labels of all alerts that fire, for each minute: what promtool has where nothing is expected."""
+    tests = [{"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{minute}m"} for minute in range(minutes)]
+    case = {"interval": "1m", "input_series": given, "promql_expr_test": tests}
+    found: list[list[Alert]] = [[] for _ in range(minutes)]
+    said = test(rules, [case], directory)
+    for moment, got in re.findall(r"time: (\w+),.*?got:(.*?)(?=expr:|\Z)", said, re.DOTALL):
+        parts = {unit: int(number) for number, unit in re.findall(r"(\d+)([hms])", moment)}
+        minute = 60 * parts.get("h", 0) + parts.get("m", 0)
+        for labels in re.findall(r'{__name__="ALERTS", (.*?)} 1', got):
+            pairs = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+            found[minute].append({key: value for key, value in pairs.items() if key != "alertstate"})
+    return found
 
 
 def _run(*arguments: str) -> str:

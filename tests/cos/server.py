@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from lab.guest import die_with_parent
+
 from cos.tools import tool
 
 START = 120.0
@@ -110,7 +112,9 @@ def _running(port: int, log: Path, program: str, *options: str) -> Iterator[Serv
     # Debian's Alertmanager reads files of its package relative to the folder that it runs in.
     with (
         log.open("w") as said,
-        subprocess.Popen(command, cwd=path.parents[1], stdout=said, stderr=said) as ran,
+        subprocess.Popen(
+            command, cwd=path.parents[1], stdout=said, stderr=said, preexec_fn=die_with_parent
+        ) as ran,
     ):
         try:
             yield _ready(port, ran, log)

@@ -2,7 +2,6 @@
 """With the collector's own rules loaded, a planned reboot pages nobody: Alertmanager itself says so."""
 
 import json
-import re
 import subprocess
 import time
 from collections.abc import Sequence
@@ -12,14 +11,13 @@ from typing import Any
 import pytest
 
 from cos import promtool
-from cos.promtool import APP, MODEL
+from cos.promtool import APP, MODEL, Alert, firing
 from cos.server import alertmanager, free_port
 from cos.site import COLLECTOR, Host, Site
 from cos.tools import tool
 
 CONFIG = Path(__file__).parents[2] / "docs/how-to/alertmanager.yaml"
 PLANNED = "OffloadPlannedReboot"
-Alert = dict[str, str]
 
 
 def injected(units: Sequence[str]) -> dict[str, Any]:
@@ -62,23 +60,6 @@ def up(site: Site, away: Sequence[Sequence[str]]) -> list[dict[str, str]]:
         labels = {"job": "otelcol", "juju_application": COLLECTOR, "juju_unit": collector(host)}
         sent = promtool.series("up", host.name, host.number, **labels)
         found.append({"series": sent, "values": " ".join("1" if each else "stale" for each in there)})
-    return found
-
-
-def firing(
-    rules: dict[str, Any], given: list[dict[str, str]], minutes: int, directory: Path
-) -> list[list[Alert]]:
-    """The labels of all alerts that fire, for each minute: what promtool has where nothing is expected."""
-    tests = [{"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{minute}m"} for minute in range(minutes)]
-    case = {"interval": "1m", "input_series": given, "promql_expr_test": tests}
-    found: list[list[Alert]] = [[] for _ in range(minutes)]
-    said = promtool.test(rules, [case], directory)
-    for moment, got in re.findall(r"time: (\w+),.*?got:(.*?)(?=expr:|\Z)", said, re.DOTALL):
-        parts = {unit: int(number) for number, unit in re.findall(r"(\d+)([hms])", moment)}
-        minute = 60 * parts.get("h", 0) + parts.get("m", 0)
-        for labels in re.findall(r'{__name__="ALERTS", (.*?)} 1', got):
-            pairs = dict(re.findall(r'(\w+)="([^"]*)"', labels))
-            found[minute].append({key: value for key, value in pairs.items() if key != "alertstate"})
     return found
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import secrets
 import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -38,6 +39,7 @@ class Channel:
         self._sock = sock
         self.patience = patience
         self._buffer = b""
+        self._turn = threading.Lock()
 
     def close(self) -> None:
         self._sock.close()
@@ -66,15 +68,19 @@ class Channel:
             self._buffer += data
 
     def call(self, command: str, arguments: dict[str, Any] | None = None, timeout: float = STALLED) -> Any:
-        """Run one command and return its answer; events that come first are dropped."""
-        self.send({"execute": command, **({"arguments": arguments} if arguments else {})})
-        patience = self.patience(timeout)
-        while True:
-            message = self.receive(patience)
-            if "error" in message:
-                raise ChannelError(f"{command}: {message['error'].get('desc')}")
-            if "return" in message:
-                return message["return"]
+        """Run one command and return its answer; events that come first are dropped.
+
+        Several threads may do so: each waits for the answer to the one before.
+        """
+        with self._turn:
+            self.send({"execute": command, **({"arguments": arguments} if arguments else {})})
+            patience = self.patience(timeout)
+            while True:
+                message = self.receive(patience)
+                if "error" in message:
+                    raise ChannelError(f"{command}: {message['error'].get('desc')}")
+                if "return" in message:
+                    return message["return"]
 
     def _wait(self, act: Callable[[Any], Any], argument: Any, patience: Patience) -> Any:
         """Send or receive as soon as the socket is ready for it."""

@@ -7,17 +7,26 @@ Ends with what the kernel says. Exit status 0 only if all of it holds.
 
 import argparse
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
+
+from cos.server import ServerError
 
 from lab import checks, juju
 from lab.accel import accelerator
 from lab.guest import Guest, GuestError
 from lab.host import HostError
 from lab.image import RELEASES, image
+from lab.observed.faults import NODE, OF_A_NODE, Seen, quiet, table, try_out
+from lab.observed.panels import HUGE_PAGES, empty
+from lab.observed.watch import Target, watching
 from lab.progress import Step, seconds
 from lab.shell import interact
 
+CHARM = "sriov-switchdev"
 VFS = 8
 CONFIG = {"num-vfs": VFS, "reboot-policy": "when-idle", "reboot-settle": 0}
 PATIENCE = 600  # seconds until the node must have settled
@@ -28,10 +37,17 @@ def main() -> int:
     """Run the lab; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab.node", description=__doc__.partition("\n")[0])
     parser.add_argument("--release", choices=RELEASES, default="trixie", help="guest: Debian 13 or 12")
-    parser.add_argument("--charm", default="sriov-switchdev", help="the charm to converge the node with")
+    parser.add_argument("--charm", default=CHARM, help="the charm to converge the node with")
     parser.add_argument("--keep", action="store_true", help="leave the node running until Enter is pressed")
     parser.add_argument("--shell", action="store_true", help="end with a root shell on the node")
+    parser.add_argument(
+        "--observed",
+        action="store_true",
+        help="then let parts of it fail, watched by Prometheus and Alertmanager",
+    )
     options = parser.parse_args()
+    if options.observed and options.charm != CHARM:
+        parser.error(f"--observed is for {CHARM}; {options.charm} declares other things")
     began = time.monotonic()
     try:
         release = RELEASES[options.release]
@@ -42,6 +58,8 @@ def main() -> int:
             with Step("Starting the node"):
                 guest = stack.enter_context(Guest(release.name))
             holds = converge(guest, options.charm)
+            if holds and options.observed:
+                holds = observed(guest)
             print(
                 f"\n{'All holds' if holds else 'NOT all holds'}; {seconds(time.monotonic() - began)} in all."
             )
@@ -53,7 +71,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nStopped; nothing is left running.", file=sys.stderr)
         return 130
-    except (HostError, GuestError, juju.HookError) as problem:
+    except (HostError, GuestError, juju.HookError, ServerError) as problem:
         print(f"\n{problem}", file=sys.stderr)
         return 1
 
@@ -82,6 +100,38 @@ def converge(guest: Guest, charm: str) -> bool:
     for check in found:
         print(check.line(width))
     return verified and not again and node.status == "active" and all(check.holds for check in found)
+
+
+class Alone:
+    """The node as :mod:`lab.observed` wants it."""
+
+    def __init__(self, guest: Guest) -> None:
+        self._guest = guest
+
+    def run(self, _: str, script: str) -> object:
+        """On the only machine."""
+        return self._guest.run(script, check=False, timeout=120)
+
+    def until(self, holds: Callable[[], bool], limit: float) -> bool:
+        """While nothing else happens."""
+        return self._guest.until(holds, limit)
+
+
+def observed(guest: Guest) -> bool:
+    """One fault after the other: its alert fires, it alone, and clears."""
+    seen: list[Seen] = []
+    lab, targets = Alone(guest), [Target(NODE, f"{CHARM}/0", guest)]
+    lab.run(NODE, HUGE_PAGES)
+    with tempfile.TemporaryDirectory() as directory, watching(lab, targets, Path(directory)) as watch:
+        with Step("Prometheus and Alertmanager watch the node"):
+            calm = quiet(watch)
+        for fault in OF_A_NODE if calm else ():
+            with Step(f"{fault.name}: {fault.alert}"):
+                seen.append(try_out(watch, fault))
+        without_data = empty(watch, ("site", "node"), NODE)
+    print(f"\n{table(seen, watch.factor)}")
+    print("Queries of the dashboards without data:", "; ".join(without_data) or "none")
+    return calm and not without_data and all(each.holds for each in seen)
 
 
 class Node:

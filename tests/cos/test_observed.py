@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the lab watches its guests under faults, with a modelled host in place of a guest."""
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from exporter.main import Exporter
+from lab.observed import faults, scaled, watch
+from prometheus_client import CollectorRegistry, generate_latest
+
+from cos import promtool
+from cos.promtool import by_name
+from cos.site import P0, Host, Site
+
+HOST, PORT = "node-0", f"node-0 {P0}"
+
+
+class Modelled:
+    """A modelled host as the lab and as the guest that it scrapes."""
+
+    def __init__(self, host: Host) -> None:
+        self.unplugged = host.machine.network.unplugged
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(Exporter(lambda: host.machine))
+
+    def run(self, command: str, *_: Any, **__: Any) -> SimpleNamespace:
+        assert command == watch.ASK
+        return SimpleNamespace(returncode=0, stdout=generate_latest(self._registry).decode())
+
+    def until(self, holds: Callable[[], bool], limit: float) -> bool:
+        ends = time.monotonic() + min(limit, 90)
+        while not (held := holds()) and time.monotonic() < ends:
+            time.sleep(0.5)
+        return held
+
+    def cut(self, alert: str) -> faults.Fault:
+        begins, ends = lambda _: self.unplugged.add(P0), lambda _: self.unplugged.clear()
+        return faults.Fault("a cable is cut", alert, (PORT,), begins, ends)
+
+    def watched(self, directory: Path) -> Any:
+        return watch.watching(self, [watch.Target(HOST, "sriov-switchdev/0", self)], directory)
+
+
+@pytest.fixture(scope="module")
+def host() -> Any:
+    with pytest.MonkeyPatch.context() as patched:
+        site = Site(patched, 1)
+        site.run(1)
+        yield Modelled(site.hosts[0])
+
+
+def test_the_alert_of_a_fault_fires_alone_and_clears(host: Any, tmp_path: Path) -> None:
+    with host.watched(tmp_path) as watched:
+        assert faults.quiet(watched)
+        seen = faults.try_out(watched, host.cut("OffloadLinkDown"))
+    assert seen.holds
+    assert seen.fired is not None
+    assert seen.fired >= 5 * 60 / watched.factor
+    assert "a cable is cut  OffloadLinkDown" in faults.table([seen], watched.factor)
+
+
+def test_another_alert_is_told_beside_the_expected_one_that_never_fires(
+    host: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "LIMIT", 45.0)
+    with host.watched(tmp_path) as watched:
+        seen = faults.try_out(watched, host.cut("OffloadPortGone"))
+    assert not seen.holds
+    assert (seen.fired, seen.others) == (None, (f"OffloadLinkDown {PORT}",))
+
+
+def test_each_duration_of_the_rules_is_shorter_by_the_same_factor(tmp_path: Path) -> None:
+    shipped, faster = by_name(promtool.databag()["metrics_alert_rules"]), by_name(scaled.rules(12))
+    assert shipped.keys() == faster.keys()
+    assert promtool.check(scaled.rules(12), tmp_path) == ""
+    durations = re.compile(r"\[(\w+)\]")
+    for name, rule in faster.items():
+        for found, wanted in zip(
+            [rule["for"], *durations.findall(rule["expr"])],
+            [shipped[name]["for"], *durations.findall(shipped[name]["expr"])],
+        ):
+            unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}[wanted[-1]]
+            assert found == f"{int(wanted[:-1]) * unit * 1000 // 12}ms"
+
+
+def test_each_fault_of_a_node_expects_an_alert_that_is_shipped() -> None:
+    assert {fault.alert for fault in faults.OF_A_NODE} <= by_name(scaled.rules(12)).keys()
+
+
+def test_a_slow_guest_is_scraped_less_often() -> None:
+    assert [scaled.interval(each) for each in (0.1, 2.5, 4.0, 100.0)] == [5, 5, 10, 60]

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults, one at a time: which alert fires after how long, that no other does, that it clears."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lab.observed.watch import Lab, Watch
+from lab.site import BOND, PFS
+
+NODE = "node-0"
+(ONE, OTHER), (P0, P1) = PFS.keys(), PFS.values()
+DEBUG = "/sys/kernel/debug/vcx"
+STORM = "storm.service"
+PAUSED = f"""systemd-run -q --unit={STORM} sh -c 'while sleep 1; do for whose in global prio3; do
+echo "rx_${{whose}}_pause_duration 500000" >{DEBUG}/{ONE}/counters; done; done'"""
+"""The card shows the counter of global pause frames, or those of the priorities with PFC."""
+VFS = " ".join(f"/sys/bus/pci/devices/{bdf}/virtfn*" for bdf in PFS)
+EACH_VF = f"for vf in $(basename -a $(readlink -f {VFS})); do"
+DRIVER = "/sys/bus/pci/drivers/mlx5_core"
+LIMIT = 300.0
+"""Seconds, as the guests could use them, until an alert must fire, and until it must have cleared."""
+
+Act = Callable[[Lab], object]
+
+
+class Fault(NamedTuple):
+    """A fault, and the alert that has to fire.
+
+    Attributes:
+        name: of the fault.
+        alert: the one that has to fire.
+        about: what it may be about; see :func:`lab.observed.watch.about`.
+        begins, ends: what makes it and what mends it.
+
+    """
+
+    name: str
+    alert: str
+    about: tuple[str, ...]
+    begins: Act
+    ends: Act
+
+
+def on(machine: str, script: str) -> Act:
+    """A command on a machine."""
+    return lambda lab: lab.run(machine, script)
+
+
+OF_A_NODE = (
+    Fault(
+        "a cable is cut", "OffloadLinkDown", (f"{NODE} {P0}",),
+        on(NODE, f"echo Y >{DEBUG}/{ONE}/fault_link_down"),
+        on(NODE, f"echo N >{DEBUG}/{ONE}/fault_link_down"),
+    ),
+    Fault(
+        "a port has left the bond, so that there is no VF-LAG", "OffloadVfLagLost", (f"{NODE} {P1}",),
+        on(
+            NODE,
+            f"{EACH_VF} echo $vf >{DRIVER}/unbind; done; ip link set {P1} nomaster; ip link set {P1} up",
+        ),
+        on(
+            NODE,
+            f"ip link set {P1} down; ip link set {P1} master {BOND}; ip link set {P1} up; sleep 3; "
+            f"{EACH_VF} echo $vf >{DRIVER}/bind; done",
+        ),
+    ),
+    Fault(
+        "the network pauses the host for half of the time", "OffloadPausedByNetwork", (f"{NODE} {P0}",),
+        on(NODE, PAUSED),
+        on(NODE, f"systemctl stop {STORM}"),
+    ),
+    Fault(
+        "hw-tc-offload is off, so that no new flow is offloaded", "OffloadTcOffloadOff", (f"{NODE} {P0}",),
+        on(NODE, f"ethtool -K {P0} hw-tc-offload off"),
+        on(NODE, f"ethtool -K {P0} hw-tc-offload on"),
+    ),
+    Fault(
+        "the firmware answers no command while the link is up", "OffloadFirmwareSilent", (f"{NODE} {P1}",),
+        on(NODE, f"echo 20000 >{DEBUG}/{OTHER}/fault_cmd_timeout_ms"),
+        on(NODE, f"echo 0 >{DEBUG}/{OTHER}/fault_cmd_timeout_ms"),
+    ),
+    Fault(
+        "the exporter has ended", "OffloadExporterDown", (NODE,),
+        on(NODE, "systemctl stop ovn-offload-exporter"),
+        on(NODE, "systemctl start ovn-offload-exporter"),
+    ),
+)  # fmt: skip
+
+
+class Seen(NamedTuple):
+    """What a fault led to.
+
+    Attributes:
+        fault: it.
+        fired: seconds until its alert fired; None if it did not.
+        others: alerts that fired besides.
+        cleared: seconds until no alert fired any more; None if one went on.
+
+    """
+
+    fault: Fault
+    fired: float | None
+    others: tuple[str, ...]
+    cleared: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Its alert came alone, and went."""
+        return self.fired is not None and self.cleared is not None and not self.others
+
+    @property
+    def told(self) -> str:
+        """The same in words."""
+        fired, cleared, *others = _row(self)[2:]
+        return f"fires after {fired} s, cleared after {cleared} s, others: {', '.join(others)}"
+
+
+def quiet(watch: Watch) -> bool:
+    """Whether all exporters come to answer, and no alert fires or waits."""
+    return watch.lab.until(watch.quiet, LIMIT)
+
+
+def try_out(watch: Watch, fault: Fault) -> Seen:
+    """Let the fault begin and end, and wait for its alert to fire and to clear."""
+    wanted = {(fault.alert, about) for about in fault.about}
+    others = set[str]()
+
+    def fires() -> bool:
+        firing = watch.firing()
+        others.update(" ".join(each).strip() for each in firing - wanted)
+        return bool(wanted & firing)
+
+    def clear() -> bool:
+        return not fires() and watch.quiet()
+
+    fault.begins(watch.lab)
+    began = time.monotonic()
+    try:
+        fired = time.monotonic() - began if watch.lab.until(fires, LIMIT) else None
+    finally:
+        fault.ends(watch.lab)
+    ended = time.monotonic()
+    cleared = time.monotonic() - ended if watch.lab.until(clear, LIMIT) else None
+    return Seen(fault, fired, tuple(sorted(others)), cleared)
+
+
+def table(seen: list[Seen], factor: int) -> str:
+    """A line for each fault, and what the seconds mean."""
+    head = ("fault", "alert", "seconds", "cleared after", "others")
+    rows = [head, *(_row(each) for each in seen)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    told = f"Durations of the rules are divided by {factor}; the seconds are those of the clock."
+    return "\n".join([*lines, told])
+
+
+def _row(seen: Seen) -> tuple[str, ...]:
+    times = ["never" if each is None else f"{each:.0f}" for each in (seen.fired, seen.cleared)]
+    return (seen.fault.name, seen.fault.alert, *times, ", ".join(seen.others) or "none")
