@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recipes of images hold what documents and measurements say; tests/functional/test_images.py runs them."""
 
+import hashlib
+import os
+import re
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -52,3 +56,60 @@ def test_trex_and_dpdk_are_where_the_measurement_looks_for_them():
     for word in ("/opt/trex", "dpdk-testpmd", "t-rex-64", "--forward-mode=5tswap"):
         assert word in script
         assert any(word in part for part in (MEASURES["dpdk"].serve(RUN), MEASURES["dpdk"].ask(RUN)))
+
+
+@pytest.mark.parametrize(
+    ("digest", "has", "said"),
+    [
+        (
+            "own",
+            ("t-rex-64", "automation/trex_control_plane/interactive/trex/stl.py"),
+            "ready: DPDK 21.11, TRex",
+        ),
+        ("", (), "not ready: TREX_SHA256 is not set in the recipe; here, URL has the SHA-256 OWN"),
+        ("0" * 64, (), f"not ready: URL has the SHA-256 OWN, not {'0' * 64}"),
+        ("own", ("README",), "not ready: URL has no t-rex-64"),
+        ("own", ("t-rex-64",), "not ready: URL has no Python interface"),
+    ],
+    ids=["TRex", "no digest", "another digest", "another archive", "no interface"],
+)
+def test_only_the_archive_with_the_operators_digest_is_unpacked(digest, has, said, tmp_path):
+    with tarfile.open(tmp_path / "trex.tar.gz", "w:gz") as archive:
+        for name in has:
+            member = tarfile.TarInfo(f"v2.87/{name}")
+            member.mode = 0o755
+            archive.addfile(member)
+    own, url = (
+        hashlib.sha256((tmp_path / "trex.tar.gz").read_bytes()).hexdigest(),
+        f"file://{tmp_path}/trex.tar.gz",
+    )
+    for tool, runs in {
+        "dpdk-testpmd": "echo 5tswap packet forwarding",
+        "find": "echo librte_net_mlx5.so",
+        "ldd": "true",
+        "ln": "true",
+        "update-grub": "true",
+        "dpkg-query": "printf 21.11",
+    }.items():
+        (tmp_path / tool).write_text(f"#!/bin/sh\n{runs}\n")
+        (tmp_path / tool).chmod(0o755)
+    for folder in ("etc", "opt", "var/tmp", "var/lib", "tmp"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "etc/image-recipe").write_text(
+        f"TREX_URL={url}\nTREX_SHA256={own if digest == 'own' else digest}\n"
+    )
+    script = files(ROOT / "tests/acceptance/images/dpdk.yaml")["/usr/local/sbin/make-image"]
+    script = re.sub(r"(?<=[ =>])/(?=(etc|opt|var|tmp)/)", f"{tmp_path}/", script)
+    (tmp_path / "etc/machine-id").write_text("1\n")
+    done = subprocess.run(
+        ["sh"],
+        input=script,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = done.stdout.splitlines()[-1].replace(url, "URL").replace(own, "OWN")
+    assert last.startswith(f"image: {said}"), done.stderr
+    assert (tmp_path / "var/lib/image-ready").exists() is (done.returncode == 0) is said.startswith("ready")
+    assert (tmp_path / "opt/trex").exists() is (digest == "own")
