@@ -16,6 +16,7 @@ from intent.model import Fabric
 from maas.consistency import inconsistent
 from operate import private
 from yamlfile import reader
+from yamlfile.values import FileError
 
 HOLDS = "a site file is a mapping of maas, networks, tags, machines, …"
 
@@ -204,7 +205,13 @@ class Site:
 
     def fabric_intent(self) -> Fabric | None:
         """The fabric of the intent that this file names, or None. Raises FileError if it cannot be read."""
-        return expand.read(reader.text_of(Path(self.intent)), self.intent) if self.intent else None
+        if not self.intent:
+            return None
+        try:
+            text = reader.text_of(Path(self.intent))
+        except FileError as error:
+            raise FileError(f"intent of the site file: {error.what}") from error
+        return expand.read(text, self.intent)
 
     @property
     def boot(self) -> Network:

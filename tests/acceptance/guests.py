@@ -2,7 +2,7 @@
 """What a stock Ubuntu gets by user-data: packages, and the RDG's tuning as a unit that runs at each boot.
 
 The tuning is perf_tune.sh for each mlx5 netdev: irqbalance off, as many queues as CPUs, one interrupt on each
-CPU, aRFS. docs/how-to/prove-the-cloud.md has the recipes for images with DPDK, TRex or CUDA.
+CPU, aRFS. images/ has the recipes for images with DPDK, TRex or CUDA.
 """
 
 import yaml

@@ -176,6 +176,17 @@ def measured(person: Operator) -> list[Check]:
         said += [f"{each} {problem}".strip() for each, problem in result["problems"].items()]
         whole = set(result["figures"]) == set(measures) and not result["problems"]
         found.append(Check(AREA, f"rung {key}", "a figure for each measurement", "; ".join(said), whole))
+    cpu = told["host-cpu"]
+    shown = cpu["sentence"] or "; ".join(cpu["unknown"])
+    found.append(
+        Check(
+            AREA,
+            "CPU of the host",
+            "virtio beside the VF, with 8 pairs",
+            shown,
+            shown.startswith("At 8 pairs"),
+        )
+    )
     left_out = () if all(rack.on_nodes(EXTENSION).values()) else TRACKED
     return [*found, *(_judged(each, left_out) for each in told["checks"] if each["check"] not in SPEED)]
 

@@ -33,7 +33,9 @@ def told() -> Told:
         verdict("vf", "in-nic", "failed", "97.10%"),
         verdict("vf", "vf-to-host", "failed", "tcp-1: 0.10 of 0.20 Gb/s = 50%"),
     ]
-    return {"results": {"rungs": rungs}, "checks": checks}
+    sentence = "At 8 pairs the host spends 1.9 cores on virtio and 1.2 on the VF, for 0.2 and 0.2 Gb/s."
+    cpu = {"sentence": sentence, "unknown": []}
+    return {"results": {"rungs": rungs}, "checks": checks, "host-cpu": cpu}
 
 
 def measured(told: Told, tmp_path: Path, kernels: tuple[str, str] = ("", "")) -> dict[str, Check]:
@@ -95,6 +97,14 @@ def test_a_measurement_that_is_missing_does_not_hold(told: Told, tmp_path: Path)
     assert bad(found) == ["rung vf", "rung vf-vlan", "rung north-south"]
     assert found["rung north-south"].found == "not reached"
     assert "vm1 cannot be reached by ssh" in found["rung vf-vlan"].found
+
+
+def test_a_report_without_the_hosts_cpu_on_both_paths_does_not_hold(told: Told, tmp_path: Path) -> None:
+    assert measured(told, tmp_path)["CPU of the host"].found.startswith("At 8 pairs the host spends 1.9")
+    told["host-cpu"] = {"sentence": "", "unknown": ["CPU of node-0: it has no /proc/stat"]}
+    found = measured(told, tmp_path)
+    assert bad(found) == ["CPU of the host"]
+    assert found["CPU of the host"].found == "CPU of node-0: it has no /proc/stat"
 
 
 def test_an_address_of_a_server_is_told_from_that_of_the_labs_own_instance(tmp_path: Path) -> None:
