@@ -32,6 +32,10 @@ TRANSIENT = {
     "later": (Does.STARTS_UNITS,),
 }
 
+START = ["env", "SYSTEMD_BUS_TIMEOUT=infinity", "systemd-run", "--quiet"]
+"""Starts a transient unit. By itself systemd-run gives up after 25 s, however busy the machine is; here the
+guest's own limit holds."""
+
 
 @pytest.fixture
 def node(machine: Guest) -> Guest:
@@ -41,7 +45,7 @@ def node(machine: Guest) -> Guest:
         for app, config in CHARMS.items():
             machine.unit(app, config=config).start()
         for name, does in TRANSIENT.items():
-            command = ["systemd-run", "--quiet", f"--unit=ovn-offload-{name}.service"]
+            command = [*START, f"--unit=ovn-offload-{name}.service"]
             machine.run([*command, "--property=RemainAfterExit=yes", *sandbox.properties(*does), "true"])
         return machine
 
@@ -50,7 +54,7 @@ def node(machine: Guest) -> Guest:
 
 def limited(machine: Guest, command: str, *does: Does) -> Completed:
     """Run a command of the shell as a unit that declares this."""
-    start = ["systemd-run", "--quiet", "--wait", "--pipe", *sandbox.properties(*does)]
+    start = [*START, "--wait", "--pipe", *sandbox.properties(*does)]
     return machine.run([*start, "sh", "-c", command], check=False)
 
 
@@ -148,11 +152,13 @@ def test_the_firmwares_tools_work_within_their_limits(machine: Guest) -> None:
     assert limited(machine, "ip link set lo down", Does.FIRMWARE).returncode != 0
 
 
-@pytest.mark.thorough
 @pytest.mark.every_release
 def test_gpudirects_unit_sets_a_register(node: Guest) -> None:
-    # A charm's hook sets the register as well: none may be woken by what the other charms have written.
-    node.run("systemctl stop 'ovn-offload-*-dispatch*'")
+    # A hook of nic-firmware sets the register as well. None is woken any more, and those that were are
+    # waited for: a hook goes on when the service that asked Juju for it is stopped.
+    node.run("systemctl stop 'ovn-offload-*-dispatch*.path'")
+    jobs = "systemctl list-jobs --plain --no-legend 'ovn-offload-*'"
+    assert node.until(lambda: not node.run(jobs).stdout, limit=300)
     register = "setpci -s 0000:3b:00.0 CAP_EXP+08.w"
     before = node.run(register).stdout
     node.run(f"{register}=2000:f000 && systemctl daemon-reload")

@@ -90,7 +90,7 @@ def _chosen(
         return port.bond is not None and not port.infiniband and ports[port.bdf].dcb is not None
 
     nothing = "no port with data centre bridging is in a kernel bond"
-    auto = Auto(is_bonded, nothing, "bond the ports in MAAS, or name them in option devices")
+    auto = Auto(is_bonded, nothing, "bond the ports in MAAS", "run: juju config roce-qos devices=PORTS")
     choice = selector.choose(options.selected, [port.port for port in observed.ports], auto)
     if choice.refusal and not before:
         return [], [choice.refusal]

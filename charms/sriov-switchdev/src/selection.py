@@ -96,7 +96,9 @@ def _is_bonded_mlx5(port: inventory.Port) -> bool:
 
 
 NOTHING = "no port of an mlx5 NIC is in a kernel bond"
-AUTO = Auto(_is_bonded_mlx5, NOTHING, "bond the ports in MAAS, or name them in option devices")
+AUTO = Auto(
+    _is_bonded_mlx5, NOTHING, "bond the ports in MAAS", "run: juju config sriov-switchdev devices=PORTS"
+)
 
 
 def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:

@@ -43,12 +43,14 @@ class Auto(NamedTuple):
         means: whether it selects a port.
         nothing: what is missing if it selects none.
         remedy: of that finding.
+        command: that names the ports which the host has; before the remedy, so that `juju status` shows it.
 
     """
 
     means: Callable[[Port], object]
     nothing: str
     remedy: str
+    command: str = ""
 
 
 class Chosen(NamedTuple):
@@ -154,7 +156,8 @@ def choose(entries: Sequence[Entry], ports: Sequence[Port], auto: Auto, vfs: int
     if entries:
         refused = refuse(f"matches no device on this host ({' '.join(absent)}){there}")
     else:
-        refused = refuse(f"is auto, but {auto.nothing}{there}", auto.remedy)
+        remedy = f"{auto.command}, or {auto.remedy}" if ports and auto.command else auto.remedy
+        refused = refuse(f"is auto, but {auto.nothing}{there}", remedy)
     return refused._replace(absent=tuple(absent))
 
 

@@ -12,6 +12,8 @@ import pytest
 from charmkit.host import HostReconciler
 from charmkit.reconcile import Removed
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
+from exporter import facts
+from exporter.facts import Facts, Port
 from hostnic import exclusive, handover
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
@@ -49,6 +51,7 @@ class Demo(ops.CharmBase):
     accepted = True
     boot_at_work = False
     unknown = False
+    unread = False
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
@@ -63,11 +66,13 @@ class Demo(ops.CharmBase):
             version=self.version,
             capture=lambda: "what it reads",
             uninstall=self.uninstall,
-            ports=lambda _: (),
+            ports=lambda _: (Port("0000:3b:00.0", "enp59s0f0np0"),),
         )
 
     def before_survey(self) -> Sequence[Finding]:
         self.calls.append("before_survey")
+        if self.unread:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), "/sys")
         return (Finding(Severity.WARNING, "tools", "one is missing"),)
 
     def survey(self) -> Look:
@@ -231,3 +236,31 @@ def test_the_charms_own_removal_comes_after_the_hand_over_and_the_wake_ups(demo:
     status = emit(demo, "stop").unit_status
     assert demo.calls == ["uninstall: hand-over False, wake-ups False"]
     assert status == testing.MaintenanceStatus("removed; the file stays")
+
+
+def told(demo: type[Demo]) -> Facts:
+    """What the exporter of this host reads of the charm."""
+    found = facts.read(demo.host, "demo")
+    assert found
+    return found
+
+
+def test_a_hook_tells_the_exporter_what_it_found(demo: type[Demo]) -> None:
+    emit(demo, "config_changed")
+    assert (told(demo).unit, told(demo).findings["warning"]) == ("demo/0", 1)
+    assert [port.netdev for port in told(demo).ports] == ["enp59s0f0np0"]
+
+
+def test_the_ports_that_a_hook_cannot_read_stay_what_the_last_one_told(demo: type[Demo]) -> None:
+    emit(demo, "config_changed")
+    demo.unread = True
+    emit(demo, "update_status")
+    assert told(demo).findings["blocked"] + told(demo).findings["waiting"] == 1
+    assert [port.netdev for port in told(demo).ports] == ["enp59s0f0np0"]
+
+
+def test_a_removed_unit_leaves_the_exporter_nothing(demo: type[Demo]) -> None:
+    emit(demo, "config_changed")
+    assert demo.host.disk.exists(facts.path_of("demo"))
+    emit(demo, "stop")
+    assert not demo.host.disk.exists(facts.path_of("demo"))

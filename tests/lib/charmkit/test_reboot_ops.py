@@ -363,3 +363,14 @@ def test_what_is_published_is_what_the_core_decided(application: Any):
     state = decode_unit(app.nodes[1].data[KEY])
     assert (state.boot_id, state.reasons) == (app.nodes[1].host.boot_id, (WHY,))
     assert (state.ready, state.consent, state.requested_at) == (True, "always", None)
+
+
+@pytest.mark.parametrize(("mode", "asks"), [("always", False), ("when-idle", True)])
+def test_only_when_idle_goes_through_all_processes_for_hooks_in_containers(
+    application: Any, mode: str, asks: bool
+):
+    app = application(1, mode)
+    app.nodes[0].needs = (WHY,)
+    app.nodes[0].host.asked.clear()
+    app.hook(0)
+    assert (("listdir", "/proc") in app.nodes[0].host.asked) is asks

@@ -240,6 +240,7 @@ def test_auto_without_a_bond_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(compute_node(bonded=False), monkeypatch)
     status = node.emit()
     assert status.name == "blocked"
+    assert status.message.startswith("run: juju config roce-qos devices=PORTS, or bond the ports in MAAS; ")
     assert "no port with data centre bridging is in a kernel bond" in status.message
 
 

@@ -44,7 +44,7 @@ def test_a_host_without_a_usable_port_says_one_sentence(monkeypatch: pytest.Monk
     assert status.name == "blocked"
     assert status.message == (
         "devices: is auto, but no port of an mlx5 NIC is in a kernel bond; ports here are: none; "
-        "bond the ports in MAAS, or name them in option devices"
+        "bond the ports in MAAS"
     )
     (finding,) = json.loads(node.action("verify", format="json")["findings"])
     assert finding["severity"] == "blocked"
@@ -58,3 +58,13 @@ def test_what_blocks_the_plan_is_not_followed_by_promises_of_the_next_hook(node:
     findings = json.loads(node.action("verify", format="json")["findings"])
     assert findings[0]["severity"] == "blocked"
     assert [each["subject"] for each in findings if "next hook" in each["remedy"]] == []
+
+
+def test_ports_outside_a_bond_lead_the_message_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch)
+    status = node.emit("config_changed")
+    assert (status.name, status.message) == (
+        "blocked",
+        "run: juju config sriov-switchdev devices=PORTS, or bond the ports in MAAS; devices: is auto, but no "
+        "port of an mlx5 NIC is in a kernel bond; ports here are: enp59s0f0np0, enp59s0f1np1",
+    )
