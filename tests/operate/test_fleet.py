@@ -7,7 +7,7 @@ import threading
 import pytest
 from converge import StepError
 from lab import jujuclient
-from operate import fleet, health, verify
+from operate import fleet, health, together, verify
 from operate.client import Juju
 from operate.process import Output
 
@@ -47,7 +47,7 @@ class Site(jujuclient.Client):
         with self.lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
-            if self.at_once == fleet.AT_ONCE:
+            if self.at_once == together.AT_ONCE:
                 self.full.set()
         if "run" in command and len(self.units(command)) > 1:
             self.full.wait(5)
@@ -89,7 +89,7 @@ def rows(site):
 
 def test_several_clients_ask_a_few_units_each_and_every_unit_once(site):
     assert len(rows(site)) == NODES * len(CHARMS)
-    assert site.most_at_once == fleet.AT_ONCE
+    assert site.most_at_once == together.AT_ONCE
     assert max(map(len, site.asked)) == fleet.TOGETHER
     assert len({unit for call in site.asked for unit in call}) == sum(map(len, site.asked)) == 3 * NODES
 
@@ -136,10 +136,10 @@ def test_how_far_it_is_and_the_time_left_are_told(site):
 
 def test_the_worst_rows_come_first_and_the_rest_is_a_number(site):
     site.failing = {"sriov-switchdev/200", "nic-firmware/9"}
-    lines = verify.shown(rows(site), fleet.MOST).splitlines()
+    lines = verify.shown(rows(site), together.MOST).splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["nic-firmware/9", "sriov-switchdev/200"]
     assert lines[-3:] == ["708 more rows: --all shows them", "", "766 of 768 units are verified."]
-    assert len(lines) == 1 + fleet.MOST + 3
+    assert len(lines) == 1 + together.MOST + 3
 
 
 def test_all_rows_are_shown_when_they_are_wanted(site):
@@ -149,5 +149,5 @@ def test_all_rows_are_shown_when_they_are_wanted(site):
 def test_health_of_a_whole_site_that_is_ill_is_cut_as_well(site):
     site.failing = {f"{name}/{number}" for name in CHARMS for number in range(NODES)}
     found = health.health(Juju(run=site), lambda _: None)
-    assert "452 more rows: --all shows them" in found.shown(fleet.MOST)
-    assert found.shown(fleet.MOST).endswith("256 of 768 units are healthy.")
+    assert "452 more rows: --all shows them" in found.shown(together.MOST)
+    assert found.shown(together.MOST).endswith("256 of 768 units are healthy.")
