@@ -48,7 +48,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Maas:
-    """One MAAS region, the key to it, and its objects as it told of them last."""
+    """One MAAS region, the key to it, and its objects as it told of them last; `lost` once it is silent."""
 
     def __init__(self, address: str, key: str) -> None:
         parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key.strip())
@@ -65,6 +65,7 @@ class Maas:
         direct = urllib.request.ProxyHandler({})
         self._open = urllib.request.build_opener(_NoRedirects, direct, Bounded(MOST)).open
         self.objects: Objects = {}
+        self.lost = False
 
     def send(self, path: str, method: str = "GET", values: dict[str, Any] | None = None) -> Any:
         """What MAAS answers; of values that are lists it gets one by one."""
@@ -82,6 +83,7 @@ class Maas:
                 raise _redirected(error, method, path) from error
             raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}") from error
         except (OSError, http.client.HTTPException) as error:
+            self.lost = True
             reason = getattr(error, "reason", error)
             remedy = "check the network to it, and what listens there"
             raise StepError(f"MAAS at {self._address} cannot be reached: {reason}", remedy) from error

@@ -8,6 +8,7 @@ answers, forms/{vlan,interface,interface_link}.py and models/interface.py for th
 import io
 import json
 import re
+import threading
 import urllib.parse
 import urllib.request
 import urllib.response
@@ -82,6 +83,7 @@ class Region(urllib.request.BaseHandler):
         }
         self.requests, self.faults, self.last = [], {}, 0
         self.hardware, self.busy = {}, {}
+        self.lock = threading.Lock()
 
     def add(self, kind, **values):
         fields = UNIQUE.get(kind, ("name",))
@@ -286,6 +288,11 @@ class Region(urllib.request.BaseHandler):
         return target or self.add(kind, **data)
 
     def http_open(self, request):
+        """One request after the other, as MAAS' transactions are."""
+        with self.lock:
+            return self.one(request)
+
+    def one(self, request):
         address, method = urllib.parse.urlsplit(request.full_url), request.get_method()
         data = urllib.parse.parse_qs((request.data or b"").decode(), keep_blank_values=True)
         data = {field: ",".join(values) for field, values in data.items()}
