@@ -1,46 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """verify and health on 256 nodes: side by side, past a silent unit, with progress and tables that are cut."""
 
-import json
 import threading
 
 import pytest
 from converge import StepError
 from lab import jujuclient
+from lab.jujufleet import CHARMS, Fleet
 from operate import fleet, health, together, verify
 from operate.client import Juju
-from operate.process import Output
 
 NODES = 256
-CHARMS = ("nic-firmware", "roce-qos", "sriov-switchdev")
-FINDING = {"severity": "blocked", "subject": "0000:3b:00.0", "what": "no such port", "remedy": "see devices"}
 DENIED = "permission denied"
 
 
-def status(nodes, lost=()):
-    def unit(name):
-        return {"juju-status": {"current": "lost" if name in lost else "idle"}}
-
-    applications = {name: {"charm-name": name, "subordinate-to": ["nova-compute"]} for name in CHARMS}
-    applications["nova-compute"] = {
-        "charm-name": "nova-compute",
-        "units": {
-            f"nova-compute/{n}": {"subordinates": {f"{name}/{n}": unit(f"{name}/{n}") for name in CHARMS}}
-            for n in range(nodes)
-        },
-    }
-    return {"applications": applications}
-
-
-class Site(jujuclient.Client):
-    """Its clients run side by side; `silent` units do not end an action, `failing` ones have a finding."""
+class Site(Fleet):
+    """Its clients wait for each other; `silent` units do not end an action."""
 
     def __init__(self, nodes=NODES, lost=()):
-        model = {"status": status(nodes, lost)}
-        super().__init__({**jujuclient.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m"})
-        self.silent, self.failing, self.denied = set(), set(), False
+        super().__init__(nodes, lost)
+        self.silent, self.denied = set(), False
         self.at_once = self.most_at_once = 0
-        self.lock = threading.Lock()
         self.full = threading.Event()
 
     def __call__(self, command, given, seconds, *, shown=False):
@@ -51,10 +31,11 @@ class Site(jujuclient.Client):
                 self.full.set()
         if "run" in command and len(self.units(command)) > 1:
             self.full.wait(5)
-        with self.lock:
-            out, error, code = jujuclient.answer(self, command[1:])
-            self.at_once -= 1
-        return Output(code, out, error)
+        try:
+            return super().__call__(command, given, seconds, shown=shown)
+        finally:
+            with self.lock:
+                self.at_once -= 1
 
     @staticmethod
     def units(call):
@@ -66,12 +47,6 @@ class Site(jujuclient.Client):
         if silent := sorted(self.silent & {*words}):
             raise jujuclient.Refused(f"timed out waiting for results from: unit {', unit '.join(silent)}")
         return super().do_run(options, words)
-
-    def act(self, unit, action):
-        if action == "show-health":
-            return {"results": {"health": "[]"}}
-        found = [FINDING] if unit in self.failing else []
-        return {"results": {"verified": str(not found).lower(), "findings": json.dumps(found)}}
 
     @property
     def asked(self):
