@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the fabric's own hooks cost beside 256 hosts: secrets, the record of what was made, further units."""
 
+import json
+
 import pytest
-from unit.cumulus_fabric.online.test_many_hosts import HERE, Site, full, site  # noqa: F401  # fixtures
+from unit.cumulus_fabric.online.test_many_hosts import HERE, Site, full, report, site  # noqa: F401  # fixtures
 
 SECOND = "cumulus-fabric/1"
 
@@ -35,3 +37,20 @@ def test_the_record_of_the_leader_leads_to_no_request_by_the_other_unit(full: Si
     assert sum(ran.tools.values()) <= 8
     assert full.asked == 0
     assert full.emit("update-status").tools["secret-get"] == full.asked == 0
+
+
+def test_while_the_intent_cannot_be_read_hosts_are_compared_with_that_of_the_last_survey(full: Site) -> None:  # noqa: F811
+    good = full.options["intent"]
+    full.options["intent"] = "{"
+    full.emit("config-changed")
+    assert full.status[0] == "blocked"
+    full.about(full.publish(7, report(7, mtu=1500)))
+    assert full.asked == 0
+    told = json.loads(full.emit("show-health", params={"format": "json"}).results["health"])
+    (host,) = [row for row in told if row["about"].startswith("compute7")]
+    assert "1500" in host["found"]
+    assert told[0]["about"] == "intent:1"
+    full.options["intent"] = good
+    full.emit("config-changed")
+    full.about(full.publish(7, report(7)))
+    assert full.status == ("active", "")
