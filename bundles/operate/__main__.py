@@ -93,8 +93,8 @@ def _adopt(juju: Juju, options: argparse.Namespace) -> int:
 
 def _secret(juju: Juju, options: argparse.Namespace) -> int:
     certificates = [f"ca-certificate=@{options.ca}"] if options.ca else []
-    pins = [*(secret.pins(options.pins) if options.pins else []), *options.pin]
-    certificates += [f"pinned-certificates={' '.join(pins)}"] if pins else []
+    pinned = secret.pinned(options.pins, options.pin)
+    certificates += [f"pinned-certificates={pinned}"] if pinned else []
     uri = secret.give(juju, options.name, options.application, options.credentials, certificates)
     print(f"{options.application} has {uri}; juju run {options.application}/leader plan uses it.")
     return 0

@@ -28,13 +28,13 @@ from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
-from config import Applying, Draining, Options, Planning, Rendering, Restoring, Returning, Showing, pins
+from config import Applying, Draining, Options, Planning, Rendering, Restoring, Returning, Showing
 from converge import Finding, Plan, Severity, worst_first
 from exporter import facts
 from exporter.catalogue import PORT
 from hostnic.machine import Machine
 from hostnic.system import System
-from intent import expand
+from intent import expand, pins
 from intent.model import Dialect, Fabric
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
@@ -146,7 +146,7 @@ class CumulusFabricCharm(ops.CharmBase):
         access = Access(
             credentials(options.credentials, UNREADABLE, self.app.name),
             options.ca_certificate,
-            pins(options.pinned_certificates),
+            pins.read("pinned-certificates", options.pinned_certificates),
             options.request_timeout,
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
