@@ -45,15 +45,19 @@ def side_by_side(
     every, done, began = sum(map(size, jobs)), 0, time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         waited = {pool.submit(work, job): number for number, job in enumerate(jobs)}
-        for future in as_completed(waited):
-            number = waited[future]
-            try:
-                found[number] = future.result()
-            except StepError as error:
-                found[number] = error
-            done += size(jobs[number])
-            left = (time.monotonic() - began) / done * (every - done)
-            announce(f"{done} of {every} {what}, about {left:.0f} s left")
+        try:
+            for future in as_completed(waited):
+                number = waited[future]
+                try:
+                    found[number] = future.result()
+                except StepError as error:
+                    found[number] = error
+                done += size(jobs[number])
+                left = (time.monotonic() - began) / done * (every - done)
+                announce(f"{done} of {every} {what}, about {left:.0f} s left")
+        except BaseException:  # such as Control-C: what has begun ends, and nothing else begins
+            pool.shutdown(cancel_futures=True)
+            raise
     return [found[number] for number in range(len(jobs))]
 
 
