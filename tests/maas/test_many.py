@@ -8,7 +8,7 @@ import urllib.request
 from functools import partial
 
 import pytest
-from lab.maas import RefusedError, Region
+from lab.maas import CONFLICT, RefusedError, Region
 from lab.maassite import NUMA, PORTS, commission, discover, grown, machine, writes, written
 from maas import __main__ as command
 from maas import commission as waiting
@@ -141,6 +141,26 @@ def test_a_machine_whose_hardware_maas_does_not_tell_is_one_finding(seen, run):
     said = run("verify", expected=1)
     (line,) = [line for line in said.splitlines() if "its hardware is not known" in line]
     assert line.split()[:2] == ["held", "node9"]
+
+
+@pytest.mark.parametrize(("times", "expected"), [(4, 0), (5, 1)])
+def test_a_write_that_met_another_one_is_tried_again_when_maas_asks_for_it(
+    seen, run, monkeypatch, times, expected
+):
+    naps, left = [], [CONFLICT] * times
+    answer = seen.answer
+
+    def sometimes(method, words, op, data):
+        if method != "GET" and left and data.get("name") == "bond0":
+            raise RefusedError(409, left.pop())
+        return answer(method, words, op, data)
+
+    monkeypatch.setattr(seen, "answer", sometimes)
+    monkeypatch.setattr("maas.client.time.sleep", naps.append)
+    monkeypatch.setattr(together, "AT_ONCE", 1)
+    said = run("apply", expected=expected)
+    assert [seconds for seconds in naps if seconds] == [5] * 4
+    assert (CONFLICT in said) == bool(expected)
 
 
 def test_a_region_that_is_lost_is_not_asked_for_each_machine(seen, run, monkeypatch):
