@@ -89,9 +89,9 @@ def _plan(options: argparse.Namespace, site: Site) -> int:
 def _apply(options: argparse.Namespace, site: Site) -> int:
     intent, maas = site.fabric_intent(), _connect(site)
     wanted = plan(site, observe(maas, site), intent)
-    return (
-        _refused(wanted, _most(options)) or _write(wanted, maas, site) or _ended(maas, site, intent, options)
-    )
+    most = _most(options)
+    status = _refused(wanted, most) or _write(wanted, maas, site, most)
+    return status or _ended(maas, site, intent, options)
 
 
 def _verify(options: argparse.Namespace, site: Site) -> int:
@@ -116,7 +116,7 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
         return 0
     if status := _refused(first, _most(options)):
         return status
-    status = _write(wanted, maas, site)
+    status = _write(wanted, maas, site, _most(options))
     commission.wait(maas, site, lambda line: print(line, flush=True))
     return status or _ended(maas, site, intent, options)
 
@@ -169,7 +169,7 @@ def _call(wanted: Plan[Juju], client: Juju) -> int:
     return 0
 
 
-def _write(wanted: Plan[Maas], maas: Maas, site: Site) -> int:
+def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
     """Run the steps of the site in order, then those of machines, where one that fails ends its own alone.
 
     Returns:
@@ -193,7 +193,8 @@ def _write(wanted: Plan[Maas], maas: Maas, site: Site) -> int:
         outcomes += [each for each in found if isinstance(each, Outcome)]
     done = sum(len(outcome.done) for outcome in outcomes)
     if failures := [outcome.finding.sentence() for outcome in outcomes if outcome.finding]:
-        print(*failures, sep="\n", file=sys.stderr)
+        first_ones, more = cut(failures, most, "failures")
+        print(*first_ones, *filter(None, [more]), sep="\n", file=sys.stderr)
         print(f"{done} of {len(wanted.steps)} steps done; the others run when you repeat this.")
         return 1
     print(f"{done} steps done.")

@@ -110,6 +110,13 @@ def bridged(region, name):
     return any(each["name"] == "br-nvda" for each in machine(region, name)["interface_set"])
 
 
+def test_what_maas_refuses_for_each_machine_is_told_for_60_of_them(seen, run):
+    seen.failing = {f"node{number}" for number in range(NODES)}
+    said = run("apply", expected=1).splitlines()
+    assert sum("its BMC does not answer" in line for line in said) == together.MOST
+    assert f"{NODES - together.MOST} more failures: --all shows them" in said
+
+
 def test_a_machine_that_does_not_power_on_keeps_no_other_one_from_commissioning(maas, run, monkeypatch):
     monkeypatch.setattr(waiting, "POLL", 0)
     run("apply")
