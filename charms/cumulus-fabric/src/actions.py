@@ -205,11 +205,11 @@ def _well(reports: Reports, fabric: facts.Fabric | None) -> Iterator[Row]:
         return
     if not unfinished(reports.findings()):
         yield row(OK, "configuration", "as declared")
-    if all(switch.answers for switch in fabric.switches):
+    if fabric.switches and all(switch.answers for switch in fabric.switches):
         yield row(OK, "switches", f"all {len(fabric.switches)} answer")
     for kind in facts.OBJECTS:
         declared = sum(switch.declared.get(kind, 0) for switch in fabric.switches)
-        if declared == sum(switch.actual.get(kind, 0) for switch in fabric.switches):
+        if declared and declared == sum(switch.actual.get(kind, 0) for switch in fabric.switches):
             yield row(OK, kind, f"all {declared} are as declared")
     if not reports.differing:
         yield row(OK, "hosts", f"{sum(map(bool, reports.told.values()))} report, and none differs")
