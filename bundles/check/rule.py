@@ -15,6 +15,8 @@ Wrong = tuple[Place, str, str]
 """Where it stands, what is wrong, and what to write instead."""
 Check = Callable[[Bundle], Iterator[Wrong]]
 SiteCheck = Callable[[Bundle, Site], Iterator[Wrong]]
+NAMED = 12
+"""Names that a sentence lists."""
 
 
 @dataclass(frozen=True)
@@ -93,5 +95,7 @@ def near(word: str, known: Iterable[str], otherwise: str = "Remove it") -> str:
 
 
 def listed(items: Iterable[str]) -> str:
-    """Names in a sentence."""
-    return ", ".join(sorted(items))
+    """Names in a sentence, which has the first of many."""
+    names = sorted(items)
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

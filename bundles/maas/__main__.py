@@ -2,36 +2,37 @@
 """`tox -e maas -- VERB SITE`: make MAAS what a site file says, and take Juju there.
 
 plan        show what is missing; writes nothing
-apply       do it, in order, unless others use what would change; stops at the first failure
+apply       do it, unless others use what would change: the networks in order, then machines side by side
 commission  show which machines MAAS has not seen yet; with --power-on, commission them and wait
 verify      say what still differs, and whether the tagged machines are what they should be
 overlay     write the site's overlay for the bundle; asks MAAS nothing
 juju        print the calls from add-cloud to spaces that Juju still lacks; with --run, make them
 
 apply and commission end with 0 when they did all that they could and told the next command, with 1 when a
-step failed or something waits for you. verify ends with 1 when MAAS is not as the site file says, plan with 0
-also then. Each ends with 2 when the site file, the intent or MAAS cannot be read.
+step failed or something waits for you: a machine whose step fails does not keep the others from theirs.
+verify ends with 1 when MAAS is not as the site file says, plan with 0 also then. Each ends with 2 when the
+site file, the intent or MAAS cannot be read.
 """
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import cast
 
-from converge import Finding, Plan, Severity, StepError
-from converge.execute import execute
+from converge import Finding, Plan, Severity, Step, StepError, worst_first
+from converge.execute import Outcome, execute
 from converge.render import findings_as_table, plan_as_table
 from intent.model import Fabric
-from maas import commission, juju, overlay, progress, readiness
+from maas import commission, juju, overlay, readiness
 from maas.client import Maas
-from maas.plan import observe, plan
+from maas.plan import machine_of, observe, plan
+from maas.progress import following, states
 from maas.sitefile import Site
 from maas.verify import checks, verify
 from operate.client import Juju
+from operate.together import MOST, cut, progress, side_by_side
 from yamlfile.values import FileError
-
-System = TypeVar("System")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,6 +44,8 @@ def parser() -> argparse.ArgumentParser:
     for name in _VERBS:
         verb = verbs.add_parser(name)
         verb.add_argument("site", type=Path, help="the site file")
+        if name in ("plan", "apply", "commission", "verify"):
+            verb.add_argument("--all", action="store_true", help=f"all rows; default: the first {MOST}")
         if name == "commission":
             verb.add_argument("--power-on", action="store_true", help="power them on and commission them")
         elif name == "overlay":
@@ -74,25 +77,27 @@ def _connect(site: Site) -> Maas:
     return Maas(site.maas, site.api_key.read())
 
 
-def _plan(_: argparse.Namespace, site: Site) -> int:
+def _plan(options: argparse.Namespace, site: Site) -> int:
     intent = site.fabric_intent()
     objects = observe(_connect(site), site)
     wanted = plan(site, objects, intent)
     out = tuple(readiness.way_out(site, objects))
-    print(plan_as_table(Plan(wanted.steps, findings=(*wanted.findings, *out))))
+    print(_planned(Plan(wanted.steps, findings=(*wanted.findings, *out)), _most(options)))
     return 0
 
 
 def _apply(options: argparse.Namespace, site: Site) -> int:
     intent, maas = site.fabric_intent(), _connect(site)
     wanted = plan(site, observe(maas, site), intent)
-    return _refused(wanted) or _run(wanted, maas) or _ended(maas, site, intent, options.site, done=True)
+    most = _most(options)
+    status = _refused(wanted, most) or _write(wanted, maas, site, most)
+    return status or _ended(maas, site, intent, options)
 
 
-def _verify(_: argparse.Namespace, site: Site) -> int:
+def _verify(options: argparse.Namespace, site: Site) -> int:
     intent = site.fabric_intent()
     found = verify(_connect(site), site, intent)
-    print(_told(found))
+    print(_told(found, _most(options)))
     return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
 
 
@@ -104,15 +109,16 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
     ]
     first = Plan(wanted.steps, findings=(*blocking, *readiness.way_out(site, maas.objects)))
     if not options.power_on:
-        print(plan_as_table(first).replace("everything is as declared", "MAAS has seen every machine"))
+        shown = _planned(first, _most(options))
+        print(shown.replace("everything is as declared", "MAAS has seen every machine"))
         if wanted.steps:
             print("Nothing was powered on: add --power-on to do that.")
         return 0
-    if status := _refused(first):
+    if status := _refused(first, _most(options)):
         return status
-    status = _run(wanted, maas)
+    status = _write(wanted, maas, site, _most(options))
     commission.wait(maas, site, lambda line: print(line, flush=True))
-    return status or _ended(maas, site, intent, options.site)
+    return status or _ended(maas, site, intent, options)
 
 
 def _overlay(options: argparse.Namespace, site: Site) -> int:
@@ -137,7 +143,7 @@ def _juju(options: argparse.Namespace, site: Site) -> int:
             print(*cast(juju.Call, step.op).shell(), sep="\n")
         print("" if wanted.steps else "# Nothing to do: Juju is as the site file says.\n", end="")
         return 0
-    status = _run(wanted, client)
+    status = _call(wanted, client)
     found = [] if status else juju.verify(site, juju.observe(client, names))
     print(findings_as_table(found).replace("everything is as declared", "Juju is as the site file says"))
     return 1 if status or found else 0
@@ -153,9 +159,9 @@ _VERBS: dict[str, Callable[[argparse.Namespace, Site], int]] = {
 }
 
 
-def _run(wanted: Plan[System], system: System) -> int:
-    """Run the plan; 1 when a step failed, which is then told."""
-    outcome = execute(wanted, system, lambda step: print(step.what, flush=True))
+def _call(wanted: Plan[Juju], client: Juju) -> int:
+    """Make the calls of a plan; 1 when one failed, which is then told."""
+    outcome = execute(wanted, client, lambda step: print(step.what, flush=True))
     if outcome.finding:
         print(outcome.finding.sentence(), file=sys.stderr)
         return 1
@@ -163,34 +169,81 @@ def _run(wanted: Plan[System], system: System) -> int:
     return 0
 
 
-def _refused(wanted: Plan[Maas]) -> int:
+def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
+    """Run the steps of the site in order, then those of machines, where one that fails ends its own alone.
+
+    Returns:
+        1 when a step failed, which is then told.
+
+    """
+    groups: dict[str, list[Step[Maas]]] = {"": [], **{name: [] for name in site.machines}}
+    for step in wanted.steps:
+        groups[machine_of(step.key, site)].append(step)
+
+    def run(steps: list[Step[Maas]]) -> Outcome[Maas]:
+        if maas.lost:  # by another machine's step: each of the rest would wait as long
+            return Outcome()
+        # One write for each line: others write at the same time.
+        return execute(Plan(tuple(steps)), maas, lambda step: print(f"{step.what}\n", end="", flush=True))
+
+    first = run(groups.pop(""))
+    outcomes, rest = [first], [steps for steps in groups.values() if steps]
+    if not first.failed:
+        found = side_by_side(run, rest, "machines done", progress)
+        outcomes += [each for each in found if isinstance(each, Outcome)]
+    done = sum(len(outcome.done) for outcome in outcomes)
+    if failures := [outcome.finding.sentence() for outcome in outcomes if outcome.finding]:
+        first_ones, more = cut(failures, most, "failures")
+        print(*first_ones, *filter(None, [more]), sep="\n", file=sys.stderr)
+        print(f"{done} of {len(wanted.steps)} steps done; the others run when you repeat this.")
+        return 1
+    print(f"{done} steps done.")
+    return 0
+
+
+def _most(options: argparse.Namespace) -> int | None:
+    return None if options.all else MOST
+
+
+def _refused(wanted: Plan[Maas], most: int | None) -> int:
     """1 for a plan that is blocked, whose findings are then told."""
     if wanted.blocked:
-        print(findings_as_table(wanted.findings))
+        print(_told(wanted.findings, most))
         print("Nothing was written.")
     return int(wanted.blocked)
 
 
-def _told(found: list[Finding]) -> str:
-    return findings_as_table(found).replace("everything is as declared", "MAAS is as the site file says")
+def _planned(wanted: Plan[Maas], most: int | None) -> str:
+    """The first steps, the worst findings, and how many more there are."""
+    steps, more = cut(wanted.steps, most, "steps")
+    findings, others = cut(worst_first(wanted.findings), most, "findings")
+    shown = plan_as_table(Plan(tuple(steps), findings=tuple(findings)))
+    return "\n".join(filter(None, (shown, more, others)))
 
 
-def _ended(maas: Maas, site: Site, intent: Fabric | None, file: Path, done: bool = False) -> int:
+def _told(found: Sequence[Finding], most: int | None) -> str:
+    findings, more = cut(worst_first(found), most, "findings")
+    shown = findings_as_table(findings).replace("everything is as declared", "MAAS is as the site file says")
+    return "\n".join(filter(None, (shown, more)))
+
+
+def _ended(maas: Maas, site: Site, intent: Fabric | None, options: argparse.Namespace) -> int:
     """Tell what waits for the operator (then 1), or how far the machines are and what comes next (then 0).
 
-    Steps that are still to be written are what comes next, unless they should be `done`.
+    Steps that are still to be written are what comes next, unless apply should have done them.
     """
     objects = observe(maas, site)
     wanted = plan(site, objects, intent)
-    found = verify(maas, site, intent) if done and wanted.steps else checks(maas, site, objects, wanted)
+    left = options.verb == "apply" and wanted.steps
+    found = verify(maas, site, intent) if left else checks(maas, site, objects, wanted)
     open_ones = any(finding.severity in (Severity.HELD, Severity.BLOCKED) for finding in found)
     # That a machine is to be commissioned, or is at it, is told by its state.
     shown = [finding for finding in found if open_ones or finding.severity is not Severity.WAITING]
     finished = not wanted.steps and len(shown) == len(found)
     if shown or finished:
-        print(_told(shown))
-    command = "" if open_ones else progress.following(site, objects, wanted, file)
-    print("; next: ".join(filter(None, (progress.states(site, objects), command))))
+        print(_told(shown, _most(options)))
+    command = "" if open_ones else following(site, objects, wanted, options.site)
+    print("; next: ".join(filter(None, (states(site, objects), command))))
     return int(open_ones)
 
 

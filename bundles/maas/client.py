@@ -2,8 +2,9 @@
 """The MAAS 2.0 API: signed requests (OAuth 1.0, method PLAINTEXT), and writes that look at what they did.
 
 Facts (canonical/maas, src/maasserver/api): parameters are form-encoded, an operation beyond REST goes in
-the query as `?op=`, a refused value is 400 with {field: [message]}, a machine in the wrong state 409. An
-answer is JSON, but for the text "OK" of set_config (maas.py).
+the query as `?op=`, a refused value is 400 with {field: [message]}, a machine in the wrong state 409. Writes
+at the same time may be 409 with Retry-After (utils/views.py). An answer is JSON, but for the text "OK" of
+set_config (maas.py).
 """
 
 import http.client
@@ -30,6 +31,8 @@ TIMEOUT, MOST = 120.0, 128 * MIB
 
 MAAS takes its time with hundreds of machines, each of which has some 100 KB.
 """
+TRIES = 5
+"""How often a request is sent for which MAAS asks again: it met another write, and nothing of it was kept."""
 WORDS = 300
 """Characters of an answer that an error sentence quotes."""
 READ = 64 * 1024
@@ -48,7 +51,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Maas:
-    """One MAAS region, the key to it, and its objects as it told of them last."""
+    """One MAAS region, the key to it, and its objects as it told of them last; `lost` once it is silent."""
 
     def __init__(self, address: str, key: str) -> None:
         parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key.strip())
@@ -65,8 +68,11 @@ class Maas:
         direct = urllib.request.ProxyHandler({})
         self._open = urllib.request.build_opener(_NoRedirects, direct, Bounded(MOST)).open
         self.objects: Objects = {}
+        self.lost = False
 
-    def send(self, path: str, method: str = "GET", values: dict[str, Any] | None = None) -> Any:
+    def send(
+        self, path: str, method: str = "GET", values: dict[str, Any] | None = None, *, tries: int = TRIES
+    ) -> Any:
         """What MAAS answers; of values that are lists it gets one by one."""
         data = None if values is None else urllib.parse.urlencode(values, doseq=True).encode()
         request = Request(self._address + path, data, method=method)
@@ -78,10 +84,15 @@ class Maas:
                 return text if answer.headers.get_content_type() == "text/plain" else json.loads(text)
         except urllib.error.HTTPError as error:
             said = _said(error)
+            wait = error.headers["Retry-After"] or ""
+            if error.code == http.client.CONFLICT and re.fullmatch("[0-9]{1,2}", wait) and tries > 1:
+                time.sleep(int(wait))
+                return self.send(path, method, values, tries=tries - 1)
             if 300 <= error.code < 400 and error.headers["Location"]:
                 raise _redirected(error, method, path) from error
             raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}") from error
         except (OSError, http.client.HTTPException) as error:
+            self.lost = True
             reason = getattr(error, "reason", error)
             remedy = "check the network to it, and what listens there"
             raise StepError(f"MAAS at {self._address} cannot be reached: {reason}", remedy) from error

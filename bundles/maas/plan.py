@@ -63,9 +63,10 @@ def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
     findings += fabric.findings(site, intent) if intent else ()
     findings += [*readiness.images(site, objects), *readiness.boot_network(site, objects)]
     steps = [*_site_steps(site, objects)]
+    conflicts = unmanaged.machines(site, objects)
+    findings += conflicts.values()
     for machine in site.machines.values():
-        if conflict := unmanaged.machine(objects, machine):
-            findings.append(conflict)
+        if machine.name in conflicts:
             continue
         own = [*_machine_steps(site, objects, machine)]
         if own and objects.get(f"machine {machine.name}", {}).get("locked"):
@@ -78,6 +79,13 @@ def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
         findings += said
     blocked = any(finding.severity is Severity.BLOCKED for finding in findings)
     return Plan(() if blocked else tuple(steps), findings=tuple(findings))
+
+
+def machine_of(key: str, site: Site) -> str:
+    """The machine that a step is about, by the step's key; empty if it is about the site."""
+    kind, _, rest = key.partition(" ")
+    name = rest.partition(" ")[0] if kind == "machine" else key.partition("/")[0]
+    return name if name in site.machines else ""
 
 
 def _with_vlans(key: str, body: Objects) -> Objects:

@@ -6,7 +6,7 @@ the site file cannot work beside it, a finding blocks the plan; a name or a comm
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -245,24 +245,33 @@ def reserved_already(objects: Objects, network: Network, text: str) -> bool:
     )
 
 
-def machine(objects: Objects, wanted: Machine) -> Finding | None:
-    """Why MAAS' machine of that name, or that BMC, cannot be taken as the site's."""
-    address = same_address(wanted.power_address)
+def machines(site: Site, objects: Objects) -> dict[str, Finding]:
+    """Why MAAS' machine of a name, or of a BMC, cannot be taken as the site's; by the site's name."""
+    by_address: dict[str, list[Any]] = {}
     for body in _machines(objects):
-        has = str(body.get("power_parameters_power_address") or "")
-        mine, status = body["hostname"] == wanted.name, body["status_name"]
-        if not mine and has and same_address(has) == address:
-            what = f"MAAS has its BMC {wanted.power_address} at machine {body['hostname']} ({status})"
-            return _blocked(
-                wanted.name, what, f"rename that machine to {wanted.name} in MAAS, or use its name here"
-            )
-        strange = settled(status) or wanted.tag not in body["tag_names"]
-        if mine and has and same_address(has) != address and strange:
-            what = f"MAAS' machine of that name ({status}) has BMC {has}, not {wanted.power_address}"
-            remedy = (
-                "correct power-address or the name in the site file; if its BMC has moved, set it in MAAS"
-            )
-            return _blocked(wanted.name, what, remedy)
+        if has := str(body.get("power_parameters_power_address") or ""):
+            by_address.setdefault(same_address(has), []).append(body)
+    return {name: found for name in site.machines if (found := _machine(objects, by_address, site, name))}
+
+
+def _machine(objects: Objects, by_address: Mapping[str, list[Any]], site: Site, name: str) -> Finding | None:
+    wanted = site.machines[name]
+    address = same_address(wanted.power_address)
+    for body in by_address.get(address, ()):
+        if body["hostname"] != name:
+            where = f"machine {body['hostname']} ({body['status_name']})"
+            what = f"MAAS has its BMC {wanted.power_address} at {where}"
+            return _blocked(name, what, f"rename that machine to {name} in MAAS, or use its name here")
+    body = objects.get(f"machine {name}", {})
+    has = str(body.get("power_parameters_power_address") or "")
+    if (
+        has
+        and same_address(has) != address
+        and (settled(body["status_name"]) or wanted.tag not in body["tag_names"])
+    ):
+        what = f"MAAS' machine of that name ({body['status_name']}) has BMC {has}, not {wanted.power_address}"
+        remedy = "correct power-address or the name in the site file; if its BMC has moved, set it in MAAS"
+        return _blocked(name, what, remedy)
     return None
 
 

@@ -4,13 +4,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from converge import Finding, Plan, Severity
+from converge import Finding, Plan, Severity, StepError
 from hostnic import cpus
 from intent.model import Fabric
 from maas import answers, tuning
 from maas.client import Maas, Objects
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
+from operate.together import progress, side_by_side
 
 MELLANOX = "15b3"
 """The PCI vendor of a ConnectX."""
@@ -31,12 +32,28 @@ def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list
     found = [*wanted.findings]
     for tag in site.tags.values():
         found += [Finding(Severity.WARNING, f"tag {tag.name}", *advice) for advice in tuning.of_tag(tag)]
-    for body in [body for key, body in objects.items() if key.startswith("machine ")]:
-        machine, tags = site.machines.get(body["hostname"]), site.tags.keys() & body["tag_names"]
-        if machine:
-            devices = answers.ask(maas, f"nodes/{body['system_id']}/devices/", answers.DEVICES)
+    bodies = [body for key, body in objects.items() if key.startswith("machine ")]
+    known = [body for body in bodies if body["hostname"] in site.machines]
+
+    def devices_of(body: Any) -> Any:
+        if maas.lost:  # each of the rest would wait as long
+            raise StepError("MAAS no longer answers")
+        return answers.ask(maas, f"nodes/{body['system_id']}/devices/", answers.DEVICES)
+
+    told = side_by_side(devices_of, known, "machines asked for", progress)
+    failures = [each for each in told if isinstance(each, StepError)]
+    if failures and (maas.lost or len(failures) == len(told)):
+        raise failures[0]
+    for body, devices in zip(known, told):
+        machine = site.machines[body["hostname"]]
+        if isinstance(devices, StepError):
+            what = f"its hardware is not known: {devices.reason}"
+            found.append(Finding(Severity.HELD, machine.name, what, devices.remedy or "look in MAAS why"))
+        else:
             found += _hardware(machine, site.tags[machine.tag], body, devices)
-        elif tags:
+    for body in bodies:
+        tags = site.tags.keys() & body["tag_names"]
+        if tags and body["hostname"] not in site.machines:
             what = f"it has tag {min(tags)} and is not in the site file, so that Juju may take it"
             found.append(Finding(Severity.WARNING, body["hostname"], what, "add it, or take the tag away"))
     return found

@@ -2,7 +2,7 @@
 """`tox -e juju -- VERB`: what a deployed model needs from its operator, each in one command.
 
 verify   run every charm's action verify, and print one table
-health   watch all hosts for five seconds, and print what is wrong anywhere, worst first
+health   watch all hosts for five seconds, and print what is wrong there and in the fabric, worst first
 adopt    print what these charms would own in a cloud that offloads already, and the steps; writes nothing
 secret   give cumulus-fabric the switches' user and password, and how it recognises the switches
 """
@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from converge import StepError
-from operate import fleet, health, running, secret, verify
+from operate import health, running, secret, verify
 from operate.adopt import text
 from operate.adopt.adoption import adoption
 from operate.adopt.hypervisors import vfs_of
 from operate.client import Juju
+from operate.together import MOST, progress
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(dest="verb", required=True)
     for name in ("verify", "health"):
         asking = verbs.add_parser(name, parents=[common])
-        asking.add_argument("--all", action="store_true", help=f"all rows; default: the worst {fleet.MOST}")
+        asking.add_argument("--all", action="store_true", help=f"all rows; default: the worst {MOST}")
     adopting = verbs.add_parser("adopt", parents=[common])
     adopting.add_argument(
         "--vfs",
@@ -65,24 +66,18 @@ def main(arguments: list[str]) -> int:
         return 2
 
 
-def _progress(text: str) -> None:
-    """Tell whoever waits at a terminal."""
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
-
-
 def _most(options: argparse.Namespace) -> int | None:
-    return None if options.all else fleet.MOST
+    return None if options.all else MOST
 
 
 def _verify(juju: Juju, options: argparse.Namespace) -> int:
-    rows = verify.verify(juju, _progress)
+    rows = verify.verify(juju, progress)
     print(verify.shown(rows, _most(options)))
     return 0 if all(row.verified == "true" for row in rows) else 1
 
 
 def _health(juju: Juju, options: argparse.Namespace) -> int:
-    found = health.health(juju, _progress)
+    found = health.health(juju, progress)
     print(found.shown(_most(options)))
     return 1 if found.ill else 0
 
@@ -98,8 +93,8 @@ def _adopt(juju: Juju, options: argparse.Namespace) -> int:
 
 def _secret(juju: Juju, options: argparse.Namespace) -> int:
     certificates = [f"ca-certificate=@{options.ca}"] if options.ca else []
-    pins = [*(secret.pins(options.pins) if options.pins else []), *options.pin]
-    certificates += [f"pinned-certificates={' '.join(pins)}"] if pins else []
+    pinned = secret.pinned(options.pins, options.pin)
+    certificates += [f"pinned-certificates={pinned}"] if pinned else []
     uri = secret.give(juju, options.name, options.application, options.credentials, certificates)
     print(f"{options.application} has {uri}; juju run {options.application}/leader plan uses it.")
     return 0

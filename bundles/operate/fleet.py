@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An action on every unit of this project's charms: side by side, and no unit waits for a silent one."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
 from check.facts import own
@@ -11,13 +9,12 @@ from converge import Severity, StepError
 from converge.render import table
 from operate import running
 from operate.client import Juju, mapping
+from operate.together import cut, side_by_side
 
-TOGETHER, AT_ONCE = 16, 8
-"""Units that one client asks, and clients at a time: each logs in to the controller."""
+TOGETHER = 16
+"""Units that one client asks: each client logs in to the controller."""
 AGAIN = 60.0
 """Seconds for a unit that is asked by itself, after the units asked together with it were not all in time."""
-MOST = 60
-"""Rows of a table that are shown unless all are wanted."""
 UNKNOWN, OK = "unknown", "ok"
 WORST = (UNKNOWN, *(each.name.lower() for each in sorted(Severity, reverse=True)), OK)
 """States as tables have them, worst first."""
@@ -93,11 +90,11 @@ def ask(juju: Juju, instead: Mapping[str, str], announce: Callable[[str], None])
         calls += [Call(there[at : at + TOGETHER], charm, action) for at in range(0, len(there), TOGETHER)]
     if not (calls or found):
         raise StepError("the model has no unit of " + ", ".join(own()), "name the model with --model")
-    answers, failures = _side_by_side(juju, calls, announce)
+    answers, failures = _ask(juju, calls, announce)
     if failures and not answers and len(failures) > 1:
         raise next(iter(failures.values()))
     apart = [each for number in failures for each in calls[number].apart()]
-    more, still = _side_by_side(juju, apart, announce, AGAIN)
+    more, still = _ask(juju, apart, announce, AGAIN)
     if still and not (answers or more):
         raise next(iter(still.values()))
     missing = [each for number, error in still.items() for each in apart[number].failed(error)]
@@ -105,25 +102,15 @@ def ask(juju: Juju, instead: Mapping[str, str], announce: Callable[[str], None])
     return [found[unit] for members in units.values() for unit in members]
 
 
-def _side_by_side(
+def _ask(
     juju: Juju, calls: Sequence[Call], announce: Callable[[str], None], wait: float | None = None
 ) -> tuple[list[Answer], dict[int, StepError]]:
     """The answers, and by number of the call why its client failed."""
-    answers: list[Answer] = []
-    failures: dict[int, StepError] = {}
-    every, done, began = sum(len(call.units) for call in calls), 0, time.monotonic()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        waited = {pool.submit(call.answers, juju, wait): number for number, call in enumerate(calls)}
-        for future in as_completed(waited):
-            number = waited[future]
-            try:
-                answers += future.result()
-            except StepError as error:
-                failures[number] = error
-            done += len(calls[number].units)
-            left = (time.monotonic() - began) / done * (every - done)
-            announce(f"{done} of {every} units asked, about {left:.0f} s left")
-    return answers, dict(sorted(failures.items()))
+    found = side_by_side(
+        lambda call: call.answers(juju, wait), calls, "units asked", announce, lambda call: len(call.units)
+    )
+    failures = {number: each for number, each in enumerate(found) if isinstance(each, StepError)}
+    return [answer for each in found if not isinstance(each, StepError) for answer in each], failures
 
 
 def own_units(status: dict[str, Any]) -> dict[str, list[str]]:
@@ -164,6 +151,5 @@ def worst(state: str) -> int:
 
 def shown(header: Sequence[str], rows: Sequence[Sequence[str]], most: int | None) -> str:
     """A table of the first rows, and how many more there are."""
-    if most is None or len(rows) <= most:
-        return table(header, rows)
-    return f"{table(header, rows[:most])}\n{len(rows) - most} more rows: --all shows them"
+    first, more = cut(rows, most)
+    return "\n".join(filter(None, (table(header, first), more)))

@@ -10,7 +10,8 @@ from operate import fleet
 from operate.client import Juju
 from operate.fleet import OK, UNKNOWN, WORST, Answer, ask, worst
 
-WATCHING = {"sriov-switchdev": ("show-health", "health", ("state", "about", "found", "help"))}
+SHOWN = ("show-health", "health", ("state", "about", "found", "help"))
+WATCHING = {"cumulus-fabric": SHOWN, "sriov-switchdev": SHOWN}
 """Charms with an action for it: the action, its result, and the keys of its rows."""
 OTHERS = ("verify", "findings", ("severity", "subject", "what", "remedy"))
 

@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The secret of cumulus-fabric in one go: made or renewed, granted, and named in the charm's options."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 from converge import StepError
+from converge.shape import InvalidValue
+from intent import pins
 from operate import private
 from operate.client import Juju, mapping
 
 CHARM = "cumulus-fabric"
 
 
-def pins(path: Path) -> list[str]:
-    """The lines NAME=SHA256 of a file, without comments; the charm checks each.
+def pinned(path: Path | None, words: Sequence[str]) -> str:
+    """The charm's option pinned-certificates: of a file, and of the command line.
 
     Raises:
-        StepError: the file cannot be read.
+        StepError: the file cannot be read, or a pair is not right.
 
     """
     try:
-        lines = path.read_text().splitlines()
+        kept, more = pins.given(path.read_text() if path else "", words)
     except (OSError, UnicodeDecodeError) as error:
         raise StepError(f"{path} cannot be read as text: {error}", "name the file with --pins") from None
-    return [pin for line in lines if (pin := line.partition("#")[0].strip())]
+    except InvalidValue as error:
+        raise StepError(f"{error.where}: {error.shown} is not allowed; give {error.allowed}") from None
+    return " ".join(f"{name}={digits}" for name, digits in (kept | more).items())
 
 
 def give(juju: Juju, name: str, application: str, credentials: Path, options: list[str]) -> str:

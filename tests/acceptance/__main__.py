@@ -40,7 +40,7 @@ from acceptance.report import cores
 from acceptance.report.judge import Verdict, explanation, judge, overall, unmeasured
 from acceptance.report.page import page
 from acceptance.sitefile import Site
-from acceptance.wanted import Facts, objects, servers
+from acceptance.wanted import Facts, chosen, objects, servers
 
 PASS, FAIL, UNKNOWN = 0, 1, 2
 
@@ -216,7 +216,8 @@ class Command:
         """What is missing of what the user may ask for, and what no check will see."""
         wanted = list(member.allowed(list(objects(self.site, facts)), self.site, facts))
         found = plan(wanted, cloud.observe())
-        return Plan(found.steps, findings=(*found.findings, *member.findings(self.site, facts)))
+        said = (*chosen(self.site, facts), *member.findings(self.site, facts))
+        return Plan(found.steps, findings=(*found.findings, *said))
 
     def _nodes(
         self, cloud: Cloud, hosts: dict[str, str], unseen: tuple[str, ...]

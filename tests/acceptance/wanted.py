@@ -12,7 +12,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from converge import StepError
+from converge import Finding, Severity, StepError
 
 from acceptance.guests import user_data
 from acceptance.sitefile import Public, Site
@@ -21,6 +21,8 @@ MARK = "ovn-offload-acceptance"
 """Tag and description of all that the tool creates; what has neither carries it in its id."""
 GENEVE = 58
 """Bytes that Geneve with OVN's option adds to a packet over IPv4: 14 + 20 + 8 + 8 + 8."""
+NAMED = 10
+"""Compute hosts that a sentence lists."""
 SUBNETS = {
     "gen_mgmt": "22.22.22.0/24",
     "gen_data": "33.33.33.0/24",
@@ -95,7 +97,9 @@ def servers(site: Site, facts: Facts) -> dict[str, str]:
         return {"vm1": "", "vm2": ""}
     nodes = site.nodes or tuple(facts.zones)[:2]
     hosts = [*nodes, *([site.other_rack] if site.other_rack else [])]
-    up = ", ".join(facts.zones) or "none"
+    up = ", ".join([*facts.zones][:NAMED]) or "none"
+    if len(facts.zones) > NAMED:
+        up += f" and {len(facts.zones) - NAMED} more"
     for host in hosts:
         if host not in facts.zones:
             raise StepError(
@@ -104,6 +108,14 @@ def servers(site: Site, facts: Facts) -> dict[str, str]:
     if len(nodes) < 2:
         raise StepError(f"two compute hosts are needed; up are: {up}", "see: juju status nova-compute")
     return {f"vm{number}": host for number, host in enumerate(hosts, 1)}
+
+
+def chosen(site: Site, facts: Facts) -> Iterator[Finding]:
+    """Which compute hosts were taken, if nobody has chosen them of many."""
+    if not site.nodes and len(facts.zones) > 2:
+        first, second = [*facts.zones][:2]
+        what = f"the servers are for {first} and {second}, the first two of {len(facts.zones)} that are up"
+        yield Finding(Severity.INFO, "nodes", what, "name others, of one rack, as nodes in the site file")
 
 
 def objects(site: Site, facts: Facts) -> Iterator[Wanted]:

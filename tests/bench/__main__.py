@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ratios, from one run: an idle hook against an empty charm, the boot units against a bare shell script.
 
-The other parts need no guest: cumulus-fabric alone, and a simulated site with its rolling reboot. The ratios
-compare two ways on one machine, so that they mean the same in a slow guest and on a fast host. Times are
-printed, never asserted.
+The other parts need no guest: cumulus-fabric alone, operators' commands at 256 nodes, and a simulated site
+with its rolling reboot. The ratios compare two ways on one machine, so that they mean the same in a slow
+guest and on a fast host. Times are printed, never asserted.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Any
 
 import exporter_cost
 import fabric
+import operators
 import switches
 import verifying
 from lab import site
@@ -64,6 +65,7 @@ def main() -> int:
     exporter_cost.main()
     verifying.main()
     switches.main()
+    operators.main()
     # Its name is that of a module of Python's, and each charm has modules with the same names.
     subprocess.run([sys.executable, str(Path(__file__).with_name("site.py")), "8", "64"], check=True)
     source = Path(__file__).parents[2] / "charms" / CHARM / "src"

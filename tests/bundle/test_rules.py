@@ -190,3 +190,11 @@ def test_ovn_chassis_may_have_vfs_of_other_nics(broken, listed, devices):
     )
     found = checker.check(broken({"overlay": overlay}))
     assert not [finding for finding in found if finding.rule == "vf-owner"]
+
+
+def test_a_sentence_names_the_first_of_many_machines(broken):
+    machines = "".join(f"  '{number}': {{}}\n" for number in range(256))
+    overlay = f"machines:\n{machines}applications:\n  nova-compute: {{to: ['0', '999']}}\n"
+    (found,) = {each.instead for each in checker.check(broken({"overlay": overlay})) if "999" in each.what}
+    assert found.startswith("Declare machine 999, or write one of 0, 1, 10, ")
+    assert found.endswith(" and 244 more")

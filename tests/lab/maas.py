@@ -8,6 +8,7 @@ answers, forms/{vlan,interface,interface_link}.py and models/interface.py for th
 import io
 import json
 import re
+import threading
 import urllib.parse
 import urllib.request
 import urllib.response
@@ -19,6 +20,8 @@ SIGNED = {("consumer_key", "consumer"), ("token", "token"), ("signature", "%26se
 SIGNED |= {("version", "1.0"), ("signature_method", "PLAINTEXT")}
 OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
 LINK_UP = [{"mode": "link_up"}]
+CONFLICT = "could not serialize access due to concurrent update"
+"""What was written at the same time as something else, and is to be tried again: nothing of it was kept."""
 NO_CHOICE = "Select a valid choice. That choice is not one of the available choices."
 PATHS = {"tags": "name", "machines": "system_id"}
 """What stands for an object in a path, where it is not its id."""
@@ -82,6 +85,7 @@ class Region(urllib.request.BaseHandler):
         }
         self.requests, self.faults, self.last = [], {}, 0
         self.hardware, self.busy = {}, {}
+        self.lock = threading.Lock()
 
     def add(self, kind, **values):
         fields = UNIQUE.get(kind, ("name",))
@@ -286,6 +290,11 @@ class Region(urllib.request.BaseHandler):
         return target or self.add(kind, **data)
 
     def http_open(self, request):
+        """One request after the other, as MAAS' transactions are."""
+        with self.lock:
+            return self.one(request)
+
+    def one(self, request):
         address, method = urllib.parse.urlsplit(request.full_url), request.get_method()
         data = urllib.parse.parse_qs((request.data or b"").decode(), keep_blank_values=True)
         data = {field: ",".join(values) for field, values in data.items()}
@@ -304,6 +313,8 @@ class Region(urllib.request.BaseHandler):
             status, said = 200, self.answer(method, path.strip("/").split("/"), op, data)
         except RefusedError as refusal:
             status, said = refusal.args
+        if said == CONFLICT:
+            headers["Retry-After"] = "5"
         headers["Content-Type"] = "text/plain" if said == "OK" or status > 400 else "application/json"
         text = said if headers.get_content_type() == "text/plain" else json.dumps(said)
         answer = urllib.response.addinfourl(io.BytesIO(text.encode()), headers, request.full_url, status)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example site in the simulated region: what MAAS finds by itself, and what tests look at."""
 
+import re
 from pathlib import Path
 
 from lab.maas import KEY
@@ -35,6 +36,19 @@ def edited(folder, data):
     path = written(folder)
     for old, new in data.get("replace", {}).items():
         edit(path, old, new)
+    return path
+
+
+def grown(path, nodes):
+    """The site with that many compute nodes: larger subnets, and no intent, which names its hosts."""
+    text = re.sub(r"^intent:.*\n", "", path.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"(cidr: [0-9.]+)\.[0-9]+\.0/24", lambda found: f"{found[1]}.0.0/16", text)
+    body = "{{tag: compute_sriov, ports: [{}], power-address: 192.168.{}.{}, <<: *bmc}}"
+    text = text[: text.index("  node1:")] + "".join(
+        f"  node{number}: {body.format(', '.join(PORTS), 1 + number // 250, 1 + number % 250)}\n"
+        for number in range(nodes)
+    )
+    path.write_text(text)
     return path
 
 

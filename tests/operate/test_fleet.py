@@ -1,60 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """verify and health on 256 nodes: side by side, past a silent unit, with progress and tables that are cut."""
 
-import json
 import threading
 
 import pytest
 from converge import StepError
 from lab import jujuclient
-from operate import fleet, health, verify
+from lab.jujufleet import CHARMS, Fleet
+from operate import fleet, health, together, verify
 from operate.client import Juju
-from operate.process import Output
 
 NODES = 256
-CHARMS = ("nic-firmware", "roce-qos", "sriov-switchdev")
-FINDING = {"severity": "blocked", "subject": "0000:3b:00.0", "what": "no such port", "remedy": "see devices"}
 DENIED = "permission denied"
 
 
-def status(nodes, lost=()):
-    def unit(name):
-        return {"juju-status": {"current": "lost" if name in lost else "idle"}}
-
-    applications = {name: {"charm-name": name, "subordinate-to": ["nova-compute"]} for name in CHARMS}
-    applications["nova-compute"] = {
-        "charm-name": "nova-compute",
-        "units": {
-            f"nova-compute/{n}": {"subordinates": {f"{name}/{n}": unit(f"{name}/{n}") for name in CHARMS}}
-            for n in range(nodes)
-        },
-    }
-    return {"applications": applications}
-
-
-class Site(jujuclient.Client):
-    """Its clients run side by side; `silent` units do not end an action, `failing` ones have a finding."""
+class Site(Fleet):
+    """Its clients wait for each other; `silent` units do not end an action."""
 
     def __init__(self, nodes=NODES, lost=()):
-        model = {"status": status(nodes, lost)}
-        super().__init__({**jujuclient.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m"})
-        self.silent, self.failing, self.denied = set(), set(), False
+        super().__init__(nodes, lost)
+        self.silent, self.denied = set(), False
         self.at_once = self.most_at_once = 0
-        self.lock = threading.Lock()
         self.full = threading.Event()
 
     def __call__(self, command, given, seconds, *, shown=False):
         with self.lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
-            if self.at_once == fleet.AT_ONCE:
+            if self.at_once == together.AT_ONCE:
                 self.full.set()
         if "run" in command and len(self.units(command)) > 1:
             self.full.wait(5)
-        with self.lock:
-            out, error, code = jujuclient.answer(self, command[1:])
-            self.at_once -= 1
-        return Output(code, out, error)
+        try:
+            return super().__call__(command, given, seconds, shown=shown)
+        finally:
+            with self.lock:
+                self.at_once -= 1
 
     @staticmethod
     def units(call):
@@ -66,12 +47,6 @@ class Site(jujuclient.Client):
         if silent := sorted(self.silent & {*words}):
             raise jujuclient.Refused(f"timed out waiting for results from: unit {', unit '.join(silent)}")
         return super().do_run(options, words)
-
-    def act(self, unit, action):
-        if action == "show-health":
-            return {"results": {"health": "[]"}}
-        found = [FINDING] if unit in self.failing else []
-        return {"results": {"verified": str(not found).lower(), "findings": json.dumps(found)}}
 
     @property
     def asked(self):
@@ -89,7 +64,7 @@ def rows(site):
 
 def test_several_clients_ask_a_few_units_each_and_every_unit_once(site):
     assert len(rows(site)) == NODES * len(CHARMS)
-    assert site.most_at_once == fleet.AT_ONCE
+    assert site.most_at_once == together.AT_ONCE
     assert max(map(len, site.asked)) == fleet.TOGETHER
     assert len({unit for call in site.asked for unit in call}) == sum(map(len, site.asked)) == 3 * NODES
 
@@ -136,10 +111,10 @@ def test_how_far_it_is_and_the_time_left_are_told(site):
 
 def test_the_worst_rows_come_first_and_the_rest_is_a_number(site):
     site.failing = {"sriov-switchdev/200", "nic-firmware/9"}
-    lines = verify.shown(rows(site), fleet.MOST).splitlines()
+    lines = verify.shown(rows(site), together.MOST).splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["nic-firmware/9", "sriov-switchdev/200"]
     assert lines[-3:] == ["708 more rows: --all shows them", "", "766 of 768 units are verified."]
-    assert len(lines) == 1 + fleet.MOST + 3
+    assert len(lines) == 1 + together.MOST + 3
 
 
 def test_all_rows_are_shown_when_they_are_wanted(site):
@@ -149,5 +124,5 @@ def test_all_rows_are_shown_when_they_are_wanted(site):
 def test_health_of_a_whole_site_that_is_ill_is_cut_as_well(site):
     site.failing = {f"{name}/{number}" for name in CHARMS for number in range(NODES)}
     found = health.health(Juju(run=site), lambda _: None)
-    assert "452 more rows: --all shows them" in found.shown(fleet.MOST)
-    assert found.shown(fleet.MOST).endswith("256 of 768 units are healthy.")
+    assert "452 more rows: --all shows them" in found.shown(together.MOST)
+    assert found.shown(together.MOST).endswith("256 of 768 units are healthy.")

@@ -6,14 +6,14 @@ import json
 import pytest
 from operate.__main__ import main
 
-SRIOV = ("sriov-switchdev/0", "sriov-switchdev/1")
-VERIFIED = ("nic-firmware/0", "nic-firmware/10", "cumulus-fabric/0")
+WATCHED = ("sriov-switchdev/0", "sriov-switchdev/1", "cumulus-fabric/0")
+VERIFIED = ("nic-firmware/0", "nic-firmware/10")
 FINE = {"state": "ok", "about": "configuration", "found": "as declared", "help": "-"}
 DROPS = {
     **{"state": "warning", "about": "enp59s0f1np1", "help": "compare action show-qos"},
     "found": "15 received frames were dropped: the port's buffer was full",
 }
-PARTNER = {"severity": "blocked", "subject": "leaf-1", "what": "it does not answer", "remedy": "see its port"}
+SILENT = {"state": "blocked", "about": "leaf-1", "found": "it does not answer", "help": "see its port"}
 
 
 def watched(*rows):
@@ -26,7 +26,7 @@ def verified(*findings):
 
 @pytest.fixture
 def site(world):
-    said = {f"{unit} show-health": watched(FINE) for unit in SRIOV}
+    said = {f"{unit} show-health": watched(FINE) for unit in WATCHED}
     world.change(actions={**said, **{f"{unit} verify": verified() for unit in VERIFIED}})
     return world
 
@@ -41,7 +41,7 @@ def test_a_healthy_site_is_one_sentence(site):
 
 def test_the_worst_comes_first_whatever_charm_says_it(site):
     tell(site, "sriov-switchdev/0", "show-health", watched(DROPS, FINE))
-    tell(site, "cumulus-fabric/0", "verify", verified(PARTNER))
+    tell(site, "cumulus-fabric/0", "show-health", watched(SILENT))
     tell(site, "nic-firmware/10", "verify", {"status": "failed", "message": "cannot parse option devices"})
     said = site.run(main, "health", expected=1).splitlines()
     assert [row.split()[:2] for row in said[1:4]] == [
@@ -56,7 +56,7 @@ def test_the_worst_comes_first_whatever_charm_says_it(site):
 
 
 def test_information_is_shown_and_is_no_fault(site):
-    tell(site, "cumulus-fabric/0", "verify", verified({**PARTNER, "severity": "info"}))
+    tell(site, "cumulus-fabric/0", "show-health", watched({**SILENT, "state": "info"}))
     said = site.run(main, "health")
     assert "leaf-1" in said
     assert said.endswith("5 of 5 units are healthy.\n")

@@ -38,7 +38,7 @@ for file; do
     esac
 done
 """
-PINS = "Leaf0-1=AB:CD\n"
+PINS = f"Leaf0-1={'ab' * 32}\n"
 
 
 @pytest.fixture

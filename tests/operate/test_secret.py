@@ -5,6 +5,8 @@ import pytest
 from operate.__main__ import main
 
 PASSWORD = "S3cr3t: with #odd 'characters'"
+COLONS, DIGITS = ":".join(["AB"] * 32), "ef" * 32
+"""Fingerprints, as openssl prints one, and as tox -e fabric -- pins does."""
 
 
 @pytest.fixture
@@ -51,17 +53,36 @@ def test_a_new_password_becomes_a_new_revision_of_the_same_secret(world, give):
 
 def test_certificates_are_set_together_with_it(world, give):
     (world.folder / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
-    give("--ca", "ca.pem", "--pin", "Leaf0-1=AB:CD", "--pin", "Leaf0-2=EF")
+    give("--ca", "ca.pem", "--pin", f"Leaf0-1={COLONS}", "--pin", f"Leaf0-2={DIGITS}")
     config = world.model["config"]["cumulus-fabric"]
     assert config["ca-certificate"] == "-----BEGIN CERTIFICATE-----\n"
-    assert config["pinned-certificates"] == "Leaf0-1=AB:CD Leaf0-2=EF"
+    assert config["pinned-certificates"] == f"Leaf0-1={'ab' * 32} Leaf0-2={DIGITS}"
 
 
 def test_a_file_of_pins_is_set_together_with_it(world, give):
-    world.private("pins.txt", "Leaf0-1=AB:CD\n# looked at on the console\n\nLeaf0-2=EF  # the same\n")
+    world.private(
+        "pins.txt", f"Leaf0-1={COLONS}\n# looked at on the console\n\nLeaf0-2={DIGITS}  # the same\n"
+    )
     give("--pins", "pins.txt")
     config = world.model["config"]["cumulus-fabric"]
-    assert config["pinned-certificates"] == "Leaf0-1=AB:CD Leaf0-2=EF"
+    assert config["pinned-certificates"] == f"Leaf0-1={'ab' * 32} Leaf0-2={DIGITS}"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--pin", "Leaf0-1=AB:CD"], "--pin: 'Leaf0-1=AB:CD' is not allowed; give pairs of a switch and"),
+        (
+            ["--pins", "pins.txt", "--pin", f"Leaf0-1={DIGITS}"],
+            "'Leaf0-1' is not allowed; give switches that --pins",
+        ),
+        (["--pins", "none.txt"], "none.txt cannot be read as text"),
+    ],
+)
+def test_a_pin_that_is_not_right_is_said_before_a_secret_is_made(world, give, words, says):
+    world.private("pins.txt", f"Leaf0-1={COLONS}\n")
+    assert says in give(*words, expected=2)
+    assert world.state["calls"] == []
 
 
 def test_a_file_that_others_can_read_is_refused(world, give):

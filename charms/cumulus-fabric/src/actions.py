@@ -2,26 +2,64 @@
 """The actions other than the verbs ``plan`` and ``verify``."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from apply import ApplyPolicy
 from audit import audit
 from charmkit.fabric import Host
+from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Output
 from charmkit.reconcile import ActionError, InputError
 from config import Applying, Options, Rendering, Restoring, Returning, Secret, Showing
 from converge import Finding, Severity, worst_first
+from converge.finding import unfinished
 from converge.render import findings_as_json, findings_as_table, plan_as_table
+from exporter import facts
+from exporter.catalogue import THRESHOLDS
 from intent.model import Dialect, Fabric, Switch
 from names import by_command_line, not_by_the_charm, unknown_switch
 from observe import observe
 from online import Site
 from output import formats
 from output.report import Report
+from reports import Reports
 from rest.connection import Credentials
 
 Results = dict[str, str]
 Progress = Callable[[str], None]
+
+LINES, ROWS = 10, 200
+"""Rows of ``show-health``: of its table for people, and of its JSON, which Juju has to take."""
+
+
+class Seen(NamedTuple):
+    """What a unit knows without asking a switch.
+
+    Attributes:
+        leads: it is the leader, which looks at the switches.
+        fabric: what the last look saw; None if there was none since the machine booted.
+        now: when this is told.
+
+    """
+
+    leads: bool
+    fabric: facts.Fabric | None
+    now: float
+
+    @property
+    def age(self) -> str:
+        """How long ago the switches were asked."""
+        return f"{self._seconds:.0f} s ago" if self.fabric else "none since the machine booted"
+
+    @property
+    def old(self) -> bool:
+        """It was too long ago, as the alert rules have it."""
+        return self.fabric is None or self._seconds > THRESHOLDS["look_age_seconds"]
+
+    @property
+    def _seconds(self) -> float:
+        return max(self.now - self.fabric.at, 0.0) if self.fabric else 0.0
 
 
 class Actions:
@@ -141,6 +179,49 @@ class Actions:
             return {"fabric": draw(self._fabric)}
         worst_last = reversed(worst_first(verify()))
         return {"fabric": draw(self._fabric, {each.subject: each.severity for each in worst_last})}
+
+
+def health(given: Output, unit: str, reports: Reports, seen: Seen) -> Results:
+    """What the last look saw of the fabric: what is not as it should be, worst first, and then what is."""
+    if not seen.leads:
+        leader = f"juju run {unit.partition('/')[0]}/leader show-health"
+        worst, table = ranked((), [row(OK, "switches", "the leader looks at them", leader)])
+        return {"worst": worst, "health": table.shown(given.format)}
+    verify = f"juju run {unit} verify"
+    found, well, old = reports.findings(), list(_well(reports, seen.fabric)), []
+    look = "last look", seen.age, f"{verify} asks the switches now"
+    if seen.old:
+        old = [Finding(Severity.WARNING, *look)]
+    else:
+        well.append(row(OK, *look))
+    room = (ROWS if given.format == "json" else LINES) - len(well) - len(old)
+    worst, table = ranked(worst_first([*_cut(worst_first(found), room, verify), *old]), well)
+    return {"worst": worst, "health": table.shown(given.format)}
+
+
+def _well(reports: Reports, fabric: facts.Fabric | None) -> Iterator[Row]:
+    """What is in order."""
+    if fabric is None:
+        return
+    if not unfinished(reports.findings()):
+        yield row(OK, "configuration", "as declared")
+    if fabric.switches and all(switch.answers for switch in fabric.switches):
+        yield row(OK, "switches", f"all {len(fabric.switches)} answer")
+    for kind in facts.OBJECTS:
+        declared = sum(switch.declared.get(kind, 0) for switch in fabric.switches)
+        if declared and declared == sum(switch.actual.get(kind, 0) for switch in fabric.switches):
+            yield row(OK, kind, f"all {declared} are as declared")
+    if not reports.differing:
+        yield row(OK, "hosts", f"{sum(map(bool, reports.told.values()))} report, and none differs")
+
+
+def _cut(found: Sequence[Finding], room: int, verify: str) -> Sequence[Finding]:
+    """As many as there is room for, the last one with the number of the others."""
+    if len(found) <= room:
+        return found
+    rest = found[room - 1 :]
+    more = Finding(rest[0].severity, "others", f"{len(rest)} more findings", f"{verify} shows them")
+    return [*found[: room - 1], more]
 
 
 def policy(options: Options) -> ApplyPolicy:

@@ -10,7 +10,7 @@ import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import cast
@@ -19,7 +19,7 @@ import figures
 import hosts
 import online
 import ops
-from actions import Actions, Results, credentials, policy
+from actions import Actions, Results, Seen, credentials, health, policy
 from audit import audit
 from audit.foreign import Ownership, named
 from audit.hosts import hosts as against_hosts
@@ -28,30 +28,27 @@ from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
-from config import Applying, Draining, Options, Planning, Rendering, Restoring, Returning, Showing, pins
+from config import Applying, Draining, Options, Planning, Rendering, Restoring, Returning, Showing
 from converge import Finding, Plan, Severity, worst_first
-from converge.shape import InvalidValue
 from exporter import facts
 from exporter.catalogue import PORT
 from hostnic.machine import Machine
 from hostnic.system import System
-from intent import expand
+from intent import expand, pins
 from intent.model import Dialect, Fabric
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
-from reports import Kept, Reports, nothing
+from reports import Kept, Reports, made, nothing, remember
 from rest import Fleet
 from rest.connection import Access
-from tree import record
-from tree.foreign import Objects
 from yamlfile.values import FileError
 
 logger = logging.getLogger(__name__)
 
 NAME = "cumulus-fabric"
 RELATION = "fabric"
-PEERS, RECORD = "applied", "made"
-"""The peer relation that keeps the record of what this charm has made, and its key."""
+PEERS = "applied"
+"""The peer relation that keeps the record of what this charm has made."""
 
 WHOLE = "see all with pipx run tox -e fabric"
 """Where the whole of a result is that Juju does not take."""
@@ -97,6 +94,7 @@ class CumulusFabricCharm(ops.CharmBase):
         framework.observe(self.on["audit"].action, self._on_audit)
         framework.observe(self.on["render"].action, self._on_render)
         framework.observe(self.on["show-fabric"].action, self._on_show_fabric)
+        framework.observe(self.on["show-health"].action, self._on_show_health)
         self.reconciler = Reconciler(
             self,
             converge=self._converge_and_tell,
@@ -148,14 +146,14 @@ class CumulusFabricCharm(ops.CharmBase):
         access = Access(
             credentials(options.credentials, UNREADABLE, self.app.name),
             options.ca_certificate,
-            pins(options.pinned_certificates),
+            pins.read("pinned-certificates", options.pinned_certificates),
             options.request_timeout,
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
         found = worst_first([*self._audit(fabric), *against_hosts(fabric, self._hosts()[0])])
         found += by_command_line(fabric)
-        ownership = Ownership(self._made(), named(remove))
+        ownership = Ownership(made(self._record), named(remove))
         return online.Site(fabric, self.connect(fabric, access, options.parallel), tuple(found), ownership)
 
     def _audit(self, fabric: Fabric) -> Sequence[Finding]:
@@ -168,24 +166,11 @@ class CumulusFabricCharm(ops.CharmBase):
         """Whether no audit blocks the intent."""
         return all(finding.severity < Severity.BLOCKED for finding in self._audit(fabric))
 
-    def _made(self) -> dict[str, Objects]:
-        """What this charm has made on the switches; nothing if the record is missing or cannot be read."""
+    @property
+    def _record(self) -> MutableMapping[str, str]:
+        """The databag with the record of what this charm has made; empty without its relation."""
         relation = self.model.get_relation(PEERS)
-        try:
-            return record.read(relation.data[self.app].get(RECORD, "")) if relation else {}
-        except InvalidValue as error:
-            logger.warning("what earlier applies have made is not known: %s", error)
-            return {}
-
-    def _remember(self, survey: online.Survey) -> None:
-        """Note what the switches have of the intent, so that it goes when it leaves the intent."""
-        relation = self.model.get_relation(PEERS)
-        made = self._made()
-        if relation and (now := {**made, **survey.made}) != made:
-            if len(text := record.written(now)) <= record.MAX_CHARS:
-                relation.data[self.app][RECORD] = text
-            else:
-                logger.warning("the record of what was made stays: it would need %d characters", len(text))
+        return relation.data[self.app] if relation else {}
 
     def _converge_and_tell(self) -> Sequence[Finding]:
         """Tell the exporter, too: each unit has one, and the leader's knows the fabric."""
@@ -222,7 +207,7 @@ class CumulusFabricCharm(ops.CharmBase):
                     report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
                     taken_back = report.reasons
                     survey = site.survey(state=True)
-                self._remember(survey)
+                remember(self._record, survey.made)
                 return self._differences(site, survey, taken_back)
         except InputError as error:
             self._reports.refused((error.finding,), time.time())
@@ -267,7 +252,7 @@ class CumulusFabricCharm(ops.CharmBase):
                 survey = site.survey(state=True)
                 findings = self._differences(site, survey)
         if self.unit.is_leader():
-            self._remember(survey)
+            remember(self._record, survey.made)
         self._report(findings)
         return survey, findings
 
@@ -374,6 +359,12 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _on_show_fabric(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.show_fabric(load_params(event, Showing), self._verify))
+
+    def _on_show_health(self, event: ops.ActionEvent) -> None:
+        """Needs no option, so that it also answers where one cannot be used."""
+        known = facts.read(self._system, NAME) if self.unit.is_leader() else None
+        seen = Seen(self.unit.is_leader(), known and known.fabric, self._system.now())
+        answer(event, lambda: health(load_params(event, Output), self.unit.name, self._reports, seen))
 
     def _change(self, event: ops.ActionEvent, act: Callable[[Actions], Results]) -> None:
         """Run an action that writes to switches."""

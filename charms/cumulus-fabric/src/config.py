@@ -9,14 +9,14 @@ from typing import Protocol
 from charmkit.options import check, option
 from charmkit.output import Output
 from converge.shape import InvalidValue, OneOf
+from intent import pins
+from intent.pins import NAME
 from intent.schema import DIALECTS
 
-FINGERPRINT = "pairs of a switch and the SHA-256 of its certificate, such as Leaf0-1=9F:86:…"
 _PEM = re.compile(
     r"\s*(?:-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
 )
 _DIGEST = re.compile(r"p[0-9a-f]{16}", re.ASCII)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", re.ASCII)
 
 
 class Secret(Protocol):
@@ -45,13 +45,13 @@ class Options:
         check(self)
         if self.ca_certificate and not _PEM.fullmatch(self.ca_certificate):
             raise InvalidValue("ca-certificate", self.ca_certificate, "certificates in PEM form")
-        if self.canary and not _NAME.fullmatch(self.canary):
+        if self.canary and not NAME.fullmatch(self.canary):
             raise InvalidValue("canary", self.canary, "the name of a switch, or nothing for the first one")
         least = int(least_confirm(self.settle_timeout))
         if self.confirm_timeout < least:
             allowed = f"at least {least}, twice settle-timeout and 60 s"
             raise InvalidValue("confirm-timeout", self.confirm_timeout, allowed)
-        pins(self.pinned_certificates)
+        pins.read("pinned-certificates", self.pinned_certificates)
 
 
 def least_confirm(settle: float) -> float:
@@ -61,21 +61,6 @@ def least_confirm(settle: float) -> float:
     fabric to settle (``settle``), and for the confirmations to arrive (30).
     """
     return 2 * settle + 60
-
-
-def pins(text: str) -> dict[str, str]:
-    """The option pinned-certificates: by switch, 64 hexadecimal digits in lower case.
-
-    The fingerprint may be the whole line that openssl prints: ``sha256 Fingerprint=9F:86:…``.
-    """
-    found: dict[str, str] = {}
-    for item in re.sub(r"sha256\s+fingerprint=", "", text, flags=re.IGNORECASE).split():
-        name, _, fingerprint = item.partition("=")
-        digits = fingerprint.replace(":", "").lower()
-        if not _NAME.fullmatch(name) or not re.fullmatch(r"[0-9a-f]{64}", digits) or name in found:
-            raise InvalidValue("pinned-certificates", item, FINGERPRINT)
-        found[name] = digits
-    return found
 
 
 @dataclass(frozen=True)
@@ -177,6 +162,6 @@ def _spelled(where: str, value: object, words: Sequence[str]) -> str:
 
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(text.replace(",", " ").split())
-    if wrong := [name for name in names if not _NAME.fullmatch(name)]:
+    if wrong := [name for name in names if not NAME.fullmatch(name)]:
         raise InvalidValue("switch", wrong[0], "names of switches, or nothing for all")
     return names

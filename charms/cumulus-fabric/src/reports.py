@@ -7,14 +7,23 @@ switches are asked if they have not been asked for :data:`REST`; otherwise by th
 is update-status at the latest: once for all reports that came meanwhile.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 from converge import Finding, Severity
+from converge.shape import InvalidValue
 from hosts import Expected
+from tree import record
+from tree.foreign import Objects
+
+logger = logging.getLogger(__name__)
 
 REST = 300.0
 """Seconds, as between two update-status hooks of a model whose options nobody has changed."""
+
+RECORD = "made"
+"""The databag's key of what this charm has made on the switches."""
 
 
 class Kept(Protocol):
@@ -134,3 +143,22 @@ def _rows(findings: Iterable[Finding]) -> list[Any]:
 
 def _findings(rows: Iterable[Any]) -> tuple[Finding, ...]:
     return tuple(Finding(Severity(row[0]), *row[1:]) for row in rows)
+
+
+def made(databag: Mapping[str, str]) -> dict[str, Objects]:
+    """What this charm has made on the switches; nothing if the record is missing or cannot be read."""
+    try:
+        return record.read(databag.get(RECORD, ""))
+    except InvalidValue as error:
+        logger.warning("what earlier applies have made is not known: %s", error)
+        return {}
+
+
+def remember(databag: MutableMapping[str, str], seen: Mapping[str, Objects]) -> None:
+    """Note what the switches have of the intent, so that it goes when it leaves the intent."""
+    before = made(databag)
+    if (now := {**before, **seen}) != before:
+        if len(text := record.written(now)) <= record.MAX_CHARS:
+            databag[RECORD] = text
+        else:
+            logger.warning("the record of what was made stays: it would need %d characters", len(text))

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Table
 from converge import Finding, Severity
 from converge.finding import unfinished, worst_first
@@ -13,8 +14,6 @@ from hostnic.system import System
 from nic.steps import pairs_of
 from plan import reboot_reasons
 from survey import Survey
-
-OK = "ok"
 
 
 def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
@@ -35,29 +34,24 @@ def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
         what = f"needed for {', '.join(reasons)}"
         wrong.append(Finding(Severity.PLANNED, "reboot", what, "the unit's status says what it waits for"))
     wrong = worst_first(wrong)
-    worst = wrong[0].severity.name.lower() if wrong and wrong[0].severity > Severity.INFO else OK
-    rows = [_row(each.severity.name.lower(), each.subject, each.what, each.remedy) for each in wrong]
-    rows += _well(system, survey, wrong, now, seconds)
-    return worst, Table(rows, "")  # the row about flows is always there
+    return ranked(wrong, _well(system, survey, wrong, now, seconds))
 
 
-def _well(
-    system: System, survey: Survey, wrong: Sequence[Finding], now: Look, seconds: int
-) -> Iterator[dict[str, str]]:
+def _well(system: System, survey: Survey, wrong: Sequence[Finding], now: Look, seconds: int) -> Iterator[Row]:
     """What is as it should be."""
     named = {finding.subject for finding in wrong if finding.severity > Severity.INFO}
     if not unfinished(survey.findings):
-        yield _row(OK, "configuration", "as declared")
+        yield row(OK, "configuration", "as declared")
     if "reboot" not in named:
-        yield _row(OK, "reboot", "not needed")
+        yield row(OK, "reboot", "not needed")
     for slot, ports in survey.wanted.nics().items():
         pairs = pairs_of(survey.observed.host, ports)
         if slot not in named and any(pf.lag.vf_lag for _, pf in pairs):
-            yield _row(OK, slot, "VF-LAG is active")
+            yield row(OK, slot, "VF-LAG is active")
     for port in now.ports:
         if port.name not in named:
-            yield _row(OK, port.name, _port(port, seconds))
-    yield _row(*_flows(system))
+            yield row(OK, port.name, _port(port, seconds))
+    yield row(*_flows(system))
 
 
 def _port(port: PortLook, seconds: int) -> str:
@@ -73,7 +67,3 @@ def _flows(system: System) -> tuple[str, str, str, str]:
         return Severity.WARNING.name.lower(), "flows", f"Open vSwitch does not answer: {error}", ""
     inside = sum(flow.offloaded for flow in found)
     return OK, "flows", f"{inside} in the NIC, {len(found) - inside} not", "show-offload shows why"
-
-
-def _row(state: str, about: str, found: str, remedy: str = "") -> dict[str, str]:
-    return {"state": state, "about": about, "found": found, "help": remedy or "-"}

@@ -198,6 +198,17 @@ def test_after_a_reboot_that_did_not_apply_the_values_the_status_names_the_power
     assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
 
 
+def test_a_lost_record_leads_to_no_second_reboot_since_the_peers_know_of_the_first(node: Node) -> None:
+    node.deploy(reboot_policy="always", reboot_settle=0)
+    node.host.cards[0].stuck = True
+    for _ in range(3):
+        node.host.files.remove("/var/lib/ovn-offload/nic-firmware.json")
+        status = node.boot()
+        node.emit("update_status")
+        assert "rebooted, and still needs a reboot for 3b:00" in status.message
+    assert node.reboots_asked == 1
+
+
 def test_the_loop_breaker_works_for_the_other_owner_too(node: Node) -> None:
     node.hand_over("sriov-switchdev", owner="sriov-switchdev")
     node.deploy(reboot_owner="sriov-switchdev")

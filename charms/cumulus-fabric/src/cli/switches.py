@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import online
 from audit.foreign import Ownership, named
-from config import least_confirm, pins
+from config import least_confirm
 from converge import Finding, Severity
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
+from intent import pins
 from intent.model import Fabric, Switch
 from maintenance import Maintenance
 from names import unknown_switch, without_address
@@ -207,17 +208,14 @@ def _announce(text: str) -> None:
 
 def _pins(options: argparse.Namespace, fabric: Fabric) -> dict[str, str]:
     """The certificates that --pin and --pins name."""
-    kept = inputs.text("--pins", options.pins).splitlines() if options.pins else []
-    lines = [line.partition("#")[0] for line in kept]
-    for option, given in (("--pins", lines), ("--pin", options.pin)):
-        try:
-            _known(fabric, list(pins(" ".join(given))), option)
-        except InvalidValue as error:
-            raise UsageError(f"{option}: {error.shown} is not allowed; give {error.allowed}") from None
+    text = inputs.text("--pins", options.pins) if options.pins else ""
     try:
-        return pins(" ".join([*lines, *options.pin]))
+        kept, more = pins.given(text, options.pin)
     except InvalidValue as error:
-        raise UsageError(f"--pin: {error.shown} is in --pins, too; name each switch once") from None
+        raise UsageError(f"{error.where}: {error.shown} is not allowed; give {error.allowed}") from None
+    _known(fabric, list(kept), "--pins")
+    _known(fabric, list(more), "--pin")
+    return kept | more
 
 
 def _access(

@@ -11,7 +11,7 @@ from lab.nvue import Issue
 from ops import testing
 from unit.cumulus_fabric.online.unit import Unit, intent
 
-READING = ("plan", "verify", "audit", "render", "show-fabric")
+READING = ("plan", "verify", "audit", "render", "show-fabric", "show-health")
 
 
 def with_storage(content: dict[str, Any]) -> None:

@@ -58,7 +58,11 @@ def test_openssls_own_line_is_a_pin(shell: Shell, authority: Certificate) -> Non
         ("Leaf9-9=" + "0" * 64, None, "--pins: Leaf9-9 is not a switch of the intent"),
         ("Leaf0-1=12", None, "--pins: 'Leaf0-1=12' is not allowed"),
         ("", "Leaf9-9=" + "0" * 64, "--pin: Leaf9-9 is not a switch of the intent"),
-        ("Leaf0-1=" + "0" * 64, "Leaf0-1=" + "1" * 64, "is in --pins, too; name each switch once"),
+        (
+            "Leaf0-1=" + "0" * 64,
+            "Leaf0-1=" + "1" * 64,
+            "--pin: 'Leaf0-1' is not allowed; give switches that --pins does not name",
+        ),
     ],
 )
 def test_a_wrong_pin_is_one_sentence(shell: Shell, text: str, pin: str | None, said: str) -> None:

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hundreds of calls side by side, with the time left, and tables that are cut."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import TypeVar
+
+from converge import StepError
+
+AT_ONCE = 8
+"""Calls at a time: what a controller, or a MAAS, answers beside its other work."""
+MOST = 60
+"""Rows of a table that are shown unless all are wanted."""
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+Row = TypeVar("Row")
+
+
+def progress(text: str) -> None:
+    """Tell whoever waits at a terminal."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+
+
+def side_by_side(
+    work: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    what: str,
+    announce: Callable[[str], None],
+    size: Callable[[Job], int] = lambda _: 1,
+) -> list[Result | StepError]:
+    """What came of each job, in their order: a result, or why there is none. No job waits for another one.
+
+    Args:
+        work: does one of the jobs.
+        jobs: all of them.
+        what: is done to how many, such as "units asked".
+        announce: takes how far it is.
+        size: of a job; together they are how many there are.
+
+    """
+    found: dict[int, Result | StepError] = {}
+    every, done, began = sum(map(size, jobs)), 0, time.monotonic()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        waited = {pool.submit(work, job): number for number, job in enumerate(jobs)}
+        try:
+            for future in as_completed(waited):
+                number = waited[future]
+                try:
+                    found[number] = future.result()
+                except StepError as error:
+                    found[number] = error
+                done += size(jobs[number])
+                left = (time.monotonic() - began) / done * (every - done)
+                announce(f"{done} of {every} {what}, about {left:.0f} s left")
+        except BaseException:  # such as Control-C: what has begun ends, and nothing else begins
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [found[number] for number in range(len(jobs))]
+
+
+def cut(rows: Sequence[Row], most: int | None, of: str = "rows") -> tuple[Sequence[Row], str]:
+    """The first rows, and a line that says how many more there are; empty if none are."""
+    if most is None or len(rows) <= most:
+        return rows, ""
+    return rows[:most], f"{len(rows) - most} more {of}: --all shows them"

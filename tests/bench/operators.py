@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator waits for at 16, 64 and 256 nodes: each command against simulated services.
+
+MAAS takes DELAY seconds for each request, whatever else it answers, and so do Juju's units for an action.
+Fails if the processor time of a command grows more than the number of nodes by half.
+"""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import fabric
+from lab.jujufleet import Fleet
+from lab.maas import Region
+from lab.maassite import NUMA, PORTS, commission, discover, grown, written
+from maas import __main__ as maas
+from operate import health, verify
+from operate.client import Juju
+from operate.together import MOST
+
+ROOT = Path(__file__).parents[2]
+NODES = (16, 64, 256)
+SWITCHES = {16: (2, 2), 64: (4, 8), 256: (16, 32)}
+"""Spines and leaves for so many nodes."""
+DELAY = 0.05
+OPEN = urllib.request.build_opener
+Times = dict[str, tuple[float, float, int]]
+"""By command: seconds, seconds of the processor, and lines that it prints."""
+
+
+class Late(Region):
+    """A region that needs a while for each request; `used` is what the simulation of all of them took."""
+
+    used = 0.0
+
+    def http_open(self, request):
+        time.sleep(DELAY)
+        return super().http_open(request)
+
+    def one(self, request):
+        began = time.thread_time()
+        try:
+            return super().one(request)
+        finally:
+            Late.used += time.thread_time() - began
+
+
+class Units(Fleet):
+    """Units that need a while for an action."""
+
+    def __call__(self, command, given, seconds, *, shown=False):
+        time.sleep(DELAY)
+        return super().__call__(command, given, seconds, shown=shown)
+
+
+def timed(run: Callable[[], object]) -> tuple[float, float, int]:
+    """One row of this process; a command that ends with 2 could not do it."""
+    out = io.StringIO()
+    began, used = time.monotonic(), time.process_time() - Late.used
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        assert run() != 2, out.getvalue()[-2000:]
+    return time.monotonic() - began, time.process_time() - Late.used - used, len(out.getvalue().splitlines())
+
+
+def command(*words: str, given: str = "") -> tuple[float, float, int]:
+    """The same for a command in a process of its own, with Python's start."""
+    parts = ("lib", "bundles", "charms/cumulus-fabric/src")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in parts)}
+    began, used = time.monotonic(), os.times()
+    done = subprocess.run(
+        [sys.executable, *words], input=given, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.stdout, done.stderr[-2000:]
+    after = os.times()
+    processor = after.children_user + after.children_system - used.children_user - used.children_system
+    return time.monotonic() - began, processor, len(done.stdout.splitlines())
+
+
+def site(nodes: int, folder: Path) -> Times:
+    """MAAS' machines from nothing, and the bundle for them."""
+    region = Late()
+    discover(region, "192.168.0.0/16")
+    urllib.request.build_opener = partial(OPEN, region)
+    path, overlay = grown(written(folder), nodes), folder / "overlay.yaml"
+
+    def verb(name: str, *words: str) -> Callable[[], int]:
+        return lambda: maas.main([name, str(path), *words])
+
+    found = {"maas apply, of new machines": timed(verb("apply"))}
+    commission(region, "controller", PORTS[:1])
+    for number in range(nodes):
+        commission(region, f"node{number}", PORTS, NUMA)
+    found["maas plan, of their networks"] = timed(verb("plan"))
+    found["maas apply, of their networks"] = timed(verb("apply"))
+    found["maas verify"] = timed(verb("verify"))
+    found["maas overlay"] = timed(verb("overlay", "--output", str(overlay)))
+    bundle = str(ROOT / "bundles/ovn-offload-jammy-caracal.yaml")
+    checker = str(ROOT / "bundles/check")
+    found["bundle checker"] = command(checker, bundle, "--overlay", str(overlay), "--site", str(path))
+    return found
+
+
+def model(nodes: int) -> Times:
+    """The charms of a deployed model, of which a tenth is not verified."""
+    units = Units(nodes)
+    units.failing = {f"sriov-switchdev/{number}" for number in range(0, nodes, 10)}
+    juju = Juju(run=units)
+
+    def verified() -> None:
+        print(verify.shown(verify.verify(juju, lambda _: None), MOST))
+
+    def healthy() -> None:
+        print(health.health(juju, lambda _: None).shown(MOST))
+
+    return {"juju verify": timed(verified), "juju health": timed(healthy)}
+
+
+def switches(nodes: int) -> Times:
+    """What needs the intent alone."""
+    text = fabric.intent(*SWITCHES[nodes], nodes)
+    cli = ("-m", "cli")
+    return {
+        "fabric audit": command(*cli, "audit", "--intent", "-", given=text),
+        "fabric show": command(*cli, "show", "--intent", "-", given=text),
+        "fabric show --format svg": command(*cli, "show", "--format", "svg", "--intent", "-", given=text),
+        "fabric render": command(*cli, "render", "--intent", "-", given=text),
+    }
+
+
+def main() -> None:
+    """Print a line for each command: seconds, processor time in brackets, and the lines that it prints."""
+    found: dict[int, Times] = {}
+    for nodes in NODES:
+        with tempfile.TemporaryDirectory() as folder:
+            found[nodes] = {**site(nodes, Path(folder)), **model(nodes), **switches(nodes)}
+    print(f"{'seconds (of the processor), lines':36}" + "".join(f"{nodes:>20} nodes" for nodes in NODES))
+    for name in found[NODES[0]]:
+        rows = [found[nodes][name] for nodes in NODES]
+        cells = (f"{total:>11.2f} ({used:5.2f}) {lines:6}" for total, used, lines in rows)
+        print(f"{name:36}" + " ".join(cells))
+        (_, before, _), (_, now, _) = rows[-2:]
+        most = 1.5 * NODES[-1] / NODES[-2] * max(before, 0.1)
+        assert now < most, f"{name}: {now:.2f} s of the processor at {NODES[-1]} nodes, {before:.2f} s before"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs side by side: their order, their failures, and their end when the operator interrupts them."""
+
+import threading
+import time
+
+import pytest
+from converge import StepError
+from operate import together
+
+
+def test_what_came_of_each_job_is_in_the_order_of_the_jobs():
+    later = threading.Event()
+
+    def work(number):
+        if number == 0:
+            later.wait(5)  # the first one ends last
+        if number == 20:
+            later.set()
+        if number == 7:
+            raise StepError("seven")
+        return number
+
+    found = together.side_by_side(work, range(21), "done", lambda _: None)
+    assert [each for each in found if not isinstance(each, StepError)] == [*range(7), *range(8, 21)]
+    assert str(found[7]) == "seven"
+
+
+def test_after_an_interruption_no_further_job_begins():
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        time.sleep(0.3 if number else 0)
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        together.side_by_side(work, range(100), "done", interrupted)
+    assert len(begun) <= 1 + together.AT_ONCE
+
+
+def test_the_rows_that_are_cut_are_counted():
+    assert together.cut([1, 2, 3], 2, "steps") == ([1, 2], "1 more steps: --all shows them")
+    assert together.cut([1, 2], 2) == ([1, 2], "")
+    assert together.cut([1, 2, 3], None) == ([1, 2, 3], "")
