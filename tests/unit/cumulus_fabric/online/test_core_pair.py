@@ -57,6 +57,19 @@ def test_they_become_a_fabric_in_one_apply(two: Rack) -> None:
     assert any("the BGP session" in each or "the link to Leaf0-2 is down" in each for each in worse(two))
 
 
+@pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
+def test_two_of_one_as_speak_ibgp(release: str) -> None:
+    def one_as(content: dict[str, Any]) -> None:
+        pair(content)
+        content["leaves"]["asn"] = {"all": 65101}
+
+    one = fabric(change=one_as)
+    assert [each for each in audit(one) if each.severity is Severity.BLOCKED] == []
+    with rack(one, release=release) as made:
+        assert made.site.apply(policy=POLICY).reasons == ()
+        assert (made.site.survey().plan.steps, worse(made)) == ((), [])
+
+
 def test_one_alone_comes_first(two: Rack) -> None:
     assert two.site.apply(["Leaf0-2"], policy=POLICY).reasons == ()
     assert two.site.apply(policy=POLICY).reasons == ()
