@@ -182,6 +182,74 @@ OURS: dict[str, tuple[Files, str]] = {
         {"/etc/tmpfiles.d/vf.conf": f"w /sys/class/net/{PORT}/device/sriov_numvfs - - - - 4\n"},
         "/etc/tmpfiles.d/vf.conf",
     ),
+    "root's own table of cron": (
+        {"/var/spool/cron/crontabs/root": f"@reboot {echo(PORT)}\n"},
+        "/var/spool/cron/crontabs/root",
+    ),
+    "a script of System V": (
+        {"/etc/init.d/vfs": f"#!/bin/sh\n{echo(PORT)}\n"},
+        "/etc/init.d/vfs",
+    ),
+    "modprobe": (
+        {"/etc/modprobe.d/mlx5.conf": f"install mlx5_core modprobe -i mlx5_core; {echo(PORT)}\n"},
+        "/etc/modprobe.d/mlx5.conf",
+    ),
+    "cloud-init at each boot": (
+        {"/etc/cloud/cloud.cfg.d/99-vfs.cfg": f"bootcmd:\n- {echo(PORT)}\n"},
+        "/etc/cloud/cloud.cfg.d/99-vfs.cfg",
+    ),
+    "NetworkManager's dispatcher": (
+        {"/etc/NetworkManager/dispatcher.d/20-vfs": f"#!/bin/sh\n[ $1 = {PORT} ] && {echo('$1')}\n"},
+        "/etc/NetworkManager/dispatcher.d/20-vfs",
+    ),
+    "networkd's dispatcher, for each interface": (
+        {"/etc/networkd-dispatcher/degraded.d/vfs": f"#!/bin/sh\n{echo('$IFACE')}\n"},
+        "/etc/networkd-dispatcher/degraded.d/vfs",
+    ),
+    "a unit with its port in a file": (
+        {
+            f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
+            f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
+            "/etc/default/vfs": f"PF={PORT}\n",
+            "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
+        },
+        "/opt/vfs",
+    ),
+    "a unit's script that has another one": (
+        {
+            **unit("/usr/local/bin/networking-sriov.sh start", "networking-sriov.service"),
+            "/usr/local/bin/networking-sriov.sh": ". /etc/default/sriov\n/usr/local/bin/vfs.py $VFS\n",
+            "/etc/default/sriov": f"VFS={PORT}:8\n",
+            "/usr/local/bin/vfs.py": "open(f'/sys/class/net/{name}/device/sriov_numvfs', 'w').write(count)\n",
+        },
+        "/usr/local/bin/vfs.py",
+    ),
+    "a unit's program among the packages": (
+        {
+            **unit(f"/usr/sbin/setup-sriov.sh {PORT}"),
+            "/usr/sbin/setup-sriov.sh": f"#!/bin/sh\n{echo('$1')}\n",
+        },
+        "/usr/sbin/setup-sriov.sh",
+    ),
+    "a udev rule's program": (
+        {
+            **rule(f'SUBSYSTEM=="net", KERNEL=="{PORT}", RUN+="/lib/udev/vfs.sh %k"'),
+            "/lib/udev/vfs.sh": f"#!/bin/sh\n{echo('$1')}\n",
+        },
+        RULE,
+    ),
+    "a drop-in of another unit": (
+        {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost=/bin/sh -c '{echo(PORT)}'\n"},
+        f"{UNITS}/openibd.service.d/vfs.conf",
+    ),
+    "MLNX_OFED's file of the mode": (
+        {"/etc/rc.local": f"echo switchdev > /sys/class/net/{PORT}/compat/devlink/mode\n"},
+        "remove the lines with compat/devlink/mode from this file",
+    ),
+    "devlink with options": (
+        {"/etc/rc.local": f"devlink -v dev eswitch set pci/{BDF} mode legacy\n"},
+        "remove the lines with dev eswitch set from this file",
+    ),
     "MLNX_OFED": ({"/etc/mlnx-en.d/vfs": f"{echo(PORT)}\n"}, "/etc/mlnx-en.d/vfs"),
 }
 
@@ -216,6 +284,14 @@ NOT_OURS: dict[str, Files] = {
         "/usr/local/sbin/vfs": f"{echo('$1')}\n",
     },
     "sysfsutils": {"/etc/sysfs.conf": "bus/pci/devices/0000:18:00.0/sriov_numvfs = 4\n"},
+    "a unit with its port in a file": {
+        f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
+        f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
+        "/etc/default/vfs": f"PF={OTHER}\n",
+        "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
+    },
+    "a drop-in": {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost={echo(OTHER)}\n"},
+    "root's own table of cron": {"/var/spool/cron/crontabs/root": f"@reboot {echo(OTHER)}\n"},
     "a longer name": {"/etc/rc.local": f"{echo(PORT + '0')}\n"},
 }
 
