@@ -242,6 +242,13 @@ OURS: dict[str, tuple[Files, str]] = {
         {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost=/bin/sh -c '{echo(PORT)}'\n"},
         f"{UNITS}/openibd.service.d/vfs.conf",
     ),
+    "a script that asks ethtool by another name of the port": (
+        {
+            "/etc/rc.local": "pci=$(ethtool -i ens1f0np0 | awk '/^bus-info/ {print $2}')\n"
+            "echo 4 > /sys/bus/pci/devices/$pci/sriov_numvfs\n"
+        },
+        "/etc/rc.local",
+    ),
     "MLNX_OFED's file of the mode": (
         {"/etc/rc.local": f"echo switchdev > /sys/class/net/{PORT}/compat/devlink/mode\n"},
         "remove the lines with compat/devlink/mode from this file",
@@ -302,6 +309,7 @@ def test_a_writer_of_a_managed_port_is_named_as_a_file_with_what_to_remove(
 ) -> None:
     files, says = OURS[case]
     host = compute_node()
+    host.port(PORT).altnames = ("ens1f0np0",)
     arrange(host, files)
     node = Node(host, monkeypatch)
     assert node.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"

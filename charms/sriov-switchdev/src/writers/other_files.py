@@ -287,7 +287,7 @@ def _named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
     """The ports that a text names by netdev, PCI or MAC address; None if it looks for its ports itself."""
     found: set[str] = set()
     for pf in pfs:
-        names = (pf.netdev, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
+        names = (pf.netdev, *pf.altnames, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
         if any(re.search(WORD.format(re.escape(name)), text, re.IGNORECASE) for name in names if name):
             found.add(pf.bdf)
     devices = {a or b for a, b in DEVICE.findall(text)}
