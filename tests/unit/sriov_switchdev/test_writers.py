@@ -38,6 +38,7 @@ def link(match: str, text: str, directory: str = "/etc/systemd/network") -> File
     return {f"{directory}/10-vf.link": f"[Match]\n{match}\n{text}\n"}
 
 
+CONF = "/etc/NetworkManager/conf.d"
 KEYFILES = "/etc/NetworkManager/system-connections"
 
 
@@ -134,6 +135,14 @@ OURS: dict[str, tuple[Files, str]] = {
     "NetworkManager, by a pattern": (
         keyfile("type=ethernet\n[match]\ninterface-name=eno*;enp59s0f*;\ndriver=mlx5_core", "eswitch-mode=1"),
         "remove [sriov] from this file",
+    ),
+    "NetworkManager's own settings": (
+        {f"{CONF}/vfs.conf": f"[device-pf]\nmatch-device=interface-name:{PORT}\nsriov-num-vfs=4\n"},
+        "remove sriov-num-vfs from this file",
+    ),
+    "NetworkManager's own settings of each device": (
+        {f"{CONF}/vfs.conf": "[device]\nsriov-num-vfs=0\n"},
+        "remove sriov-num-vfs from this file",
     ),
     "a .link file's drop-in": (
         {**link("OriginalName=*", ""), "/etc/systemd/network/10-vf.link.d/a.conf": f"{COUNT}\n"},
@@ -274,6 +283,10 @@ NOT_OURS: dict[str, Files] = {
     "the shim": shim(f"  {OTHER}: {{num_vfs: 4}}"),
     "the shim, not enabled": {SHIM_FILE: f"interfaces: {{{PORT}: {{num_vfs: 4}}}}\n"},
     "NetworkManager": keyfile(f"interface-name={OTHER}"),
+    "NetworkManager's own settings": {
+        f"{CONF}/vfs.conf": f"[device-pf]\nmatch-device=interface-name:{OTHER}\nsriov-num-vfs=4\n"
+    },
+    "a .link file, by property": link("Property=ID_NET_DRIVER=ice", COUNT),
     "NetworkManager without VFs": {f"{KEYFILES}/pf.nmconnection": f"[connection]\ninterface-name={PORT}\n"},
     "a .link file": link(f"OriginalName={OTHER}", COUNT),
     "a .link file, by driver": link("Driver=!mlx5_core", COUNT),

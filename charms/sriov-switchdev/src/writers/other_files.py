@@ -44,6 +44,11 @@ RULES = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d"
 PACKAGED_RULES = ("/usr/lib/udev/rules.d", "/lib/udev/rules.d")
 LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
 CONNECTIONS = tuple(f"{base}/NetworkManager/system-connections" for base in ("/etc", "/run", "/usr/lib"))
+SETTINGS = (
+    "/etc/NetworkManager/NetworkManager.conf",
+    "/etc/NetworkManager/conf.d",
+    "/run/NetworkManager/conf.d",
+)
 SRIOV = re.compile(r"^\s*\[sriov\]", re.MULTILINE)
 SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
 OWN = ("ovn-offload-", "netplan-")
@@ -188,6 +193,11 @@ def _connections(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
             match = [(names[key], value.replace(";", " ")) for key, value in given]
             ports = frozenset(pf.bdf for pf in pfs if all(_meets(pf, *each) for each in match))
             yield Writer(path, (Setting(path.rpartition("/")[2], ("[sriov]",), ports),), "NetworkManager")
+    for path in (path for place in SETTINGS for path in _in(system, place)):
+        if "sriov-num-vfs" in (text := _plain(_read(system, path))):  # NetworkManager.conf(5)
+            matched = re.sub(r"\b(?:interface-name|mac):=?", " ", text)
+            named = _named(matched, pfs) if "match-device" in text else None
+            yield Writer(path, (Setting(path, ("sriov-num-vfs",), named),), "NetworkManager")
 
 
 def _sections(text: str) -> list[tuple[str, str, str]]:
@@ -205,6 +215,9 @@ def _meets(pf: Pf, key: str, value: str) -> bool:
     """Whether a port meets one condition of ``[Match]``; those about anything else count as met."""
     if key in ("MACAddress", "PermanentMACAddress"):
         return _digits(pf.mac or "-") in {_digits(each) for each in value.split()}
+    if key == "Property":
+        name, _, wanted = value.partition("=")
+        return _allows(pf, "ENV", name, "==", wanted)
     actual = {
         "OriginalName": (pf.netdev or "", "eth0"),  # udev asks by the kernel's first name
         "Path": (f"pci-{pf.bdf}",),
