@@ -137,7 +137,7 @@ def openers(system: System) -> dict[str, list[str]]:
     for process in filter(str.isdigit, list_names(system, "/proc") if devices else ()):
         try:
             opened = sorted({devices[path] for path in _open(system, process) if path in devices})
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
         except OSError as error:
             hidden, opened = f"perhaps a process ({error.strerror or error})", []
@@ -175,5 +175,5 @@ def _open(system: System, process: str) -> Iterator[str]:
     for descriptor in system.files.listdir(directory):
         try:
             yield system.files.readlink(f"{directory}/{descriptor}")
-        except OSError:
+        except (FileNotFoundError, ProcessLookupError):
             continue  # closed meanwhile

@@ -101,9 +101,9 @@ def test_a_process_on_the_port_itself_uses_no_vf(host: FakeHost) -> None:
 
 
 def test_a_process_whose_files_cannot_be_read_may_use_any_vf(host: FakeHost) -> None:
-    """Root without CAP_SYS_PTRACE may not read those of a process with more capabilities than its own."""
+    """Root without CAP_SYS_PTRACE may list, and not read, those of a process with more capabilities."""
     host.open_rdma(V1_BDF, 4711, "dpdk-testpmd")
-    host.fail("listdir", "/proc/4711/fd", PermissionError(13, "Permission denied"), times=None)
+    host.fail("readlink", "/proc/4711/fd", PermissionError(13, "Permission denied"), times=None)
     assert used(host)[V1_BDF] == ("perhaps a process (Permission denied)",)
     host.faults[:] = []
     host.fail("listdir", "/proc/4711/fd", FileNotFoundError(2, "No such file or directory"), times=None)

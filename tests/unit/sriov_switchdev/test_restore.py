@@ -176,7 +176,7 @@ def test_the_unit_sees_the_processes_of_others_and_destroys_nothing_where_it_doe
     assert "CAP_SYS_PTRACE" in unit
     small.host.cards[0].rdma = True
     small.host.open_rdma(VF0, 4711, "dpdk-testpmd")
-    small.host.fail("listdir", "/proc/4711/fd", PermissionError(13, "Permission denied"), times=None)
+    small.host.fail("readlink", "/proc/4711/fd", PermissionError(13, "Permission denied"), times=None)
     reload.health_recovery(small.host, PF0)
     assert nic(small.host.trace) == []
     small.emit("update_status")
