@@ -80,6 +80,7 @@ class Link(NamedTuple):
         master: name of the bond or bridge (``ovs-system`` for a port of Open vSwitch).
         pci: PCI address of the parent device (IFLA_PARENT_DEV_NAME, since kernel 5.14).
         bond_mode, partner_mac: for bonds only.
+        altnames: further names, which udev gives; sysfs has only the first one.
 
     """
 
@@ -97,6 +98,7 @@ class Link(NamedTuple):
     pci: str | None
     bond_mode: str | None = None
     partner_mac: str | None = None
+    altnames: tuple[str, ...] = ()
 
 
 class DeviceInfo(NamedTuple):

@@ -27,7 +27,7 @@ CHARMS = {
     "nic-firmware": {"profile": "gpudirect"},
 }
 TRANSIENT = {
-    "revert": (Does.NETLINK, Does.PCI, Does.STARTS_UNITS),
+    "revert": (Does.NETLINK, Does.PCI, Does.SEES_PROCESSES, Does.STARTS_UNITS),
     "burn": (Does.FIRMWARE,),
     "later": (Does.STARTS_UNITS,),
 }

@@ -89,8 +89,14 @@ def _chosen(
     def is_bonded(port: Port) -> bool:
         return port.bond is not None and not port.infiniband and ports[port.bdf].dcb is not None
 
-    nothing = "no port with data centre bridging is in a kernel bond"
-    auto = Auto(is_bonded, nothing, "bond the ports in MAAS", "run: juju config roce-qos devices=PORTS")
+    nothing, remedy = "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"
+    command = "run: juju config roce-qos devices=PORTS"
+    bonded = [port for port in observed.ports if port.port.bond and not port.port.infiniband]
+    if lacking := [port.netdev for port in bonded if port.dcb is None]:
+        nothing = f"the driver of {' and '.join(lacking)} in a kernel bond has no data centre bridging"
+        remedy = "boot a kernel whose driver has it (mlx5: CONFIG_MLX5_CORE_EN_DCB), or name other ports"
+        command = ""
+    auto = Auto(is_bonded, nothing, remedy, command)
     choice = selector.choose(options.selected, [port.port for port in observed.ports], auto)
     if choice.refusal and not before:
         return [], [choice.refusal]

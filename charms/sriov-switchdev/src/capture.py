@@ -18,7 +18,8 @@ RULES = (
     (r"read /.*/systemd/network/[^/]+\.link(\.d/[^/]+)?", lines(_LINK)),
     (r"read /(etc|run|usr/lib)/NetworkManager/system-connections/[^/]+", lines(_CONNECTION)),
     (r"read /(etc|run)/udev/rules\.d/(?!70-ovn-offload-)[^/]+", lines("sriov_numvfs")),
-    (r"read /etc/(rc\.local|sysfs\.conf|(cron|sysfs|tmpfiles)\.d/[^/]+)", lines("sriov_numvfs")),
+    (r"read /etc/(rc\.local|sysfs\.conf|(cron|sysfs|tmpfiles|modprobe)\.d/[^/]+)", lines("sriov_numvfs")),
+    (r"read /var/spool/cron/crontabs/[^/]+", lines("sriov_numvfs")),
 )
 """What a capture keeps of files that this charm alone reads; of other scripts and units, nothing."""
 

@@ -132,6 +132,9 @@ def _why_held(
         if after is not None:
             return f"the firmware offers {pf.port.total_vfs} VFs now and {after} after the next boot", REBOOT
     cost = _cost(now)
+    using = [f"{pf.netdev} is open in {' and '.join(pf.processes)}" for _, pf in pairs if pf.processes]
+    if using and cost >= Disruption.LINK_FLAP:
+        return "; ".join(using), f"stop that, or {REBOOT}"
     if cost <= Disruption.LINK_FLAP:
         return "", ""
     ends = {step.key.partition("/")[0] for step in now if step.disruption >= Disruption.VF_DESTROYING}

@@ -65,6 +65,7 @@ class Does(Enum):
         # A kernel module of NVIDIA's tools has devices in /dev; other releases of the tools are not ours.
         without=("InaccessiblePaths", "PrivateDevices", "ProtectClock", "MemoryDenyWriteExecute"),
     )
+    SEES_PROCESSES = Need("reads what other processes have open in /proc", ("CAP_SYS_PTRACE",))
     STARTS_UNITS = Need("systemctl and networkctl: systemd's sockets", families=("AF_UNIX",))
     WAKES_JUJU = Need(
         "juju-exec cannot do without the socket of the unit's agent, which runs the hook elsewhere",

@@ -91,6 +91,7 @@ def _pf(
         lag=lag.read(system, bdf, log) if mlx5 else Lag(active=None),
         iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
         switch_id=uplink.switch_id if uplink else None,
+        altnames=uplink.altnames if uplink else (),
         subfunctions=tuple(
             name for link in links if link.pci == bdf and "sf" in (name := link.port_name or "")
         ),

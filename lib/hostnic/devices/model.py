@@ -62,6 +62,8 @@ class Pf(NamedTuple):
         iommu: it has an IOMMU group.
         switch_id: the same for all ports of a card, wherever they are on the bus.
         subfunctions: those on its eswitch (SFs), as its representors name them, ``pf0sf88``.
+        altnames: further names of its uplink.
+        processes: those with its RDMA device open, where :func:`hostnic.devices.users.with_own` has asked.
 
     """
 
@@ -81,6 +83,8 @@ class Pf(NamedTuple):
     iommu: bool
     switch_id: str | None = None
     subfunctions: tuple[str, ...] = ()
+    altnames: tuple[str, ...] = ()
+    processes: Users = ()
 
     @property
     def bdf(self) -> str:

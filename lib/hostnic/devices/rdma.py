@@ -123,17 +123,29 @@ def counters(system: System, port: RdmaPort) -> dict[str, int]:
 
 
 def openers(system: System) -> dict[str, list[str]]:
-    """By RDMA device, the processes that have it open: ``qemu-system-x86 (4242)``."""
+    """By RDMA device, the processes that have it open: ``qemu-system-x86 (4242)``.
+
+    Where it cannot be read what a process has open, that process may have any device.
+    """
     devices: dict[str, str] = {}
     for directory in OPENED_AS:
         for name in list_names(system, directory):
             if device := read_text(system, f"{directory}/{name}/ibdev"):  # abi_version has none
                 devices[f"/dev/infiniband/{name}"] = device
     found: dict[str, list[str]] = {}
+    hidden = ""
     for process in filter(str.isdigit, list_names(system, "/proc") if devices else ()):
-        for device in sorted({devices[path] for path in _open(system, process) if path in devices}):
+        try:
+            opened = sorted({devices[path] for path in _open(system, process) if path in devices})
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        except OSError as error:
+            hidden, opened = f"perhaps a process ({error.strerror or error})", []
+        for device in opened:
             command = read_text(system, f"/proc/{process}/comm") or "a process"
             found.setdefault(device, []).append(f"{command} ({process})")
+    for device in sorted({*devices.values()}) if hidden else ():
+        found.setdefault(device, []).append(hidden)
     return found
 
 
@@ -160,8 +172,8 @@ def _netdevs(system: System, directory: str) -> frozenset[str]:
 
 def _open(system: System, process: str) -> Iterator[str]:
     directory = f"/proc/{process}/fd"
-    for descriptor in list_names(system, directory):
+    for descriptor in system.files.listdir(directory):
         try:
             yield system.files.readlink(f"{directory}/{descriptor}")
-        except OSError:
+        except (FileNotFoundError, ProcessLookupError):
             continue  # closed meanwhile

@@ -11,8 +11,8 @@ the instance's network, and taking a netdev away can cut the host's own, so doub
   time; with virtio_vdpa it is a netdev of this host or of a container. Without a driver it may still be open:
   the link to the driver goes first, and vhost_vdpa then waits until the device is closed
   (``vhost_vdpa_remove`` in drivers/vhost/vdpa.c, ``__device_release_driver`` in drivers/base/dd.c).
-- DPDK leaves a VF with mlx5_core, and its netdev as it was. Like an RDMA application, it uses the VF's RDMA
-  device.
+- DPDK leaves a VF or port with mlx5_core, and its netdev as it was. Like an RDMA application, it uses the
+  RDMA device.
 - What cannot be read of a netdev counts as use by the host. IPv6's link-local addresses and routes do not
   count: the kernel gives them to each netdev that is up.
 """
@@ -91,18 +91,22 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
 
 
 def with_own(system: System, host: Host, bdfs: Collection[str]) -> Host:
-    """Add this host's own uses to those VFs of the ports ``bdfs`` that nothing else uses."""
-    free = [vf for pf in host.pfs if pf.bdf in bdfs for vf in pf.vfs if vf.netdev and not vf.users]
-    if not free:
-        return host
-    uses = of_netdevs(system, sorted({vf.netdev for vf in free if vf.netdev}))
-    processes = of_rdma(system, [vf.bdf for vf in free if vf.netdev not in uses])
+    """Add this host's own uses to the ports ``bdfs``, and to those VFs of theirs that nothing else uses."""
+    ports = [pf for pf in host.pfs if pf.bdf in bdfs]
+    free = [vf for pf in ports for vf in pf.vfs if vf.netdev and not vf.users]
+    uses = of_netdevs(system, sorted({vf.netdev for vf in free if vf.netdev})) if free else {}
+    unused = [vf.bdf for vf in free if vf.netdev not in uses]
+    processes = of_rdma(system, [*(pf.bdf for pf in ports), *unused])
 
     def with_users(vf: Vf) -> Vf:
         return vf._replace(users=vf.users or uses.get(vf.netdev or "", processes.get(vf.bdf, ())))
 
-    pfs = (pf._replace(vfs=tuple(with_users(vf) for vf in pf.vfs)) for pf in host.pfs)
-    return host._replace(pfs=tuple(pfs))
+    return host._replace(
+        pfs=tuple(
+            pf._replace(processes=processes.get(pf.bdf, ()), vfs=tuple(with_users(vf) for vf in pf.vfs))
+            for pf in host.pfs
+        )
+    )
 
 
 def of_rdma(system: System, bdfs: Iterable[str]) -> dict[str, Users]:
@@ -120,10 +124,19 @@ def of_rdma(system: System, bdfs: Iterable[str]) -> dict[str, Users]:
 
 
 def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:
-    """By BDF, what of this host's own network uses each port, in words; ports that are free are left out."""
+    """By BDF, what on this host uses each port, in words; ports that are free are left out.
+
+    That is the host's own network, or else a process with the port's RDMA device.
+    """
     bdfs = {port.netdev: port.bdf for port in ports if port.netdev}
     used = of_netdevs(system, bdfs) if bdfs else {}
-    return {bdfs[netdev]: f"{netdev} carries {' and '.join(users)}" for netdev, users in used.items()}
+    netdevs = {bdf: netdev for netdev, bdf in bdfs.items() if netdev not in used}
+    processes = {
+        bdf: f"{netdevs[bdf]} is open in {' and '.join(users)}"
+        for bdf, users in of_rdma(system, netdevs).items()
+    }
+    carrying = {bdfs[netdev]: f"{netdev} carries {' and '.join(users)}" for netdev, users in used.items()}
+    return {**processes, **carrying}
 
 
 def instances(system: System) -> Users:

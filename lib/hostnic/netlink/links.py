@@ -36,6 +36,9 @@ def _message() -> Untyped:
 
         nla_map = ((1, "KIND", "asciiz"), (2, "DATA", "Bond"))
 
+    class Names(nl.nla):
+        nla_map = ((53, "ALT_IFNAME", "asciiz"),)
+
     class LinkMessage(nl.nlmsg):
         fields = (
             ("family", "B"),
@@ -55,12 +58,13 @@ def _message() -> Untyped:
             (33, "CARRIER", "uint8"),
             (36, "PHYS_SWITCH_ID", "cdata"),
             (38, "PHYS_PORT_NAME", "asciiz"),
+            (52, "PROP_LIST", "Names"),
             (54, "PERM_ADDRESS", "cdata"),
             (56, "PARENT_DEV_NAME", "asciiz"),
             (57, "PARENT_DEV_BUS_NAME", "asciiz"),
         )
 
-    LinkMessage.Info = Info
+    LinkMessage.Info, LinkMessage.Names = Info, Names
     return LinkMessage
 
 
@@ -182,6 +186,7 @@ def _link(item: Untyped, held: dict[str, Untyped], names: dict[int, str]) -> Lin
         pci=held.get("PARENT_DEV_NAME") if held.get("PARENT_DEV_BUS_NAME") == "pci" else None,
         bond_mode=_mode(bond.get_attr("MODE")) if bond else None,
         partner_mac=_partner(bond),
+        altnames=tuple(held["PROP_LIST"].get_attrs("ALT_IFNAME")) if "PROP_LIST" in held else (),
     )
 
 

@@ -20,8 +20,14 @@ from hostnic.system import MODE_CHANGE_TIME, CommandError, System
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 NO_OFFLOADS = "Failed setting eswitch to offloads"
 """mlx5's words when the firmware makes no switch for offloads (eswitch_offloads.c)."""
-SOCKET_DIRECT = "Socket Direct"
-"""mlx5's words, with EPERM, for a card of which it makes one netdev (eswitch_offloads.c, from 6.10 on)."""
+STANDING = {
+    "Socket Direct": "the driver makes one netdev of all PCI functions of this card: "
+    "take it out of option devices",
+    "IPsec": "stop what offloads IPsec to this port, such as strongSwan (see ip xfrm policy)",
+    "net namespace": "move the port's netdev back into the host's network namespace",
+    "traps": "set the action of its traps to drop (devlink trap show)",
+}
+"""What has to be done first, by a word of mlx5's own text for it; its errno is any of four."""
 NETDEVS_TIME = 30.0
 """Seconds in which a change of mode is followed by the netdevs of the new mode."""
 MOST_NAMED = 4
@@ -241,21 +247,15 @@ def _explain(system: System, bdf: str, mode: str, error: OSError) -> StepError:
         )
     if BUSY in said:
         return _of_rules(system, bdf, mode, said)
+    own = error.errno in (errno.EBUSY, errno.EPERM) and said != os.strerror(error.errno)
+    log = "see the kernel log for what the NIC is doing" if own else ""
+    if first := next((remedy for word, remedy in STANDING.items() if word in said), log):
+        return StepError(f"mlx5 does not change {bdf} to mode {mode}: {said}", first)
     if error.errno == errno.EINVAL:
         return _of_firmware(system, bdf, mode, said)
     if error.errno in (errno.EOPNOTSUPP, errno.ENOENT):
         return StepError(
             f"{bdf} has no eswitch that changes to mode {mode}: {said}", "remove it from devices"
-        )
-    if SOCKET_DIRECT in said:
-        return StepError(
-            f"mlx5 does not change {bdf} to mode {mode}: {said}",
-            "the driver makes one netdev of all PCI functions of this card: take it out of option devices",
-        )
-    if error.errno in (errno.EBUSY, errno.EPERM) and said != os.strerror(error.errno):
-        return StepError(
-            f"mlx5 does not change {bdf} to mode {mode} now: {said}",
-            "see the kernel log for what the NIC is doing",
         )
     return refusal.of_device(bdf, error)
 

@@ -178,6 +178,7 @@ class FakeNetwork:
             port.netdev, 0, BOND_MAC if bond else port.mac, port.mac, 9000, up,
             self.has_carrier(port.netdev, now) if up else None,
             None, bond.name if bond else None, card.switch_id, f"p{port.number}", port.bdf,
+            altnames=port.altnames,
         )  # fmt: skip
         if card.is_infiniband(port):
             uplink = uplink._replace(switch_id=None, port_name=None)

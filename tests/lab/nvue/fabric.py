@@ -87,7 +87,8 @@ class Fabric:
             return False, False
         ends = [self.members[name].speaker(interface) for name, interface in (port, far)]
         asns = [asn for asn, _ in ends]
-        if None in asns or asns[0] == asns[1]:
+        sides = ((port, asns[1]), (far, asns[0]))
+        if None in asns or not all(self.members[name].admits(on, asn) for (name, on), asn in sides):
             return False, False
         return True, all(evpn for _, evpn in ends)
 
@@ -160,6 +161,15 @@ class Member:
         evpn = {**group.get("address-family", {}), **neighbor.get("address-family", {})}.get("l2vpn-evpn")
         offered = self.rules.on(evpn) and self.rules.on(bgp.get("address-family", {}).get("l2vpn-evpn"))
         return bgp.get("autonomous-system", general.get("autonomous-system")), offered
+
+    def admits(self, interface: str, asn: int | None) -> bool:
+        """Whether ``remote-as`` on an interface allows a neighbour with this AS number."""
+        neighbor = self._bgp().get("neighbor", {}).get(interface, {})
+        group = self._bgp().get("peer-group", {}).get(neighbor.get("peer-group"), {})
+        remote = neighbor.get("remote-as", group.get("remote-as"))
+        if remote in ("internal", "external"):
+            return (asn == self.speaker(interface)[0]) == (remote == "internal")
+        return asn == remote
 
     def _configured(self, interface: str) -> Tree:
         return self.tree.get("interface", {}).get(interface, {})

@@ -66,7 +66,7 @@ COMMON: Paths = {
     "interface/{interface}/bond/up-delay": integer(0, 65535),
     "interface/{interface}/bond/down-delay": integer(0, 65535),
     "interface/{interface}/bond/mlag/id": either(integer(1, 65535), one_of("auto")),
-    f"{_PORT}/vlan/{{vlan}}": None,
+    f"{_PORT}/vlan/{{vlans}}": None,
     f"{_PORT}/untagged": either(integer(1, 4094), one_of("none", "auto")),
     f"{_PORT}/access": either(integer(1, 4094), one_of("auto")),
     "interface/{interface}/evpn/multihoming/segment/local-id": integer(1, 16777215),

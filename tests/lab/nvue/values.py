@@ -106,6 +106,7 @@ KEYS: dict[str, Check] = {
     "{interface}": INTERFACE,
     "{domain}": text(r"[A-Za-z][A-Za-z0-9_-]{0,14}", "domain", "br_default"),
     "{vlan}": text(r"[1-9][0-9]{0,3}", "vlan-id", "10"),
+    "{vlans}": text(r"[1-9][0-9]{0,3}|all", "vlan-id", "10"),
     "{vni}": text(r"[1-9][0-9]{0,7}", "vni", "10"),
     "{vrf}": NAME,
     "{group}": NAME,

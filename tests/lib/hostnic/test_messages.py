@@ -95,7 +95,8 @@ def families(*attributes: bytes, command: int = 1) -> bytes:
 MAC, SWITCH = bytes.fromhex("1070fd3b0000"), bytes.fromhex("1070fd03003b0000")
 UPLINK = link(
     5, text(3, "enp1"), attribute(1, MAC), number(4, 9000, 4), number(10, 7, 4), number(33, 1, 1),
-    attribute(36, SWITCH), text(38, "p0"), attribute(54, MAC), text(56, BDF), text(57, "pci"),
+    attribute(36, SWITCH), text(38, "p0"), attribute(52, text(53, "ens1") + text(53, "enx1070fd3b0000")),
+    attribute(54, MAC), text(56, BDF), text(57, "pci"),
 )  # fmt: skip
 LACP = attribute(23, number(1, 1, 2) + attribute(5, bytes.fromhex("3a3288dbae7d")))
 BOND = link(
@@ -117,7 +118,9 @@ def test_every_link_by_index() -> None:
     mac = "10:70:fd:3b:00:00"
     assert kernel.client(LinksClient).all() == [
         Link("v5@x", 3, None, None, 0, True, False, "vlan", None, None, None, None),
-        Link("enp1", 5, mac, mac, 9000, True, True, None, "bond0", "1070fd03003b0000", "p0", BDF),
+        Link("enp1", 5, mac, mac, 9000, True, True, None, "bond0", "1070fd03003b0000", "p0", BDF)._replace(
+            altnames=("ens1", "enx1070fd3b0000")
+        ),
         Link(
             *("bond0", 7, None, None, 1500, True, False, "bond", None, None, None, None),
             *("802.3ad", "3a:32:88:db:ae:7d"),

@@ -435,6 +435,30 @@ def test_other_extack_texts_of_mlx5_are_its_own_explanation(number: int) -> None
     assert "rules" not in error.remedy
 
 
+NAMESPACE = (
+    "Can't change E-Switch mode to switchdev when netdev net namespace has diverged from the devlink's."
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "said", "first"),
+    [
+        (errno.EOPNOTSUPP, "Can't change eswitch mode when IPsec SA and/or policies are configured", "xfrm"),
+        (errno.EINVAL, NAMESPACE, "back into the host's network namespace"),
+        (errno.EPERM, NAMESPACE, "back into the host's network namespace"),
+        (errno.EOPNOTSUPP, "Can't change mode while devlink traps are active", "devlink trap show"),
+    ],
+)
+def test_what_stands_in_the_way_of_a_mode_is_named_with_what_to_do_first(
+    number: int, said: str, first: str
+) -> None:
+    host = with_vfs(free(FakeHost()))
+    host.fail("set_eswitch_mode", P0, OSError(number, said), None)
+    error = refused(SetEswitchMode(P0, "switchdev"), host)
+    assert error.reason == f"mlx5 does not change {P0} to mode switchdev: {said}"
+    assert first in error.remedy
+
+
 def test_a_firmware_refusal_points_to_the_syndrome() -> None:
     host = with_vfs(free(FakeHost()))
     host.port(P0).mode_fails = True

@@ -98,3 +98,13 @@ def test_a_service_that_has_every_device_open_does_not_count(host: FakeHost) -> 
 def test_a_process_on_the_port_itself_uses_no_vf(host: FakeHost) -> None:
     host.open_rdma("0000:3b:00.0", 4711, "ib_send_bw")
     assert used(host) == {}
+
+
+def test_a_process_whose_files_cannot_be_read_may_use_any_vf(host: FakeHost) -> None:
+    """Root without CAP_SYS_PTRACE may list, and not read, those of a process with more capabilities."""
+    host.open_rdma(V1_BDF, 4711, "dpdk-testpmd")
+    host.fail("readlink", "/proc/4711/fd", PermissionError(13, "Permission denied"), times=None)
+    assert used(host)[V1_BDF] == ("perhaps a process (Permission denied)",)
+    host.faults[:] = []
+    host.fail("listdir", "/proc/4711/fd", FileNotFoundError(2, "No such file or directory"), times=None)
+    assert used(host) == {}

@@ -46,9 +46,18 @@ def prepare(site: Site, host: FakeHost) -> None:
         host.answers[tuple(command.split())] = answer
     for fault in data.get("faults", ()):
         host.fail(fault["verb"], fault["about"], OSError(fault["errno"], fault["says"]))
+    _start_processes(host, data.get("processes", {}))
     for bdf in data.get("instances", ()):
         host.sleep(5.0)
         host.start_instance(bdf)
+
+
+def _start_processes(host: FakeHost, processes: dict[str, str]) -> None:
+    """What has RDMA devices open: commands by the PCI addresses of ports and VFs."""
+    for number, (bdf, command) in enumerate(processes.items(), 4711):
+        for nic in host.cards:
+            nic.rdma = True
+        host.open_rdma(bdf, number, command)
 
 
 def see(site: Site, charm: str, node: HostUnit) -> Seen:

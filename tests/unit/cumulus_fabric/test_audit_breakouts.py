@@ -26,7 +26,7 @@ def about(severity, change):
     return [each for each in found(severity, change) if "split" in each]
 
 
-@pytest.mark.parametrize("breakout", [{"swp9": "2x"}, {"swp9": "4x"}, {"swp8-10": "8x"}])
+@pytest.mark.parametrize("breakout", [{"swp9": "2x"}, {"swp9": "4x"}, {"swp8-9": "8x"}])
 def test_lanes_of_a_port_that_is_split(breakout):
     change = split(breakout, others="swp11-12")
     assert about(BLOCKED, change) + about(WARNING, change) == []
@@ -46,6 +46,11 @@ WRONG = {
     "the even port beside eight lanes": (
         split({"swp9": "8x"}, "swp9s0,swp10", "swp11-12"),
         "racks[0].hosts: swp10 cannot be used: swp9 is split 8x, which takes its lanes, on Leaf0-1, Leaf0-2",
+    ),
+    "an even port that is split beside eight lanes": (
+        split({"swp9": "8x", "swp10": "2x"}, "swp9s0", "swp11-12"),
+        "leaves.breakout: swp10 cannot be used: swp9 is split 8x, which takes its lanes, "
+        "on Leaf0-1, Leaf0-2, Leaf1-1 and 1 more",
     ),
     "a lane that the port does not have": (
         split({"swp9": "2x"}, "swp9s1-2", Leaf1_1={}, Leaf1_2={}),

@@ -285,17 +285,25 @@ def route(netdev: str) -> str:
     return f"{destination} 00 {destination} 00 {hop} 00000400 00000001 00000000 00000003  {netdev}\n"
 
 
+def dpdk(host: FakeHost, netdev: str) -> None:
+    """A process of DPDK has the port open."""
+    host.cards[0].rdma = True
+    host.open_rdma(host.port(netdev).bdf, 4711, "ovs-vswitchd")
+
+
 STANDS = {
     "a VLAN": lambda host, netdev: host.network.uppers.update({"storage": netdev}),
     "an address": lambda host, netdev: host.network.addresses.update({netdev: ["192.168.25.7"]}),
     "an IPv6 address": lambda host, netdev: host.network.addresses.update({netdev: ["2001:db8::7"]}),
     "a route": lambda host, netdev: host.disk.install("/proc/net/ipv6_route", route(netdev).encode(), 0o444),
+    "DPDK": dpdk,
 }
 SAYS = {
     "a VLAN": "no reset: enp59s0f1np1 carries storage",
     "an address": "no reset: enp59s0f1np1 carries 192.168.25.7",
     "an IPv6 address": "no reset: enp59s0f1np1 carries 2001:db8::7",
     "a route": "no reset: enp59s0f1np1 carries the route to ::/0",
+    "DPDK": "no reset: enp59s0f1np1 is open in ovs-vswitchd (4711)",
 }
 
 

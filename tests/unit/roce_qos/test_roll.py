@@ -222,6 +222,16 @@ def test_ports_without_data_centre_bridging_are_ignored_or_named(node: Node) -> 
     assert f"{P1}: driver mlx5_core has no data centre bridging" in status.message
 
 
+def test_ports_in_a_bond_without_data_centre_bridging_are_not_told_to_be_bonded(node: Node) -> None:
+    """mlx5 of a kernel that was built without MLX5_CORE_EN_DCB."""
+    for name in (P0, P1):
+        node.host.port(name).dcb.no_ops = True
+    assert node.emit().name == "blocked"
+    assert f"the driver of {P0} and {P1} in a kernel bond has no data centre bridging" in node.log
+    assert "in MAAS" not in node.log
+    assert nic(node.writes) == []
+
+
 @pytest.mark.parametrize("devices", ["eno1", "0000:af:00.0", "bond7"])
 def test_names_that_match_no_device_block(node: Node, devices: str) -> None:
     status = node.configure(devices=devices).emit()

@@ -67,6 +67,22 @@ def test_a_port_outside_a_bond_waits_for_the_reboot_only_with_the_hosts_network_
         assert nic(node.writes) == []
 
 
+@pytest.mark.parametrize("bonded", [True, False])
+def test_a_port_that_a_process_of_dpdk_has_open_waits_for_the_reboot(
+    monkeypatch: pytest.MonkeyPatch, *, bonded: bool
+) -> None:
+    host: FakeHost = compute_node(cards=[card(total_vfs=2)])
+    host = host if bonded else free(host)
+    host.cards[0].rdma = True
+    host.open_rdma(PF0, 4711, "ovs-vswitchd")
+    node = Node(host, monkeypatch).configure(devices=f"{PORT0}:2", vf_lag="disabled", allow_live=True)
+    node.set_up()
+    assert f"{PORT0} is open in ovs-vswitchd (4711); stop that, or run approve-reboot" in node.log
+    assert nic(node.writes) == []
+    host.disk.remove("/proc/4711/fd/7")
+    assert node.emit("update_status").name == "active"
+
+
 @pytest.mark.parametrize("line", dict.fromkeys(writes_of_a_live_change()))
 def test_a_fault_at_any_write_leaves_the_node_reachable_and_the_next_hook_finishes(
     small: Node, line: str

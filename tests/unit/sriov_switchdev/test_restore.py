@@ -170,6 +170,19 @@ def test_vfs_in_use_on_the_lost_port_hold_it_and_the_next_hook_restores_it_when_
     assert is_converged(small.host)
 
 
+def test_the_unit_sees_the_processes_of_others_and_destroys_nothing_where_it_does_not(small: Node) -> None:
+    """A VF that DPDK uses looks free but for the process."""
+    unit = small.host.files.read(f"/etc/systemd/system/{files.RESTORE}")
+    assert "CAP_SYS_PTRACE" in unit
+    small.host.cards[0].rdma = True
+    small.host.open_rdma(VF0, 4711, "dpdk-testpmd")
+    small.host.fail("readlink", "/proc/4711/fd", PermissionError(13, "Permission denied"), times=None)
+    reload.health_recovery(small.host, PF0)
+    assert nic(small.host.trace) == []
+    small.emit("update_status")
+    assert f"VF {VF0} by perhaps a process (Permission denied)" in small.action("verify")["findings"]
+
+
 def test_an_approved_reboot_restores_a_port_whose_vfs_are_in_use(small: Node) -> None:
     small.host.start_instance(VF0)
     reload.health_recovery(small.host, PF0)

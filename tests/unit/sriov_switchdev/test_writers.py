@@ -38,6 +38,7 @@ def link(match: str, text: str, directory: str = "/etc/systemd/network") -> File
     return {f"{directory}/10-vf.link": f"[Match]\n{match}\n{text}\n"}
 
 
+CONF = "/etc/NetworkManager/conf.d"
 KEYFILES = "/etc/NetworkManager/system-connections"
 
 
@@ -135,6 +136,14 @@ OURS: dict[str, tuple[Files, str]] = {
         keyfile("type=ethernet\n[match]\ninterface-name=eno*;enp59s0f*;\ndriver=mlx5_core", "eswitch-mode=1"),
         "remove [sriov] from this file",
     ),
+    "NetworkManager's own settings": (
+        {f"{CONF}/vfs.conf": f"[device-pf]\nmatch-device=interface-name:{PORT}\nsriov-num-vfs=4\n"},
+        "remove sriov-num-vfs from this file",
+    ),
+    "NetworkManager's own settings of each device": (
+        {f"{CONF}/vfs.conf": "[device]\nsriov-num-vfs=0\n"},
+        "remove sriov-num-vfs from this file",
+    ),
     "a .link file's drop-in": (
         {**link("OriginalName=*", ""), "/etc/systemd/network/10-vf.link.d/a.conf": f"{COUNT}\n"},
         "10-vf.link",
@@ -182,6 +191,81 @@ OURS: dict[str, tuple[Files, str]] = {
         {"/etc/tmpfiles.d/vf.conf": f"w /sys/class/net/{PORT}/device/sriov_numvfs - - - - 4\n"},
         "/etc/tmpfiles.d/vf.conf",
     ),
+    "root's own table of cron": (
+        {"/var/spool/cron/crontabs/root": f"@reboot {echo(PORT)}\n"},
+        "/var/spool/cron/crontabs/root",
+    ),
+    "a script of System V": (
+        {"/etc/init.d/vfs": f"#!/bin/sh\n{echo(PORT)}\n"},
+        "/etc/init.d/vfs",
+    ),
+    "modprobe": (
+        {"/etc/modprobe.d/mlx5.conf": f"install mlx5_core modprobe -i mlx5_core; {echo(PORT)}\n"},
+        "/etc/modprobe.d/mlx5.conf",
+    ),
+    "cloud-init at each boot": (
+        {"/etc/cloud/cloud.cfg.d/99-vfs.cfg": f"bootcmd:\n- {echo(PORT)}\n"},
+        "/etc/cloud/cloud.cfg.d/99-vfs.cfg",
+    ),
+    "NetworkManager's dispatcher": (
+        {"/etc/NetworkManager/dispatcher.d/20-vfs": f"#!/bin/sh\n[ $1 = {PORT} ] && {echo('$1')}\n"},
+        "/etc/NetworkManager/dispatcher.d/20-vfs",
+    ),
+    "networkd's dispatcher, for each interface": (
+        {"/etc/networkd-dispatcher/degraded.d/vfs": f"#!/bin/sh\n{echo('$IFACE')}\n"},
+        "/etc/networkd-dispatcher/degraded.d/vfs",
+    ),
+    "a unit with its port in a file": (
+        {
+            f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
+            f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
+            "/etc/default/vfs": f"PF={PORT}\n",
+            "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
+        },
+        "/opt/vfs",
+    ),
+    "a unit's script that has another one": (
+        {
+            **unit("/usr/local/bin/networking-sriov.sh start", "networking-sriov.service"),
+            "/usr/local/bin/networking-sriov.sh": ". /etc/default/sriov\n/usr/local/bin/vfs.py $VFS\n",
+            "/etc/default/sriov": f"VFS={PORT}:8\n",
+            "/usr/local/bin/vfs.py": "open(f'/sys/class/net/{name}/device/sriov_numvfs', 'w').write(count)\n",
+        },
+        "/usr/local/bin/vfs.py",
+    ),
+    "a unit's program among the packages": (
+        {
+            **unit(f"/usr/sbin/setup-sriov.sh {PORT}"),
+            "/usr/sbin/setup-sriov.sh": f"#!/bin/sh\n{echo('$1')}\n",
+        },
+        "/usr/sbin/setup-sriov.sh",
+    ),
+    "a udev rule's program": (
+        {
+            **rule(f'SUBSYSTEM=="net", KERNEL=="{PORT}", RUN+="/lib/udev/vfs.sh %k"'),
+            "/lib/udev/vfs.sh": f"#!/bin/sh\n{echo('$1')}\n",
+        },
+        RULE,
+    ),
+    "a drop-in of another unit": (
+        {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost=/bin/sh -c '{echo(PORT)}'\n"},
+        f"{UNITS}/openibd.service.d/vfs.conf",
+    ),
+    "a script that asks ethtool by another name of the port": (
+        {
+            "/etc/rc.local": "pci=$(ethtool -i ens1f0np0 | awk '/^bus-info/ {print $2}')\n"
+            "echo 4 > /sys/bus/pci/devices/$pci/sriov_numvfs\n"
+        },
+        "/etc/rc.local",
+    ),
+    "MLNX_OFED's file of the mode": (
+        {"/etc/rc.local": f"echo switchdev > /sys/class/net/{PORT}/compat/devlink/mode\n"},
+        "remove the lines with compat/devlink/mode from this file",
+    ),
+    "devlink with options": (
+        {"/etc/rc.local": f"devlink -v dev eswitch set pci/{BDF} mode legacy\n"},
+        "remove the lines with dev eswitch set from this file",
+    ),
     "MLNX_OFED": ({"/etc/mlnx-en.d/vfs": f"{echo(PORT)}\n"}, "/etc/mlnx-en.d/vfs"),
 }
 
@@ -199,6 +283,10 @@ NOT_OURS: dict[str, Files] = {
     "the shim": shim(f"  {OTHER}: {{num_vfs: 4}}"),
     "the shim, not enabled": {SHIM_FILE: f"interfaces: {{{PORT}: {{num_vfs: 4}}}}\n"},
     "NetworkManager": keyfile(f"interface-name={OTHER}"),
+    "NetworkManager's own settings": {
+        f"{CONF}/vfs.conf": f"[device-pf]\nmatch-device=interface-name:{OTHER}\nsriov-num-vfs=4\n"
+    },
+    "a .link file, by property": link("Property=ID_NET_DRIVER=ice", COUNT),
     "NetworkManager without VFs": {f"{KEYFILES}/pf.nmconnection": f"[connection]\ninterface-name={PORT}\n"},
     "a .link file": link(f"OriginalName={OTHER}", COUNT),
     "a .link file, by driver": link("Driver=!mlx5_core", COUNT),
@@ -216,6 +304,14 @@ NOT_OURS: dict[str, Files] = {
         "/usr/local/sbin/vfs": f"{echo('$1')}\n",
     },
     "sysfsutils": {"/etc/sysfs.conf": "bus/pci/devices/0000:18:00.0/sriov_numvfs = 4\n"},
+    "a unit with its port in a file": {
+        f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
+        f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
+        "/etc/default/vfs": f"PF={OTHER}\n",
+        "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
+    },
+    "a drop-in": {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost={echo(OTHER)}\n"},
+    "root's own table of cron": {"/var/spool/cron/crontabs/root": f"@reboot {echo(OTHER)}\n"},
     "a longer name": {"/etc/rc.local": f"{echo(PORT + '0')}\n"},
 }
 
@@ -226,6 +322,7 @@ def test_a_writer_of_a_managed_port_is_named_as_a_file_with_what_to_remove(
 ) -> None:
     files, says = OURS[case]
     host = compute_node()
+    host.port(PORT).altnames = ("ens1f0np0",)
     arrange(host, files)
     node = Node(host, monkeypatch)
     assert node.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"

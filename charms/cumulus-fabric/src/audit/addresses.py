@@ -23,7 +23,8 @@ NOT_A_HOSTS = {
 def as_numbers(fabric: Fabric) -> Iterator[Finding]:
     """Leaves that share their AS number with another switch: BGP drops routes between the two as loops.
 
-    Spines may share one, because no route goes from spine to spine.
+    Spines may share one, because no route goes from spine to spine. So may two leaves that are connected to
+    each other: they speak iBGP.
     """
     owners: dict[int, Switch] = {}
     for switch in (*fabric.by_role(Role.SPINE), *fabric.by_role(Role.LEAF)):
@@ -32,7 +33,8 @@ def as_numbers(fabric: Fabric) -> Iterator[Finding]:
             what = f"{switch.name} gets AS {switch.asn}, which is reserved"
             yield Finding(Severity.BLOCKED, path, what, "use private AS numbers, such as 64512 to 65534")
         other = owners.setdefault(switch.asn, switch)
-        if other is not switch and switch.role is Role.LEAF:
+        connected = other.role is Role.LEAF and any(link.peer == other.name for link in switch.links)
+        if other is not switch and switch.role is Role.LEAF and not connected:
             what = f"{switch.name} and {other.name} have the same AS {switch.asn}: "
             what += "BGP would drop routes between them as loops"
             remedy = "give each leaf an AS of its own, and the spines another"

@@ -27,11 +27,21 @@ def lanes(fabric: Fabric) -> Iterator[Finding]:
 
 
 def _beyond(switch: Switch) -> Iterator[tuple[Severity, str, str, str]]:
+    taken = {*switch.taken}
     for port, breakout in switch.breakouts.items():
+        if port in taken:
+            what, odd = _without_lanes(port)
+            yield Severity.BLOCKED, breakout.path, what, f"leave {port} out, or split {odd} 4x at most"
         if ports.front(port) > switch.ports:
             what = f"{port} is to be split, but exceeds the {switch.ports} ports"
             remedy = "split ports that the switch has, or correct its ports"
             yield Severity.BLOCKED, breakout.path, what, remedy
+
+
+def _without_lanes(port: str) -> tuple[str, str]:
+    """Why a port cannot be used, and the port before it, which is the reason."""
+    odd = f"swp{ports.front(port) - 1}"
+    return f"{port} cannot be used: {odd} is split 8x, which takes its lanes", odd
 
 
 def _used(switch: Switch) -> Iterator[tuple[Severity, str, str, str]]:
@@ -41,8 +51,7 @@ def _used(switch: Switch) -> Iterator[tuple[Severity, str, str, str]]:
         port, number = ports.lane(name) or (name, None)
         breakout = switch.breakouts.get(port)
         if port in taken:
-            odd = f"swp{ports.front(port) - 1}"
-            what = f"{port} cannot be used: {odd} is split 8x, which takes its lanes"
+            what, odd = _without_lanes(port)
             yield Severity.BLOCKED, path, what, f"use another port, or split {odd} 4x at most"
         if breakout is None:
             by_hand[path] += [name] if number is not None else []

@@ -25,8 +25,10 @@ def mlag(fabric: Fabric, switches: Mapping[str, Beside]) -> Iterator[Finding]:
             continue
         what = f"MLAG is configured ({'; '.join(found)}), which excludes EVPN multihoming"
         others = [each for each in fabric.switches if each.rack == switch.rack and each.name != name]
-        mates = [each for each in others if each.name in switches]
-        remedy = _next(switch, found, switches, mates, having)
+        if unread := [each.name for each in others if each.name not in switches]:
+            remedy = f"run plan for {unread[0]}, too: the hosts may use this leaf alone"
+        else:
+            remedy = _next(switch, found, switches, others, having)
         yield Finding(Severity.BLOCKED, name, what, remedy)
 
 

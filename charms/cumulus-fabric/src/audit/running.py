@@ -39,6 +39,7 @@ def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """What prevents the switch ``name``, which runs ``applied``, from running ``wanted``."""
     yield from _other_bridges(name, applied, wanted)
     yield from _other_uses(name, applied, wanted)
+    yield from _other_sessions(name, get_tree(applied, *IN_VRF), get_tree(wanted, *IN_VRF))
     yield from _other_vnis(name, applied, wanted)
     yield from _vlans_of_vrfs(name, applied, wanted)
     yield from breakouts.running(name, applied, wanted)
@@ -82,6 +83,24 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         if found:
             what = f"{port} has another use on the switch ({'; '.join(found)}), which excludes the intent's"
             yield Finding(Severity.BLOCKED, name, what, f"remove {port} from the intent, or {_unset(found)}")
+
+
+def _other_sessions(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
+    """Sessions of others on the intent's links, of one AS, where the intent's are between two."""
+    groups = get_tree(applied, "peer-group")
+    found: list[str] = []
+    for port in get_tree(wanted, "neighbor"):
+        session = get_tree(applied, "neighbor", port)
+        group = session.get("peer-group")
+        remote = {session.get("remote-as"), get_tree(groups, str(group)).get("remote-as")}
+        if group != GROUP and "internal" in remote:
+            found.append(port)
+    if found and get_path(wanted, ("peer-group", GROUP, "remote-as")) == "external":
+        what = f"the BGP sessions on {ports.compact(found)} are iBGP, and the change to eBGP would cut them"
+        remedy = (
+            "give both switches one AS in the intent (leaves.asn), or change the sessions on the switches"
+        )
+        yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
 def _other_vnis(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:

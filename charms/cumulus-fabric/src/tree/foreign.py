@@ -271,9 +271,10 @@ def _of_interface(name: str, node: Tree, vlans: Tree) -> Iterator[tuple[Object, 
     elif get_path(node, VLANS[:-1]) is not None:
         yield Object("port", name), here
     for vlan in get_tree(node, *VLANS):
-        if vlan not in vlans:
+        if vlan not in (*vlans, "all"):
             yield Object("vlan", vlan), (*bridged, "vlan", vlan)
-        yield Object("part", f"{name}:vlan{vlan}"), (*bridged, "vlan", vlan)
+        part = "vlan-all" if vlan == "all" else f"vlan{vlan}"
+        yield Object("part", f"{name}:{part}"), (*bridged, "vlan", vlan)
     if "untagged" in get_tree(node, *VLANS[:-1]):
         yield Object("part", f"{name}:untagged"), (*bridged, "untagged")
     if get_path(node, ("evpn", "multihoming", "uplink")) is not None:

@@ -28,7 +28,7 @@ def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
     if switch.platform != "cumulus":
         raise ValueError(f"{switch.name} runs {switch.platform}, which has no NVUE")
     say = _Vocabulary(dialect)
-    made: Tree = {"interface": _interfaces(fabric, switch, say), **_routing(switch, say)}
+    made: Tree = {"interface": _interfaces(fabric, switch, say), **_routing(fabric, switch, say)}
     if switch.role is Role.LEAF:
         made["bridge"] = {"domain": {BRIDGE: {"vlan": _vnis(switch.networks)}}}
         made["nve"] = {
@@ -125,14 +125,17 @@ def _vnis(networks: tuple[Network, ...]) -> Tree:
     return {str(network.vlan): {"vni": {str(network.vni): {}}} for network in networks}
 
 
-def _routing(switch: Switch, say: _Vocabulary) -> Tree:
+def _routing(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
+    peers = (fabric.switch(link.peer) for link in switch.links)
+    inner = any(peer is not None and peer.asn == switch.asn for peer in peers)
+    remote = "internal" if inner else "external"
     bgp: Tree = {
         "address-family": {
             "ipv4-unicast": {**say.on, "redistribute": {"connected": say.on}},
             "l2vpn-evpn": say.on,
         },
         **say.on,
-        "peer-group": {GROUP: {"remote-as": "external", "address-family": {"l2vpn-evpn": say.on}}},
+        "peer-group": {GROUP: {"remote-as": remote, "address-family": {"l2vpn-evpn": say.on}}},
     }
     if switch.links:
         bgp["neighbor"] = {link.port: {"peer-group": GROUP, "type": "unnumbered"} for link in switch.links}

@@ -40,8 +40,9 @@ RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
 CHANGES = (Does.NETLINK, Does.PCI)
 """What the two units do at boot."""
 
-RESTORES = (*CHANGES, Does.STARTS_UNITS)
-"""What the third and the revert of a live change do: one wakes the Juju unit, one stops its own timer."""
+RESTORES = (*CHANGES, Does.SEES_PROCESSES, Does.STARTS_UNITS)
+"""What the third and the revert of a live change do: one wakes the Juju unit, one stops its own timer.
+Both look for processes that use VFs, such as DPDK's."""
 
 _HEADER = "# Installed by the charm sriov-switchdev; local changes are overwritten.\n"
 

@@ -21,13 +21,19 @@ from writers import netplan
 SHIM = "/etc/sriov-netplan-shim/interfaces.yaml"
 """Of the tool that charms used before netplan had its keys (openstack-charmers/sriov-netplan-shim)."""
 
-SETS = re.compile(r"sriov_numvfs|devlink\s+dev\s+eswitch\s+set")
+SETS = re.compile(r"sriov_numvfs|dev\s+eswitch\s+set|compat/devlink/mode")
+"""The last one is a file of MLNX_OFED's drivers."""
 SCRIPTS = (
-    *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/lib/cloud/scripts/per-boot"),
+    *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/spool/cron/crontabs", "/etc/init.d"),
+    *("/var/lib/cloud/scripts/per-boot", "/etc/cloud/cloud.cfg.d", "/etc/modprobe.d"),
     *("/etc/sysfs.conf", "/etc/sysfs.d", "/etc/tmpfiles.d", "/run/tmpfiles.d"),
     *("/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/network/if-pre-up.d"),
-    *("/etc/network/if-up.d", "/etc/networkd-dispatcher/configured.d"),
-    *("/etc/networkd-dispatcher/carrier.d", "/etc/networkd-dispatcher/routable.d"),
+    *(
+        "/etc/network/if-up.d",
+        "/etc/NetworkManager/dispatcher.d",
+        "/etc/NetworkManager/dispatcher.d/pre-up.d",
+    ),
+    *(f"/etc/networkd-dispatcher/{state}.d" for state in ("configured", "carrier", "degraded", "routable")),
     *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox"),
 )
 """Files, and directories of files, that run or apply at boot: MLNX_OFED's among them."""
@@ -38,16 +44,28 @@ RULES = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d"
 PACKAGED_RULES = ("/usr/lib/udev/rules.d", "/lib/udev/rules.d")
 LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
 CONNECTIONS = tuple(f"{base}/NetworkManager/system-connections" for base in ("/etc", "/run", "/usr/lib"))
+SETTINGS = (
+    "/etc/NetworkManager/NetworkManager.conf",
+    "/etc/NetworkManager/conf.d",
+    "/run/NetworkManager/conf.d",
+)
 SRIOV = re.compile(r"^\s*\[sriov\]", re.MULTILINE)
 SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
 OWN = ("ovn-offload-", "netplan-")
 """Units of these charms, and those that netplan makes of the files that netplan.py reads."""
-STARTED = re.compile(r"^\s*Exec\w+\s*=.*$", re.MULTILINE)
-PROGRAM = re.compile(r"/(?:usr/local|opt|etc|root|home|srv|var)/[^\s\"';&|]+")
+STARTED = re.compile(r"^\s*(?:Exec\w+|Environment(?:File)?)\s*=.*$", re.MULTILINE)
+PROGRAM = re.compile(
+    r"/(?:usr/local|opt|etc|root|home|srv|var|(?:usr/)?lib/udev)/[^\s\"';&|]+"
+    r"|/(?:usr/)?s?bin/[^\s\"';&|]*(?:sriov|vfs|switchdev|eswitch)[^\s\"';&|]*"
+)
 WORD = r"(?<![\w.:-]){}(?![\w.-])"
 DEVICE = re.compile(
     r"/sys/class/net/([^/\s\"']+)/|(?:devices/(?:\S*/)?|pci/)([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])"
 )
+EXPLICIT = re.compile(
+    r"\b(?:en[ops][0-9]|enx[0-9a-f]{12}|eth[0-9])|[0-9a-f]{2}:[01][0-9a-f]\.[0-7]|(?:[0-9a-f]{2}:){5}"
+)
+"""A text that names a port, whichever it is."""
 OPEN = re.compile(r"\*|15b3|mlx5|lspci|\bfind\b|[$`(]\s*ls\b")
 """A text that looks for its ports."""
 
@@ -75,12 +93,28 @@ def _units(system: System, pfs: Collection[Pf], findings: list[Finding]) -> Iter
         if "sriov-netplan-shim" in text or name.startswith("sriov-netplan-shim"):
             yield from _shim(system, name, pfs, findings)
             continue
-        started = "\n".join(STARTED.findall(text))
-        programs = {program: _read(system, program) for program in PROGRAM.findall(started)}
-        for where, content in {path: text, **programs}.items():
-            if SETS.search(_plain(content)):
-                told = f"{_plain(content)}\n{started}"
-                yield Writer(where, (Setting(name, _lines(_plain(content)), _named(told, pfs)),), "a unit")
+        yield from _started(system, path, text, pfs, name, "a unit")
+    for place in (f"{directory}/{name}" for directory in UNITS for name in list_names(system, directory)):
+        for path in _in(system, place) if place.endswith(".d") else ():
+            yield from _started(system, path, _read(system, path), pfs, path, "a drop-in of a unit")
+
+
+def _started(
+    system: System, path: str, text: str, pfs: Collection[Pf], name: str, tool: str
+) -> Iterator[Writer]:
+    """What a unit says and starts: ports may be named by any of these files."""
+    started = "\n".join(STARTED.findall(text))
+    programs = _programs(system, started)
+    programs |= _programs(system, "\n".join(programs.values()))
+    ports = _named("\n".join((started, *programs.values())), pfs)
+    for where, content in {path: _plain(text), **programs}.items():
+        if SETS.search(content):
+            yield Writer(where, (Setting(name, _lines(content), ports),), tool)
+
+
+def _programs(system: System, text: str) -> dict[str, str]:
+    """Programs and files that a text names and no package brings, by their paths: without comments."""
+    return {path: _plain(_read(system, path)) for path in PROGRAM.findall(text)}
 
 
 def _enabled(system: System) -> set[str]:
@@ -159,6 +193,11 @@ def _connections(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
             match = [(names[key], value.replace(";", " ")) for key, value in given]
             ports = frozenset(pf.bdf for pf in pfs if all(_meets(pf, *each) for each in match))
             yield Writer(path, (Setting(path.rpartition("/")[2], ("[sriov]",), ports),), "NetworkManager")
+    for path in (path for place in SETTINGS for path in _in(system, place)):
+        if "sriov-num-vfs" in (text := _plain(_read(system, path))):  # NetworkManager.conf(5)
+            matched = re.sub(r"\b(?:interface-name|mac):=?", " ", text)
+            named = _named(matched, pfs) if "match-device" in text else None
+            yield Writer(path, (Setting(path, ("sriov-num-vfs",), named),), "NetworkManager")
 
 
 def _sections(text: str) -> list[tuple[str, str, str]]:
@@ -176,6 +215,9 @@ def _meets(pf: Pf, key: str, value: str) -> bool:
     """Whether a port meets one condition of ``[Match]``; those about anything else count as met."""
     if key in ("MACAddress", "PermanentMACAddress"):
         return _digits(pf.mac or "-") in {_digits(each) for each in value.split()}
+    if key == "Property":
+        name, _, wanted = value.partition("=")
+        return _allows(pf, "ENV", name, "==", wanted)
     actual = {
         "OriginalName": (pf.netdev or "", "eth0"),  # udev asks by the kernel's first name
         "Path": (f"pci-{pf.bdf}",),
@@ -258,23 +300,22 @@ def _named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
     """The ports that a text names by netdev, PCI or MAC address; None if it looks for its ports itself."""
     found: set[str] = set()
     for pf in pfs:
-        names = (pf.netdev, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
+        names = (pf.netdev, *pf.altnames, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
         if any(re.search(WORD.format(re.escape(name)), text, re.IGNORECASE) for name in names if name):
             found.add(pf.bdf)
     devices = {a or b for a, b in DEVICE.findall(text)}
     patterns = [device for device in devices if re.search(r"[*?\[]", device) and not device.startswith("*")]
     found.update(pf.bdf for pf in pfs if any(fnmatchcase(pf.netdev or "", each) for each in patterns))
-    fixed = devices and not any(re.search(r"[$%]|^\*", device) for device in devices)
+    fixed = devices and not any(re.search(r"[$%{]|^\*", device) for device in devices)
     if found or fixed:
         return frozenset(found)
-    return None if OPEN.search(text) else frozenset()
+    return None if OPEN.search(text) or (devices and not EXPLICIT.search(text)) else frozenset()
 
 
 def _lines(text: str) -> tuple[str, ...]:
     """What to remove, in words."""
-    words = ("sriov_numvfs" if "sriov_numvfs" in text else "", "devlink dev eswitch set")
-    found = [word for word in words if word and (word == "sriov_numvfs" or "eswitch" in text)]
-    return (f"the lines with {' and '.join(found)}",)
+    found = (re.sub(r"\s+", " ", each) for each in SETS.findall(text))
+    return (f"the lines with {' and '.join(dict.fromkeys(found))}",)
 
 
 def _plain(text: str) -> str:

@@ -86,6 +86,7 @@ class FakePort:
     """A PF with its uplink netdev and its embedded switch.
 
     Attributes:
+        altnames: further names of its netdev.
         total_vfs: what the firmware offers since boot.
         rules: offloaded rules at its uplink, which keep its eswitch busy.
         pause: global pause frames, which mlx5 has on at start.
@@ -120,6 +121,7 @@ class FakePort:
     netdev: str
     mac: str
     firmware: Firmware = field(default_factory=Firmware)
+    altnames: tuple[str, ...] = ()
     total_vfs: int = 0
     driver: str | None = "mlx5_core"
     autoprobe: bool = True

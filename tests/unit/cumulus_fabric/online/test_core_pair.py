@@ -2,6 +2,7 @@
 """Two leaves without spines connect to each other, and each carries the hosts alone where it has to."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from output.picture import as_svg
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import POLICY
+from unit.cumulus_fabric.online.unmanaged import ON_PORT, bgp, joined, typed
 
 
 def pair(content: dict[str, Any]) -> None:
@@ -55,6 +57,37 @@ def test_they_become_a_fabric_in_one_apply(two: Rack) -> None:
     assert (two.site.survey().plan.steps, worse(two)) == ((), [])
     two.wires.cut |= {("Leaf0-1", "swp31"), ("Leaf0-1", "swp32")}
     assert any("the BGP session" in each or "the link to Leaf0-2 is down" in each for each in worse(two))
+
+
+def test_ibgp_between_the_two_is_named_before_the_intent_would_cut_it(two: Rack) -> None:
+    """Two switches of one AS with a peer group of their own, and an intent that gives each an AS."""
+    links = {port: {"type": "unnumbered", "peer-group": "inner"} for port in ("swp31", "swp32")}
+    sessions = bgp({"neighbor": links, "peer-group": {"inner": {"remote-as": "internal"}}})
+    own = {"router": {"bgp": {"autonomous-system": 65101}}, "interface": dict.fromkeys(links, ON_PORT)}
+    for leaf in ("Leaf0-1", "Leaf0-2"):
+        typed(two, leaf, joined(own, sessions))
+    before = deepcopy(two.applied)
+    found = [each for each in two.site.survey().plan.findings if each.severity is Severity.BLOCKED]
+    assert {each.sentence() for each in found} == {
+        f"{leaf}: the BGP sessions on swp31-32 are iBGP, and the change to eBGP would cut them; "
+        "give both switches one AS in the intent (leaves.asn), or change the sessions on the switches"
+        for leaf in ("Leaf0-1", "Leaf0-2")
+    }
+    assert not two.site.apply(policy=POLICY).applied
+    assert two.applied == before
+
+
+@pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
+def test_two_of_one_as_speak_ibgp(release: str) -> None:
+    def one_as(content: dict[str, Any]) -> None:
+        pair(content)
+        content["leaves"]["asn"] = {"all": 65101}
+
+    one = fabric(change=one_as)
+    assert [each for each in audit(one) if each.severity is Severity.BLOCKED] == []
+    with rack(one, release=release) as made:
+        assert made.site.apply(policy=POLICY).reasons == ()
+        assert (made.site.survey().plan.steps, worse(made)) == ((), [])
 
 
 def test_one_alone_comes_first(two: Rack) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from converge import Severity
 from intent import ports
+from lab.nvue import Fault
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import POLICY, small
@@ -74,6 +75,19 @@ def follow(three: Rack, leaf: str, remedy: str) -> None:
 
 def _tree(path: list[str], end: Any) -> dict[str, Any]:
     return {path[0]: _tree(path[1:], end) if path[1:] else end}
+
+
+def test_no_step_is_named_without_a_look_at_the_other_leaf(three: Rack) -> None:
+    """Its ports may be shut already: to shut those of this one, too, would cut the hosts off."""
+    shut = {"interface": {port: {"link": {"state": {"down": {}}}} for port in HOSTS}}
+    typed(three, "Leaf0-2", shut)
+    for leaf, other in (LEAVES, LEAVES[::-1]):
+        findings = three.site.survey([leaf]).plan.findings
+        (found,) = [each for each in findings if each.severity is Severity.BLOCKED]
+        assert found.remedy == f"run plan for {other}, too: the hosts may use this leaf alone"
+    three.servers["Leaf0-2"].inject(Fault("reset", times=0))
+    found, *_ = [each for each in three.site.survey().plan.findings if each.subject == "Leaf0-1"]
+    assert "link state down" not in found.remedy
 
 
 def test_each_step_is_named_and_one_leaf_carries_the_hosts_at_each(three: Rack) -> None:
