@@ -111,10 +111,12 @@ def _unpublished(application: Application, place: Place | None) -> Iterator[Wron
 
 @rule("charm-known", "Every charm is in the facts table; nothing is checked of others.", warning=True)
 def charm_known(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.applications.values():
-        if application.facts is None:
-            what = f"{application.name}: nothing is known of charm {application.charm or '(none)'}"
-            yield application.place("charm"), what, "Derive its facts with bundles/check/facts.py"
+    unknown = [each for each in bundle.applications.values() if each.facts is None]
+    if unknown:
+        names = ", ".join(each.name for each in unknown)
+        charms = ", ".join(dict.fromkeys(each.charm or "(none)" for each in unknown))
+        what = f"nothing is checked of {names}: the facts table has no charm {charms}"
+        yield unknown[0].place("charm"), what, "Derive the facts with bundles/check/facts.py"
 
 
 @rule("option-name", "Every option exists in the charm's channel.")
