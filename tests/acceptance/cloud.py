@@ -201,7 +201,7 @@ class Cloud:
         return self.objects
 
     def facts(self) -> Facts:
-        """Compute hosts that are up, and what the release needs."""
+        """Compute hosts that are up and run virtual machines, and what the release needs."""
         with asking("the list of compute services"):
             newest = self.connection.compute.get_endpoint_data().max_microversion
             profile = tuple(newest or ()) < NOVA_FILLS_PROFILE
@@ -210,8 +210,21 @@ class Cloud:
             except sdk.ForbiddenException as error:
                 return Facts({}, profile, service_says(error))
         up = [each for each in services if each.state == "up" and each.status == "enabled"]
-        zones = {each.host: each.availability_zone for each in sorted(up, key=lambda each: each.host)}
-        return Facts(zones, profile)
+        machines = self._virtual({each.host for each in up})
+        up = sorted((each for each in up if each.host in machines), key=lambda each: each.host)
+        return Facts({each.host: each.availability_zone for each in up}, profile)
+
+    def _virtual(self, hosts: set[str]) -> set[str]:
+        """Those of these hosts that run virtual machines. Ironic's compute services deploy whole nodes."""
+        with asking("the list of hypervisors"):
+            try:
+                found = list(self.connection.compute.hypervisors(details=True))
+            except sdk.ForbiddenException:  # a policy may hide them alone
+                return hosts
+        services: list[Object] = [
+            each.service_details or {} for each in found if each.hypervisor_type != "ironic"
+        ]
+        return hosts & {each.get("host") for each in services}
 
     def _list(self, kind: str) -> list[Object]:
         """A kind's objects: the project's own ones, and networks of others that are shared or external."""

@@ -116,6 +116,7 @@ class Site:
 
     Attributes:
         nodes: two compute hosts of one rack as Nova names them; empty for the first two that are up.
+            Compute hosts of Ironic are not among them.
         other_rack: a third compute host, in another rack; without it, no rung crosses racks.
         disturb: compute hosts on which UDP and RDMA at line rate may be sent.
         image: the image's name in Glance; `image_file` is uploaded under that name if there is none.

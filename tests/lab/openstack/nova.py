@@ -23,13 +23,16 @@ def refuse(status, message):
 class Nova:
     """Flavors, keypairs, servers; `hosts` are the compute hosts that are up, by availability zone.
 
+    Those in `ironic` deploy bare-metal nodes.
+
     `capabilities` of a VF is what Nova adds to binding:profile.
     """
 
     def __init__(self, release, neutron):
         self.url, self.release, self.neutron, self.images = "", release, neutron, {}
         self.hosts = {"node1.maas": "nova", "node2.maas": "nova"}
-        self.down = set()
+        self.down, self.ironic = set(), set()
+        self.hides_hypervisors = False
         self.flavors, self.keypairs, self.servers, self.groups = {}, {}, {}, {}
         self.errors, self.cores, self.build_looks = {}, None, 1
         self.aliases = {"a100-gpu"}
@@ -73,6 +76,31 @@ class Nova:
         ]
         assert values.get("binary") in (None, "nova-compute")
         return Answer(200, {"services": services})
+
+    def _os_hypervisors(self, _method, words, _values, _content):
+        """As of microversion 2.88; an Ironic service lists each of its nodes, by UUID."""
+        assert words == ["detail"]
+        if self.hides_hypervisors:
+            refuse(403, "Policy doesn't allow os_compute_api:os-hypervisors:list-detail to be performed.")
+        nodes = {
+            host: ["4d0d4c8e-5a10", "9f7b51d2-7a31"] if host in self.ironic else [host] for host in self.hosts
+        }
+        hypervisors = [
+            {
+                "id": f"hypervisor-{name}",
+                "hypervisor_hostname": name,
+                "hypervisor_type": "ironic" if host in self.ironic else "QEMU",
+                "hypervisor_version": 1 if host in self.ironic else 8002002,
+                "host_ip": "10.7.208.10",
+                "service": {"id": f"service-{host}", "host": host, "disabled_reason": None},
+                "state": "down" if host in self.down else "up",
+                "status": "enabled",
+                "uptime": None,
+            }
+            for host, names in nodes.items()
+            for name in names
+        ]
+        return Answer(200, {"hypervisors": hypervisors})
 
     def _os_keypairs(self, method, words, _values, content):
         if method == "POST":
