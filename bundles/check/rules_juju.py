@@ -202,7 +202,7 @@ def placement_target(bundle: Bundle) -> Iterator[Wrong]:
                 yield place, what, f"Declare machine {machine}, or write one of {listed(bundle.machines)}"
 
 
-@rule("channel", "Every charm from Charmhub has an explicit channel.")
+@rule("channel", "Every charm from Charmhub has an explicit channel.", warning=True)
 def channel(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         if not application.local and application.facts and not application.track:
@@ -253,7 +253,7 @@ def channel_openstack(bundle: Bundle) -> Iterator[Wrong]:
             yield application.place("options", "openstack-origin"), what, f"Write {wanted}"
 
 
-@rule("channel-ovn", "The OVN charms are of the track that belongs to OpenStack's.")
+@rule("channel-ovn", "The OVN charms are of the track that belongs to OpenStack's.", warning=True)
 def channel_ovn(bundle: Bundle) -> Iterator[Wrong]:
     track = _release(bundle)
     wanted = releases.OVN.get(track)
