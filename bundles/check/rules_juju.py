@@ -199,7 +199,8 @@ def placement_target(bundle: Bundle) -> Iterator[Wrong]:
             known = (*bundle.machines, "new")
             if machine not in known and machine.partition("/")[0] not in bundle.applications:
                 what = f"{application.name} goes to {target}, but there is no machine {machine}"
-                yield place, what, f"Declare machine {machine}, or write one of {listed(bundle.machines)}"
+                others = f", or write one of {listed(bundle.machines)}" if bundle.machines else ""
+                yield place, what, f"Declare machine {machine}{others}"
 
 
 @rule("channel", "Every charm from Charmhub has an explicit channel.", warning=True)
