@@ -201,15 +201,21 @@ class Cloud:
         return self.objects
 
     def facts(self) -> Facts:
-        """Compute hosts that are up, and what the release needs."""
+        """Compute hosts that are up and run virtual machines, and what the release needs.
+
+        A compute service of Ironic has bare metal, and no VF to give (nova/virt/ironic/driver.py).
+        """
         with asking("the list of compute services"):
             newest = self.connection.compute.get_endpoint_data().max_microversion
             profile = tuple(newest or ()) < NOVA_FILLS_PROFILE
             try:
                 services = list(self.connection.compute.services(binary="nova-compute"))
+                hypervisors = list(self.connection.compute.hypervisors(details=True))
             except sdk.ForbiddenException as error:
                 return Facts({}, profile, service_says(error))
+        virtual = {each.service_details["host"] for each in hypervisors if each.hypervisor_type != "ironic"}
         up = [each for each in services if each.state == "up" and each.status == "enabled"]
+        up = [each for each in up if each.host in virtual]
         zones = {each.host: each.availability_zone for each in sorted(up, key=lambda each: each.host)}
         return Facts(zones, profile)
 

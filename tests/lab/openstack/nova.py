@@ -23,13 +23,15 @@ def refuse(status, message):
 class Nova:
     """Flavors, keypairs, servers; `hosts` are the compute hosts that are up, by availability zone.
 
+    `bare` are those whose service is Ironic's, each with two machines.
+
     `capabilities` of a VF is what Nova adds to binding:profile.
     """
 
     def __init__(self, release, neutron):
         self.url, self.release, self.neutron, self.images = "", release, neutron, {}
         self.hosts = {"node1.maas": "nova", "node2.maas": "nova"}
-        self.down = set()
+        self.down, self.bare = set(), set()
         self.flavors, self.keypairs, self.servers, self.groups = {}, {}, {}, {}
         self.errors, self.cores, self.build_looks = {}, None, 1
         self.aliases = {"a100-gpu"}
@@ -73,6 +75,20 @@ class Nova:
         ]
         assert values.get("binary") in (None, "nova-compute")
         return Answer(200, {"services": services})
+
+    def _os_hypervisors(self, _method, words, _values, _content):
+        """The details (nova/api/openstack/compute/hypervisors.py), of 2.88 and only what is read."""
+        assert words == ["detail"]
+        found = []
+        for host in self.hosts:
+            names = [f"{host}-machine{each}" for each in (1, 2)] if host in self.bare else [host]
+            kind = "ironic" if host in self.bare else "QEMU"
+            service = {"id": f"service-{host}", "host": host, "disabled_reason": None}
+            state = "down" if host in self.down else "up"
+            for name in names:
+                told = {"hypervisor_hostname": name, "hypervisor_type": kind, "service": service}
+                found.append({"id": name, "state": state, "status": "enabled", **told})
+        return Answer(200, {"hypervisors": found})
 
     def _os_keypairs(self, method, words, _values, content):
         if method == "POST":

@@ -283,6 +283,15 @@ def test_the_first_two_compute_hosts_that_are_up_are_the_default(world):
     assert hosts == {"node0.maas", "node2.maas"}
 
 
+def test_a_compute_service_of_ironic_is_no_host_of_servers(world):
+    del world.site["nodes"]
+    world.openstack.nova.hosts |= {"metal0.maas": "nova"}
+    world.openstack.nova.bare.add("metal0.maas")
+    assert world.run("apply")[0] == 0
+    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
+    assert hosts == {"node1.maas", "node2.maas"}
+
+
 def test_the_gpus_alias_is_in_the_flavor_where_the_image_has_cuda(world):
     world.site["software"] = ["cuda"]
     assert world.run("apply")[0] == 0
