@@ -201,10 +201,11 @@ def placement_target(bundle: Bundle) -> Iterator[Wrong]:
             known = (*bundle.machines, "new")
             if machine not in known and machine.partition("/")[0] not in bundle.applications:
                 what = f"{application.name} goes to {target}, but there is no machine {machine}"
-                yield place, what, f"Declare machine {machine}, or write one of {listed(bundle.machines)}"
+                others = f", or write one of {listed(bundle.machines)}" if bundle.machines else ""
+                yield place, what, f"Declare machine {machine}{others}"
 
 
-@rule("channel", "Every charm from Charmhub has an explicit channel.")
+@rule("channel", "Every charm from Charmhub has an explicit channel.", warning=True)
 def channel(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         if not application.local and application.facts and not application.track:
@@ -255,7 +256,7 @@ def channel_openstack(bundle: Bundle) -> Iterator[Wrong]:
             yield application.place("options", "openstack-origin"), what, f"Write {wanted}"
 
 
-@rule("channel-ovn", "The OVN charms are of the track that belongs to OpenStack's.")
+@rule("channel-ovn", "The OVN charms are of the track that belongs to OpenStack's.", warning=True)
 def channel_ovn(bundle: Bundle) -> Iterator[Wrong]:
     track = _release(bundle)
     wanted = releases.OVN.get(track)

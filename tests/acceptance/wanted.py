@@ -104,7 +104,7 @@ def servers(site: Site, facts: Facts) -> dict[str, str]:
         if host not in facts.zones:
             raise StepError(
                 f"no compute service for virtual machines is up on {host}; up are: {up}",
-                "see: openstack hypervisor list --long",
+                "see: juju status nova-compute",
             )
     if len(nodes) < 2:
         raise StepError(f"two compute hosts are needed; up are: {up}", "see: juju status nova-compute")

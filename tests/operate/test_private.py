@@ -35,7 +35,12 @@ def test_no_signal_leaves_a_file(home, number):
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/lib:{ROOT}/bundles"}
     command = [sys.executable, "-c", PASSING]
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell starts what runs in its background with SIGINT ignored, and so would be this process.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     ) as process:
         assert process.stdout.readline() == b"there\n"
         (file,) = (home / private.SNAP).iterdir()

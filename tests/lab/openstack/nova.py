@@ -23,7 +23,7 @@ def refuse(status, message):
 class Nova:
     """Flavors, keypairs, servers; `hosts` are the compute hosts that are up, by availability zone.
 
-    Those in `ironic` deploy bare-metal nodes.
+    `bare` are those whose service is Ironic's, each with two machines. `hides_hypervisors` is a policy.
 
     `capabilities` of a VF is what Nova adds to binding:profile.
     """
@@ -31,8 +31,7 @@ class Nova:
     def __init__(self, release, neutron):
         self.url, self.release, self.neutron, self.images = "", release, neutron, {}
         self.hosts = {"node1.maas": "nova", "node2.maas": "nova"}
-        self.down, self.ironic = set(), set()
-        self.hides_hypervisors = False
+        self.down, self.bare, self.hides_hypervisors = set(), set(), False
         self.flavors, self.keypairs, self.servers, self.groups = {}, {}, {}, {}
         self.errors, self.cores, self.build_looks = {}, None, 1
         self.aliases = {"a100-gpu"}
@@ -78,29 +77,20 @@ class Nova:
         return Answer(200, {"services": services})
 
     def _os_hypervisors(self, _method, words, _values, _content):
-        """As of microversion 2.88; an Ironic service lists each of its nodes, by UUID."""
+        """The details (nova/api/openstack/compute/hypervisors.py), of 2.88 and only what is read."""
         assert words == ["detail"]
         if self.hides_hypervisors:
             refuse(403, "Policy doesn't allow os_compute_api:os-hypervisors:list-detail to be performed.")
-        nodes = {
-            host: ["4d0d4c8e-5a10", "9f7b51d2-7a31"] if host in self.ironic else [host] for host in self.hosts
-        }
-        hypervisors = [
-            {
-                "id": f"hypervisor-{name}",
-                "hypervisor_hostname": name,
-                "hypervisor_type": "ironic" if host in self.ironic else "QEMU",
-                "hypervisor_version": 1 if host in self.ironic else 8002002,
-                "host_ip": "10.7.208.10",
-                "service": {"id": f"service-{host}", "host": host, "disabled_reason": None},
-                "state": "down" if host in self.down else "up",
-                "status": "enabled",
-                "uptime": None,
-            }
-            for host, names in nodes.items()
-            for name in names
-        ]
-        return Answer(200, {"hypervisors": hypervisors})
+        found = []
+        for host in self.hosts:
+            names = [f"{host}-machine{each}" for each in (1, 2)] if host in self.bare else [host]
+            kind = "ironic" if host in self.bare else "QEMU"
+            service = {"id": f"service-{host}", "host": host, "disabled_reason": None}
+            state = "down" if host in self.down else "up"
+            for name in names:
+                told = {"hypervisor_hostname": name, "hypervisor_type": kind, "service": service}
+                found.append({"id": name, "state": state, "status": "enabled", **told})
+        return Answer(200, {"hypervisors": found})
 
     def _os_keypairs(self, method, words, _values, content):
         if method == "POST":

@@ -215,9 +215,9 @@ def test_a_node_that_is_not_up(world):
     world.site["nodes"] = ["node1.maas", "node9.maas"]
     status, _, err = world.run("plan")
     assert status == 2
+    said = one_sentence(err)
     assert (
-        "no compute service for virtual machines is up on node9.maas; up are: node1.maas, node2.maas"
-        in one_sentence(err)
+        "no compute service for virtual machines is up on node9.maas; up are: node1.maas, node2.maas" in said
     )
 
 

@@ -283,30 +283,30 @@ def test_the_first_two_compute_hosts_that_are_up_are_the_default(world):
     assert hosts == {"node0.maas", "node2.maas"}
 
 
-def test_ironics_compute_services_are_never_the_default(world):
+def test_a_compute_service_of_ironic_is_no_host_of_servers(world):
     del world.site["nodes"]
-    nova = world.openstack.nova
-    nova.hosts |= {"ironic-0.maas": "nova"}
-    nova.ironic.add("ironic-0.maas")
-    assert world.run("apply")[0] == 0
-    assert {each["OS-EXT-SRV-ATTR:host"] for each in nova.servers.values()} == {"node1.maas", "node2.maas"}
-
-
-def test_a_policy_that_hides_hypervisors_leaves_the_compute_services_as_they_are(world):
-    del world.site["nodes"]
-    world.openstack.nova.hides_hypervisors = True
+    world.openstack.nova.hosts |= {"metal0.maas": "nova"}
+    world.openstack.nova.bare.add("metal0.maas")
     assert world.run("apply")[0] == 0
     hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
     assert hosts == {"node1.maas", "node2.maas"}
 
 
-def test_an_ironic_compute_service_that_the_site_file_names_is_refused(world):
-    world.site["nodes"] = ["node1.maas", "ironic-0.maas"]
-    world.openstack.nova.hosts |= {"ironic-0.maas": "nova"}
-    world.openstack.nova.ironic.add("ironic-0.maas")
+def test_a_compute_service_of_ironic_that_the_site_file_names_is_refused(world):
+    world.site["nodes"] = ["node1.maas", "metal0.maas"]
+    world.openstack.nova.hosts |= {"metal0.maas": "nova"}
+    world.openstack.nova.bare.add("metal0.maas")
     status, _, err = world.run("apply")
     assert (status, world.openstack.nova.servers) == (2, {})
-    assert "virtual machines is up on ironic-0.maas; up are: node1.maas, node2.maas" in " ".join(err.split())
+    assert "virtual machines is up on metal0.maas; up are: node1.maas, node2.maas" in " ".join(err.split())
+
+
+def test_an_administrator_who_may_not_list_hypervisors_still_chooses_hosts(world):
+    world.openstack.nova.hides_hypervisors = True
+    world.site["nodes"] = ["node2.maas", "node1.maas"]
+    assert world.run("apply")[0] == 0
+    vm1 = only(world.openstack.nova.servers, name="vm1")
+    assert vm1["OS-EXT-SRV-ATTR:host"] == "node2.maas"
 
 
 def test_the_gpus_alias_is_in_the_flavor_where_the_image_has_cuda(world):
