@@ -43,8 +43,8 @@ STATUS = 300.0
 SURVEYS = 20
 """Of all switches in a deployment, at most."""
 
-GROWTH = 1.25
-"""How much faster than the number of nodes the processor time of the fabric's unit may grow."""
+GROWTH = 2.5
+"""How much faster than the number of nodes the processor time of the fabric's unit may grow (README.md)."""
 
 APART = 8
 """Sizes that are closer are not compared: what a slow moment adds would count for too much."""
