@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from converge.shape import InvalidValue
@@ -24,6 +25,8 @@ APPLICATION_KEYS = {
     *("exposed-endpoints", "options", "annotations", "constraints", "storage", "devices", "bindings"),
     *("offers", "trust", "scale", "placement"),
 }
+MISSPELT = 0.8
+"""How alike a misspelt key and the right one are, by difflib's ratio."""
 OVERLAY_ONLY = ("offers", "exposed-endpoints")
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -62,15 +65,28 @@ def _maps(value: Any) -> Iterator[Map]:
             yield from _maps(item)
 
 
-@rule("key-known", "Every key is one that Juju knows: it silently ignores all others.")
+@rule("key-known", "No key is a misspelt one of Juju's, which silently ignores all others.")
 def key_known(bundle: Bundle) -> Iterator[Wrong]:
+    for place, key, where, known in _unknown(bundle):
+        if meant := get_close_matches(key, known, n=1, cutoff=MISSPELT):
+            yield place, f"Juju knows no key {key} {where}", f"Write {meant[0]}"
+
+
+@rule("key-ignored", "Every other key is one that Juju knows.", warning=True)
+def key_ignored(bundle: Bundle) -> Iterator[Wrong]:
+    for place, key, where, known in _unknown(bundle):
+        if not get_close_matches(key, known, n=1, cutoff=MISSPELT):
+            yield place, f"Juju ignores key {key} {where}", "Remove it, unless it only holds YAML anchors"
+
+
+def _unknown(bundle: Bundle) -> Iterator[tuple[Place, str, str, list[str]]]:
+    """Keys that Juju does not know, where they are, and those that it knows there."""
     for part in bundle.documents:
-        for key in part.data.keys() - TOP_KEYS:
-            yield part.data.places[key], f"Juju knows no key {key} here", near(key, TOP_KEYS)
+        for key in sorted(part.data.keys() - TOP_KEYS):
+            yield part.data.places[key], key, "here", sorted(TOP_KEYS)
     for application in bundle.applications.values():
-        for key in application.body.keys() - APPLICATION_KEYS:
-            what = f"Juju knows no key {key} in an application"
-            yield application.place(key), what, near(key, APPLICATION_KEYS)
+        for key in sorted(application.body.keys() - APPLICATION_KEYS):
+            yield application.place(key), key, "in an application", sorted(APPLICATION_KEYS)
 
 
 @rule("base", "The bundle names its base, and this project's charms are published for it.")
