@@ -129,9 +129,12 @@ def _unpublished(application: Application, place: Place | None) -> Iterator[Wron
 def charm_known(bundle: Bundle) -> Iterator[Wrong]:
     unknown = [each for each in bundle.applications.values() if each.facts is None]
     if unknown:
-        names = ", ".join(each.name for each in unknown)
-        charms = ", ".join(dict.fromkeys(each.charm or "(none)" for each in unknown))
-        what = f"nothing is checked of {names}: the facts table has no charm {charms}"
+        # A track can be another charm of the same name, such as Vault's latest.
+        charms = {
+            f"{each.charm} {each.track if of_all_tracks(each.charm) else ''}".strip() for each in unknown
+        }
+        what = f"nothing is checked of {listed(each.name for each in unknown)}: "
+        what += f"the facts table has no charm {listed(each or '(none)' for each in charms)}"
         yield unknown[0].place("charm"), what, "Derive the facts with bundles/check/facts.py"
 
 
