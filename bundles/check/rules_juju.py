@@ -67,26 +67,30 @@ def _maps(value: Any) -> Iterator[Map]:
 
 @rule("key-known", "No key is a misspelt one of Juju's, which silently ignores all others.")
 def key_known(bundle: Bundle) -> Iterator[Wrong]:
-    for place, key, where, known in _unknown(bundle):
-        if meant := get_close_matches(key, known, n=1, cutoff=MISSPELT):
-            yield place, f"Juju knows no key {key} {where}", f"Write {meant[0]}"
+    for place, what, meant in _unknown(bundle):
+        if meant:
+            yield place, f"Juju knows no {what}", f"Write {meant}"
 
 
 @rule("key-ignored", "Every other key is one that Juju knows.", warning=True)
 def key_ignored(bundle: Bundle) -> Iterator[Wrong]:
-    for place, key, where, known in _unknown(bundle):
-        if not get_close_matches(key, known, n=1, cutoff=MISSPELT):
-            yield place, f"Juju ignores key {key} {where}", "Remove it, unless it only holds YAML anchors"
+    for place, what, meant in _unknown(bundle):
+        if not meant:
+            yield place, f"Juju ignores {what}", "Remove it, unless it only holds YAML anchors"
 
 
-def _unknown(bundle: Bundle) -> Iterator[tuple[Place, str, str, list[str]]]:
-    """Keys that Juju does not know, where they are, and those that it knows there."""
+def _unknown(bundle: Bundle) -> Iterator[tuple[Place, str, str]]:
+    """Where a key is that Juju does not know, the key, and the one that it is a misspelling of, or nothing."""
     for part in bundle.documents:
         for key in sorted(part.data.keys() - TOP_KEYS):
-            yield part.data.places[key], key, "here", sorted(TOP_KEYS)
+            yield part.data.places[key], f"key {key} here", _meant(key, TOP_KEYS)
     for application in bundle.applications.values():
         for key in sorted(application.body.keys() - APPLICATION_KEYS):
-            yield application.place(key), key, "in an application", sorted(APPLICATION_KEYS)
+            yield application.place(key), f"key {key} in an application", _meant(key, APPLICATION_KEYS)
+
+
+def _meant(key: str, known: set[str]) -> str:
+    return next(iter(get_close_matches(key, sorted(known), n=1, cutoff=MISSPELT)), "")
 
 
 @rule("base", "The bundle names its base, and this project's charms are published for it.")
