@@ -80,7 +80,7 @@ def key_ignored(bundle: Bundle) -> Iterator[Wrong]:
 
 
 def _unknown(bundle: Bundle) -> Iterator[tuple[Place, str, str]]:
-    """Where a key is that Juju does not know, the key, and the one that it is a misspelling of, or nothing."""
+    """Where a key is that Juju does not know, the key, and the one that it means, or an empty text."""
     for part in bundle.documents:
         for key in sorted(part.data.keys() - TOP_KEYS):
             yield part.data.places[key], f"key {key} here", _meant(key, TOP_KEYS)

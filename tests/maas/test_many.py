@@ -62,19 +62,8 @@ def maas(monkeypatch):
 
 
 @pytest.fixture
-def path(tmp_path):
+def site(maas, tmp_path):
     return grown(written(tmp_path), NODES)
-
-
-@pytest.fixture
-def run(path, capsys):
-    def run(verb, *words, expected=0):
-        status = command.main([verb, str(path), *words])
-        said = capsys.readouterr()
-        assert status == expected, said.out[-2000:] + said.err[-2000:]
-        return said.out + said.err
-
-    return run
 
 
 @pytest.fixture
