@@ -48,42 +48,25 @@ _CHARM = r"[a-z][a-z0-9-]*"
 
 
 class RebootRequest(NamedTuple):
-    """A reboot that a charm needs but another charm asks for.
+    """A reboot that a charm needs but another charm asks for."""
 
-    Attributes:
-        reasons: why, one sentence each; the text stays the same while the need stays the same.
-        since: when the need arose, in seconds since the epoch.
-        ready: all preparations for the reboot are done.
-
-    """
-
-    reasons: tuple[str, ...]
-    since: int
-    ready: bool
+    reasons: tuple[str, ...]  # why, one sentence each; the text stays the same while the need stays the same
+    since: int  # when the need arose, in seconds since the epoch
+    ready: bool  # all preparations for the reboot are done
 
 
 class Handover(NamedTuple):
-    """One charm's file.
+    """One charm's file."""
 
-    Attributes:
-        charm: its name in charmcraft.yaml, which is also the file's name.
-        unit: the Juju unit that wrote it, ``sriov-switchdev/3``.
-        reboot_owner: the charm that asks Juju for this machine's reboots, as this unit is configured.
-        reboot: the reboot that it needs, or None.
-        vfs: VFs that each PF must offer after the next boot, by BDF.
-        parameters: firmware parameters that it needs, by BDF and by mstconfig's name.
-        pending: what this charm still has to do, in words for the operator; empty when it is done.
-        reboot_lock: this unit holds the reboot lock of its application, or has asked Juju for the reboot.
-
-    """
-
-    charm: str
-    unit: str
-    reboot_owner: str
-    reboot: RebootRequest | None = None
-    vfs: Mapping[str, int] = {}
+    charm: str  # its name in charmcraft.yaml, which is also the file's name
+    unit: str  # the Juju unit that wrote it, `sriov-switchdev/3`
+    reboot_owner: str  # the charm that asks Juju for this machine's reboots, as this unit is configured
+    reboot: RebootRequest | None = None  # the reboot that it needs, or None
+    vfs: Mapping[str, int] = {}  # VFs that each PF must offer after the next boot, by BDF
+    # Firmware parameters that it needs, by BDF and by mstconfig's name
     parameters: Mapping[str, Mapping[str, Parameter]] = {}
-    pending: str = ""
+    pending: str = ""  # what this charm still has to do, in words for the operator; empty when it is done
+    # This unit holds the reboot lock of its application, or has asked Juju for the reboot
     reboot_lock: bool = False
 
 

@@ -35,16 +35,10 @@ class RdmaPort(NamedTuple):
 
 
 class Defaults(NamedTuple):
-    """What new connections of the RDMA connection manager use.
+    """What new connections of the RDMA connection manager use."""
 
-    Attributes:
-        mode: as configfs spells it, one of ``MODES``' values.
-        tos: type of service, 0 to 255: DSCP times four, plus the two ECN bits.
-
-    """
-
-    mode: str
-    tos: int
+    mode: str  # as configfs spells it, one of `MODES`' values
+    tos: int  # type of service, 0 to 255: DSCP times four, plus the two ECN bits
 
     @property
     def words(self) -> str:

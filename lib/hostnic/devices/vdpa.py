@@ -20,17 +20,11 @@ NODE = "vhost-vdpa-"
 
 
 class Vdpa(NamedTuple):
-    """A vDPA device.
+    """A vDPA device."""
 
-    Attributes:
-        name: as its creator chose it: ``vdpa0``.
-        driver: ``vhost_vdpa``, ``virtio_vdpa``, or None while it is bound to none.
-        node: ``/dev/vhost-vdpa-0``, whose number may differ from the name's; None without vhost_vdpa.
-
-    """
-
-    name: str
-    driver: str | None = None
+    name: str  # as its creator chose it: `vdpa0`
+    driver: str | None = None  # `vhost_vdpa`, `virtio_vdpa`, or None while it is bound to none
+    # `/dev/vhost-vdpa-0`, whose number may differ from the name's; None without vhost_vdpa
     node: str | None = None
 
     @property

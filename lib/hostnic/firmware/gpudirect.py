@@ -30,20 +30,12 @@ VENDOR = "0x15b3"
 
 
 class Difference(NamedTuple):
-    """A register that is not as GPUDirect needs it.
+    """A register that is not as GPUDirect needs it."""
 
-    Attributes:
-        bdf: the function.
-        register: ``ACS``, ``MRRS`` or ``ATC``.
-        value: the current one.
-        wanted: what GPUDirect needs; for ACS only bits that the bridge supports.
-
-    """
-
-    bdf: str
-    register: str
-    value: int
-    wanted: int
+    bdf: str  # the function
+    register: str  # `ACS`, `MRRS` or `ATC`
+    value: int  # the current one
+    wanted: int  # what GPUDirect needs; for ACS only bits that the bridge supports
 
 
 class ConfigSpace:

@@ -46,35 +46,20 @@ VENDORS = {
 
 
 class Image(NamedTuple):
-    """A firmware image file.
+    """A firmware image file."""
 
-    Attributes:
-        path: where it is.
-        psid: the board that it is for.
-        version: ``22.35.2000``.
-        digest: the file's sha256, in lower case.
-
-    """
-
-    path: str
-    psid: str
-    version: str
-    digest: str
+    path: str  # where it is
+    psid: str  # the board that it is for
+    version: str  # `22.35.2000`
+    digest: str  # the file's sha256, in lower case
 
 
 class Flash(NamedTuple):
-    """What is in a NIC's flash.
+    """What is in a NIC's flash."""
 
-    Attributes:
-        psid: the board; empty if flash has none.
-        version: of the image that starts next.
-        running: of the firmware that runs now.
-
-    """
-
-    psid: str
-    version: str
-    running: str
+    psid: str  # the board; empty if flash has none
+    version: str  # of the image that starts next
+    running: str  # of the firmware that runs now
 
     @property
     def vendor(self) -> str:

@@ -44,18 +44,12 @@ class Coalescing(NamedTuple):
 
 
 class Ets(NamedTuple):
-    """Enhanced transmission selection: eight entries each.
+    """Enhanced transmission selection: eight entries each."""
 
-    Attributes:
-        prio_tc: traffic class by priority.
-        tsa: algorithm by traffic class, in the words of ``TSA``.
-        bandwidth: percent by traffic class with algorithm ``ets``; 0 for the others, whatever a driver
-            reports: mlx5 reports 100 for them (en_dcbnl.c, mlx5e_build_tc_tx_bw).
-
-    """
-
-    prio_tc: tuple[int, ...]
-    tsa: tuple[str, ...]
+    prio_tc: tuple[int, ...]  # traffic class by priority
+    tsa: tuple[str, ...]  # algorithm by traffic class, in the words of `TSA`
+    # Percent by traffic class with algorithm `ets`; 0 for the others, whatever a driver reports: mlx5 reports
+    # 100 for them (en_dcbnl.c, mlx5e_build_tc_tx_bw)
     bandwidth: tuple[int, ...]
 
 
@@ -121,24 +115,14 @@ def dcbx_words(mode: int) -> str:
 
 
 class Driver(NamedTuple):
-    """What one driver does with dcbnl.
+    """What one driver does with dcbnl."""
 
-    Attributes:
-        name: as the PCI device's ``driver`` link has it.
-        dscp: APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP.
-        ports: APP entries are to map RoCE's ethertype and UDP port to its priority.
-        dcbx: bits of the DCBX mode without which the driver refuses to be set.
-        dcbx_ask: the mode to ask for when those are missing.
-        limit: what it cannot do, in one sentence; empty if it can do all that this package sets.
-
-    """
-
-    name: str
-    dscp: bool = True
-    ports: bool = False
-    dcbx: int = HOST
-    dcbx_ask: int = HOST | IEEE
-    limit: str = ""
+    name: str  # as the PCI device's `driver` link has it
+    dscp: bool = True  # APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP
+    ports: bool = False  # APP entries are to map RoCE's ethertype and UDP port to its priority
+    dcbx: int = HOST  # bits of the DCBX mode without which the driver refuses to be set
+    dcbx_ask: int = HOST | IEEE  # the mode to ask for when those are missing
+    limit: str = ""  # what it cannot do, in one sentence; empty if it can do all that this package sets
 
     def may_set(self, found: Dcb) -> bool:
         """Whether the DCBX mode lets the host change settings; a driver without DCBX always does."""

@@ -21,28 +21,16 @@ UNTRACKED = {0x01: "+new", 0x04: "+rel", 0x10: "+inv"}
 
 @dataclass(frozen=True)
 class Flow:
-    """One line of ``dpctl/dump-flows -m``.
+    """One line of ``dpctl/dump-flows -m``."""
 
-    Attributes:
-        in_port: name of the port, most often a representor, the bond or the tunnel device.
-        offloaded: it runs in the NIC.
-        datapath: ``tc`` when the kernel's classifier has it, ``ovs`` when only its module has.
-        packets: that it has matched.
-        tunnel: it decapsulates or encapsulates.
-        tracked: it needs connection tracking: it matches a connection's state, or sends to the tracker.
-        actions: as printed.
-        text: the whole line.
-
-    """
-
-    in_port: str
-    offloaded: bool
-    datapath: str
-    packets: int
-    tunnel: bool
-    tracked: bool
-    actions: str
-    text: str
+    in_port: str  # name of the port, most often a representor, the bond or the tunnel device
+    offloaded: bool  # it runs in the NIC
+    datapath: str  # `tc` when the kernel's classifier has it, `ovs` when only its module has
+    packets: int  # that it has matched
+    tunnel: bool  # it decapsulates or encapsulates
+    tracked: bool  # it needs connection tracking: it matches a connection's state, or sends to the tracker
+    actions: str  # as printed
+    text: str  # the whole line
 
     @property
     def ports(self) -> frozenset[str]:

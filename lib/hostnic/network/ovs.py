@@ -20,20 +20,12 @@ Row: TypeAlias = "dict[str, Any]"
 
 @dataclass(frozen=True)
 class Settings:
-    """``Open_vSwitch`` table: what decides whether flows may go to the NIC.
+    """``Open_vSwitch`` table: what decides whether flows may go to the NIC."""
 
-    Attributes:
-        hw_offload: ``other_config:hw-offload`` is true.
-        tc_policy: ``other_config:tc-policy``: none, skip_sw or skip_hw.
-        encap_ip: this chassis' tunnel endpoint, from ``external_ids:ovn-encap-ip``.
-        encap_tos: what its tunnels' outer header gets, from ``external_ids:ovn-encap-tos``.
-
-    """
-
-    hw_offload: bool
-    tc_policy: str = "none"
-    encap_ip: str | None = None
-    encap_tos: str | None = None
+    hw_offload: bool  # `other_config:hw-offload` is true
+    tc_policy: str = "none"  # `other_config:tc-policy`: none, skip_sw or skip_hw
+    encap_ip: str | None = None  # this chassis' tunnel endpoint, from `external_ids:ovn-encap-ip`
+    encap_tos: str | None = None  # what its tunnels' outer header gets, from `external_ids:ovn-encap-tos`
 
 
 def rows(output: str) -> list[Row]:

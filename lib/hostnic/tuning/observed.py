@@ -16,16 +16,10 @@ class IdleState(NamedTuple):
 
 
 class NumaNode(NamedTuple):
-    """A NUMA node.
+    """A NUMA node."""
 
-    Attributes:
-        cpus: its logical CPUs.
-        pages: its huge pages: their number by their size in KiB.
-
-    """
-
-    cpus: frozenset[int]
-    pages: Mapping[int, int] = {}
+    cpus: frozenset[int]  # its logical CPUs
+    pages: Mapping[int, int] = {}  # its huge pages: their number by their size in KiB
 
     @property
     def reserved(self) -> int:
@@ -34,34 +28,20 @@ class NumaNode(NamedTuple):
 
 
 class Nova(NamedTuple):
-    """What nova.conf says of CPUs and memory.
+    """What nova.conf says of CPUs and memory."""
 
-    Attributes:
-        dedicated: ``cpu_dedicated_set``; empty where it is not set.
-        reserved: MiB that ``reserved_host_memory_mb`` keeps from instances.
-
-    """
-
-    dedicated: frozenset[int]
-    reserved: int
+    dedicated: frozenset[int]  # `cpu_dedicated_set`; empty where it is not set
+    reserved: int  # MiB that `reserved_host_memory_mb` keeps from instances
 
 
 class Device(NamedTuple):
-    """A port or a GPU.
+    """A port or a GPU."""
 
-    Attributes:
-        bdf: PCI address.
-        name: the port's netdev, or the GPU's address.
-        numa_node: -1 where the firmware does not tell.
-        bridges: PCI addresses of the bridges above it, the root port first.
-        iommu: the type of its IOMMU group: ``identity``, ``DMA`` …; empty without a group, None if not told.
-
-    """
-
-    bdf: str
-    name: str
-    numa_node: int
-    bridges: tuple[str, ...] = ()
+    bdf: str  # PCI address
+    name: str  # the port's netdev, or the GPU's address
+    numa_node: int  # -1 where the firmware does not tell
+    bridges: tuple[str, ...] = ()  # PCI addresses of the bridges above it, the root port first
+    # The type of its IOMMU group: `identity`, `DMA` …; empty without a group, None if not told
     iommu: str | None = None
 
 
