@@ -26,18 +26,13 @@ _SHOWN = 3
 
 
 class Containers(NamedTuple):
-    """The containers that start with this host.
+    """The containers that start with this host."""
 
-    Attributes:
-        since: by name, when one that runs was started; empty for one that does not run. The time is LXD's
-            ``last_used_at``, which it sets at each start of an instance, also after a reboot from inside
-            (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21).
-        unknown: why LXD does not tell; empty if it does.
-
-    """
-
+    # By name, when one that runs was started; empty for one that does not run. The time is LXD's
+    # `last_used_at`, which it sets at each start of an instance, also after a reboot from inside
+    # (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21).
     since: Mapping[str, str] = {}
-    unknown: str = ""
+    unknown: str = ""  # why LXD does not tell; empty if it does
 
     @property
     def running(self) -> list[str]:

@@ -134,16 +134,10 @@ def _taken(name: str, text: str, whole: str, as_table: bool) -> str:
 
 
 class Removed(NamedTuple):
-    """What the stop hook has done.
+    """What the stop hook has done."""
 
-    Attributes:
-        status: what the operator must know of the machine from now on: the unit's last status.
-        problems: one sentence for each thing that could not be taken away.
-
-    """
-
-    status: str
-    problems: Sequence[str] = ()
+    status: str  # what the operator must know of the machine from now on: the unit's last status
+    problems: Sequence[str] = ()  # one sentence for each thing that could not be taken away
 
 
 class Reconciler(ops.Object):

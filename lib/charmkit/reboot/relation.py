@@ -19,21 +19,14 @@ from charmkit.reboot.status import unusable
 
 
 class PrivateState(Protocol):
-    """What a unit keeps from hook to hook, apart from what it publishes.
+    """What a unit keeps from hook to hook, apart from what it publishes."""
 
-    Attributes:
-        state: its state, where it differs from what it published, with a digest of that. It counts only
-            beside that publication: a hook that fails may keep one and not the other.
-        digest_about: what the leader's state said of this unit when it looked at its host last.
-        parallel: the option ``reboot-parallel`` at that time.
-        blocking_unit: the unit because of which the leader granted nothing, though another one waits.
-
-    """
-
+    # Its state, where it differs from what it published, with a digest of that. It counts only beside that
+    # publication: a hook that fails may keep one and not the other.
     state: str
-    digest_about: str
-    parallel: str
-    blocking_unit: str
+    digest_about: str  # what the leader's state said of this unit when it looked at its host last
+    parallel: str  # the option `reboot-parallel` at that time
+    blocking_unit: str  # the unit because of which the leader granted nothing, though another one waits
 
 
 class Databags:

@@ -54,35 +54,20 @@ _ANSWERS = "answers"
 
 
 class Suspect(NamedTuple):
-    """Something that may be missing.
+    """Something that may be missing."""
 
-    Attributes:
-        what: in words.
-        address: if it accepts a connection here, it is not missing; empty if there is nothing to try.
-
-    """
-
-    what: str
-    address: str = ""
+    what: str  # in words
+    address: str = ""  # if it accepts a connection here, it is not missing; empty if there is nothing to try
 
 
 class Service(NamedTuple):
-    """A clustered service. Both functions raise ValueError if the text cannot be read.
+    """A clustered service. Both functions raise ValueError if the text cannot be read."""
 
-    Attributes:
-        name: for the operator.
-        data: a path that a container has if, and only if, the service is in it.
-        command: prints the state of its cluster, run in the container.
-        joined: whether that text says that it is a member.
-        suspects: what may be missing by that text.
-
-    """
-
-    name: str
-    data: str
-    command: tuple[str, ...]
-    joined: Callable[[str], bool]
-    suspects: Callable[[str], Iterator[Suspect]]
+    name: str  # for the operator
+    data: str  # a path that a container has if, and only if, the service is in it
+    command: tuple[str, ...]  # prints the state of its cluster, run in the container
+    joined: Callable[[str], bool]  # whether that text says that it is a member
+    suspects: Callable[[str], Iterator[Suspect]]  # what may be missing by that text
 
 
 def raft_joined(text: str) -> bool:
@@ -239,16 +224,11 @@ def _not_joined(containers: _Containers) -> Iterator[str]:
 
 
 class Answer(NamedTuple):
-    """What the clusters say right before a reboot.
+    """What the clusters say right before a reboot."""
 
-    Attributes:
-        missing: members that are missing, and services that do not tell, in words; empty when all are there.
-        unasked: clustered services that cannot be asked, by container.
-
-    """
-
+    # Members that are missing, and services that do not tell, in words; empty when all are there
     missing: str = ""
-    unasked: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()  # clustered services that cannot be asked, by container
 
 
 def missing_members(system: System, names: Sequence[str]) -> Answer:
