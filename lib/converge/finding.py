@@ -43,20 +43,12 @@ class Severity(enum.IntEnum):
 
 
 class Finding(NamedTuple):
-    """One difference, and what to do about it.
+    """One difference, and what to do about it."""
 
-    Attributes:
-        severity: how much it matters.
-        subject: what it is about: a BDF, a bond, an option.
-        what: one clear sentence; no trailing full stop, so that it reads well in a status.
-        remedy: what the operator (or the other charm) has to do; empty when nothing is needed.
-
-    """
-
-    severity: Severity
-    subject: str
-    what: str
-    remedy: str = ""
+    severity: Severity  # how much it matters
+    subject: str  # what it is about: a BDF, a bond, an option
+    what: str  # one clear sentence; no trailing full stop, so that it reads well in a status
+    remedy: str = ""  # what the operator (or the other charm) has to do; empty when nothing is needed
 
     def sentence(self) -> str:
         """The finding as one line: subject, fact, remedy."""

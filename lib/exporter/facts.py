@@ -41,125 +41,68 @@ ABOUT = ("policy", "cables", "report")
 
 
 class Port(NamedTuple):
-    """A declared port.
+    """A declared port."""
 
-    Attributes:
-        bdf: its PCI address.
-        netdev: its uplink; empty if the charm sees none now.
-        bond: the bond that it is to be in, or is in; empty outside one.
-        used: it is in a bond or bridge, or is to be.
-        declared: by the setting's name.
-        actual: the same for what only hooks know, or know better.
-
-    """
-
-    bdf: str
-    netdev: str
-    bond: str = ""
-    used: bool = True
-    declared: Mapping[str, int] = {}
-    actual: Mapping[str, int] = {}
+    bdf: str  # its PCI address
+    netdev: str  # its uplink; empty if the charm sees none now
+    bond: str = ""  # the bond that it is to be in, or is in; empty outside one
+    used: bool = True  # it is in a bond or bridge, or is to be
+    declared: Mapping[str, int] = {}  # by the setting's name
+    actual: Mapping[str, int] = {}  # the same for what only hooks know, or know better
 
 
 class Reboot(NamedTuple):
-    """The unit's part in the rolling reboot; times are those of :meth:`System.now`.
+    """The unit's part in the rolling reboot; times are those of :meth:`System.now`."""
 
-    Attributes:
-        needed: the host needs one.
-        maintenance: it holds the lock, or has not settled since its last boot.
-        limit: seconds after which a holder of the lock is stuck.
-        held: since when each unit that is known to hold the lock has it.
-        queue: units that wait for it; None where only the leader knows.
-
-    """
-
-    needed: bool = False
-    maintenance: bool = False
-    limit: int = 0
-    held: Mapping[str, int] = {}
-    queue: int | None = None
+    needed: bool = False  # the host needs one
+    maintenance: bool = False  # it holds the lock, or has not settled since its last boot
+    limit: int = 0  # seconds after which a holder of the lock is stuck
+    held: Mapping[str, int] = {}  # since when each unit that is known to hold the lock has it
+    queue: int | None = None  # units that wait for it; None where only the leader knows
 
 
 class Flows(NamedTuple):
-    """What Open vSwitch and the NICs hold.
+    """What Open vSwitch and the NICs hold."""
 
-    Attributes:
-        inside: flows that a NIC forwards.
-        others: the other ones.
-        limit: how many flows OVS keeps at most now.
-        connections: tracked ones that the NICs handle; None where no driver tells.
-
-    """
-
-    inside: int
-    others: int
-    limit: int
-    connections: int | None = None
+    inside: int  # flows that a NIC forwards
+    others: int  # the other ones
+    limit: int  # how many flows OVS keeps at most now
+    connections: int | None = None  # tracked ones that the NICs handle; None where no driver tells
 
 
 class Switch(NamedTuple):
-    """A switch of the fabric, as the last look saw it.
+    """A switch of the fabric, as the last look saw it."""
 
-    Attributes:
-        name: in the intent.
-        answers: it could be read.
-        drained: it is out of use for work on it.
-        drift: settings that differ from the intent.
-        miswired: ports with another neighbour than the intent's.
-        declared: how many :data:`OBJECTS` the intent has.
-        actual: how many of them are as declared; none of a switch that does not answer.
-
-    """
-
-    name: str
-    answers: bool
-    drained: bool = False
-    drift: int = 0
-    miswired: int = 0
-    declared: Mapping[str, int] = {}
-    actual: Mapping[str, int] = {}
+    name: str  # in the intent
+    answers: bool  # it could be read
+    drained: bool = False  # it is out of use for work on it
+    drift: int = 0  # settings that differ from the intent
+    miswired: int = 0  # ports with another neighbour than the intent's
+    declared: Mapping[str, int] = {}  # how many `OBJECTS` the intent has
+    actual: Mapping[str, int] = {}  # how many of them are as declared; none of a switch that does not answer
 
 
 class Fabric(NamedTuple):
-    """What the leader knows of the switches and of the hosts' reports.
+    """What the leader knows of the switches and of the hosts' reports."""
 
-    Attributes:
-        at: :meth:`System.now` when the switches were last asked.
-        switches: those that the charm configures.
-        hosts: by unit that reports, in how many points its host differs, by what these are :data:`ABOUT`.
-
-    """
-
-    at: int
-    switches: tuple[Switch, ...] = ()
+    at: int  # `System.now` when the switches were last asked
+    switches: tuple[Switch, ...] = ()  # those that the charm configures
+    # By unit that reports, in how many points its host differs, by what these are `ABOUT`
     hosts: Mapping[str, Mapping[str, int]] = {}
 
 
 class Facts(NamedTuple):
-    """One charm's file.
+    """One charm's file."""
 
-    Attributes:
-        charm: whose.
-        unit: of Juju, whose hook looked.
-        at: :meth:`System.now` at the hook's look.
-        findings: how many there are of each severity.
-        held: steps that wait.
-        ports: declared ones.
-        reboot: None of a charm that never reboots its host.
-        flows: None where OVS does not tell; they change all the time, and are no news.
-        fabric: None of a charm that has no switches, or has not asked them yet.
-
-    """
-
-    charm: str
-    unit: str
-    at: int
-    findings: Mapping[str, int] = {}
-    held: int = 0
-    ports: tuple[Port, ...] = ()
-    reboot: Reboot | None = None
-    flows: Flows | None = None
-    fabric: Fabric | None = None
+    charm: str  # whose
+    unit: str  # of Juju, whose hook looked
+    at: int  # `System.now` at the hook's look
+    findings: Mapping[str, int] = {}  # how many there are of each severity
+    held: int = 0  # steps that wait
+    ports: tuple[Port, ...] = ()  # declared ones
+    reboot: Reboot | None = None  # None of a charm that never reboots its host
+    flows: Flows | None = None  # None where OVS does not tell; they change all the time, and are no news
+    fabric: Fabric | None = None  # None of a charm that has no switches, or has not asked them yet
 
 
 _COUNT = Integer(0, 1 << 32)
