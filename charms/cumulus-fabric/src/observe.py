@@ -29,18 +29,12 @@ INTERFACES = (
 
 @dataclass(frozen=True)
 class SwitchState:
-    """One switch.
-
-    Attributes:
-        release: of Cumulus Linux: ``5.9.2``.
-        applied: the running configuration, without defaults, with ranges expanded.
-        state: the operational state, as ``nv show`` has it; empty if only the configuration was read.
-
-    """
+    """One switch."""
 
     name: str
-    release: str
-    applied: Tree
+    release: str  # of Cumulus Linux: `5.9.2`
+    applied: Tree  # the running configuration, without defaults, with ranges expanded
+    # The operational state, as `nv show` has it; empty if only the configuration was read
     state: Tree = field(default_factory=dict[str, Any])
 
     @property

@@ -61,20 +61,12 @@ class _Running:
 
 
 class _Shared(NamedTuple):
-    """Settings that others inherit.
+    """Settings that others inherit."""
 
-    Attributes:
-        pattern: the settings' paths.
-        heirs: names what inherits a setting.
-        choice: what the intent can say instead; ``{name}`` and ``{value}`` are the switch's.
-        added: whether a setting that the switch lacks would change the heirs as well.
-
-    """
-
-    pattern: str
-    heirs: Callable[[_Running, Path], Iterator[str]]
-    choice: str = ""
-    added: bool = False
+    pattern: str  # the settings' paths
+    heirs: Callable[[_Running, Path], Iterator[str]]  # names what inherits a setting
+    choice: str = ""  # what the intent can say instead; `{name}` and `{value}` are the switch's
+    added: bool = False  # whether a setting that the switch lacks would change the heirs as well
 
 
 _ASN, _LOOPBACK = (

@@ -87,20 +87,12 @@ class _Strict(paramiko.MissingHostKeyPolicy):
 
 @dataclass(frozen=True)
 class Door:
-    """The way to one switch. Neither ``repr`` nor ``str`` shows the password.
+    """The way to one switch. Neither ``repr`` nor ``str`` shows the password."""
 
-    Attributes:
-        address: of its management port.
-        password: that it shall have.
-        keys: the file of known host keys; one that is not in there is refused before any password is sent.
-        seconds: for each session, from connecting to its end.
-
-    """
-
-    address: str
-    password: str = field(repr=False)
-    keys: str
-    seconds: float = 30.0
+    address: str  # of its management port
+    password: str = field(repr=False)  # that it shall have
+    keys: str  # the file of known host keys; one that is not in there is refused before any password is sent
+    seconds: float = 30.0  # for each session, from connecting to its end
 
     def set_first(self) -> Outcome:
         """Replace the factory's password, and log in with the new one.
