@@ -22,20 +22,12 @@ VERSION = 1
 
 
 class Host(NamedTuple):
-    """What was read for the profile.
+    """What was read for the profile."""
 
-    Attributes:
-        installed: unit, its file and the boot copy.
-        wrong: registers that are not as wanted.
-        instances: names of running instances.
-        unreadable: why the registers cannot be read.
-
-    """
-
-    installed: Installed = Installed()
-    wrong: tuple[Difference, ...] = ()
-    instances: tuple[str, ...] = ()
-    unreadable: tuple[Finding, ...] = ()
+    installed: Installed = Installed()  # unit, its file and the boot copy
+    wrong: tuple[Difference, ...] = ()  # registers that are not as wanted
+    instances: tuple[str, ...] = ()  # names of running instances
+    unreadable: tuple[Finding, ...] = ()  # why the registers cannot be read
 
 
 def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
