@@ -21,22 +21,13 @@ WORST = (UNKNOWN, *(each.name.lower() for each in sorted(Severity, reverse=True)
 
 
 class Answer(NamedTuple):
-    """What an action said on one unit.
+    """What an action said on one unit."""
 
-    Attributes:
-        unit: its name.
-        charm: its charm.
-        results: the action's; None unless it completed.
-        instead: what was said in their place.
-        more: the command that shows more.
-
-    """
-
-    unit: str
-    charm: str
-    results: Mapping[str, Any] | None
-    instead: str
-    more: str
+    unit: str  # its name
+    charm: str  # its charm
+    results: Mapping[str, Any] | None  # the action's; None unless it completed
+    instead: str  # what was said in their place
+    more: str  # the command that shows more
 
 
 class Call(NamedTuple):
