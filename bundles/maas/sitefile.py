@@ -303,13 +303,8 @@ _NETWORK = Record(
         "dhcp": _RANGE,
         "reserved": ListOf(_RANGE, "ranges of addresses"),
     },
-    required=["vid", "vlan", "mtu", "subnet", "cidr"],
 )
-_NIC = Record(
-    Nic,
-    {"networks": ListOf(_TEXT, "networks"), "bond": _TEXT, "rdma": Boolean()},
-    required=["networks"],
-)
+_NIC = Record(Nic, {"networks": ListOf(_TEXT, "networks"), "bond": _TEXT, "rdma": Boolean()})
 _TAG = Record(
     Tag,
     {
@@ -328,7 +323,6 @@ _TAG = Record(
         "passthrough": ListOf(_PCI_IDS, "PCI devices"),
         "nics": MappingOf(_TEXT, _NIC, "further NICs"),
     },
-    required=["networks"],
 )
 _MACHINE = Record(
     Machine,
@@ -342,7 +336,6 @@ _MACHINE = Record(
         "power-driver": _TEXT,
         "nics": MappingOf(_TEXT, ListOf(_TEXT, "netdevs"), "ports by further NIC of its tag"),
     },
-    required=["tag", "ports", "power-type", "power-address", "power-user", "power-pass"],
 )
 
 

@@ -22,11 +22,11 @@ from converge.document import read_json
 from converge.shape import (
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     MappingOf,
     OneOf,
     OrNull,
-    Record,
     Text,
     Union,
     at,
@@ -188,7 +188,7 @@ def _encode(value: "Policy | Host") -> str:
     return json.dumps({"version": VERSION, **asdict(value)}, sort_keys=True, separators=(",", ":"))
 
 
-class _Checked(Record[T]):
+class _Checked(JsonRecord[T]):
     """A record of a class that does not check itself: it is checked wherever it is read or contained."""
 
     def read(self, where: str, value: object) -> T:
@@ -233,9 +233,7 @@ _SUBNET = Text(r"[^/]+/[^/]+", "a subnet such as 172.16.0.0/24")
 _BYTES = Integer(1280, 65535)
 
 PRIORITY = Integer(0, 7)
-MARKING = _Checked(
-    Marking, {"dscp": Integer(0, 63), "priority": PRIORITY}, required=["dscp", "priority"], lenient=True
-)
+MARKING = _Checked(Marking, {"dscp": Integer(0, 63), "priority": PRIORITY})
 SHARE = Union[Any]({int: Integer(1, 100), str: OneOf((STRICT,))})
 QOS = _Qos(
     Qos,
@@ -246,23 +244,14 @@ QOS = _Qos(
         "cnp": MARKING,
         "ets": MappingOf(_TrafficClass(), SHARE, "traffic classes and their shares"),
     },
-    required=["trust", "pfc", "roce", "cnp", "ets"],
-    lenient=True,
 )
-MTU = Record(Mtu, {"host": _BYTES, "fabric": _BYTES}, required=["host", "fabric"], lenient=True)
-VLAN = Record(
-    Vlan,
-    {"id": Integer(0, 4094), "name": _NAME, "subnets": ListOf(_SUBNET, "subnets")},
-    required=["id", "name"],
-    lenient=True,
-)
-NEIGHBOUR = Record(
+MTU = JsonRecord(Mtu, {"host": _BYTES, "fabric": _BYTES})
+VLAN = JsonRecord(Vlan, {"id": Integer(0, 4094), "name": _NAME, "subnets": ListOf(_SUBNET, "subnets")})
+NEIGHBOUR = JsonRecord(
     Neighbour,
     {"chassis": _NAME, "port": _NAME, "system": Text(r".{0,255}", "one line of at most 255 characters")},
-    required=["chassis", "port"],
-    lenient=True,
 )
-PORT = Record(
+PORT = JsonRecord(
     Port,
     {
         "netdev": _NAME,
@@ -274,10 +263,8 @@ PORT = Record(
         "neighbour": OrNull(NEIGHBOUR),
         "qos": OrNull(QOS),
     },
-    required=["netdev", "bdf", "mac", "mtu"],
-    lenient=True,
 )
-_POLICY = Record(
+_POLICY = JsonRecord(
     Policy,
     {
         "qos": OrNull(QOS),
@@ -285,12 +272,5 @@ _POLICY = Record(
         "segment_macs": MappingOf(_NAME, _MAC, "racks and MAC addresses"),
         "vlans": ListOf(VLAN, "VLANs"),
     },
-    required=["qos", "mtu"],
-    lenient=True,
 )
-_HOST = Record(
-    Host,
-    {"hostname": _NAME, "ports": ListOf(PORT, "ports"), "vlans": ListOf(VLAN, "VLANs")},
-    required=["hostname"],
-    lenient=True,
-)
+_HOST = JsonRecord(Host, {"hostname": _NAME, "ports": ListOf(PORT, "ports"), "vlans": ListOf(VLAN, "VLANs")})

@@ -18,11 +18,11 @@ from converge.shape import (
     Boolean,
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     MappingOf,
     OneOf,
     OrNull,
-    Record,
     Text,
 )
 from hostnic import shapes
@@ -109,7 +109,7 @@ _COUNT = Integer(0, 1 << 32)
 _TIME = Integer(-(1 << 40), 1 << 40)
 _NETDEV = Text(r"[^\s/]{0,15}", "the name of a netdev")
 _NUMBERS = MappingOf(OneOf(SETTINGS), _COUNT, "settings and numbers")
-_PORT = Record(
+_PORT = JsonRecord(
     Port,
     {
         "bdf": shapes.ADDRESS,
@@ -119,11 +119,9 @@ _PORT = Record(
         "declared": _NUMBERS,
         "actual": _NUMBERS,
     },
-    required=["bdf", "netdev"],
-    lenient=True,
 )
 _UNIT = Text(r"[a-z][a-z0-9-]*/[0-9]+", "a unit")
-_REBOOT = Record(
+_REBOOT = JsonRecord(
     Reboot,
     {
         "needed": Boolean(),
@@ -132,16 +130,12 @@ _REBOOT = Record(
         "held": MappingOf(_UNIT, _TIME, "units and times"),
         "queue": OrNull(_COUNT),
     },
-    lenient=True,
 )
-_FLOWS = Record(
-    Flows,
-    {"inside": _COUNT, "others": _COUNT, "limit": _COUNT, "connections": OrNull(_COUNT)},
-    required=["inside", "others", "limit"],
-    lenient=True,
+_FLOWS = JsonRecord(
+    Flows, {"inside": _COUNT, "others": _COUNT, "limit": _COUNT, "connections": OrNull(_COUNT)}
 )
 _OBJECTS = MappingOf(OneOf(OBJECTS), _COUNT, "kinds and numbers")
-_SWITCH = Record(
+_SWITCH = JsonRecord(
     Switch,
     {
         "name": Text(r"[^\s]{1,64}", "the name of a switch"),
@@ -152,19 +146,15 @@ _SWITCH = Record(
         "declared": _OBJECTS,
         "actual": _OBJECTS,
     },
-    required=["name", "answers"],
-    lenient=True,
 )
 _ABOUT = MappingOf(OneOf(ABOUT), _COUNT, "subjects and numbers")
-_FABRIC = Record(
+_FABRIC = JsonRecord(
     Fabric,
     {
         "at": _TIME,
         "switches": ListOf(_SWITCH, "switches"),
         "hosts": MappingOf(_UNIT, _ABOUT, "units and what differs on their hosts"),
     },
-    required=["at"],
-    lenient=True,
 )
 
 
@@ -261,7 +251,7 @@ def from_json(charm: str, text: str) -> Facts:
         InvalidValue: names the place, the value and what is allowed.
 
     """
-    shape = Record(
+    shape = JsonRecord(
         functools.partial(Facts, charm),
         {
             "unit": _UNIT,
@@ -273,7 +263,5 @@ def from_json(charm: str, text: str) -> Facts:
             "flows": OrNull(_FLOWS),
             "fabric": OrNull(_FABRIC),
         },
-        required=["unit", "at"],
-        lenient=True,
     )
     return read_json(text, VERSION, shape)

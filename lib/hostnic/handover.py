@@ -25,10 +25,10 @@ from converge.shape import (
     Boolean,
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     MappingOf,
     OrNull,
-    Record,
     Text,
     Union,
 )
@@ -70,15 +70,13 @@ class Handover(NamedTuple):
     reboot_lock: bool = False
 
 
-_REBOOT = Record(
+_REBOOT = JsonRecord(
     RebootRequest,
     {
         "reasons": ListOf(LINE, "at least one sentence", least=1),
         "since": Integer(0, None),
         "ready": Boolean(),
     },
-    required=["reasons", "since", "ready"],
-    lenient=True,
 )
 _VFS = Integer(0, 0xFFFF, "a number of VFs")
 _PARAMETER = Text(rf"{shapes.PARAMETER}(\[[0-9]+(\.\.[0-9]+)?\])?", "a parameter as mstconfig spells it")
@@ -86,9 +84,9 @@ _VALUE = Union[Any]({str: LINE, int: Integer(None, None), bool: Boolean()})
 _VALUES = MappingOf(_PARAMETER, _VALUE, "parameters")
 
 
-def _shape(charm: str) -> Record[Handover]:
+def _shape(charm: str) -> JsonRecord[Handover]:
     """The file of one charm."""
-    return Record(
+    return JsonRecord(
         functools.partial(Handover, charm),
         {
             "unit": Text(rf"{_CHARM}/[0-9]+", "a unit such as nic-firmware/0"),
@@ -99,8 +97,6 @@ def _shape(charm: str) -> Record[Handover]:
             "pending": LINE,
             "reboot_lock": Boolean(),
         },
-        required=["unit", "reboot_owner"],
-        lenient=True,
     )
 
 

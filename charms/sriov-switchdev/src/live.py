@@ -17,7 +17,7 @@ import record
 from boot import budget, files
 from converge import Disruption, Plan, Step, StepError
 from converge.execute import Outcome, execute
-from converge.shape import AnyText, Boolean, Integer, ListOf, OneOf, OrNull, Record, Shape, Text
+from converge.shape import AnyText, Boolean, Integer, JsonRecord, ListOf, OneOf, OrNull, Shape, Text
 from desired import Desired
 from hostnic import shapes
 from hostnic.boot import sandbox
@@ -62,8 +62,8 @@ _OF_PORT: dict[str, Shape[Any]] = {
     "queues": Integer(0, 0xFFFF, "a number of queues"),
     "mac": OrNull(shapes.PERMANENT_MAC),
 }
-_PORT = Record(PortState, _OF_PORT, required=tuple(_OF_PORT), lenient=True)
-_PREVIOUS = Record(
+_PORT = JsonRecord(PortState, _OF_PORT, required=tuple(_OF_PORT))
+_PREVIOUS = JsonRecord(
     Previous,
     {
         "ports": ListOf(_PORT, "ports"),
@@ -71,7 +71,6 @@ _PREVIOUS = Record(
         "target": AnyText(),
     },
     required=["ports", "answering", "target"],
-    lenient=True,
 )
 
 

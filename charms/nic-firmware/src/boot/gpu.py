@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from converge.document import read_json
-from converge.shape import ListOf, Record
+from converge.shape import JsonRecord, ListOf
 from hostnic import shapes
 from hostnic.boot import Installed, installed, units
 from hostnic.devices import users
@@ -79,7 +79,7 @@ def _unchanged(nics: tuple[str, ...]) -> tuple[str, ...]:
     return nics
 
 
-_NICS = Record(_unchanged, {"nics": ListOf(shapes.ADDRESS, "NICs")}, required=["nics"], lenient=True)
+_NICS = JsonRecord(_unchanged, {"nics": ListOf(shapes.ADDRESS, "NICs")})
 
 
 def from_json(text: str) -> tuple[str, ...]:
