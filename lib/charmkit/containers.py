@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from converge.finding import few
 from hostnic.devices import users
 from hostnic.system import System
 
@@ -22,7 +23,6 @@ _INSTANCES = [LXC, "query", "/1.0/instances?recursion=1"]
 _PAYLOAD = r"/lxc\.payload\.([^/\n]+)"
 _PARENT = r"(?m)^PPid:\s*([0-9]+)$"
 _UNIT = r"(?:^|\0)JUJU_UNIT_NAME=([^\0]+)"
-_SHOWN = 3
 
 
 class Containers(NamedTuple):
@@ -113,7 +113,4 @@ def _hooks_in_containers(system: System) -> Iterator[str]:
 
 
 def _some(names: Sequence[str], what: str) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more} {what}"
+    return f"{few(names)} {what}" if names else ""

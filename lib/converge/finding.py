@@ -2,7 +2,7 @@
 """What differs from the desired state, in the operator's words."""
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 RETRIED = "retried at the next hook"
@@ -58,6 +58,12 @@ class Finding(NamedTuple):
     def phrase(self) -> str:
         """The fact alone, in one line."""
         return one_line(self.what)
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def unfinished(findings: Iterable[Finding]) -> Finding | None:

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
+from converge.finding import few
 from hostnic.system import CommandError, System, read_own
 
 from charmkit.containers import LXC
@@ -39,7 +40,6 @@ SEEDS_FILE = "/var/lib/mysql/mysqld-auto.cnf"
 """Where MySQL 8.0 keeps what was set with SET PERSIST, the addresses of the group's members among it."""
 
 _EACH = 8.0  # seconds: rabbitmqctl starts a virtual machine of its own
-_SHOWN = 3
 _NAME = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
 _MEMBER = r"(?m)^Status: cluster member$"
 _ROLE = r"(?m)^Role: (?:leader|follower)$"
@@ -199,7 +199,7 @@ def not_joined(system: System, names: Sequence[str], path: str) -> str:
     now = system.now()
     if (kept := _kept(system, path, now)) is not None:
         return kept
-    said = _listed(list(_not_joined(_Containers(system, names, IN_ALL))))
+    said = few(list(_not_joined(_Containers(system, names, IN_ALL))))
     system.files.install(path, json.dumps({"at": now, "said": said}).encode(), 0o600)
     return said
 
@@ -255,7 +255,7 @@ def missing_members(system: System, names: Sequence[str]) -> Answer:
             missing.append(_unanswered(name, error))
         except ValueError:
             missing.append(f"what {name} tells cannot be read")
-    return Answer(_listed(missing), tuple(unasked))
+    return Answer(few(missing), tuple(unasked))
 
 
 def _seeds(text: str) -> list[str]:
@@ -268,12 +268,6 @@ def _unanswered(name: str, error: CommandError) -> str:
     if error.returncode is None:
         return f"{name} does not answer"
     return f"{name} does not tell ({error.argv[4]} failed)"
-
-
-def _listed(found: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"{', '.join(found[:_SHOWN])}{more}"
 
 
 def _kept(system: System, path: str, now: float) -> str | None:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from converge import Finding, Severity
+from converge.finding import few
 from tree import Path, Tree, covers, get_path, get_tree, leaves, overlaps
 from tree.diff import IN_VRF
 from tree.foreign import VLANS, Object
 from tree.render import BRIDGE, GROUP
-
-from audit.attachments import few
 
 
 @dataclass(frozen=True)
