@@ -119,9 +119,7 @@ class Policy:
     def from_json(text: str) -> "Policy":
         """Read what :meth:`to_json` wrote, of this or of a newer revision.
 
-        Raises:
-            InvalidValue: names the place, the value and what is allowed.
-
+        Raises InvalidValue, which names the place, the value and what is allowed.
         """
         return read_json(text, VERSION, _POLICY, POLICY)
 

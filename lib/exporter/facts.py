@@ -166,9 +166,7 @@ def path_of(charm: str) -> str:
 def publish(system: System, facts: Facts) -> bool:
     """Write ``facts`` if they say something new, or the file is old; True if it was written.
 
-    Raises:
-        OSError: the file cannot be written.
-
+    Raises OSError if the file cannot be written.
     """
     before = read(system, facts.charm)
     if before and _repeats(before, facts):
@@ -247,9 +245,7 @@ def to_json(facts: Facts) -> str:
 def from_json(charm: str, text: str) -> Facts:
     """Read what :func:`to_json` wrote; fields that this revision does not know are ignored.
 
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
+    Raises InvalidValue, which names the place, the value and what is allowed.
     """
     shape = JsonRecord(
         functools.partial(Facts, charm),

@@ -110,10 +110,8 @@ def publish(system: System, handover: Handover) -> bool:
 
     A reboot that the file already requests for the same reasons keeps its ``since``.
 
-    Raises:
-        OSError: the file cannot be written.
-        InvalidValue: the caller gave a field a value that is not allowed.
-
+    Raises OSError if the file cannot be written, and InvalidValue if the caller gave a field a value that is
+    not allowed.
     """
     path = path_of(handover.charm)
     present = _present(system, path)

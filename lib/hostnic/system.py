@@ -156,10 +156,8 @@ class Files(Protocol):
     def check_own(self, path: str) -> None:
         """``namei --long PATH``: refuse a file or directory that others than root could have written.
 
-        Raises:
-            NotOwnError: it or a directory above it is another user's or can be written by others, or it is a
-                link itself.
-
+        Raises NotOwnError if it or a directory above it is another user's or can be written by others, or it
+        is a link itself.
         """
 
     def write(self, path: str, value: str) -> None:
@@ -168,9 +166,7 @@ class Files(Protocol):
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """``install -D -m MODE``: replace a file or link atomically, durable across a power cut.
 
-        Raises:
-            NotOwnError: others than root could change a directory above it.
-
+        Raises NotOwnError if others than root could change a directory above it.
         """
 
     def remove(self, path: str) -> None:
@@ -317,9 +313,7 @@ class System(Protocol):
     def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
         """Run a command that only reads, and return its standard output.
 
-        Raises:
-            CommandError: it could not be started, took longer than ``timeout`` seconds, or failed.
-
+        Raises CommandError if it could not be started, took longer than ``timeout`` seconds, or failed.
         """
         ...
 
@@ -354,10 +348,7 @@ def read_boot_id(system: System) -> str:
 def read_own(system: System, path: str) -> str:
     """What a file of ours holds; it is not believed if others than root could have written it.
 
-    Raises:
-        NotOwnError: they could.
-        OSError: it cannot be read.
-
+    Raises NotOwnError if they could, and OSError if it cannot be read.
     """
     system.files.check_own(path)
     return system.files.read(path)

@@ -177,9 +177,7 @@ def named(
 ) -> tuple[Network, ...]:
     """The networks of these names by VLAN; without names all, the provider VLANs only if ``provider``.
 
-    Raises:
-        InvalidValue: a name is unknown.
-
+    Raises InvalidValue if a name is unknown.
     """
     keys = {name: PROVIDER_VLANS if network.provider else name for name, network in networks.items()}
     known = tuple(dict.fromkeys(keys.values()))

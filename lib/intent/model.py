@@ -29,9 +29,7 @@ class Dialect(enum.Enum):
     def of_release(cls, release: str) -> "Dialect":
         """The dialect of a Cumulus Linux release such as 5.11.1.
 
-        Raises:
-            ValueError: the release has no NVUE (5.0 and later have it).
-
+        Raises ValueError if the release has no NVUE (5.0 and later have it).
         """
         parts = release.split(".")
         if len(parts) < 2 or parts[0] != "5" or not parts[1].isdigit():

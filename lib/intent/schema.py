@@ -288,9 +288,7 @@ OPTION = "intent"
 def parse(text: str, file: str = OPTION) -> Intent:
     """Read an intent from the YAML (or JSON, which is YAML) that ``file`` has.
 
-    Raises:
-        FileError: the first value that is wrong, with its line.
-
+    Raises FileError about the first value that is wrong, with its line.
     """
     return reader.read(text, file, lambda document: INTENT.read("", document), HOLDS)
 

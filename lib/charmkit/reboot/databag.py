@@ -212,9 +212,7 @@ def _numbered(units: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def decode_unit(text: str | None) -> UnitState:
     """A unit's state; its default when there is none yet.
 
-    Raises:
-        InvalidValue: names the field, its value and what is allowed.
-
+    Raises InvalidValue, which names the field, its value and what is allowed.
     """
     return read_json(text, VERSION, _UNIT) if text else UnitState()
 
@@ -222,8 +220,6 @@ def decode_unit(text: str | None) -> UnitState:
 def decode_cluster(text: str | None) -> Cluster:
     """The leader's state; its default when there is none yet.
 
-    Raises:
-        InvalidValue: names the field, its value and what is allowed.
-
+    Raises InvalidValue, which names the field, its value and what is allowed.
     """
     return read_json(text, VERSION, _CLUSTER, longest=MAX_CHARS) if text else Cluster()

@@ -46,12 +46,7 @@ class Databags:
                 setattr(self.private, name, value)
 
     def own(self) -> UnitState:
-        """What this unit knows of itself.
-
-        Raises:
-            InvalidValue: it cannot be read.
-
-        """
+        """What this unit knows of itself. Raises InvalidValue if it cannot be read."""
         published = self._published()
         digest, _, state = self.private.state.partition(" ")
         return databag.decode_unit(state if digest == _digest(published) else published)
@@ -59,9 +54,7 @@ class Databags:
     def peer(self, name: str) -> UnitState:
         """What another unit publishes; nothing if it is none of the peers.
 
-        Raises:
-            InvalidValue: it cannot be read.
-
+        Raises InvalidValue if it cannot be read.
         """
         for unit in self._peers.units:
             if unit.name == name:

@@ -154,9 +154,7 @@ class _Containers:
     def ask(self, name: str, command: tuple[str, ...]) -> str:
         """What a command in a container prints.
 
-        Raises:
-            CommandError: it fails, or the time for all containers is over.
-
+        Raises CommandError if it fails, or the time for all containers is over.
         """
         argv = (LXC, "exec", name, "--", *command)
         left = min(_EACH, self._deadline - self._system.now())

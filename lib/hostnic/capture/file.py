@@ -100,9 +100,7 @@ def take(
 def read(text: str) -> Capture:
     """The capture in ``text``, whatever stands around it: ``juju run`` prints it among other things.
 
-    Raises:
-        CaptureError: there is none, or it is damaged or of a newer revision.
-
+    Raises CaptureError if there is none, or it is damaged or of a newer revision.
     """
     found = _TEXT.search(text)
     if found is None:

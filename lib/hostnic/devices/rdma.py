@@ -90,9 +90,7 @@ def managed(system: System, port: RdmaPort) -> bool | None:
 def defaults(system: System, port: RdmaPort) -> Defaults | None:
     """The defaults now, or None while the device has no directory in configfs.
 
-    Raises:
-        OSError: the device is gone, or the ToS is not a number.
-
+    Raises OSError if the device is gone, or the ToS is not a number.
     """
     if not system.files.exists(port.directory):
         return None

@@ -36,9 +36,7 @@ class Vdpa(NamedTuple):
 def devices(system: System) -> dict[str, tuple[Vdpa, ...]]:
     """All vDPA devices by the PCI address of their function; empty where the kernel has no vDPA bus.
 
-    Raises:
-        OSError: the bus cannot be read.
-
+    Raises OSError if the bus cannot be read.
     """
     try:
         names = sorted(system.files.listdir(DEVICES))

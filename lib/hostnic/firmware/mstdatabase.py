@@ -69,9 +69,7 @@ class Entry(NamedTuple):
     def number(self, text: str) -> int:
         """The value that ``text`` means: ``true``, ``ETH``, ``44``, ``0x2c``.
 
-        Raises:
-            ValueRefused: names the parameter, the value and what is allowed.
-
+        Raises ValueRefused, which names the parameter, the value and what is allowed.
         """
         value = self._number(text.strip())
         if value is None or self.length:

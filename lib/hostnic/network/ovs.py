@@ -29,12 +29,7 @@ class Settings:
 
 
 def rows(output: str) -> list[Row]:
-    """``ovs-vsctl --format=json``'s output, row by row.
-
-    Raises:
-        CommandError: it is not such output.
-
-    """
+    """``ovs-vsctl --format=json``'s output, row by row. Raises CommandError if it is not such output."""
     try:
         table = json.loads(output)
         headings = cast("list[str]", table["headings"])
@@ -61,12 +56,7 @@ def _texts(column: object) -> dict[str, str]:
 
 
 def settings(system: System) -> Settings:
-    """The offload settings.
-
-    Raises:
-        CommandError: OVS is not installed or its database does not answer.
-
-    """
+    """The offload settings. Raises CommandError if OVS is not installed or its database does not answer."""
     found = rows(system.query(["ovs-vsctl", "--format=json", "list", "Open_vSwitch"]))
     row: Row = found[0] if found else {}
     config, ids = _texts(row.get("other_config")), _texts(row.get("external_ids"))
@@ -86,9 +76,7 @@ def dump_flows(system: System, kind: str) -> str:
 def flow_limit(system: System) -> int | None:
     """How many flows OVS keeps in this host's datapath now (``upcall/show``); None when it does not tell.
 
-    Raises:
-        CommandError: ovs-vswitchd does not answer.
-
+    Raises CommandError if ovs-vswitchd does not answer.
     """
     found = FLOWS.search(system.query(["ovs-appctl", "upcall/show"]))
     return int(found[2]) if found else None

@@ -167,9 +167,7 @@ class SetPause:
 def read(system: System, netdev: str) -> Dcb:
     """What the driver of ``netdev`` reports.
 
-    Raises:
-        StepError: the driver has no data centre bridging, or the netdev is gone.
-
+    Raises StepError if the driver has no data centre bridging, or the netdev is gone.
     """
     try:
         return system.dcb.get(netdev)
