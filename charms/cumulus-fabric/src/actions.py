@@ -258,9 +258,7 @@ def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...], 
 def _results(report: Report, remarks: Sequence[Finding] = ()) -> Results:
     """A run's results, with remarks that stand beside its reasons.
 
-    Raises:
-        ActionError: the run was rolled back.
-
+    Raises ActionError if the run was rolled back.
     """
     reasons = (*report.reasons, *remarks)
     results = {

@@ -142,9 +142,7 @@ class _Run:
     def _start(self, switch: Nvue) -> bool:
         """Prepare a revision and apply it up to its confirmation; False if there was nothing to apply.
 
-        Raises:
-            SwitchError: it failed, or the switch did not wait, so that it would not roll back by itself.
-
+        Raises SwitchError if it failed, or the switch did not wait, so that it would not roll back by itself.
         """
         change = self.changes[switch.name]
         revision = self.revisions[switch.name] = switch.create()

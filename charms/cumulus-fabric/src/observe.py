@@ -88,9 +88,7 @@ def observe(
 def release_of(switch: Nvue) -> str:
     """The release of Cumulus Linux.
 
-    Raises:
-        SwitchError: of kind ``release`` if this charm does not support the release.
-
+    Raises SwitchError of kind ``release`` if this charm does not support the release.
     """
     system = switch.get("/system")
     # 5.14 moved it from system.build to system.version.

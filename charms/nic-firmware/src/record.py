@@ -98,9 +98,7 @@ def read(system: System) -> Record:
 def write(system: System, record: Record) -> bool:
     """Write it where it differs from what is there; True when it was written.
 
-    Raises:
-        OSError: it cannot be written.
-
+    Raises OSError if it cannot be written.
     """
     if record == Record():
         if system.files.exists(PATH):

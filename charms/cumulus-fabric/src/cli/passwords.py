@@ -97,10 +97,8 @@ class Door:
     def set_first(self) -> Outcome:
         """Replace the factory's password, and log in with the new one.
 
-        Raises:
-            SwitchError: it cannot be reached, its host key is unknown or another one, or it refuses the
-                password.
-
+        Raises SwitchError if it cannot be reached, its host key is unknown or another one, or it refuses the
+        password.
         """
         try:
             with self._session(FACTORY, "passwd", terminal=True) as (channel, meter):
@@ -199,10 +197,8 @@ class Door:
 def converse(channel: Session, meter: Meter, password: str) -> None:
     """Answer the questions of passwd, once each.
 
-    Raises:
-        SwitchError: it asks again, ends before it has asked all, or fails.
-        OSError: it says too much, or takes too long.
-
+    Raises SwitchError if it asks again, ends before it has asked all, or fails, and OSError if it says too
+    much, or takes too long.
     """
     answers = {"current": FACTORY, "new": password, "again": password}
     said, heard = "", ""

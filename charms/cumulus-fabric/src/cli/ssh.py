@@ -48,9 +48,7 @@ class Login:
 def push_config(platform: str, address: str, script: Script, login: Login) -> None:
     """Log in to ``address``, send the script, and save.
 
-    Raises:
-        StepError: the switch is unreachable, or refused a command; with the command and the answer.
-
+    Raises StepError if the switch is unreachable, or refused a command; with the command and the answer.
     """
     try:
         with (

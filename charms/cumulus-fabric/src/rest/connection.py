@@ -111,9 +111,7 @@ def connect(name: str, address: str, port: int, access: Access) -> Connection:
     A request raises ssl.SSLCertVerificationError if no authority of ``access`` signed the certificate, and
     SwitchError if that is not the pinned one.
 
-    Raises:
-        SwitchError: the proxy's URL cannot be used.
-
+    Raises SwitchError if the proxy's URL cannot be used.
     """
     return _connection(address, port, access, access.pins.get(name))
 
@@ -121,9 +119,7 @@ def connect(name: str, address: str, port: int, access: Access) -> Connection:
 def fingerprint(address: str, port: int, access: Access) -> str:
     """The SHA-256 of the certificate that the switch presents, which nobody has checked; sends no request.
 
-    Raises:
-        SwitchError: it cannot be reached in the time of a request.
-
+    Raises SwitchError if it cannot be reached in the time of a request.
     """
     connection = _connection(address, port, access, pin="")
     try:
@@ -171,9 +167,7 @@ class _Https(bounded.Connection):
     def connect(self) -> None:
         """Connect, through the proxy's tunnel if there is one.
 
-        Raises:
-            SwitchError: the certificate is not the pinned one; nothing was sent to the switch.
-
+        Raises SwitchError if the certificate is not the pinned one; nothing was sent to the switch.
         """
         presented = self.presented()
         if self._pin is not None and not hmac.compare_digest(presented, self._pin):

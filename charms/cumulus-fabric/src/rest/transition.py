@@ -55,9 +55,7 @@ def reach(
 ) -> Progress:
     """Request a transition and wait for it; repeat the request if it was lost.
 
-    Raises:
-        SwitchError: the switch refused, or did not finish in time.
-
+    Raises SwitchError if the switch refused, or did not finish in time.
     """
     clock = polling.clock
     deadline = clock.monotonic() + polling.deadline

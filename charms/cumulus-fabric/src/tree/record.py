@@ -50,10 +50,5 @@ def written(made: Mapping[str, Objects]) -> str:
 
 
 def read(text: str) -> dict[str, Objects]:
-    """The objects by switch; none if the text is empty.
-
-    Raises:
-        InvalidValue: it is not such a record.
-
-    """
+    """The objects by switch; none if the text is empty. Raises InvalidValue if it is not such a record."""
     return read_json(text, VERSION, _RECORD, longest=MAX_CHARS) if text.strip() else {}

@@ -85,8 +85,6 @@ _NICS = JsonRecord(_unchanged, {"nics": ListOf(shapes.ADDRESS, "NICs")})
 def from_json(text: str) -> tuple[str, ...]:
     """Read what :func:`to_json` wrote.
 
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
+    Raises InvalidValue, which names the place, the value and what is allowed.
     """
     return read_json(text, VERSION, _NICS)

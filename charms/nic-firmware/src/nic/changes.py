@@ -173,9 +173,7 @@ def mismatch(flash: Flash, image: Image) -> str:
 def read_parameters(system: System, bdf: str, settings: tuple[Setting, ...]) -> dict[str, Parameter]:
     """The parameters that ``settings`` are about, as far as the firmware has them.
 
-    Raises:
-        StepError: the firmware cannot be asked.
-
+    Raises StepError if the firmware cannot be asked.
     """
     try:
         return mstconfig.query(system, bdf, *(setting.name for setting in settings))

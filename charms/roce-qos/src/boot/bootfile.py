@@ -96,8 +96,6 @@ def to_json(wanted: Desired) -> str:
 def from_json(text: str) -> Desired:
     """Read what :func:`to_json` wrote; fields that this version does not know are ignored.
 
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
+    Raises InvalidValue, which names the place, the value and what is allowed.
     """
     return read_json(text, VERSION, _DESIRED)

@@ -31,9 +31,7 @@ _DESIRED = JsonRecord(Desired, _OF_HOST, required=tuple(_OF_HOST))
 def from_json(text: str) -> Desired:
     """Read what :meth:`Desired.to_json` wrote; unknown fields are ignored.
 
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
+    Raises InvalidValue, which names the place, the value and what is allowed.
     """
     wanted = read_json(text, VERSION, _DESIRED)
     bdfs = [port.bdf for port in wanted.ports]
