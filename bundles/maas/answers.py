@@ -139,12 +139,7 @@ def config(maas: Maas, name: str, shape: Shape[Any]) -> Any:
 
 
 def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:
-    """What MAAS answers to a GET.
-
-    Raises:
-        StepError: it answers with something else, or not at all.
-
-    """
+    """What MAAS answers to a GET. Raises StepError if it answers with something else, or not at all."""
     answer = maas.send(path)
     try:
         shape.read("", answer)

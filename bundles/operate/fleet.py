@@ -61,9 +61,7 @@ def ask(juju: Juju, instead: Mapping[str, str], announce: Callable[[str], None])
 
     A unit whose agent is lost is not asked. If a client fails for several units, it asks each by itself.
 
-    Raises:
-        StepError: the model has none of this project's charms, or Juju's client failed for all.
-
+    Raises StepError if the model has none of this project's charms, or Juju's client failed for all.
     """
     status = juju.data("status")
     units = own_units(status)
@@ -107,9 +105,7 @@ def _ask(
 def own_units(status: dict[str, Any]) -> dict[str, list[str]]:
     """The units of this project's charms, by application, in `juju status --format json`.
 
-    Raises:
-        StepError: it is not such a status.
-
+    Raises StepError if it is not such a status.
     """
     applications = {name: mapping(body) for name, body in mapping(status.get("applications")).items()}
     found: dict[str, list[str]] = {
