@@ -73,16 +73,7 @@ class NotOwnError(PermissionError):
 
 
 class Link(NamedTuple):
-    """A netdev as rtnetlink reports it.
-
-    Attributes:
-        kind: ``bond``, ``bridge``, ``vlan``, ``openvswitch`` …; None for a plain device.
-        master: name of the bond or bridge (``ovs-system`` for a port of Open vSwitch).
-        pci: PCI address of the parent device (IFLA_PARENT_DEV_NAME, since kernel 5.14).
-        bond_mode, partner_mac: for bonds only.
-        altnames: further names, which udev gives; sysfs has only the first one.
-
-    """
+    """A netdev as rtnetlink reports it."""
 
     name: str
     ifindex: int
@@ -91,14 +82,14 @@ class Link(NamedTuple):
     mtu: int
     up: bool
     carrier: bool | None
-    kind: str | None
-    master: str | None
+    kind: str | None  # `bond`, `bridge`, `vlan`, `openvswitch` …; None for a plain device
+    master: str | None  # name of the bond or bridge (`ovs-system` for a port of Open vSwitch)
     switch_id: str | None
     port_name: str | None
-    pci: str | None
-    bond_mode: str | None = None
-    partner_mac: str | None = None
-    altnames: tuple[str, ...] = ()
+    pci: str | None  # PCI address of the parent device (IFLA_PARENT_DEV_NAME, since kernel 5.14)
+    bond_mode: str | None = None  # for bonds only
+    partner_mac: str | None = None  # for bonds only
+    altnames: tuple[str, ...] = ()  # further names, which udev gives; sysfs has only the first one
 
 
 class DeviceInfo(NamedTuple):

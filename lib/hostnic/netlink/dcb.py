@@ -54,18 +54,12 @@ class Ets(NamedTuple):
 
 
 class Pfc(NamedTuple):
-    """Priority flow control.
+    """Priority flow control."""
 
-    Attributes:
-        priorities: those that are lossless, ascending.
-        delay: allowance; mlx5 reads it as cable length in metres, 0 leaves it as it is.
-        sent, received: pause frames by priority since the driver started; mlx5 reports what it read last,
-            and only ``ethtool -S`` makes it read (en_stats.c: group per_prio is in no periodic update).
-
-    """
-
-    priorities: tuple[int, ...]
-    delay: int = 0
+    priorities: tuple[int, ...]  # those that are lossless, ascending
+    delay: int = 0  # allowance; mlx5 reads it as cable length in metres, 0 leaves it as it is
+    # Pause frames that were sent and received, by priority, since the driver started; mlx5 reports what it
+    # read last, and only `ethtool -S` makes it read (en_stats.c: group per_prio is in no periodic update)
     sent: tuple[int, ...] = (0,) * CLASSES
     received: tuple[int, ...] = (0,) * CLASSES
 
@@ -79,18 +73,12 @@ class App(NamedTuple):
 
 
 class Dcb(NamedTuple):
-    """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is.
+    """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is."""
 
-    Attributes:
-        ets, pfc, apps: what one request may set together.
-        dcbx: bits of the DCBX mode; set by a request of its own.
-
-    """
-
-    ets: Ets | None = None
+    ets: Ets | None = None  # one request may set this, `pfc` and `apps` together
     pfc: Pfc | None = None
     apps: tuple[App, ...] = ()
-    dcbx: int | None = None
+    dcbx: int | None = None  # bits of the DCBX mode; set by a request of its own
 
     @property
     def names(self) -> tuple[str, ...]:

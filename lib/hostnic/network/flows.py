@@ -40,20 +40,13 @@ class Flow:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What decides about offload besides the flow itself.
+    """What decides about offload besides the flow itself."""
 
-    Attributes:
-        hw_offload, tc_policy: OVS' settings.
-        kernel: (major, minor).
-        internal_endpoint: the tunnel endpoint's address is on an OVS internal port.
-        without_encap: addresses of the ports whose eswitch takes no tunnel (encap-mode none).
-
-    """
-
-    hw_offload: bool
-    tc_policy: str
-    kernel: tuple[int, int]
-    internal_endpoint: bool
+    hw_offload: bool  # OVS' settings
+    tc_policy: str  # OVS' settings
+    kernel: tuple[int, int]  # (major, minor)
+    internal_endpoint: bool  # the tunnel endpoint's address is on an OVS internal port
+    # Addresses of the ports whose eswitch takes no tunnel (encap-mode none)
     without_encap: tuple[str, ...] = ()
 
 

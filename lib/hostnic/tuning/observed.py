@@ -46,39 +46,22 @@ class Device(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """The host.
+    """The host."""
 
-    Attributes:
-        smt: ``on``, ``off``, ``forceoff``, ``notsupported`` or ``notimplemented``.
-        governors: of all CPUs; empty where the kernel scales no frequency.
-        idle: the C-states of one CPU that instances use; empty where the kernel has none.
-        polls: idle CPUs poll (``idle=poll``).
-        throttling: T-states that the firmware offers.
-        online, isolated: logical CPUs.
-        nova: None before nova-compute is installed.
-        memory: KiB of the host.
-        nodes: NUMA nodes by number.
-        ports: the ports that the charm keeps, and ``gpus``.
-        acs: PCI addresses of bridges whose ACS is not as GPUDirect needs it.
-        irqbalance: it starts at boot.
-        numa_balancing: automatic NUMA balancing is on.
-        mtus: MTU in bytes of the ports, their bonds and what stands on these, by netdev.
-
-    """
-
-    smt: str | None = None
-    governors: frozenset[str] | None = None
+    smt: str | None = None  # `on`, `off`, `forceoff`, `notsupported` or `notimplemented`
+    governors: frozenset[str] | None = None  # of all CPUs; empty where the kernel scales no frequency
+    # The C-states of one CPU that instances use; empty where the kernel has none
     idle: tuple[IdleState, ...] | None = None
-    polls: bool = False
-    throttling: int | None = None
-    online: frozenset[int] = frozenset()
-    isolated: frozenset[int] | None = None
-    nova: Nova | None = None
-    memory: int | None = None
-    nodes: Mapping[int, NumaNode] = {}
-    ports: tuple[Device, ...] = ()
+    polls: bool = False  # idle CPUs poll (`idle=poll`)
+    throttling: int | None = None  # T-states that the firmware offers
+    online: frozenset[int] = frozenset()  # logical CPUs
+    isolated: frozenset[int] | None = None  # logical CPUs
+    nova: Nova | None = None  # None before nova-compute is installed
+    memory: int | None = None  # KiB of the host
+    nodes: Mapping[int, NumaNode] = {}  # NUMA nodes by number
+    ports: tuple[Device, ...] = ()  # the ports that the charm keeps, and `gpus`
     gpus: tuple[Device, ...] = ()
-    acs: frozenset[str] | None = None
-    irqbalance: bool = False
-    numa_balancing: bool | None = None
-    mtus: Mapping[str, int] = {}
+    acs: frozenset[str] | None = None  # PCI addresses of bridges whose ACS is not as GPUDirect needs it
+    irqbalance: bool = False  # it starts at boot
+    numa_balancing: bool | None = None  # automatic NUMA balancing is on
+    mtus: Mapping[str, int] = {}  # MTU in bytes of the ports, their bonds and what stands on these, by netdev
