@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from converge.finding import few
 from maas.sitefile import Site
 from yamlfile.values import Place
 
@@ -96,6 +97,4 @@ def near(word: str, known: Iterable[str], otherwise: str = "Remove it") -> str:
 
 def listed(items: Iterable[str]) -> str:
     """Names in a sentence, which has the first of many."""
-    names = sorted(items)
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return few(sorted(items), NAMED)

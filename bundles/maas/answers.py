@@ -11,7 +11,17 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 from converge import StepError
-from converge.shape import AnyText, Boolean, Integer, InvalidValue, ListOf, MappingOf, OrNull, Record, Shape
+from converge.shape import (
+    AnyText,
+    Boolean,
+    Integer,
+    InvalidValue,
+    JsonRecord,
+    ListOf,
+    MappingOf,
+    OrNull,
+    Shape,
+)
 from maas.client import Maas
 
 _TEXT, _NUMBER = AnyText(), Integer(None, None)
@@ -43,9 +53,9 @@ def _seen(**_: object) -> None:
     """The answer itself is used, with all of its fields."""
 
 
-def _object(optional: Sequence[str] = (), **keys: Shape[Any]) -> Record[None]:
+def _object(optional: Sequence[str] = (), **keys: Shape[Any]) -> JsonRecord[None]:
     """An object with these fields, of which some may be absent; and with any others."""
-    return Record(_seen, keys, [key for key in keys if key not in optional], lenient=True)
+    return JsonRecord(_seen, keys, [key for key in keys if key not in optional])
 
 
 _LINK = _object(
@@ -129,12 +139,7 @@ def config(maas: Maas, name: str, shape: Shape[Any]) -> Any:
 
 
 def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:
-    """What MAAS answers to a GET.
-
-    Raises:
-        StepError: it answers with something else, or not at all.
-
-    """
+    """What MAAS answers to a GET. Raises StepError if it answers with something else, or not at all."""
     answer = maas.send(path)
     try:
         shape.read("", answer)

@@ -35,9 +35,7 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
 def wait(maas: Maas, site: Site, tell: Callable[[str], None]) -> None:
     """Until MAAS is done with every machine of the site; each change of a status is told.
 
-    Raises:
-        StepError: some are still at it when the patience ends.
-
+    Raises StepError if some are still at it when the patience ends.
     """
     end, last = time.monotonic() + PATIENCE, dict[str, str]()
     while True:

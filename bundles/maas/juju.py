@@ -97,9 +97,7 @@ def observe(juju: Juju, names: Names) -> Observed:
 def plan(site: Site, names: Names, found: Observed) -> Plan[Juju]:
     """The calls that are missing, in order.
 
-    Raises:
-        FileError: the site has no machine for the controller.
-
+    Raises FileError if the site has no machine for the controller.
     """
     if not any(machine.tag == names.tag for machine in site.machines.values()):
         raise FileError(f"No machine of the site has tag {names.tag}: name the controller's tag with --tag")

@@ -30,9 +30,7 @@ Options = dict[str, dict[str, str | int]]
 def text(site: Site, folder: Path) -> str:
     """The overlay as a file of this folder, from which the path of the intent starts.
 
-    Raises:
-        FileError: the site file leaves something open, or the intent cannot be read.
-
+    Raises FileError if the site file leaves something open, or the intent cannot be read.
     """
     return HEADER + yaml.safe_dump(overlay(site, folder), sort_keys=False, width=110)
 

@@ -37,9 +37,7 @@ class Secret(str):
     def read(self) -> str:
         """The only line of the file, without its end.
 
-        Raises:
-            StepError: it cannot be read, others can read it, or it has no line or several.
-
+        Raises StepError if it cannot be read, others can read it, or it has no line or several.
         """
         path = Path(self.removeprefix("file:")).expanduser()
         value = private.read(path).rstrip("\r\n")
@@ -196,9 +194,7 @@ class Site:
     def read(path: Path) -> "Site":
         """Read and validate a file; the intent's path starts at the folder of the file.
 
-        Raises:
-            FileError: a value is wrong, or does not fit to others.
-
+        Raises FileError if a value is wrong, or does not fit to others.
         """
         site = reader.read(reader.text_of(path), str(path), lambda document: _SITE.read("", document), HOLDS)
         return replace(site, intent=str(path.parent / site.intent)) if site.intent else site
@@ -303,13 +299,8 @@ _NETWORK = Record(
         "dhcp": _RANGE,
         "reserved": ListOf(_RANGE, "ranges of addresses"),
     },
-    required=["vid", "vlan", "mtu", "subnet", "cidr"],
 )
-_NIC = Record(
-    Nic,
-    {"networks": ListOf(_TEXT, "networks"), "bond": _TEXT, "rdma": Boolean()},
-    required=["networks"],
-)
+_NIC = Record(Nic, {"networks": ListOf(_TEXT, "networks"), "bond": _TEXT, "rdma": Boolean()})
 _TAG = Record(
     Tag,
     {
@@ -328,7 +319,6 @@ _TAG = Record(
         "passthrough": ListOf(_PCI_IDS, "PCI devices"),
         "nics": MappingOf(_TEXT, _NIC, "further NICs"),
     },
-    required=["networks"],
 )
 _MACHINE = Record(
     Machine,
@@ -342,7 +332,6 @@ _MACHINE = Record(
         "power-driver": _TEXT,
         "nics": MappingOf(_TEXT, ListOf(_TEXT, "netdevs"), "ports by further NIC of its tag"),
     },
-    required=["tag", "ports", "power-type", "power-address", "power-user", "power-pass"],
 )
 
 

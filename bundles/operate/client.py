@@ -23,9 +23,7 @@ GROUP = "ovn-offload"
 def mapping(value: Any) -> dict[str, Any]:
     """A mapping of the client's JSON, which has null or nothing for an empty one.
 
-    Raises:
-        StepError: it is something else.
-
+    Raises StepError if it is something else.
     """
     if value and not isinstance(value, dict):
         raise StepError("juju prints something that this revision cannot read")
@@ -44,9 +42,7 @@ class Juju:
 
         Only a command that is `shown` has no limit of time: whoever watches it can end it.
 
-        Raises:
-            StepError: it failed; the reason is the client's own.
-
+        Raises StepError with the client's own reason if it failed.
         """
         done = self._call([*words], shown=shown, seconds=None if shown else READ)
         if done.status:
@@ -79,12 +75,7 @@ class Juju:
         return self._tasks([*words, f"--wait={wait:.0f}s"], f"run {' '.join(units)} {action}", wait)
 
     def results(self, unit: str, action: str, *parameters: str) -> dict[str, Any]:
-        """The results of an action on one unit.
-
-        Raises:
-            StepError: it failed; the reason is the charm's.
-
-        """
+        """The results of an action on one unit. Raises StepError with the charm's reason if it failed."""
         said = self.act([unit], action, *parameters)
         told = mapping(next(iter(said.values()), None))  # under the unit that leads, for keystone/leader
         if told.get("status") != "completed":

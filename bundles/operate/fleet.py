@@ -21,22 +21,13 @@ WORST = (UNKNOWN, *(each.name.lower() for each in sorted(Severity, reverse=True)
 
 
 class Answer(NamedTuple):
-    """What an action said on one unit.
+    """What an action said on one unit."""
 
-    Attributes:
-        unit: its name.
-        charm: its charm.
-        results: the action's; None unless it completed.
-        instead: what was said in their place.
-        more: the command that shows more.
-
-    """
-
-    unit: str
-    charm: str
-    results: Mapping[str, Any] | None
-    instead: str
-    more: str
+    unit: str  # its name
+    charm: str  # its charm
+    results: Mapping[str, Any] | None  # the action's; None unless it completed
+    instead: str  # what was said in their place
+    more: str  # the command that shows more
 
 
 class Call(NamedTuple):
@@ -70,9 +61,7 @@ def ask(juju: Juju, instead: Mapping[str, str], announce: Callable[[str], None])
 
     A unit whose agent is lost is not asked. If a client fails for several units, it asks each by itself.
 
-    Raises:
-        StepError: the model has none of this project's charms, or Juju's client failed for all.
-
+    Raises StepError if the model has none of this project's charms, or Juju's client failed for all.
     """
     status = juju.data("status")
     units = own_units(status)
@@ -116,9 +105,7 @@ def _ask(
 def own_units(status: dict[str, Any]) -> dict[str, list[str]]:
     """The units of this project's charms, by application, in `juju status --format json`.
 
-    Raises:
-        StepError: it is not such a status.
-
+    Raises StepError if it is not such a status.
     """
     applications = {name: mapping(body) for name, body in mapping(status.get("applications")).items()}
     found: dict[str, list[str]] = {

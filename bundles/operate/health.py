@@ -46,12 +46,7 @@ class Health(NamedTuple):
 
 
 def health(juju: Juju, announce: Callable[[str], None]) -> Health:
-    """Ask every unit.
-
-    Raises:
-        StepError: as :func:`operate.fleet.ask`.
-
-    """
+    """Ask every unit. Raises StepError as :func:`operate.fleet.ask`."""
     answers = ask(juju, {charm: action for charm, (action, *_) in WATCHING.items()}, announce)
     rows = [row for answer in answers for row in _rows(answer)]
     rows.sort(key=lambda row: worst(row.state))

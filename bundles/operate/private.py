@@ -59,9 +59,7 @@ def without(text: str) -> str:
 def read(path: Path) -> str:
     """The text of a file that nobody else can read.
 
-    Raises:
-        StepError: it cannot be read, is not text, or others can read it.
-
+    Raises StepError if it cannot be read, is not text, or others can read it.
     """
     try:
         if path.stat().st_mode & 0o077:
@@ -74,9 +72,7 @@ def read(path: Path) -> str:
 def create(path: Path) -> int:
     """A new file of mode 0600, open for writing, with room for a content that is made later.
 
-    Raises:
-        StepError: it is there already, or cannot be made, or the disk is full.
-
+    Raises StepError if it is there already, or cannot be made, or the disk is full.
     """
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -141,9 +137,7 @@ def passing(text: str) -> Generator[str, None, None]:
 def replace(target: Path, text: str) -> None:
     """Put a file of mode 0600 with this text in the place of another one; nothing else of it stays anywhere.
 
-    Raises:
-        StepError: it cannot be written; the old one is still there.
-
+    Raises StepError if it cannot be written; the old one is still there.
     """
     with _ending():
         name = ""

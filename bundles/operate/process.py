@@ -45,10 +45,8 @@ class NotInstalled(StepError):
 def process(command: list[str], given: str, seconds: float | None, *, shown: bool = False) -> Output:
     """Run a command on this machine.
 
-    Raises:
-        NotInstalled: the program is missing.
-        StepError: it does not end in time, or prints without end.
-
+    Raises NotInstalled if the program is missing, and StepError if it does not end in time, or prints without
+    end.
     """
     meter = Meter(command[0], math.inf if seconds is None else seconds, MOST)
     inherited = None if shown else subprocess.PIPE

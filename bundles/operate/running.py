@@ -47,9 +47,8 @@ class Running(NamedTuple):
 def read(juju: Juju) -> Running:
     """Read the model.
 
-    Raises:
-        StepError: Juju's client failed, prints something else, or the model's release of Juju is too old.
-
+    Raises StepError if Juju's client failed, prints something else, or the model's release of Juju is too
+    old.
     """
     status = juju.data("status")
     model = mapping(status.get("model"))

@@ -17,9 +17,7 @@ CHARM = "cumulus-fabric"
 def pinned(path: Path | None, words: Sequence[str]) -> str:
     """The charm's option pinned-certificates: of a file, and of the command line.
 
-    Raises:
-        StepError: the file cannot be read, or a pair is not right.
-
+    Raises StepError if the file cannot be read, or a pair is not right.
     """
     try:
         kept, more = pins.given(path.read_text() if path else "", words)

@@ -23,12 +23,7 @@ class Row(NamedTuple):
 
 
 def verify(juju: Juju, announce: Callable[[str], None]) -> list[Row]:
-    """Ask every unit whether it is verified; worst first.
-
-    Raises:
-        StepError: as :func:`operate.fleet.ask`.
-
-    """
+    """Ask every unit whether it is verified; worst first. Raises StepError as :func:`operate.fleet.ask`."""
     rows = [row for answer in ask(juju, {}, announce) for row in _rows(answer)]
     return sorted(rows, key=lambda row: worst(_state(row)))
 

@@ -48,10 +48,8 @@ def main(arguments: list[str]) -> int:
 def replay(capture: Capture) -> Shown:
     """What the charm makes of the kept answers.
 
-    Raises:
-        CaptureError: there is no such charm here.
-        OSError: the charm could not read the host, and so it says here.
-
+    Raises CaptureError if there is no such charm here, and OSError if the charm could not read the host, and
+    so it says here.
     """
     source = CHARMS / capture.charm / "src"
     if capture.charm not in {path.parent.name for path in CHARMS.glob("*/charmcraft.yaml")}:

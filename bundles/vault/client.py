@@ -40,12 +40,7 @@ class Keys(NamedTuple):
 
 
 def parse(text: str) -> Keys:
-    """Keys as `text` or `vault operator init` writes them.
-
-    Raises:
-        StepError: there is none.
-
-    """
+    """Keys as `text` or `vault operator init` writes them. Raises StepError if there is none."""
     keys, root = KEY.findall(text), ROOT.search(text)
     if not keys:
         wanted = 'lines "Unseal Key 1: …", and "Initial Root Token: …" to authorize'

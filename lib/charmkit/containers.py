@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from converge.finding import few
 from hostnic.devices import users
 from hostnic.system import System
 
@@ -22,22 +23,16 @@ _INSTANCES = [LXC, "query", "/1.0/instances?recursion=1"]
 _PAYLOAD = r"/lxc\.payload\.([^/\n]+)"
 _PARENT = r"(?m)^PPid:\s*([0-9]+)$"
 _UNIT = r"(?:^|\0)JUJU_UNIT_NAME=([^\0]+)"
-_SHOWN = 3
 
 
 class Containers(NamedTuple):
-    """The containers that start with this host.
+    """The containers that start with this host."""
 
-    Attributes:
-        since: by name, when one that runs was started; empty for one that does not run. The time is LXD's
-            ``last_used_at``, which it sets at each start of an instance, also after a reboot from inside
-            (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21).
-        unknown: why LXD does not tell; empty if it does.
-
-    """
-
+    # By name, when one that runs was started; empty for one that does not run. The time is LXD's
+    # `last_used_at`, which it sets at each start of an instance, also after a reboot from inside
+    # (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21).
     since: Mapping[str, str] = {}
-    unknown: str = ""
+    unknown: str = ""  # why LXD does not tell; empty if it does
 
     @property
     def running(self) -> list[str]:
@@ -118,7 +113,4 @@ def _hooks_in_containers(system: System) -> Iterator[str]:
 
 
 def _some(names: Sequence[str], what: str) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more} {what}"
+    return f"{few(names)} {what}" if names else ""

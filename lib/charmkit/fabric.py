@@ -22,11 +22,11 @@ from converge.document import read_json
 from converge.shape import (
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     MappingOf,
     OneOf,
     OrNull,
-    Record,
     Text,
     Union,
     at,
@@ -55,22 +55,14 @@ class Marking:
 
 @dataclass(frozen=True)
 class Qos:
-    """How a port treats traffic.
+    """How a port treats traffic."""
 
-    Attributes:
-        trust: which marking decides the priority: ``dscp`` or ``pcp``.
-        pfc: lossless priorities, ascending; none means lossy.
-        roce: the mark of RoCE packets.
-        cnp: the mark of congestion notification packets.
-        ets: by traffic class, its share. Class N has priority N; priorities without a class of their own are
-            in class 0. The percentages total 100.
-
-    """
-
-    trust: str
-    pfc: tuple[int, ...]
-    roce: Marking
-    cnp: Marking
+    trust: str  # which marking decides the priority: `dscp` or `pcp`
+    pfc: tuple[int, ...]  # lossless priorities, ascending; none means lossy
+    roce: Marking  # the mark of RoCE packets
+    cnp: Marking  # the mark of congestion notification packets
+    # By traffic class, its share. Class N has priority N; priorities without a class of their own are in
+    # class 0. The percentages total 100.
     ets: Mapping[int, Share]
 
 
@@ -87,18 +79,11 @@ class Mtu:
 
 @dataclass(frozen=True)
 class Vlan:
-    """A VLAN and the subnets on it.
+    """A VLAN and the subnets on it."""
 
-    Attributes:
-        id: 1 to 4094; 0 is untagged.
-        name: the Juju space in a policy, the netdev on a host.
-        subnets: ``172.16.0.0/24``, IPv4 or IPv6.
-
-    """
-
-    id: int
-    name: str
-    subnets: tuple[str, ...] = ()
+    id: int  # 1 to 4094; 0 is untagged
+    name: str  # the Juju space in a policy, the netdev on a host
+    subnets: tuple[str, ...] = ()  # `172.16.0.0/24`, IPv4 or IPv6
 
     def __post_init__(self) -> None:
         VLAN.check(self)
@@ -111,21 +96,14 @@ class Vlan:
 
 @dataclass(frozen=True)
 class Policy:
-    """What the fabric does and expects of hosts.
+    """What the fabric does and expects of hosts."""
 
-    Attributes:
-        qos: None when the fabric has no say in it.
-        mtu: as the fabric's links have it.
-        segment_macs: by rack, the LACP system MAC that both leaves of that rack show their hosts (EVPN
-            multihoming), in lower case.
-        vlans: what the fabric carries to hosts.
-
-    """
-
-    qos: Qos | None
-    mtu: Mtu
+    qos: Qos | None  # None when the fabric has no say in it
+    mtu: Mtu  # as the fabric's links have it
+    # By rack, the LACP system MAC that both leaves of that rack show their hosts (EVPN multihoming), in lower
+    # case
     segment_macs: Mapping[str, str] = field(default_factory=dict[str, str])
-    vlans: tuple[Vlan, ...] = ()
+    vlans: tuple[Vlan, ...] = ()  # what the fabric carries to hosts
 
     def __post_init__(self) -> None:
         _POLICY.check(self)
@@ -141,27 +119,18 @@ class Policy:
     def from_json(text: str) -> "Policy":
         """Read what :meth:`to_json` wrote, of this or of a newer revision.
 
-        Raises:
-            InvalidValue: names the place, the value and what is allowed.
-
+        Raises InvalidValue, which names the place, the value and what is allowed.
         """
         return read_json(text, VERSION, _POLICY, POLICY)
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The switch port at the other end of a cable, as LLDP tells.
+    """The switch port at the other end of a cable, as LLDP tells."""
 
-    Attributes:
-        chassis: its chassis id, a MAC address as a rule.
-        port: its port id: ``swp3``.
-        system: its system name; empty when it sends none.
-
-    """
-
-    chassis: str
-    port: str
-    system: str = ""
+    chassis: str  # its chassis id, a MAC address as a rule
+    port: str  # its port id: `swp3`
+    system: str = ""  # its system name; empty when it sends none
 
     def __post_init__(self) -> None:
         NEIGHBOUR.check(self)
@@ -169,28 +138,16 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Port:
-    """One port of a host.
+    """One port of a host."""
 
-    Attributes:
-        netdev: its name now.
-        bdf: PCI address with domain, ``0000:3b:00.0``.
-        mac: its permanent MAC address, in lower case.
-        mtu: bytes.
-        bond: the kernel bond that it is a member of.
-        partner_mac: LACP system of its partner, in lower case; None without one.
-        neighbour: None while no LLDP frame has come.
-        qos: what runs; None when the driver does not tell.
-
-    """
-
-    netdev: str
-    bdf: str
-    mac: str
-    mtu: int
-    bond: str | None = None
-    partner_mac: str | None = None
-    neighbour: Neighbour | None = None
-    qos: Qos | None = None
+    netdev: str  # its name now
+    bdf: str  # PCI address with domain, `0000:3b:00.0`
+    mac: str  # its permanent MAC address, in lower case
+    mtu: int  # bytes
+    bond: str | None = None  # the kernel bond that it is a member of
+    partner_mac: str | None = None  # LACP system of its partner, in lower case; None without one
+    neighbour: Neighbour | None = None  # None while no LLDP frame has come
+    qos: Qos | None = None  # what runs; None when the driver does not tell
 
     def __post_init__(self) -> None:
         PORT.check(self)
@@ -229,7 +186,7 @@ def _encode(value: "Policy | Host") -> str:
     return json.dumps({"version": VERSION, **asdict(value)}, sort_keys=True, separators=(",", ":"))
 
 
-class _Checked(Record[T]):
+class _Checked(JsonRecord[T]):
     """A record of a class that does not check itself: it is checked wherever it is read or contained."""
 
     def read(self, where: str, value: object) -> T:
@@ -274,9 +231,7 @@ _SUBNET = Text(r"[^/]+/[^/]+", "a subnet such as 172.16.0.0/24")
 _BYTES = Integer(1280, 65535)
 
 PRIORITY = Integer(0, 7)
-MARKING = _Checked(
-    Marking, {"dscp": Integer(0, 63), "priority": PRIORITY}, required=["dscp", "priority"], lenient=True
-)
+MARKING = _Checked(Marking, {"dscp": Integer(0, 63), "priority": PRIORITY})
 SHARE = Union[Any]({int: Integer(1, 100), str: OneOf((STRICT,))})
 QOS = _Qos(
     Qos,
@@ -287,23 +242,14 @@ QOS = _Qos(
         "cnp": MARKING,
         "ets": MappingOf(_TrafficClass(), SHARE, "traffic classes and their shares"),
     },
-    required=["trust", "pfc", "roce", "cnp", "ets"],
-    lenient=True,
 )
-MTU = Record(Mtu, {"host": _BYTES, "fabric": _BYTES}, required=["host", "fabric"], lenient=True)
-VLAN = Record(
-    Vlan,
-    {"id": Integer(0, 4094), "name": _NAME, "subnets": ListOf(_SUBNET, "subnets")},
-    required=["id", "name"],
-    lenient=True,
-)
-NEIGHBOUR = Record(
+MTU = JsonRecord(Mtu, {"host": _BYTES, "fabric": _BYTES})
+VLAN = JsonRecord(Vlan, {"id": Integer(0, 4094), "name": _NAME, "subnets": ListOf(_SUBNET, "subnets")})
+NEIGHBOUR = JsonRecord(
     Neighbour,
     {"chassis": _NAME, "port": _NAME, "system": Text(r".{0,255}", "one line of at most 255 characters")},
-    required=["chassis", "port"],
-    lenient=True,
 )
-PORT = Record(
+PORT = JsonRecord(
     Port,
     {
         "netdev": _NAME,
@@ -315,10 +261,8 @@ PORT = Record(
         "neighbour": OrNull(NEIGHBOUR),
         "qos": OrNull(QOS),
     },
-    required=["netdev", "bdf", "mac", "mtu"],
-    lenient=True,
 )
-_POLICY = Record(
+_POLICY = JsonRecord(
     Policy,
     {
         "qos": OrNull(QOS),
@@ -326,12 +270,5 @@ _POLICY = Record(
         "segment_macs": MappingOf(_NAME, _MAC, "racks and MAC addresses"),
         "vlans": ListOf(VLAN, "VLANs"),
     },
-    required=["qos", "mtu"],
-    lenient=True,
 )
-_HOST = Record(
-    Host,
-    {"hostname": _NAME, "ports": ListOf(PORT, "ports"), "vlans": ListOf(VLAN, "VLANs")},
-    required=["hostname"],
-    lenient=True,
-)
+_HOST = JsonRecord(Host, {"hostname": _NAME, "ports": ListOf(PORT, "ports"), "vlans": ListOf(VLAN, "VLANs")})

@@ -188,9 +188,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
     def exclusively(self, act: Callable[[], Done]) -> Done:
         """Do what an action asks for while no other program changes the host.
 
-        Raises:
-            ActionError: another program goes on changing it.
-
+        Raises ActionError if another program goes on changing it.
         """
         with exclusive.lock(self._system, WAIT) as lock:
             if not lock.held:

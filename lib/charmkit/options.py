@@ -57,9 +57,7 @@ def check(instance: "DataclassInstance") -> None:
     Juju hands whole numbers over as floats now and then (JSON knows one number type); they become ints.
     Fields of other types than bool, int, float and str are left to their owner.
 
-    Raises:
-        InvalidValue: about the first field that is wrong, in the order of declaration.
-
+    Raises InvalidValue about the first field that is wrong, in the order of declaration.
     """
     for field in dataclasses.fields(instance):
         value = _read(field, field.name.replace("_", "-"), getattr(instance, field.name))

@@ -67,9 +67,7 @@ def warn(findings: Iterable[Finding]) -> None:
 def load_config(charm: ops.CharmBase, cls: type[Data]) -> Data:
     """The charm's options as ``cls``, a dataclass that checks itself (see :mod:`charmkit.options`).
 
-    Raises:
-        InputError: names the option, its value and what is allowed.
-
+    Raises InputError, which names the option, its value and what is allowed.
     """
     return _load("option", charm.config, charm.load_config, cls)
 
@@ -77,9 +75,7 @@ def load_config(charm: ops.CharmBase, cls: type[Data]) -> Data:
 def load_params(event: ops.ActionEvent, cls: type[Data]) -> Data:
     """An action's parameters as ``cls``; like :func:`load_config`.
 
-    Raises:
-        InputError: names the parameter, its value and what is allowed.
-
+    Raises InputError, which names the parameter, its value and what is allowed.
     """
     return _load("parameter", event.params, event.load_params, cls)
 
@@ -134,16 +130,10 @@ def _taken(name: str, text: str, whole: str, as_table: bool) -> str:
 
 
 class Removed(NamedTuple):
-    """What the stop hook has done.
+    """What the stop hook has done."""
 
-    Attributes:
-        status: what the operator must know of the machine from now on: the unit's last status.
-        problems: one sentence for each thing that could not be taken away.
-
-    """
-
-    status: str
-    problems: Sequence[str] = ()
+    status: str  # what the operator must know of the machine from now on: the unit's last status
+    problems: Sequence[str] = ()  # one sentence for each thing that could not be taken away
 
 
 class Reconciler(ops.Object):

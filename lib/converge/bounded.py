@@ -70,12 +70,7 @@ class Meter:
         self.received = 0
 
     def left(self) -> float:
-        """Seconds for which the next call may wait.
-
-        Raises:
-            LateError: the time is over.
-
-        """
+        """Seconds for which the next call may wait. Raises LateError if the time is over."""
         left = self._end - self._monotonic()
         if left <= 0:
             raise self._late()
@@ -85,9 +80,7 @@ class Meter:
     def waiting(self, sock: socket.socket) -> Generator[None, None, None]:
         """Let the calls on a socket in the ``with`` block wait no longer than the time that is left.
 
-        Raises:
-            LateError: a call would have had to wait longer.
-
+        Raises LateError if a call would have had to wait longer.
         """
         sock.settimeout(self.left())
         try:
@@ -98,9 +91,7 @@ class Meter:
     def count(self, number: int) -> None:
         """Add ``number`` to the bytes that were received.
 
-        Raises:
-            LongError: they are more than the peer may send.
-
+        Raises LongError if they are more than the peer may send.
         """
         self.received += number
         if self.received > self.most:
@@ -163,9 +154,7 @@ class Response(http.client.HTTPResponse):
     def read(self, amt: int | None = None) -> bytes:
         """The body, or at most ``amt`` bytes of it.
 
-        Raises:
-            IncompleteRead: the peer ended the connection before the body was whole.
-
+        Raises IncompleteRead if the peer ended the connection before the body was whole.
         """
         if amt is not None:
             return super().read(amt)

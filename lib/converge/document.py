@@ -15,9 +15,7 @@ LONGEST = 64 * 1024
 def read_json(text: str, version: int, shape: Shape[T], where: str = "", *, longest: int = LONGEST) -> T:
     """What ``shape`` reads from a JSON object of this ``version``.
 
-    Raises:
-        InvalidValue: names the place below ``where``, the value and what is allowed.
-
+    Raises InvalidValue, which names the place below ``where``, the value and what is allowed.
     """
     if len(text) > longest:
         raise InvalidValue(where, text, f"at most {longest} characters instead of {len(text)}")

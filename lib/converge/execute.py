@@ -13,18 +13,11 @@ System = TypeVar("System")
 
 @dataclass(frozen=True)
 class Outcome(Generic[System]):
-    """What happened to a plan.
+    """What happened to a plan."""
 
-    Attributes:
-        done: steps that ran and were read back, in order.
-        failed: the step that failed, if one did; the steps behind it did not run.
-        error: why it failed.
-
-    """
-
-    done: tuple[Step[System], ...] = ()
-    failed: Step[System] | None = None
-    error: StepError | None = None
+    done: tuple[Step[System], ...] = ()  # steps that ran and were read back, in order
+    failed: Step[System] | None = None  # the step that failed, if one did; the steps behind it did not run
+    error: StepError | None = None  # why it failed
 
     @property
     def finding(self) -> Finding | None:

@@ -2,7 +2,7 @@
 """What differs from the desired state, in the operator's words."""
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 RETRIED = "retried at the next hook"
@@ -43,20 +43,12 @@ class Severity(enum.IntEnum):
 
 
 class Finding(NamedTuple):
-    """One difference, and what to do about it.
+    """One difference, and what to do about it."""
 
-    Attributes:
-        severity: how much it matters.
-        subject: what it is about: a BDF, a bond, an option.
-        what: one clear sentence; no trailing full stop, so that it reads well in a status.
-        remedy: what the operator (or the other charm) has to do; empty when nothing is needed.
-
-    """
-
-    severity: Severity
-    subject: str
-    what: str
-    remedy: str = ""
+    severity: Severity  # how much it matters
+    subject: str  # what it is about: a BDF, a bond, an option
+    what: str  # one clear sentence; no trailing full stop, so that it reads well in a status
+    remedy: str = ""  # what the operator (or the other charm) has to do; empty when nothing is needed
 
     def sentence(self) -> str:
         """The finding as one line: subject, fact, remedy."""
@@ -66,6 +58,12 @@ class Finding(NamedTuple):
     def phrase(self) -> str:
         """The fact alone, in one line."""
         return one_line(self.what)
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def unfinished(findings: Iterable[Finding]) -> Finding | None:

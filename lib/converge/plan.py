@@ -53,22 +53,13 @@ class Op(Protocol[SystemIn]):
 
 @dataclass(frozen=True)
 class Step(Generic[System]):
-    """One change. It may rely on all steps before it: a plan runs in order and stops at the first failure.
+    """One change. It may rely on all steps before it: a plan runs in order and stops at the first failure."""
 
-    Attributes:
-        key: stable identifier, unique within its plan: ``0000:3b:00.0/eswitch``.
-        what: what will be done, in the operator's words.
-        why: the difference that makes it necessary.
-        disruption: what it costs.
-        op: the change itself.
-
-    """
-
-    key: str
-    what: str
-    why: str
-    disruption: Disruption
-    op: Op[System]
+    key: str  # stable identifier, unique within its plan: `0000:3b:00.0/eswitch`
+    what: str  # what will be done, in the operator's words
+    why: str  # the difference that makes it necessary
+    disruption: Disruption  # what it costs
+    op: Op[System]  # the change itself
 
 
 @dataclass(frozen=True)

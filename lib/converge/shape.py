@@ -11,6 +11,7 @@ Hooks and boot units load this: shapes are plain classes, and patterns are compi
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 T = TypeVar("T")
@@ -236,14 +237,15 @@ Keys = Mapping[str, Shape[Any]]
 class Record(Generic[T]):
     """A mapping with fixed keys, read into the class ``make``; ``-`` in a key is ``_`` in the field.
 
-    Keys that are absent take the defaults of the class. Unknown keys are refused by name, without the value:
-    a secret may stand under a misspelt key. A ``lenient`` record ignores them: later revisions write more.
+    Keys that are absent take the defaults of the class; ``required`` are by default those whose field has
+    none. Unknown keys are refused by name, without the value: a secret may stand under a misspelt key.
     """
 
-    def __init__(
-        self, make: Callable[..., T], keys: Keys, required: Sequence[str] = (), *, lenient: bool = False
-    ) -> None:
-        self.make, self.keys, self.required, self.lenient = make, keys, required, lenient
+    lenient = False
+
+    def __init__(self, make: Callable[..., T], keys: Keys, required: Sequence[str] | None = None) -> None:
+        self.make, self.keys = make, keys
+        self.required = _without_default(make, keys) if required is None else required
         self.allowed = f"a mapping with the keys {', '.join(keys)}"
 
     def read(self, where: str, value: object) -> T:
@@ -277,6 +279,18 @@ class Record(Generic[T]):
         required = list(self.required) or None
         others = None if self.lenient else False
         return _schema_of("object", properties=properties, additionalProperties=others, required=required)
+
+
+class JsonRecord(Record[T]):
+    """A record in JSON that a program writes: unknown keys are ignored, since later revisions write more."""
+
+    lenient = True
+
+
+def _without_default(make: Callable[..., object], keys: Keys) -> list[str]:
+    parameters = signature(make).parameters
+    known = ((key, parameters.get(key.replace("-", "_"))) for key in keys)
+    return [key for key, found in known if found and found.default is found.empty]
 
 
 class Union(Generic[T]):

@@ -20,22 +20,14 @@ PREFIX = "ovn_offload_"
 
 
 class Metric(NamedTuple):
-    """A family of series.
+    """A family of series."""
 
-    Attributes:
-        name: without the ending ``_total`` that a counter's series have.
-        kind: of Prometheus.
-        labels: their names, in order.
-        help: one sentence, with the unit.
-        source: where the value comes from: ``hook`` is the file that the charm's last hook left,
-            ``ethtool NAME`` that counter of the driver.
-
-    """
-
-    name: str
-    kind: Literal["counter", "gauge"]
-    labels: tuple[str, ...]
-    help: str
+    name: str  # without the ending `_total` that a counter's series have
+    kind: Literal["counter", "gauge"]  # of Prometheus
+    labels: tuple[str, ...]  # their names, in order
+    help: str  # one sentence, with the unit
+    # Where the value comes from: `hook` is the file that the charm's last hook left, `ethtool NAME` that
+    # counter of the driver
     source: str
 
     @property

@@ -18,11 +18,11 @@ from converge.shape import (
     Boolean,
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     MappingOf,
     OneOf,
     OrNull,
-    Record,
     Text,
 )
 from hostnic import shapes
@@ -41,132 +41,75 @@ ABOUT = ("policy", "cables", "report")
 
 
 class Port(NamedTuple):
-    """A declared port.
+    """A declared port."""
 
-    Attributes:
-        bdf: its PCI address.
-        netdev: its uplink; empty if the charm sees none now.
-        bond: the bond that it is to be in, or is in; empty outside one.
-        used: it is in a bond or bridge, or is to be.
-        declared: by the setting's name.
-        actual: the same for what only hooks know, or know better.
-
-    """
-
-    bdf: str
-    netdev: str
-    bond: str = ""
-    used: bool = True
-    declared: Mapping[str, int] = {}
-    actual: Mapping[str, int] = {}
+    bdf: str  # its PCI address
+    netdev: str  # its uplink; empty if the charm sees none now
+    bond: str = ""  # the bond that it is to be in, or is in; empty outside one
+    used: bool = True  # it is in a bond or bridge, or is to be
+    declared: Mapping[str, int] = {}  # by the setting's name
+    actual: Mapping[str, int] = {}  # the same for what only hooks know, or know better
 
 
 class Reboot(NamedTuple):
-    """The unit's part in the rolling reboot; times are those of :meth:`System.now`.
+    """The unit's part in the rolling reboot; times are those of :meth:`System.now`."""
 
-    Attributes:
-        needed: the host needs one.
-        maintenance: it holds the lock, or has not settled since its last boot.
-        limit: seconds after which a holder of the lock is stuck.
-        held: since when each unit that is known to hold the lock has it.
-        queue: units that wait for it; None where only the leader knows.
-
-    """
-
-    needed: bool = False
-    maintenance: bool = False
-    limit: int = 0
-    held: Mapping[str, int] = {}
-    queue: int | None = None
+    needed: bool = False  # the host needs one
+    maintenance: bool = False  # it holds the lock, or has not settled since its last boot
+    limit: int = 0  # seconds after which a holder of the lock is stuck
+    held: Mapping[str, int] = {}  # since when each unit that is known to hold the lock has it
+    queue: int | None = None  # units that wait for it; None where only the leader knows
 
 
 class Flows(NamedTuple):
-    """What Open vSwitch and the NICs hold.
+    """What Open vSwitch and the NICs hold."""
 
-    Attributes:
-        inside: flows that a NIC forwards.
-        others: the other ones.
-        limit: how many flows OVS keeps at most now.
-        connections: tracked ones that the NICs handle; None where no driver tells.
-
-    """
-
-    inside: int
-    others: int
-    limit: int
-    connections: int | None = None
+    inside: int  # flows that a NIC forwards
+    others: int  # the other ones
+    limit: int  # how many flows OVS keeps at most now
+    connections: int | None = None  # tracked ones that the NICs handle; None where no driver tells
 
 
 class Switch(NamedTuple):
-    """A switch of the fabric, as the last look saw it.
+    """A switch of the fabric, as the last look saw it."""
 
-    Attributes:
-        name: in the intent.
-        answers: it could be read.
-        drained: it is out of use for work on it.
-        drift: settings that differ from the intent.
-        miswired: ports with another neighbour than the intent's.
-        declared: how many :data:`OBJECTS` the intent has.
-        actual: how many of them are as declared; none of a switch that does not answer.
-
-    """
-
-    name: str
-    answers: bool
-    drained: bool = False
-    drift: int = 0
-    miswired: int = 0
-    declared: Mapping[str, int] = {}
-    actual: Mapping[str, int] = {}
+    name: str  # in the intent
+    answers: bool  # it could be read
+    drained: bool = False  # it is out of use for work on it
+    drift: int = 0  # settings that differ from the intent
+    miswired: int = 0  # ports with another neighbour than the intent's
+    declared: Mapping[str, int] = {}  # how many `OBJECTS` the intent has
+    actual: Mapping[str, int] = {}  # how many of them are as declared; none of a switch that does not answer
 
 
 class Fabric(NamedTuple):
-    """What the leader knows of the switches and of the hosts' reports.
+    """What the leader knows of the switches and of the hosts' reports."""
 
-    Attributes:
-        at: :meth:`System.now` when the switches were last asked.
-        switches: those that the charm configures.
-        hosts: by unit that reports, in how many points its host differs, by what these are :data:`ABOUT`.
-
-    """
-
-    at: int
-    switches: tuple[Switch, ...] = ()
+    at: int  # `System.now` when the switches were last asked
+    switches: tuple[Switch, ...] = ()  # those that the charm configures
+    # By unit that reports, in how many points its host differs, by what these are `ABOUT`
     hosts: Mapping[str, Mapping[str, int]] = {}
 
 
 class Facts(NamedTuple):
-    """One charm's file.
+    """One charm's file."""
 
-    Attributes:
-        charm: whose.
-        unit: of Juju, whose hook looked.
-        at: :meth:`System.now` at the hook's look.
-        findings: how many there are of each severity.
-        held: steps that wait.
-        ports: declared ones.
-        reboot: None of a charm that never reboots its host.
-        flows: None where OVS does not tell; they change all the time, and are no news.
-        fabric: None of a charm that has no switches, or has not asked them yet.
-
-    """
-
-    charm: str
-    unit: str
-    at: int
-    findings: Mapping[str, int] = {}
-    held: int = 0
-    ports: tuple[Port, ...] = ()
-    reboot: Reboot | None = None
-    flows: Flows | None = None
-    fabric: Fabric | None = None
+    charm: str  # whose
+    unit: str  # of Juju, whose hook looked
+    at: int  # `System.now` at the hook's look
+    findings: Mapping[str, int] = {}  # how many there are of each severity
+    held: int = 0  # steps that wait
+    ports: tuple[Port, ...] = ()  # declared ones
+    reboot: Reboot | None = None  # None of a charm that never reboots its host
+    flows: Flows | None = None  # None where OVS does not tell; they change all the time, and are no news
+    fabric: Fabric | None = None  # None of a charm that has no switches, or has not asked them yet
 
 
 _COUNT = Integer(0, 1 << 32)
 _TIME = Integer(-(1 << 40), 1 << 40)
 _NETDEV = Text(r"[^\s/]{0,15}", "the name of a netdev")
 _NUMBERS = MappingOf(OneOf(SETTINGS), _COUNT, "settings and numbers")
-_PORT = Record(
+_PORT = JsonRecord(
     Port,
     {
         "bdf": shapes.ADDRESS,
@@ -176,11 +119,9 @@ _PORT = Record(
         "declared": _NUMBERS,
         "actual": _NUMBERS,
     },
-    required=["bdf", "netdev"],
-    lenient=True,
 )
 _UNIT = Text(r"[a-z][a-z0-9-]*/[0-9]+", "a unit")
-_REBOOT = Record(
+_REBOOT = JsonRecord(
     Reboot,
     {
         "needed": Boolean(),
@@ -189,16 +130,12 @@ _REBOOT = Record(
         "held": MappingOf(_UNIT, _TIME, "units and times"),
         "queue": OrNull(_COUNT),
     },
-    lenient=True,
 )
-_FLOWS = Record(
-    Flows,
-    {"inside": _COUNT, "others": _COUNT, "limit": _COUNT, "connections": OrNull(_COUNT)},
-    required=["inside", "others", "limit"],
-    lenient=True,
+_FLOWS = JsonRecord(
+    Flows, {"inside": _COUNT, "others": _COUNT, "limit": _COUNT, "connections": OrNull(_COUNT)}
 )
 _OBJECTS = MappingOf(OneOf(OBJECTS), _COUNT, "kinds and numbers")
-_SWITCH = Record(
+_SWITCH = JsonRecord(
     Switch,
     {
         "name": Text(r"[^\s]{1,64}", "the name of a switch"),
@@ -209,19 +146,15 @@ _SWITCH = Record(
         "declared": _OBJECTS,
         "actual": _OBJECTS,
     },
-    required=["name", "answers"],
-    lenient=True,
 )
 _ABOUT = MappingOf(OneOf(ABOUT), _COUNT, "subjects and numbers")
-_FABRIC = Record(
+_FABRIC = JsonRecord(
     Fabric,
     {
         "at": _TIME,
         "switches": ListOf(_SWITCH, "switches"),
         "hosts": MappingOf(_UNIT, _ABOUT, "units and what differs on their hosts"),
     },
-    required=["at"],
-    lenient=True,
 )
 
 
@@ -233,9 +166,7 @@ def path_of(charm: str) -> str:
 def publish(system: System, facts: Facts) -> bool:
     """Write ``facts`` if they say something new, or the file is old; True if it was written.
 
-    Raises:
-        OSError: the file cannot be written.
-
+    Raises OSError if the file cannot be written.
     """
     before = read(system, facts.charm)
     if before and _repeats(before, facts):
@@ -314,11 +245,9 @@ def to_json(facts: Facts) -> str:
 def from_json(charm: str, text: str) -> Facts:
     """Read what :func:`to_json` wrote; fields that this revision does not know are ignored.
 
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
+    Raises InvalidValue, which names the place, the value and what is allowed.
     """
-    shape = Record(
+    shape = JsonRecord(
         functools.partial(Facts, charm),
         {
             "unit": _UNIT,
@@ -330,7 +259,5 @@ def from_json(charm: str, text: str) -> Facts:
             "flows": OrNull(_FLOWS),
             "fabric": OrNull(_FABRIC),
         },
-        required=["unit", "at"],
-        lenient=True,
     )
     return read_json(text, VERSION, shape)

@@ -61,9 +61,7 @@ def copy_of(charm: str) -> BootCopy:
 def install(system: System, charm: str, address: str = "") -> None:
     """Put this charm's copy in place and, unless another charm's runs, have the unit run it at ``address``.
 
-    Raises:
-        OSError, StepError: something cannot be written, or systemd refuses.
-
+    Raises OSError or StepError if something cannot be written, or systemd refuses.
     """
     copy = copy_of(charm)
     stamp = bootcopy.stamp(copy)
@@ -88,9 +86,7 @@ def install(system: System, charm: str, address: str = "") -> None:
 def remove(system: System, charm: str) -> None:
     """Take this charm's copy away; the next charm's takes over, and without one the unit goes.
 
-    Raises:
-        OSError: something cannot be removed, or systemd refuses.
-
+    Raises OSError if something cannot be removed, or systemd refuses.
     """
     copy = copy_of(charm)
     ran = _present(system)[:1] == [charm]

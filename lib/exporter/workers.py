@@ -25,17 +25,11 @@ class Sample(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Something to read.
+    """Something to read."""
 
-    Attributes:
-        name: as the metrics about sources have it.
-        read: what it says now.
-        silent: what is said instead of its values while it does not answer; none keeps the last ones.
-
-    """
-
-    name: str
-    read: Callable[[System], Iterable[Sample]]
+    name: str  # as the metrics about sources have it
+    read: Callable[[System], Iterable[Sample]]  # what it says now
+    # What is said instead of its values while it does not answer; none keeps the last ones
     silent: tuple[Sample, ...] = ()
 
 

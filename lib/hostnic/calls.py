@@ -13,18 +13,11 @@ def _plain(*arguments: object) -> Sequence[str]:
 
 
 class Call(NamedTuple):
-    """How records and injected faults spell a method.
+    """How records and injected faults spell a method."""
 
-    Attributes:
-        verb: ``write``, ``set_eswitch_mode`` …
-        writes: it changes the machine.
-        words: how they spell its arguments.
-
-    """
-
-    verb: str
-    writes: bool
-    words: Callable[..., Sequence[str]] = _plain
+    verb: str  # `write`, `set_eswitch_mode` …
+    writes: bool  # it changes the machine
+    words: Callable[..., Sequence[str]] = _plain  # how they spell its arguments
 
 
 def _path(path: str, *_: object) -> Sequence[str]:

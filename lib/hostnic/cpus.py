@@ -27,9 +27,7 @@ def online(system: System) -> int:
 def numbers(text: str) -> frozenset[int]:
     """The CPUs of a list; those behind ``^`` are left out, as Nova spells it. Empty text is an empty list.
 
-    Raises:
-        ValueError: it is no such list.
-
+    Raises ValueError if it is no such list.
     """
     found: dict[bool, set[int]] = {False: set(), True: set()}
     for part in filter(None, text.strip().split(",")):

@@ -37,10 +37,8 @@ def fetch(url: str, path: Path, seconds: float) -> bool:
 
     A server that does not know byte ranges sends everything again.
 
-    Raises:
-        OSError: the file cannot be fetched or written.
-        HTTPException: the server does not speak HTTP.
-
+    Raises OSError if the file cannot be fetched or written, and HTTPException if the server does not speak
+    HTTP.
     """
     import urllib.error
     import urllib.request
@@ -117,12 +115,7 @@ def _receive(source: "HTTPResponse", target: IO[bytes], end: float) -> bool:
 
 
 def _check(target: IO[bytes], more: int) -> None:
-    """Check that the file may grow by ``more`` bytes.
-
-    Raises:
-        TooLargeError: it may not.
-
-    """
+    """Check that the file may grow by ``more`` bytes. Raises TooLargeError if it may not."""
     if os.fstat(target.fileno()).st_size + more > MOST:
         raise TooLargeError(f"the server sends more than {MOST >> 20} MiB, which is no firmware image")
     disk = os.fstatvfs(target.fileno())

@@ -28,9 +28,7 @@ class Lock(NamedTuple):
 def take(system: System, wait: float) -> Lock:
     """Take the lock; wait ``wait`` seconds for it at most.
 
-    Raises:
-        OSError: the lock file cannot be opened.
-
+    Raises OSError if the lock file cannot be opened.
     """
     if system.files.lock(PATH):
         return Lock(held=True)

@@ -25,10 +25,10 @@ from converge.shape import (
     Boolean,
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     MappingOf,
     OrNull,
-    Record,
     Text,
     Union,
 )
@@ -48,54 +48,35 @@ _CHARM = r"[a-z][a-z0-9-]*"
 
 
 class RebootRequest(NamedTuple):
-    """A reboot that a charm needs but another charm asks for.
+    """A reboot that a charm needs but another charm asks for."""
 
-    Attributes:
-        reasons: why, one sentence each; the text stays the same while the need stays the same.
-        since: when the need arose, in seconds since the epoch.
-        ready: all preparations for the reboot are done.
-
-    """
-
-    reasons: tuple[str, ...]
-    since: int
-    ready: bool
+    reasons: tuple[str, ...]  # why, one sentence each; the text stays the same while the need stays the same
+    since: int  # when the need arose, in seconds since the epoch
+    ready: bool  # all preparations for the reboot are done
 
 
 class Handover(NamedTuple):
-    """One charm's file.
+    """One charm's file."""
 
-    Attributes:
-        charm: its name in charmcraft.yaml, which is also the file's name.
-        unit: the Juju unit that wrote it, ``sriov-switchdev/3``.
-        reboot_owner: the charm that asks Juju for this machine's reboots, as this unit is configured.
-        reboot: the reboot that it needs, or None.
-        vfs: VFs that each PF must offer after the next boot, by BDF.
-        parameters: firmware parameters that it needs, by BDF and by mstconfig's name.
-        pending: what this charm still has to do, in words for the operator; empty when it is done.
-        reboot_lock: this unit holds the reboot lock of its application, or has asked Juju for the reboot.
-
-    """
-
-    charm: str
-    unit: str
-    reboot_owner: str
-    reboot: RebootRequest | None = None
-    vfs: Mapping[str, int] = {}
+    charm: str  # its name in charmcraft.yaml, which is also the file's name
+    unit: str  # the Juju unit that wrote it, `sriov-switchdev/3`
+    reboot_owner: str  # the charm that asks Juju for this machine's reboots, as this unit is configured
+    reboot: RebootRequest | None = None  # the reboot that it needs, or None
+    vfs: Mapping[str, int] = {}  # VFs that each PF must offer after the next boot, by BDF
+    # Firmware parameters that it needs, by BDF and by mstconfig's name
     parameters: Mapping[str, Mapping[str, Parameter]] = {}
-    pending: str = ""
+    pending: str = ""  # what this charm still has to do, in words for the operator; empty when it is done
+    # This unit holds the reboot lock of its application, or has asked Juju for the reboot
     reboot_lock: bool = False
 
 
-_REBOOT = Record(
+_REBOOT = JsonRecord(
     RebootRequest,
     {
         "reasons": ListOf(LINE, "at least one sentence", least=1),
         "since": Integer(0, None),
         "ready": Boolean(),
     },
-    required=["reasons", "since", "ready"],
-    lenient=True,
 )
 _VFS = Integer(0, 0xFFFF, "a number of VFs")
 _PARAMETER = Text(rf"{shapes.PARAMETER}(\[[0-9]+(\.\.[0-9]+)?\])?", "a parameter as mstconfig spells it")
@@ -103,9 +84,9 @@ _VALUE = Union[Any]({str: LINE, int: Integer(None, None), bool: Boolean()})
 _VALUES = MappingOf(_PARAMETER, _VALUE, "parameters")
 
 
-def _shape(charm: str) -> Record[Handover]:
+def _shape(charm: str) -> JsonRecord[Handover]:
     """The file of one charm."""
-    return Record(
+    return JsonRecord(
         functools.partial(Handover, charm),
         {
             "unit": Text(rf"{_CHARM}/[0-9]+", "a unit such as nic-firmware/0"),
@@ -116,8 +97,6 @@ def _shape(charm: str) -> Record[Handover]:
             "pending": LINE,
             "reboot_lock": Boolean(),
         },
-        required=["unit", "reboot_owner"],
-        lenient=True,
     )
 
 
@@ -131,10 +110,8 @@ def publish(system: System, handover: Handover) -> bool:
 
     A reboot that the file already requests for the same reasons keeps its ``since``.
 
-    Raises:
-        OSError: the file cannot be written.
-        InvalidValue: the caller gave a field a value that is not allowed.
-
+    Raises OSError if the file cannot be written, and InvalidValue if the caller gave a field a value that is
+    not allowed.
     """
     path = path_of(handover.charm)
     present = _present(system, path)

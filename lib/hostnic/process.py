@@ -62,10 +62,7 @@ def run(argv: Sequence[str], timeout: float = 60.0) -> str:
 def _output(child: "Popen[bytes]", argv: Sequence[str], timeout: float) -> tuple[str, str]:
     """Wait for the end of ``child``, and return what it printed on standard output and standard error.
 
-    Raises:
-        CommandError: it prints too much.
-        TimeoutExpired: it does not end in time.
-
+    Raises CommandError if it prints too much, and TimeoutExpired if it does not end in time.
     """
     import selectors
     from subprocess import TimeoutExpired

@@ -73,16 +73,7 @@ class NotOwnError(PermissionError):
 
 
 class Link(NamedTuple):
-    """A netdev as rtnetlink reports it.
-
-    Attributes:
-        kind: ``bond``, ``bridge``, ``vlan``, ``openvswitch`` …; None for a plain device.
-        master: name of the bond or bridge (``ovs-system`` for a port of Open vSwitch).
-        pci: PCI address of the parent device (IFLA_PARENT_DEV_NAME, since kernel 5.14).
-        bond_mode, partner_mac: for bonds only.
-        altnames: further names, which udev gives; sysfs has only the first one.
-
-    """
+    """A netdev as rtnetlink reports it."""
 
     name: str
     ifindex: int
@@ -91,14 +82,14 @@ class Link(NamedTuple):
     mtu: int
     up: bool
     carrier: bool | None
-    kind: str | None
-    master: str | None
+    kind: str | None  # `bond`, `bridge`, `vlan`, `openvswitch` …; None for a plain device
+    master: str | None  # name of the bond or bridge (`ovs-system` for a port of Open vSwitch)
     switch_id: str | None
     port_name: str | None
-    pci: str | None
-    bond_mode: str | None = None
-    partner_mac: str | None = None
-    altnames: tuple[str, ...] = ()
+    pci: str | None  # PCI address of the parent device (IFLA_PARENT_DEV_NAME, since kernel 5.14)
+    bond_mode: str | None = None  # for bonds only
+    partner_mac: str | None = None  # for bonds only
+    altnames: tuple[str, ...] = ()  # further names, which udev gives; sysfs has only the first one
 
 
 class DeviceInfo(NamedTuple):
@@ -156,10 +147,8 @@ class Files(Protocol):
     def check_own(self, path: str) -> None:
         """``namei --long PATH``: refuse a file or directory that others than root could have written.
 
-        Raises:
-            NotOwnError: it or a directory above it is another user's or can be written by others, or it is a
-                link itself.
-
+        Raises NotOwnError if it or a directory above it is another user's or can be written by others, or it
+        is a link itself.
         """
 
     def write(self, path: str, value: str) -> None:
@@ -168,9 +157,7 @@ class Files(Protocol):
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """``install -D -m MODE``: replace a file or link atomically, durable across a power cut.
 
-        Raises:
-            NotOwnError: others than root could change a directory above it.
-
+        Raises NotOwnError if others than root could change a directory above it.
         """
 
     def remove(self, path: str) -> None:
@@ -317,9 +304,7 @@ class System(Protocol):
     def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
         """Run a command that only reads, and return its standard output.
 
-        Raises:
-            CommandError: it could not be started, took longer than ``timeout`` seconds, or failed.
-
+        Raises CommandError if it could not be started, took longer than ``timeout`` seconds, or failed.
         """
         ...
 
@@ -354,10 +339,7 @@ def read_boot_id(system: System) -> str:
 def read_own(system: System, path: str) -> str:
     """What a file of ours holds; it is not believed if others than root could have written it.
 
-    Raises:
-        NotOwnError: they could.
-        OSError: it cannot be read.
-
+    Raises NotOwnError if they could, and OSError if it cannot be read.
     """
     system.files.check_own(path)
     return system.files.read(path)

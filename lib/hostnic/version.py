@@ -17,9 +17,7 @@ def of_drivers(system: System, ports: Iterable[Port]) -> str:
 
     Empty where no port has a driver.
 
-    Raises:
-        OSError: the kernel does not tell.
-
+    Raises OSError if the kernel does not tell.
     """
     names = sorted({port.driver for port in ports if port.driver})
     shown = [_with_version(system, name) for name in names]

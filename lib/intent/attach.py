@@ -42,20 +42,12 @@ class _Place:
 
 @dataclass(frozen=True)
 class Attachments:
-    """Makes the bonds and ports of one leaf.
+    """Makes the bonds and ports of one leaf."""
 
-    Attributes:
-        networks: all of the fabric, by name.
-        native: the network that is untagged by default.
-        host_mtu: the MTU of bonds that declare none.
-        preferences: the declared df-preference.
-
-    """
-
-    networks: Mapping[str, Network]
-    native: Network | None
-    host_mtu: int
-    preferences: int | tuple[int, ...] | None
+    networks: Mapping[str, Network]  # all of the fabric, by name
+    native: Network | None  # the network that is untagged by default
+    host_mtu: int  # the MTU of bonds that declare none
+    preferences: int | tuple[int, ...] | None  # the declared df-preference
 
     def bonds(self, rack: declaration.Rack, path: str, mac: Mac, leaf: int, leaves: int) -> tuple[Bond, ...]:
         """The bonds of leaf number ``leaf`` (from 0) of ``leaves`` in a rack."""
@@ -185,9 +177,7 @@ def named(
 ) -> tuple[Network, ...]:
     """The networks of these names by VLAN; without names all, the provider VLANs only if ``provider``.
 
-    Raises:
-        InvalidValue: a name is unknown.
-
+    Raises InvalidValue if a name is unknown.
     """
     keys = {name: PROVIDER_VLANS if network.provider else name for name, network in networks.items()}
     known = tuple(dict.fromkeys(keys.values()))

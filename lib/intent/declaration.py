@@ -12,22 +12,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class DeclaredNetwork:
-    """One layer 2 network.
+    """One layer 2 network."""
 
-    Attributes:
-        vlan: VLAN on bridge br_default, 1 to 4094.
-        vni: of its VXLAN; by default the VLAN's number.
-        untagged: whether hosts get it untagged by default (PXE).
-        space: its Juju space, for people and audits.
-        subnets: its subnets, such as 192.168.25.0/24.
-
-    """
-
-    vlan: int
-    vni: int | None = None
-    untagged: bool = False
-    space: str = ""
-    subnets: tuple[str, ...] = ()
+    vlan: int  # VLAN on bridge br_default, 1 to 4094
+    vni: int | None = None  # of its VXLAN; by default the VLAN's number
+    untagged: bool = False  # whether hosts get it untagged by default (PXE)
+    space: str = ""  # its Juju space, for people and audits
+    subnets: tuple[str, ...] = ()  # its subnets, such as 192.168.25.0/24
 
 
 @dataclass(frozen=True)
@@ -74,26 +65,16 @@ class Ecn:
 
 @dataclass(frozen=True)
 class Roce:
-    """RoCE on every switch.
+    """RoCE on every switch."""
 
-    Attributes:
-        mode: lossless (PFC and ECN), lossy (ECN only) or off.
-        priority: 802.1p priority of RoCE.
-        dscp: of RoCE packets.
-        cnp_priority: of congestion notification packets.
-        cnp_dscp: of congestion notification packets.
-        bandwidth: percent of a port that RoCE gets under load (ETS); None is the switch's own default.
-        ecn: marking thresholds; None is the switch's own default.
-
-    """
-
-    mode: str = "lossless"
-    priority: int = 3
-    dscp: int = 26
-    cnp_priority: int = 6
-    cnp_dscp: int = 48
+    mode: str = "lossless"  # lossless (PFC and ECN), lossy (ECN only) or off
+    priority: int = 3  # 802.1p priority of RoCE
+    dscp: int = 26  # of RoCE packets
+    cnp_priority: int = 6  # of congestion notification packets
+    cnp_dscp: int = 48  # of congestion notification packets
+    # Percent of a port that RoCE gets under load (ETS); None is the switch's own default
     bandwidth: int | None = None
-    ecn: Ecn | None = None
+    ecn: Ecn | None = None  # marking thresholds; None is the switch's own default
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,7 @@ MAX_VLAN = 4094
 def read(text: str, file: str = schema.OPTION) -> Fabric:
     """The fabric of an intent, from the text that ``file`` has.
 
-    Raises:
-        FileError: the first value that is wrong or that does not fit to others, with its line.
-
+    Raises FileError about the first value that is wrong or does not fit to others, with its line.
     """
     return reader.read(text, file, lambda document: expand(schema.INTENT.read("", document)), schema.HOLDS)
 
@@ -30,10 +28,8 @@ def read(text: str, file: str = schema.OPTION) -> Fabric:
 def expand(intent: Intent) -> Fabric:
     """Every switch of the fabric.
 
-    Raises:
-        InvalidValue: something in the intent does not exist or does not fit: an unknown network, too few
-            ports for the links between switches, addresses beyond the last one.
-
+    Raises InvalidValue if something in the intent does not exist or does not fit: an unknown network, too few
+    ports for the links between switches, addresses beyond the last one.
     """
     networks = _networks(intent)
     spines = [_overridden(intent, switch) for switch in _spines(intent)]

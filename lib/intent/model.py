@@ -29,9 +29,7 @@ class Dialect(enum.Enum):
     def of_release(cls, release: str) -> "Dialect":
         """The dialect of a Cumulus Linux release such as 5.11.1.
 
-        Raises:
-            ValueError: the release has no NVUE (5.0 and later have it).
-
+        Raises ValueError if the release has no NVUE (5.0 and later have it).
         """
         parts = release.split(".")
         if len(parts) < 2 or parts[0] != "5" or not parts[1].isdigit():
@@ -117,40 +115,24 @@ class Breakout:
 
 @dataclass(frozen=True)
 class Unmanaged:
-    """What others look after on one switch.
+    """What others look after on one switch."""
 
-    Attributes:
-        names: of ports, bonds and VLANs, such as swp9, bond7 and vlan100.
-        settings: paths in NVUE's tree, such as system/global/anycast-mac, where ``*`` is any one key.
-
-    """
-
-    names: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()  # of ports, bonds and VLANs, such as swp9, bond7 and vlan100
+    # Paths in NVUE's tree, such as system/global/anycast-mac, where `*` is any one key
     settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SwitchPort:
-    """A single-homed port with networks on it.
+    """A single-homed port with networks on it."""
 
-    Attributes:
-        name: of the port.
-        networks: what it carries, by VLAN.
-        untagged: the one of them that it carries untagged.
-        mtu: in bytes; None is the switch's default.
-        description: as the switch shows it.
-        host: the host expected behind it, if the intent names one.
-        path: in the intent.
-
-    """
-
-    name: str
-    networks: tuple[Network, ...]
-    untagged: Network | None
-    mtu: int | None
-    description: str
-    host: str
-    path: str
+    name: str  # of the port
+    networks: tuple[Network, ...]  # what it carries, by VLAN
+    untagged: Network | None  # the one of them that it carries untagged
+    mtu: int | None  # in bytes; None is the switch's default
+    description: str  # as the switch shows it
+    host: str  # the host expected behind it, if the intent names one
+    path: str  # in the intent
 
 
 @dataclass(frozen=True)
@@ -167,54 +149,31 @@ class Bond(SwitchPort):
 
 @dataclass(frozen=True)
 class Switch:
-    """One switch.
+    """One switch."""
 
-    Attributes:
-        name: in the intent; also its host name, which LLDP tells its neighbours, if ``named``.
-        named: whether the intent sets its host name.
-        role: spine, leaf or standalone.
-        rack: number of the leaf's rack, from 0; None elsewhere.
-        platform: cumulus, onyx or comware.
-        dialect: of NVUE; None asks the switch.
-        management: address or host name; empty when the intent has none.
-        asn: autonomous system number; 0 for a standalone switch.
-        loopback: IPv4 address, also the router-id and the VTEP; empty for a standalone switch.
-        anycast_mac: of the fabric's distributed gateways; None when not given.
-        ports: number of front-panel ports.
-        breakouts: those of them that are split.
-        roce: lossless, lossy or off.
-        bandwidth: percent for RoCE; None is the switch's default.
-        links: to other switches, in the neighbours' order.
-        bonds: to hosts, with their segments.
-        single_homed: ports to hosts without a bond; on a standalone switch all ports.
-        networks: that this switch bridges.
-        unmanaged: what others look after on it.
-        path: in the intent.
-        overridden: the keys that its own entry under ``switches`` sets.
-
-    """
-
-    name: str
-    role: Role
-    path: str
-    rack: int | None = None
-    platform: str = "cumulus"
-    named: bool = False
-    dialect: Dialect | None = None
-    management: str = ""
-    asn: int = 0
-    loopback: str = ""
-    anycast_mac: str | None = None
-    ports: int = 32
+    name: str  # in the intent; also its host name, which LLDP tells its neighbours, if `named`
+    role: Role  # spine, leaf or standalone
+    path: str  # in the intent
+    rack: int | None = None  # number of the leaf's rack, from 0; None elsewhere
+    platform: str = "cumulus"  # cumulus, onyx or comware
+    named: bool = False  # whether the intent sets its host name
+    dialect: Dialect | None = None  # of NVUE; None asks the switch
+    management: str = ""  # address or host name; empty when the intent has none
+    asn: int = 0  # autonomous system number; 0 for a standalone switch
+    loopback: str = ""  # IPv4 address, also the router-id and the VTEP; empty for a standalone switch
+    anycast_mac: str | None = None  # of the fabric's distributed gateways; None when not given
+    ports: int = 32  # number of front-panel ports
+    # Those of them that are split
     breakouts: Mapping[str, Breakout] = field(default_factory=dict[str, Breakout])
-    roce: str = "lossless"
-    bandwidth: int | None = None
-    links: tuple[Link, ...] = ()
-    bonds: tuple[Bond, ...] = ()
+    roce: str = "lossless"  # lossless, lossy or off
+    bandwidth: int | None = None  # percent for RoCE; None is the switch's default
+    links: tuple[Link, ...] = ()  # to other switches, in the neighbours' order
+    bonds: tuple[Bond, ...] = ()  # to hosts, with their segments
+    # Ports to hosts without a bond; on a standalone switch all ports
     single_homed: tuple[SwitchPort, ...] = ()
-    networks: tuple[Network, ...] = ()
-    unmanaged: Unmanaged = field(default_factory=Unmanaged)
-    overridden: frozenset[str] = frozenset()
+    networks: tuple[Network, ...] = ()  # that this switch bridges
+    unmanaged: Unmanaged = field(default_factory=Unmanaged)  # what others look after on it
+    overridden: frozenset[str] = frozenset()  # the keys that its own entry under `switches` sets
 
     def place(self, key: str) -> str:
         """The path of a setting in the intent: its own entry, or that of its role."""

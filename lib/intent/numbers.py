@@ -29,9 +29,8 @@ def fixed(text: str, before: Fabric, keep: Keep) -> str:
     With ``keep``, only the racks of these leaves are rewritten, and a port of them that is not in ``keep``
     keeps its place in the list as its number if no other host has it.
 
-    Raises:
-        NumbersError: the intent has no such leaf or port, or is written in a way that cannot be rewritten.
-
+    Raises NumbersError if the intent has no such leaf or port, or is written in a way that cannot be
+    rewritten.
     """
     intent = schema.parse(text)
     rewritten: dict[int, Members] = {}

@@ -21,9 +21,7 @@ def expand(path: str, ranges: str) -> tuple[str, ...]:
 
     ``swp1s0-3`` are the four ports of a breakout.
 
-    Raises:
-        InvalidValue: a range that runs backwards, or a port named twice.
-
+    Raises InvalidValue about a range that runs backwards, or a port named twice.
     """
     found: list[str] = []
     for item in ranges.split(","):

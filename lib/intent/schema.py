@@ -112,7 +112,6 @@ NETWORK = Record(
         "space": NAME,
         "subnets": ListOf(SUBNET, "subnets"),
     },
-    required=["vlan"],
 )
 _VLAN_RANGE = r"[1-9][0-9]{0,3}(?:-[1-9][0-9]{0,3})?"
 VLANS = Text(rf"{_VLAN_RANGE}(?:,{_VLAN_RANGE})*", "VLANs such as 1001-1100,1200")
@@ -139,7 +138,7 @@ PROVIDER_VLANS = Union[ProviderVlans](
     {
         str: _Short(VLANS, _vlans),
         int: _Short(VLAN, _vlans),
-        dict: Record(ProviderVlans, {"vlans": VLANS, "vni-base": Integer(0, 16773121)}, required=["vlans"]),
+        dict: Record(ProviderVlans, {"vlans": VLANS, "vni-base": Integer(0, 16773121)}),
     }
 )
 ROCE = Record(
@@ -151,9 +150,7 @@ ROCE = Record(
         "cnp-priority": PRIORITY,
         "cnp-dscp": DSCP,
         "bandwidth": PERCENT,
-        "ecn": Record(
-            Ecn, {"low": Integer(1, 10_000_000), "high": Integer(1, 10_000_000)}, required=["low", "high"]
-        ),
+        "ecn": Record(Ecn, {"low": Integer(1, 10_000_000), "high": Integer(1, 10_000_000)}),
     },
 )
 SPINES = Record(
@@ -169,7 +166,6 @@ SPINES = Record(
         "ports": FRONT_PORTS,
         "breakout": BREAKOUT,
     },
-    required=["asn", "loopback", "downlinks"],
 )
 LEAVES = Record(
     Leaves,
@@ -189,10 +185,9 @@ LEAVES = Record(
             {int: PREFERENCE, list: ListOf(PREFERENCE, "df-preferences, one for each leaf", least=1)}
         ),
     },
-    required=["asn", "loopback", "segment-mac", "uplinks"],
 )
 LOCAL_ID = Integer(1, 16777215, "a local-id")
-MEMBER = Record(Member, {"port": PORT, "local-id": LOCAL_ID, "host": HOST}, required=["port", "local-id"])
+MEMBER = Record(Member, {"port": PORT, "local-id": LOCAL_ID, "host": HOST})
 HOSTS = Record(
     Hosts,
     {
@@ -214,12 +209,9 @@ BONDS = Record(
         "host": HOST,
         **CARRIED,
     },
-    required=["ports", "local-id"],
 )
 SINGLE_HOMED = Record(
-    SingleHomed,
-    {"leaf": Integer(1, 4, "a leaf"), "port": PORT, "description": LINE, **CARRIED},
-    required=["leaf", "port"],
+    SingleHomed, {"leaf": Integer(1, 4, "a leaf"), "port": PORT, "description": LINE, **CARRIED}
 )
 RACK = Record(
     Rack,
@@ -266,7 +258,6 @@ STANDALONE = Record(
         "management": MANAGEMENT,
         "bandwidth": PERCENT,
     },
-    required=["platform", "ports"],
 )
 INTENT = Record(
     Intent,
@@ -286,7 +277,6 @@ INTENT = Record(
         "switches": MappingOf(SWITCH, OVERRIDE, "switches"),
         "standalone": MappingOf(SWITCH, STANDALONE, "switches"),
     },
-    required=["networks"],
 )
 
 
@@ -298,9 +288,7 @@ OPTION = "intent"
 def parse(text: str, file: str = OPTION) -> Intent:
     """Read an intent from the YAML (or JSON, which is YAML) that ``file`` has.
 
-    Raises:
-        FileError: the first value that is wrong, with its line.
-
+    Raises FileError about the first value that is wrong, with its line.
     """
     return reader.read(text, file, lambda document: INTENT.read("", document), HOLDS)
 

@@ -29,9 +29,8 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
 
     A leaf's uplinks go to the spines in order, a spine's downlinks to the leaves in order.
 
-    Raises:
-        InvalidValue: the uplinks do not divide evenly among the spines, or a spine has too few downlinks.
-
+    Raises InvalidValue if the uplinks do not divide evenly among the spines, or a spine has too few
+    downlinks.
     """
     if not spines and leaves:
         return _pair(intent, *leaves)

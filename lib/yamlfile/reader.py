@@ -121,9 +121,7 @@ def read(text: str, file: str, make: Callable[[Map], T], holds: str) -> T:
 
     ``holds`` says what such a file is, as a sentence. An empty text is an empty mapping.
 
-    Raises:
-        FileError: the text is not one mapping, or ``make`` raises InvalidValue.
-
+    Raises FileError if the text is not one mapping, or ``make`` raises InvalidValue.
     """
     found = documents(text, file, holds)
     if len(found) > 1:
@@ -138,9 +136,7 @@ def read(text: str, file: str, make: Callable[[Map], T], holds: str) -> T:
 def documents(text: str, file: str, holds: str, dialect: Dialect = CORE) -> list[Map]:
     """The documents of a YAML text, each a mapping, which ``holds`` says; empty ones are left out.
 
-    Raises:
-        FileError: it is anything else.
-
+    Raises FileError if it is anything else.
     """
     found: list[Any] = []
     loader: Any = None

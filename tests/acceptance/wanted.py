@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from converge import Finding, Severity, StepError
+from converge.finding import few
 
 from acceptance.guests import user_data
 from acceptance.sitefile import Public, Site
@@ -97,9 +98,7 @@ def servers(site: Site, facts: Facts) -> dict[str, str]:
         return {"vm1": "", "vm2": ""}
     nodes = site.nodes or tuple(facts.zones)[:2]
     hosts = [*nodes, *([site.other_rack] if site.other_rack else [])]
-    up = ", ".join([*facts.zones][:NAMED]) or "none"
-    if len(facts.zones) > NAMED:
-        up += f" and {len(facts.zones) - NAMED} more"
+    up = few([*facts.zones], NAMED) or "none"
     for host in hosts:
         if host not in facts.zones:
             raise StepError(

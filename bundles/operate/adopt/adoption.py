@@ -18,28 +18,17 @@ QOS = "roce-qos"
 
 
 class Adoption(NamedTuple):
-    """What the command prints.
+    """What the command prints."""
 
-    Attributes:
-        owned: charm, what it owns or would own, and who has that today; empty if no hypervisor offloads.
-        said: what units of these charms say now, and which ones do.
-        stays: what no step touches, and why.
-        steps: in their order; empty if nothing is left to do.
-        overlay: what the steps do, as YAML; empty if there is none yet.
-        reboot: what the first reboot of a node changes; empty if nothing is left to do.
-        unseen: what Juju does not know, and the commands that show it.
-        findings: what the checker finds with the overlay.
-
-    """
-
+    # Charm, what it owns or would own, and who has that today; empty if no hypervisor offloads
     owned: tuple[tuple[str, str, str], ...]
-    said: tuple[tuple[str, str], ...]
-    stays: tuple[tuple[str, str], ...]
-    steps: tuple[Step, ...]
-    overlay: str
-    reboot: tuple[str, ...]
-    unseen: tuple[Step, ...]
-    findings: tuple[Finding, ...]
+    said: tuple[tuple[str, str], ...]  # what units of these charms say now, and which ones do
+    stays: tuple[tuple[str, str], ...]  # what no step touches, and why
+    steps: tuple[Step, ...]  # in their order; empty if nothing is left to do
+    overlay: str  # what the steps do, as YAML; empty if there is none yet
+    reboot: tuple[str, ...]  # what the first reboot of a node changes; empty if nothing is left to do
+    unseen: tuple[Step, ...]  # what Juju does not know, and the commands that show it
+    findings: tuple[Finding, ...]  # what the checker finds with the overlay
 
 
 def adoption(running: Running, given: Vfs | None = None) -> Adoption:

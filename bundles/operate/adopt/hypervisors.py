@@ -62,9 +62,7 @@ class Group(NamedTuple):
 def vfs_of(value: object, whose: str = "--vfs") -> Vfs:
     """`8`, or `enp3s0f0:8 enp3s0f1:0`. Nothing is known where it asks for no VF, or for as many as can be.
 
-    Raises:
-        StepError: it is something else, or more than sriov-switchdev takes.
-
+    Raises StepError if it is something else, or more than sriov-switchdev takes.
     """
     words = (selector.AUTO if value is None else str(value)).split()
     found = [match for word in words if (match := selector.ENTRY.fullmatch(word)) and match["count"]]
@@ -94,9 +92,7 @@ def creates_vfs(chassis: Application) -> bool:
 def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str, str]]]:
     """The hypervisors that offload, and what stays as it is, with the reason.
 
-    Raises:
-        StepError: an option cannot be read.
-
+    Raises StepError if an option cannot be read.
     """
     groups: dict[tuple[Vfs, str, frozenset[str]], Group] = {}
     stays: list[tuple[str, str]] = []

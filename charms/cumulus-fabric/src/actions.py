@@ -34,18 +34,11 @@ LINES, ROWS = 10, 200
 
 
 class Seen(NamedTuple):
-    """What a unit knows without asking a switch.
+    """What a unit knows without asking a switch."""
 
-    Attributes:
-        leads: it is the leader, which looks at the switches.
-        fabric: what the last look saw; None if there was none since the machine booted.
-        now: when this is told.
-
-    """
-
-    leads: bool
-    fabric: facts.Fabric | None
-    now: float
+    leads: bool  # it is the leader, which looks at the switches
+    fabric: facts.Fabric | None  # what the last look saw; None if there was none since the machine booted
+    now: float  # when this is told
 
     @property
     def age(self) -> str:
@@ -265,9 +258,7 @@ def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...], 
 def _results(report: Report, remarks: Sequence[Finding] = ()) -> Results:
     """A run's results, with remarks that stand beside its reasons.
 
-    Raises:
-        ActionError: the run was rolled back.
-
+    Raises ActionError if the run was rolled back.
     """
     reasons = (*report.reasons, *remarks)
     results = {

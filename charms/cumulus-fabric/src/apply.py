@@ -27,24 +27,15 @@ FORWARD = 2 / 3
 
 @dataclass(frozen=True)
 class ApplyPolicy:
-    """The timeouts of a run, in seconds.
+    """The timeouts of a run, in seconds."""
 
-    Attributes:
-        confirm: after which a switch rolls back without a confirmation.
-        settle: that sessions may take to come up.
-        deadline: that one switch may take to apply.
-        poll: between two reads of a revision; the first pause between two looks at the fabric.
-        patience: that a rollback may take; None as long as a switch needs to roll back by itself.
-        budget: that the whole run may take; None without a limit.
-
-    """
-
-    confirm: int = 300
-    settle: float = 90.0
-    deadline: float = 120.0
-    poll: float = 1.0
+    confirm: int = 300  # after which a switch rolls back without a confirmation
+    settle: float = 90.0  # that sessions may take to come up
+    deadline: float = 120.0  # that one switch may take to apply
+    poll: float = 1.0  # between two reads of a revision; the first pause between two looks at the fabric
+    # That a rollback may take; None as long as a switch needs to roll back by itself
     patience: float | None = None
-    budget: float | None = None
+    budget: float | None = None  # that the whole run may take; None without a limit
 
     def after(self, seconds: float) -> "ApplyPolicy":
         """The same once so many seconds of the run have passed."""
@@ -151,9 +142,7 @@ class _Run:
     def _start(self, switch: Nvue) -> bool:
         """Prepare a revision and apply it up to its confirmation; False if there was nothing to apply.
 
-        Raises:
-            SwitchError: it failed, or the switch did not wait, so that it would not roll back by itself.
-
+        Raises SwitchError if it failed, or the switch did not wait, so that it would not roll back by itself.
         """
         change = self.changes[switch.name]
         revision = self.revisions[switch.name] = switch.create()

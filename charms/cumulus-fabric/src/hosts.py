@@ -36,16 +36,10 @@ class End(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What one host is compared with, without the rest of the intent: plain values, which are kept.
+    """What one host is compared with, without the rest of the intent: plain values, which are kept."""
 
-    Attributes:
-        policy: as hosts get it; empty for an unsound intent.
-        ends: by leaf and port, the values of an :class:`End`.
-
-    """
-
-    policy: str
-    ends: Mapping[str, Sequence[str]]
+    policy: str  # as hosts get it; empty for an unsound intent
+    ends: Mapping[str, Sequence[str]]  # by leaf and port, the values of an `End`
 
 
 def policy(fabric: Fabric) -> Policy:

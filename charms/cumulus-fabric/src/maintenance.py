@@ -37,40 +37,23 @@ bond may be up before: ``lacp-bypass`` needs no LACP.
 
 @dataclass(frozen=True)
 class Stage:
-    """One change on the way to drained, or back.
+    """One change on the way to drained, or back."""
 
-    Attributes:
-        patch: makes it from what the switch runs; an empty one is left out.
-        links: whether hosts' ports come up with it, which takes up to ``LINKS_S`` seconds.
-        rest: seconds that it then takes to have its effect, before the next stage.
-
-    """
-
-    patch: Patch
-    links: bool = False
-    rest: float = CONVERGENCE_S
+    patch: Patch  # makes it from what the switch runs; an empty one is left out
+    links: bool = False  # whether hosts' ports come up with it, which takes up to `LINKS_S` seconds
+    rest: float = CONVERGENCE_S  # seconds that it then takes to have its effect, before the next stage
 
 
 @dataclass(frozen=True)
 class Maintenance:
-    """Work on one switch of a site.
+    """Work on one switch of a site."""
 
-    Attributes:
-        site: the fabric and its switches.
-        name: the switch.
-        policy: the timeouts.
-        announce: receives progress, one line at a time.
-        reports: what hosts tell about their ports.
-        cut_off: the hosts that may lose their network.
-
-    """
-
-    site: Site
-    name: str
-    policy: ApplyPolicy
-    announce: Callable[[str], None] = lambda _: None
-    reports: Sequence[Host] = ()
-    cut_off: Collection[str] = field(default_factory=frozenset[str])
+    site: Site  # the fabric and its switches
+    name: str  # the switch
+    policy: ApplyPolicy  # the timeouts
+    announce: Callable[[str], None] = lambda _: None  # receives progress, one line at a time
+    reports: Sequence[Host] = ()  # what hosts tell about their ports
+    cut_off: Collection[str] = field(default_factory=frozenset[str])  # the hosts that may lose their network
 
     def drain(self) -> Report:
         """Let BGP and EVPN leave first, and the hosts' ports last; refused if a host would lose its last leg.

@@ -29,18 +29,12 @@ INTERFACES = (
 
 @dataclass(frozen=True)
 class SwitchState:
-    """One switch.
-
-    Attributes:
-        release: of Cumulus Linux: ``5.9.2``.
-        applied: the running configuration, without defaults, with ranges expanded.
-        state: the operational state, as ``nv show`` has it; empty if only the configuration was read.
-
-    """
+    """One switch."""
 
     name: str
-    release: str
-    applied: Tree
+    release: str  # of Cumulus Linux: `5.9.2`
+    applied: Tree  # the running configuration, without defaults, with ranges expanded
+    # The operational state, as `nv show` has it; empty if only the configuration was read
     state: Tree = field(default_factory=dict[str, Any])
 
     @property
@@ -94,9 +88,7 @@ def observe(
 def release_of(switch: Nvue) -> str:
     """The release of Cumulus Linux.
 
-    Raises:
-        SwitchError: of kind ``release`` if this charm does not support the release.
-
+    Raises SwitchError of kind ``release`` if this charm does not support the release.
     """
     system = switch.get("/system")
     # 5.14 moved it from system.build to system.version.

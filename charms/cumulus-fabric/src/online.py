@@ -30,21 +30,15 @@ DRAINED_REMEDY = "run undrain when the work on it is done"
 
 @dataclass(frozen=True)
 class Survey:
-    """The switches compared with the intent at one time.
+    """The switches compared with the intent at one time."""
 
-    Attributes:
-        wanted: for each switch that answered, its tree in its own dialect, with what stays beside the intent.
-        observed: what was read from the switches.
-        findings: what blocks a plan, apart from switches that do not answer.
-        scripts: the commands that the command line sends to switches without NVUE.
-        intents: the same without what stays beside the intent.
-
-    """
-
+    # For each switch that answered, its tree in its own dialect, with what stays beside the intent
     wanted: Mapping[str, Tree]
-    observed: Observed
-    findings: tuple[Finding, ...] = ()
+    observed: Observed  # what was read from the switches
+    findings: tuple[Finding, ...] = ()  # what blocks a plan, apart from switches that do not answer
+    # The commands that the command line sends to switches without NVUE
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    # The same without what stays beside the intent
     intents: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
 
     @property
@@ -84,21 +78,13 @@ class Survey:
 
 @dataclass(frozen=True)
 class Site:
-    """A fabric and its switches; ``with`` closes the connections.
+    """A fabric and its switches; ``with`` closes the connections."""
 
-    Attributes:
-        fabric: what the intent says.
-        fleet: its switches.
-        audit: findings about the intent itself; nothing is sent if one of them blocks.
-        ownership: what may be removed from the switches.
-        scripts: the commands for switches without NVUE; the command line sends them, the charm none.
-
-    """
-
-    fabric: Fabric
-    fleet: Fleet
-    audit: tuple[Finding, ...] = ()
-    ownership: Ownership = field(default_factory=Ownership)
+    fabric: Fabric  # what the intent says
+    fleet: Fleet  # its switches
+    audit: tuple[Finding, ...] = ()  # findings about the intent itself; nothing is sent if one of them blocks
+    ownership: Ownership = field(default_factory=Ownership)  # what may be removed from the switches
+    # The commands for switches without NVUE; the command line sends them, the charm none
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     def __enter__(self) -> "Site":

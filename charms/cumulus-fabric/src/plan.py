@@ -80,17 +80,11 @@ CUTS_NETWORK = (
 
 @dataclass(frozen=True)
 class Change:
-    """What one switch needs.
-
-    Attributes:
-        before: the running configuration.
-        patch: brings it to the intent.
-
-    """
+    """What one switch needs."""
 
     name: str
-    before: Tree
-    patch: Tree
+    before: Tree  # the running configuration
+    patch: Tree  # brings it to the intent
 
     @property
     def steps(self) -> tuple[SwitchStep, ...]:

@@ -27,26 +27,15 @@ RECORD = "made"
 
 
 class Kept(Protocol):
-    """Plain values only: Juju's library writes them to a file.
+    """Plain values only: Juju's library writes them to a file."""
 
-    Attributes:
-        told: by unit, what its host reports; empty if nothing.
-        differing: by unit, the findings about its host where there are some.
-        others: the other findings of the last survey.
-        policy: of :class:`hosts.Expected`, at the last survey.
-        ends: of the same.
-        due: a report has changed since that survey.
-        surveyed: when it ended, in seconds since the epoch.
-
-    """
-
-    told: MutableMapping[str, str]
-    differing: MutableMapping[str, Any]
-    others: Sequence[Any]
-    policy: str
-    ends: Mapping[str, Sequence[str]]
-    due: bool
-    surveyed: float
+    told: MutableMapping[str, str]  # by unit, what its host reports; empty if nothing
+    differing: MutableMapping[str, Any]  # by unit, the findings about its host where there are some
+    others: Sequence[Any]  # the other findings of the last survey
+    policy: str  # of `hosts.Expected`, at the last survey
+    ends: Mapping[str, Sequence[str]]  # of the same
+    due: bool  # a report has changed since that survey
+    surveyed: float  # when it ended, in seconds since the epoch
 
 
 def nothing() -> dict[str, Any]:

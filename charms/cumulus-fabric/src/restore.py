@@ -51,18 +51,12 @@ OURS_ON_PORTS = (
 
 @dataclass(frozen=True)
 class Restoration:
-    """The plan of a rollback.
+    """The plan of a rollback."""
 
-    Attributes:
-        changes: by switch, back to what it ran before its last change.
-        stayed: switches that keep no earlier configuration.
-        findings: what the operator has to know; nothing is sent if one of them blocks.
-
-    """
-
+    # By switch, back to what it ran before its last change
     changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
-    stayed: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    stayed: tuple[str, ...] = ()  # switches that keep no earlier configuration
+    findings: tuple[Finding, ...] = ()  # what the operator has to know; nothing is sent if one of them blocks
 
     @property
     def stopped(self) -> tuple[Finding, ...]:

@@ -23,16 +23,10 @@ LASTING = ("credentials", "proxy", "release")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is worse than before the run.
+    """What is worse than before the run."""
 
-    Attributes:
-        worse: findings of at least WAITING that were not there before.
-        lasting: whether one of them cannot mend itself, so that waiting is in vain.
-
-    """
-
-    worse: tuple[Finding, ...] = ()
-    lasting: bool = False
+    worse: tuple[Finding, ...] = ()  # findings of at least WAITING that were not there before
+    lasting: bool = False  # whether one of them cannot mend itself, so that waiting is in vain
 
 
 Look = Callable[[], Verdict]
@@ -60,24 +54,14 @@ def settle(look: Look, timeout: float, poll: float, clock: Clock) -> tuple[Findi
 
 @dataclass(frozen=True)
 class Health:
-    """Compares the fabric with what it was before a run.
+    """Compares the fabric with what it was before a run."""
 
-    Attributes:
-        fabric: what the intent says.
-        fleet: the way to the switches.
-        wanted: the tree of each switch of the run.
-        before: what was read from these switches before the run.
-        beside: what was read from the switches around them, which the run does not change.
-        unready: those around them that do not run the intent, or do not answer.
-
-    """
-
-    fabric: Fabric
-    fleet: Fleet
-    wanted: Mapping[str, Tree]
-    before: Observed
-    beside: Observed
-    unready: frozenset[str]
+    fabric: Fabric  # what the intent says
+    fleet: Fleet  # the way to the switches
+    wanted: Mapping[str, Tree]  # the tree of each switch of the run
+    before: Observed  # what was read from these switches before the run
+    beside: Observed  # what was read from the switches around them, which the run does not change
+    unready: frozenset[str]  # those around them that do not run the intent, or do not answer
 
     def check(self) -> Check:
         """Finds what is worse than before and can be blamed on the run."""

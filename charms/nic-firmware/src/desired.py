@@ -21,26 +21,15 @@ class State(enum.Enum):
 
 
 class Setting(NamedTuple):
-    """One wanted value.
+    """One wanted value."""
 
-    Attributes:
-        name: as mstconfig spells it, with ``_P<n>`` where there is one value for each port.
-        value: a number; text only if its number is unknown.
-        source: the option or the charm that requests it, in words.
-        at_least: a larger number is also right.
-        gate: the parameter that must be 1 at the next boot before the firmware takes this one.
-        required: the operator named it; a NIC without it is an error.
-        optional: a NIC whose firmware lacks it is right without it.
-
-    """
-
-    name: str
-    value: int | str
-    source: str
-    at_least: bool = False
-    gate: str = ""
-    required: bool = False
-    optional: bool = False
+    name: str  # as mstconfig spells it, with `_P<n>` where there is one value for each port
+    value: int | str  # a number; text only if its number is unknown
+    source: str  # the option or the charm that requests it, in words
+    at_least: bool = False  # a larger number is also right
+    gate: str = ""  # the parameter that must be 1 at the next boot before the firmware takes this one
+    required: bool = False  # the operator named it; a NIC without it is an error
+    optional: bool = False  # a NIC whose firmware lacks it is right without it
 
     def matches(self, shown: str | None) -> bool:
         """Whether a value as mstconfig shows it, ``True(1)``, is the wanted one."""
@@ -66,21 +55,14 @@ class Setting(NamedTuple):
 
 
 class Desired(NamedTuple):
-    """The settings of each selected port. The first port of a NIC has those that its ports share.
+    """The settings of each selected port. The first port of a NIC has those that its ports share."""
 
-    Attributes:
-        ports: BDF to parameter name to setting.
-        gpudirect: the host's PCI bridges must be set for GPUDirect, too.
-        ethernet_may_go: even from ports that the host uses (``allow-ethernet-loss``).
-        named: InfiniBand ports that the operator named: they become Ethernet even while they are in use.
-        undecided: by BDF, what makes an unused InfiniBand port Ethernet once the operator says so.
-
-    """
-
-    ports: Mapping[str, Mapping[str, Setting]] = {}
-    gpudirect: bool = False
-    ethernet_may_go: bool = False
+    ports: Mapping[str, Mapping[str, Setting]] = {}  # BDF to parameter name to setting
+    gpudirect: bool = False  # the host's PCI bridges must be set for GPUDirect, too
+    ethernet_may_go: bool = False  # even from ports that the host uses (`allow-ethernet-loss`)
+    # InfiniBand ports that the operator named: they become Ethernet even while they are in use
     named: frozenset[str] = frozenset()
+    # By BDF, what makes an unused InfiniBand port Ethernet once the operator says so
     undecided: Mapping[str, Setting] = {}
 
 

@@ -32,9 +32,7 @@ class Digests:
     def of(self, path: str) -> str:
         """The sha256 of a file, in lower case; starts a process only if the file has changed since.
 
-        Raises:
-            OSError: it cannot be read.
-
+        Raises OSError if it cannot be read.
         """
         stat = self._system.files.stat(path)
         known = self._current.get(path) or self._remembered.get(path)
@@ -45,20 +43,13 @@ class Digests:
         return known.digest
 
     def note(self, path: str, digest: str) -> None:
-        """Remember the digest of a file that was just read.
-
-        Raises:
-            OSError: it is not there.
-
-        """
+        """Remember the digest of a file that was just read. Raises OSError if it is not there."""
         self._current[path] = Known(self._system.files.stat(path), digest)
 
     def save(self) -> None:
         """Remember what is known of the files that were asked for; writes only what differs.
 
-        Raises:
-            OSError: it cannot be written.
-
+        Raises OSError if it cannot be written.
         """
         if self._current == self._remembered:
             return

@@ -42,9 +42,7 @@ class UnfinishedError(StepError):
 def cached(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
     """The images that were fetched before, at most one for each PSID; writes nothing.
 
-    Raises:
-        StepError: the resource cannot be read.
-
+    Raises StepError if the resource cannot be read.
     """
     return _cached(system, options, resource, Digests(system))
 
@@ -146,9 +144,7 @@ def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
 def _rows(text: str, directory: str) -> list[list[str]]:
     """The rows of an index: path, PSID, version, and the image's sha256.
 
-    Raises:
-        ValueError: it is malformed.
-
+    Raises ValueError if it is malformed.
     """
     rows: object = json.loads(text)
     if not isinstance(rows, list):
@@ -220,9 +216,7 @@ def _unpack(system: System, path: str, directory: str, end: float) -> tuple[Imag
 def _check_room(system: System, directory: str, size: int) -> None:
     """Whether so many bytes may be written below ``directory``.
 
-    Raises:
-        StepError: they are too many, or would leave too little of the file system.
-
+    Raises StepError if they are too many, or would leave too little of the file system.
     """
     if size > MOST:
         raise StepError(f"the images have {size >> 20} MiB, and may have {MOST >> 20} MiB", FEWER)

@@ -15,18 +15,11 @@ ENGINE = "INTERNAL_CPU_OFFLOAD_ENGINE"
 
 
 class Answer(NamedTuple):
-    """What the firmware of one port answered to a query of its parameters.
+    """What the firmware of one port answered to a query of its parameters."""
 
-    Attributes:
-        parameters: those that were asked for and that it has.
-        reason: why there is no answer, in one sentence; empty when there is one.
-        remedy: what helps.
-
-    """
-
-    parameters: Mapping[str, Parameter] = {}
-    reason: str = ""
-    remedy: str = ""
+    parameters: Mapping[str, Parameter] = {}  # those that were asked for and that it has
+    reason: str = ""  # why there is no answer, in one sentence; empty when there is one
+    remedy: str = ""  # what helps
 
     @property
     def dpu(self) -> bool:
@@ -36,33 +29,20 @@ class Answer(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """The host.
+    """The host."""
 
-    Attributes:
-        nics: its Mellanox NICs.
-        boot_id: of this boot.
-        record: what waits for its activation, and since when; without burns of NICs that are gone.
-        answers: by BDF, of the ports that were asked.
-        images: firmware images that the charm has on disk.
-        flashes: by NIC, what flash has, or why it cannot be asked; only of NICs for which that matters.
-        burning: NICs that are being burned since an earlier hook.
-        vf_users: by BDF, which of a port's VFs are in use and by whom.
-        host_uses: by BDF, how the host's own network uses a port; only of ports for which that matters.
-        infiniband: by BDF, what uses a port as InfiniBand, in words.
-        lockdown: the kernel's lockdown mode; empty when there is none.
-        findings: what could not be read.
-
-    """
-
-    nics: tuple[Nic, ...] = ()
-    boot_id: str = ""
+    nics: tuple[Nic, ...] = ()  # its Mellanox NICs
+    boot_id: str = ""  # of this boot
+    # What waits for its activation, and since when; without burns of NICs that are gone
     record: Record = Record()
-    answers: Mapping[str, Answer] = {}
-    images: tuple[Image, ...] = ()
+    answers: Mapping[str, Answer] = {}  # by BDF, of the ports that were asked
+    images: tuple[Image, ...] = ()  # firmware images that the charm has on disk
+    # By NIC, what flash has, or why it cannot be asked; only of NICs for which that matters
     flashes: Mapping[str, Flash | str] = {}
-    burning: frozenset[str] = frozenset()
-    vf_users: Mapping[str, str] = {}
+    burning: frozenset[str] = frozenset()  # NICs that are being burned since an earlier hook
+    vf_users: Mapping[str, str] = {}  # by BDF, which of a port's VFs are in use and by whom
+    # By BDF, how the host's own network uses a port; only of ports for which that matters
     host_uses: Mapping[str, str] = {}
-    infiniband: Mapping[str, str] = {}
-    lockdown: str = ""
-    findings: tuple[Finding, ...] = ()
+    infiniband: Mapping[str, str] = {}  # by BDF, what uses a port as InfiniBand, in words
+    lockdown: str = ""  # the kernel's lockdown mode; empty when there is none
+    findings: tuple[Finding, ...] = ()  # what could not be read

@@ -15,16 +15,10 @@ from preflight import preflight
 
 
 class Policy(NamedTuple):
-    """What the operator allows.
+    """What the operator allows."""
 
-    Attributes:
-        burn: burn images without being asked (``firmware-policy=auto``).
-        release: what the operator does to have the reboot, in words.
-
-    """
-
-    burn: bool = False
-    release: str = "run approve-reboot"
+    burn: bool = False  # burn images without being asked (`firmware-policy=auto`)
+    release: str = "run approve-reboot"  # what the operator does to have the reboot, in words
 
 
 def plan(

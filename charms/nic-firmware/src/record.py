@@ -18,51 +18,31 @@ FIRMWARE = "firmware"
 
 
 class Waiting(NamedTuple):
-    """A parameter whose next-boot value is not current yet.
+    """A parameter whose next-boot value is not current yet."""
 
-    Attributes:
-        value: the next-boot value, as mstconfig shows it.
-        boot_id: of the boot in which this was first seen.
-        power_cycle: the tool said that only a power cycle applies it.
-
-    """
-
-    value: str
-    boot_id: str
-    power_cycle: bool = False
+    value: str  # the next-boot value, as mstconfig shows it
+    boot_id: str  # of the boot in which this was first seen
+    power_cycle: bool = False  # the tool said that only a power cycle applies it
 
 
 class Attempts(NamedTuple):
-    """Burns of one image into one NIC, none of which is known to have succeeded.
+    """Burns of one image into one NIC, none of which is known to have succeeded."""
 
-    Attributes:
-        version: of the image.
-        tries: burns that were begun, counted before they begin: one that loses power is among them.
-        reason: why the last one failed; empty while it is under way, and when it was interrupted.
-
-    """
-
-    version: str
-    tries: int
-    reason: str = ""
+    version: str  # of the image
+    tries: int  # burns that were begun, counted before they begin: one that loses power is among them
+    reason: str = ""  # why the last one failed; empty while it is under way, and when it was interrupted
 
 
 class Record(NamedTuple):
-    """Parameters by BDF and name; resets by BDF; burns and attempts by NIC.
+    """Parameters by BDF and name; resets by BDF; burns and attempts by NIC."""
 
-    Attributes:
-        waiting: BDF to parameter name to what waits.
-        burns: NIC to the version whose burn was begun and is not known to have ended.
-        resets: port to the boot in which a reset of its NIC's firmware was begun that is not known to have
-            succeeded; there is no second one in that boot. Older ones are kept while the port is unusable.
-        attempts: NIC to an image's sha256 to its burns. They are kept while a NIC is gone: a failed burn may
-            be what took it off the bus.
-
-    """
-
-    waiting: Mapping[str, Mapping[str, Waiting]] = {}
-    burns: Mapping[str, str] = {}
+    waiting: Mapping[str, Mapping[str, Waiting]] = {}  # BDF to parameter name to what waits
+    burns: Mapping[str, str] = {}  # NIC to the version whose burn was begun and is not known to have ended
+    # Port to the boot in which a reset of its NIC's firmware was begun that is not known to have succeeded;
+    # there is no second one in that boot. Older ones are kept while the port is unusable.
     resets: Mapping[str, str] = {}
+    # NIC to an image's sha256 to its burns. They are kept while a NIC is gone: a failed burn may be what took
+    # it off the bus.
     attempts: Mapping[str, Mapping[str, Attempts]] = {}
 
     def get(self, bdf: str, name: str) -> Waiting | None:
@@ -118,9 +98,7 @@ def read(system: System) -> Record:
 def write(system: System, record: Record) -> bool:
     """Write it where it differs from what is there; True when it was written.
 
-    Raises:
-        OSError: it cannot be written.
-
+    Raises OSError if it cannot be written.
     """
     if record == Record():
         if system.files.exists(PATH):

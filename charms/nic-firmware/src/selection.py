@@ -29,21 +29,13 @@ NOTHING, REMEDY = "this host has no Mellanox NIC", "relate this charm to applica
 
 
 class Chosen(NamedTuple):
-    """What a selector selects.
+    """What a selector selects."""
 
-    Attributes:
-        nics: NICs with those of their ports that are configured.
-        findings: names that match none, and InfiniBand ports that are left alone.
-        left_alone: InfiniBand ports that are left alone.
-        named: InfiniBand ports that the selector names.
-        unused: InfiniBand ports without a use that are left alone only because nobody decided about them.
-
-    """
-
-    nics: tuple[Nic, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    left_alone: frozenset[str] = frozenset()
-    named: frozenset[str] = frozenset()
+    nics: tuple[Nic, ...] = ()  # NICs with those of their ports that are configured
+    findings: tuple[Finding, ...] = ()  # names that match none, and InfiniBand ports that are left alone
+    left_alone: frozenset[str] = frozenset()  # InfiniBand ports that are left alone
+    named: frozenset[str] = frozenset()  # InfiniBand ports that the selector names
+    # InfiniBand ports without a use that are left alone only because nobody decided about them
     unused: tuple[Port, ...] = ()
 
 

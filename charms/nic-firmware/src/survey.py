@@ -27,28 +27,16 @@ from verify import registers, verify
 
 
 class Survey(NamedTuple):
-    """What one survey of the host gives.
+    """What one survey of the host gives."""
 
-    Attributes:
-        wanted: the desired state, from the options and the other charms' requests.
-        observed: the host.
-        others: what the machine's other charms hand over.
-        gpudirect: what the profile of that name needs of the host.
-        plan: the steps from one to the other.
-        policy: what the operator allows.
-        accepted: always True: names that match no device are findings.
-        boot_at_work: always False: no hook waits for the boot unit.
-
-    """
-
-    wanted: Desired
-    observed: Observed
-    others: tuple[Handover, ...]
-    gpudirect: gpu.Host
-    plan: Plan[System]
-    policy: Policy
-    accepted: bool = True
-    boot_at_work: bool = False
+    wanted: Desired  # the desired state, from the options and the other charms' requests
+    observed: Observed  # the host
+    others: tuple[Handover, ...]  # what the machine's other charms hand over
+    gpudirect: gpu.Host  # what the profile of that name needs of the host
+    plan: Plan[System]  # the steps from one to the other
+    policy: Policy  # what the operator allows
+    accepted: bool = True  # always True: names that match no device are findings
+    boot_at_work: bool = False  # always False: no hook waits for the boot unit
 
     @property
     def reboot_reasons(self) -> tuple[str, ...]:

@@ -13,39 +13,26 @@ if TYPE_CHECKING:
 
 
 class Desired(NamedTuple):
-    """What applies to every port.
+    """What applies to every port."""
 
-    Attributes:
-        ports: PCI addresses, ascending.
-        qos: trust, PFC, marks and shares.
-        cable: metres; 0 leaves it to the driver.
-        tos: default ToS of new RDMA connections.
-        mode: their default RoCE mode: ``v1`` or ``v2``.
-        vlans: VLAN id and PCP of kernel VLAN devices.
-        cc_params: congestion control parameters as debugfs names them; a NIC may lack any of them.
-        ecn: congestion notification for the RoCE priority; None leaves it.
-        takeover: DCBX may be taken over from the firmware and from lldpad.
-        lldp: networkd sends and receives LLDP on the ports.
-        encap_tos: ToS of the tunnels' outer header: ``inherit``, a number, or None to leave it. It is kept in
-            Open vSwitch's database, so boot does not set it.
-        devices: the option from which the ports follow; no port is forgotten while it stays the same.
-        macs: PCI addresses and the permanent MAC addresses of the ports there, as far as they are known: at
-            boot another card at such an address is left alone.
-
-    """
-
-    ports: tuple[str, ...]
-    qos: "Qos"
-    cable: int = 0
-    tos: int = 106
-    mode: str = "v2"
-    vlans: tuple[tuple[int, int], ...] = ()
+    ports: tuple[str, ...]  # PCI addresses, ascending
+    qos: "Qos"  # trust, PFC, marks and shares
+    cable: int = 0  # metres; 0 leaves it to the driver
+    tos: int = 106  # default ToS of new RDMA connections
+    mode: str = "v2"  # their default RoCE mode: `v1` or `v2`
+    vlans: tuple[tuple[int, int], ...] = ()  # VLAN id and PCP of kernel VLAN devices
+    # Congestion control parameters as debugfs names them; a NIC may lack any of them
     cc_params: tuple[tuple[str, int], ...] = ()
-    ecn: bool | None = True
-    takeover: bool = False
-    lldp: bool = True
+    ecn: bool | None = True  # congestion notification for the RoCE priority; None leaves it
+    takeover: bool = False  # DCBX may be taken over from the firmware and from lldpad
+    lldp: bool = True  # networkd sends and receives LLDP on the ports
+    # ToS of the tunnels' outer header: `inherit`, a number, or None to leave it. It is kept in Open vSwitch's
+    # database, so boot does not set it.
     encap_tos: str | None = None
+    # The option from which the ports follow; no port is forgotten while it stays the same
     devices: str = "auto"
+    # PCI addresses and the permanent MAC addresses of the ports there, as far as they are known: at boot
+    # another card at such an address is left alone
     macs: tuple[tuple[str, str], ...] = ()
 
     def is_other(self, bdf: str, mac: str | None) -> bool:

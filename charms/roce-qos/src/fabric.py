@@ -19,16 +19,10 @@ RELATION = "fabric"
 
 
 class Comparison(NamedTuple):
-    """This host compared with the fabric.
+    """This host compared with the fabric."""
 
-    Attributes:
-        host: what this host publishes; None where that cannot be read.
-        findings: where the two differ.
-
-    """
-
-    host: Host | None = None
-    findings: tuple[Finding, ...] = ()
+    host: Host | None = None  # what this host publishes; None where that cannot be read
+    findings: tuple[Finding, ...] = ()  # where the two differ
 
 
 def compare(system: System, wanted: Desired, observed: Observed, policy: str) -> Comparison:

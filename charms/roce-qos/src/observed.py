@@ -21,18 +21,11 @@ BOOT_TIMEOUT_S = 600.0
 
 
 class BootRecord(NamedTuple):
-    """What the boot units did.
+    """What the boot units did."""
 
-    Attributes:
-        running: one of them is at work.
-        at: monotonic seconds of the last change.
-        problems: sentences about what went wrong in the last run.
-
-    """
-
-    running: bool = False
-    at: float = 0.0
-    problems: tuple[str, ...] = ()
+    running: bool = False  # one of them is at work
+    at: float = 0.0  # monotonic seconds of the last change
+    problems: tuple[str, ...] = ()  # sentences about what went wrong in the last run
 
     def busy(self, now: float) -> bool:
         """A unit is at work, and has been for a credible time."""
@@ -40,42 +33,24 @@ class BootRecord(NamedTuple):
 
 
 class QosPort(NamedTuple):
-    """A port of a NIC, and how it treats traffic.
+    """A port of a NIC, and how it treats traffic."""
 
-    Attributes:
-        port: what the inventory says of it; it has a netdev.
-        driver: what the table of drivers says of its driver.
-        mac: permanent MAC address; the present one where the kernel does not tell.
-        mtu: bytes.
-        number: from 1, as the firmware's parameters count the ports of a NIC.
-        distributing: it sends and receives in its bond; True outside a bond.
-        dcb: what the driver reports; None without data centre bridging.
-        pause: global pause frames; None where the driver does not report them.
-        rdma: its RDMA device's port now.
-        defaults: of new RDMA connections there; None while they were never set.
-        no_defaults: why they are not to be set: ``RAW`` or ``UNREADABLE``; empty where they are.
-        cc_params: path to value of those requested attributes that exist.
-        drop_in: where networkd is told to use LLDP here; None when it does not manage the port.
-        lldp: it was told so.
-        permanent_mac: None where the kernel does not tell.
-
-    """
-
-    port: Port
-    driver: Driver
-    mac: str | None = None
-    mtu: int = 0
-    number: int = 1
-    distributing: bool = True
-    dcb: Dcb | None = None
-    pause: Pause | None = None
-    rdma: RdmaPort | None = None
-    defaults: Defaults | None = None
-    no_defaults: str = ""
-    cc_params: Mapping[str, int | None] = {}
+    port: Port  # what the inventory says of it; it has a netdev
+    driver: Driver  # what the table of drivers says of its driver
+    mac: str | None = None  # permanent MAC address; the present one where the kernel does not tell
+    mtu: int = 0  # bytes
+    number: int = 1  # from 1, as the firmware's parameters count the ports of a NIC
+    distributing: bool = True  # it sends and receives in its bond; True outside a bond
+    dcb: Dcb | None = None  # what the driver reports; None without data centre bridging
+    pause: Pause | None = None  # global pause frames; None where the driver does not report them
+    rdma: RdmaPort | None = None  # its RDMA device's port now
+    defaults: Defaults | None = None  # of new RDMA connections there; None while they were never set
+    no_defaults: str = ""  # why they are not to be set: `RAW` or `UNREADABLE`; empty where they are
+    cc_params: Mapping[str, int | None] = {}  # path to value of those requested attributes that exist
+    # Where networkd is told to use LLDP here; None when it does not manage the port
     drop_in: str | None = None
-    lldp: bool = False
-    permanent_mac: str | None = None
+    lldp: bool = False  # it was told so
+    permanent_mac: str | None = None  # None where the kernel does not tell
 
     @property
     def bdf(self) -> str:
@@ -105,31 +80,19 @@ class QosPort(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """The host.
+    """The host."""
 
-    Attributes:
-        ports: uplinks of PCI functions, by PCI address.
-        partners: LACP partner's MAC address by bond.
-        vlans: kernel VLAN devices.
-        lldpad: this daemon, which would fight over data centre bridging, runs or starts at boot.
-        encap_tos: ``ovn-encap-tos`` in Open vSwitch's database; empty when unset, None when it was not asked
-            or does not answer.
-        boot: what the boot units did.
-        now: monotonic seconds.
-        unreadable: PCI addresses of ports that exist and could not be read.
-        findings: what could not be read.
-
-    """
-
-    ports: tuple[QosPort, ...] = ()
-    partners: Mapping[str, str | None] = {}
-    vlans: tuple[Vlan, ...] = ()
-    lldpad: bool = False
+    ports: tuple[QosPort, ...] = ()  # uplinks of PCI functions, by PCI address
+    partners: Mapping[str, str | None] = {}  # LACP partner's MAC address by bond
+    vlans: tuple[Vlan, ...] = ()  # kernel VLAN devices
+    lldpad: bool = False  # this daemon, which would fight over data centre bridging, runs or starts at boot
+    # `ovn-encap-tos` in Open vSwitch's database; empty when unset, None when it was not asked or does not
+    # answer
     encap_tos: str | None = None
-    boot: BootRecord = BootRecord()
-    now: float = 0.0
-    unreadable: frozenset[str] = frozenset()
-    findings: tuple[Finding, ...] = ()
+    boot: BootRecord = BootRecord()  # what the boot units did
+    now: float = 0.0  # monotonic seconds
+    unreadable: frozenset[str] = frozenset()  # PCI addresses of ports that exist and could not be read
+    findings: tuple[Finding, ...] = ()  # what could not be read
 
     def port(self, bdf: str) -> QosPort | None:
         """The port with this PCI address, or None."""

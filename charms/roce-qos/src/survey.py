@@ -27,24 +27,14 @@ NAME = "roce-qos"
 
 
 class Survey(NamedTuple):
-    """Desired and observed state, and the plan between them.
+    """Desired and observed state, and the plan between them."""
 
-    Attributes:
-        wanted: what the options and the host's ports lead to.
-        observed: the host.
-        plan: the steps from one to the other.
-        others: what the machine's other charms hand over.
-        fabric: what this host publishes to the fabric, and where the two differ.
-        accepted: always true: a name that matches no port is a finding of its own.
-
-    """
-
-    wanted: Desired
-    observed: Observed
-    plan: Plan[System]
-    others: tuple[Handover, ...]
-    fabric: Comparison = Comparison()
-    accepted: bool = True
+    wanted: Desired  # what the options and the host's ports lead to
+    observed: Observed  # the host
+    plan: Plan[System]  # the steps from one to the other
+    others: tuple[Handover, ...]  # what the machine's other charms hand over
+    fabric: Comparison = Comparison()  # what this host publishes to the fabric, and where the two differ
+    accepted: bool = True  # always true: a name that matches no port is a finding of its own
 
     @property
     def boot_at_work(self) -> bool:

@@ -79,9 +79,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
     comes from an internal port of Open vSwitch is the host's own traffic, which no NIC forwards.
     ``nics``: one row per NIC of the selected ports.
 
-    Raises:
-        OSError: Open vSwitch or iproute2 does not answer.
-
+    Raises OSError if Open vSwitch or iproute2 does not answer.
     """
     settings = ovs.settings(system)
     links = system.links.all()
@@ -120,9 +118,7 @@ def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
 
     Only the file that the next hook and the next boot compare with is written.
 
-    Raises:
-        ActionError: no other card is there, or the file cannot be written.
-
+    Raises ActionError if no other card is there, or the file cannot be written.
     """
     before = observed.previous or Desired()
     others = {port.bdf: pf.mac for port, pf in pairs_of(observed.host, before.ports) if port.is_other(pf.mac)}

@@ -12,27 +12,19 @@ VERSION = 1
 
 
 class Port(NamedTuple):
-    """One PF as it shall be.
+    """One PF as it shall be."""
 
-    Attributes:
-        bdf: PCI address with domain.
-        netdev: the name that its uplink keeps.
-        num_vfs: VFs, all bound once the port is converged; a port without VFs is in switchdev mode all the
-            same, which VF-LAG needs of both (mlx5 lag/lag.c).
-        bond: the kernel bond that it belongs in, or None.
-        lag: VF-LAG is to be active when both ports of the NIC are in that bond.
-        mac: its permanent MAC address, by which boot tells it from another card at this PCI address; None if
-            that is not known.
-        card: the slot by which its card goes if the bond's ports are at two PCI slots of one card.
-
-    """
-
-    bdf: str
-    netdev: str
+    bdf: str  # PCI address with domain
+    netdev: str  # the name that its uplink keeps
+    # VFs, all bound once the port is converged; a port without VFs is in switchdev mode all the same, which
+    # VF-LAG needs of both (mlx5 lag/lag.c)
     num_vfs: int
-    bond: str | None = None
-    lag: bool = False
+    bond: str | None = None  # the kernel bond that it belongs in, or None
+    lag: bool = False  # VF-LAG is to be active when both ports of the NIC are in that bond
+    # Its permanent MAC address, by which boot tells it from another card at this PCI address; None if that is
+    # not known
     mac: str | None = None
+    # The slot by which its card goes if the bond's ports are at two PCI slots of one card
     card: str | None = None
 
     def is_other(self, mac: str | None) -> bool:
@@ -46,20 +38,12 @@ class Port(NamedTuple):
 
 
 class Desired(NamedTuple):
-    """All ports, by BDF, and what they have in common.
+    """All ports, by BDF, and what they have in common."""
 
-    Attributes:
-        ports: by BDF.
-        steering_mode: ``smfs``, ``dmfs``, or None for the driver's choice.
-        lag_required: VFs stay unbound until VF-LAG is active.
-        uplink_queues: queues of each uplink; 0 for one per online CPU.
-
-    """
-
-    ports: tuple[Port, ...] = ()
-    steering_mode: str | None = None
-    lag_required: bool = False
-    uplink_queues: int = 0
+    ports: tuple[Port, ...] = ()  # by BDF
+    steering_mode: str | None = None  # `smfs`, `dmfs`, or None for the driver's choice
+    lag_required: bool = False  # VFs stay unbound until VF-LAG is active
+    uplink_queues: int = 0  # queues of each uplink; 0 for one per online CPU
 
     def port(self, bdf: str) -> Port | None:
         """The port with this PCI address, or None."""

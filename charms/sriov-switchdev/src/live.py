@@ -17,7 +17,7 @@ import record
 from boot import budget, files
 from converge import Disruption, Plan, Step, StepError
 from converge.execute import Outcome, execute
-from converge.shape import AnyText, Boolean, Integer, ListOf, OneOf, OrNull, Record, Shape, Text
+from converge.shape import AnyText, Boolean, Integer, JsonRecord, ListOf, OneOf, OrNull, Shape, Text
 from desired import Desired
 from hostnic import shapes
 from hostnic.boot import sandbox
@@ -40,20 +40,12 @@ and one port stays in the bond meanwhile."""
 
 
 class Previous(NamedTuple):
-    """What the file has.
+    """What the file has."""
 
-    Attributes:
-        ports: the ports as they were.
-        answering: addresses that answered a ping before the change.
-        target: digest of the desired state that the change leads to.
-        problem: why the file cannot be read; empty when it can.
-
-    """
-
-    ports: tuple[PortState, ...] = ()
-    answering: tuple[str, ...] = ()
-    target: str = ""
-    problem: str = ""
+    ports: tuple[PortState, ...] = ()  # the ports as they were
+    answering: tuple[str, ...] = ()  # addresses that answered a ping before the change
+    target: str = ""  # digest of the desired state that the change leads to
+    problem: str = ""  # why the file cannot be read; empty when it can
 
 
 PREVIOUS_REMEDY = f"check that this node answers on its network, then remove {record.PREVIOUS}, or reboot"
@@ -70,8 +62,8 @@ _OF_PORT: dict[str, Shape[Any]] = {
     "queues": Integer(0, 0xFFFF, "a number of queues"),
     "mac": OrNull(shapes.PERMANENT_MAC),
 }
-_PORT = Record(PortState, _OF_PORT, required=tuple(_OF_PORT), lenient=True)
-_PREVIOUS = Record(
+_PORT = JsonRecord(PortState, _OF_PORT, required=tuple(_OF_PORT))
+_PREVIOUS = JsonRecord(
     Previous,
     {
         "ports": ListOf(_PORT, "ports"),
@@ -79,7 +71,6 @@ _PREVIOUS = Record(
         "target": AnyText(),
     },
     required=["ports", "answering", "target"],
-    lenient=True,
 )
 
 
@@ -100,18 +91,11 @@ def state_of(pf: Pf, bond: str | None, channels: Channels | None = None) -> Port
 
 @dataclass(frozen=True)
 class Arm:
-    """Keep the previous state, and have it restored unless :class:`Confirm` comes in time.
+    """Keep the previous state, and have it restored unless :class:`Confirm` comes in time."""
 
-    Attributes:
-        before: the ports that will change.
-        target: digest of the desired state, for the record of failures.
-        controllers: addresses of the Juju controller's machines.
-
-    """
-
-    before: tuple[PortState, ...]
-    target: str
-    controllers: tuple[str, ...] = ()
+    before: tuple[PortState, ...]  # the ports that will change
+    target: str  # digest of the desired state, for the record of failures
+    controllers: tuple[str, ...] = ()  # addresses of the Juju controller's machines
 
     def run(self, system: System) -> None:
         """Refuse if no address answers now: then nothing could confirm the change."""

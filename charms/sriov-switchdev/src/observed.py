@@ -15,18 +15,11 @@ State = Literal["running", "done", "failed"]
 
 
 class NextBoot(NamedTuple):
-    """VFs that the firmware of one port will offer after the next boot, or why that is unknown.
+    """VFs that the firmware of one port will offer after the next boot, or why that is unknown."""
 
-    Attributes:
-        vfs: their number; None if it is unknown.
-        reason: why it is unknown.
-        current: the number that the firmware's current parameters say; None if unknown.
-
-    """
-
-    vfs: int | None
-    reason: str = ""
-    current: int | None = None
+    vfs: int | None  # their number; None if it is unknown
+    reason: str = ""  # why it is unknown
+    current: int | None = None  # the number that the firmware's current parameters say; None if unknown
 
     @property
     def changes(self) -> bool:
@@ -35,20 +28,13 @@ class NextBoot(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """One thing in a file that sets what the charm sets.
+    """One thing in a file that sets what the charm sets."""
 
-    Attributes:
-        name: what stands in the file for the port, or the unit that the file belongs to.
-        keys: what to take away.
-        ports: PCI addresses of this host's ports that it concerns; None if it may be any.
-        vfs: their number as the file has it, or nothing.
-
-    """
-
-    name: str
-    keys: tuple[str, ...] = ()
+    name: str  # what stands in the file for the port, or the unit that the file belongs to
+    keys: tuple[str, ...] = ()  # what to take away
+    # PCI addresses of this host's ports that it concerns; None if it may be any
     ports: frozenset[str] | None = None
-    vfs: str = ""
+    vfs: str = ""  # their number as the file has it, or nothing
 
     def concerns(self, ports: Collection[str]) -> bool:
         """Whether it concerns one of the ports with these PCI addresses."""
@@ -56,18 +42,11 @@ class Setting(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """A file that sets what the charm sets, of ports that the charm has or of others.
+    """A file that sets what the charm sets, of ports that the charm has or of others."""
 
-    Attributes:
-        path: the file.
-        settings: what it sets.
-        tool: what reads the file, in words.
-
-    """
-
-    path: str
-    settings: tuple[Setting, ...]
-    tool: str = "netplan"
+    path: str  # the file
+    settings: tuple[Setting, ...]  # what it sets
+    tool: str = "netplan"  # what reads the file, in words
 
 
 class BootFailure(NamedTuple):
@@ -83,20 +62,12 @@ class BootFailure(NamedTuple):
 
 
 class PhaseRecord(NamedTuple):
-    """How far a boot unit got.
+    """How far a boot unit got."""
 
-    Attributes:
-        state: ``running`` until the unit ends.
-        at: monotonic seconds of the last change.
-        problems: what went wrong.
-        failures: how often it failed in a row; only ``restore`` runs more than once in a boot.
-
-    """
-
-    state: State
-    at: float
-    problems: tuple[BootFailure, ...] = ()
-    failures: int = 0
+    state: State  # `running` until the unit ends
+    at: float  # monotonic seconds of the last change
+    problems: tuple[BootFailure, ...] = ()  # what went wrong
+    failures: int = 0  # how often it failed in a row; only `restore` runs more than once in a boot
 
 
 class BootRecord(NamedTuple):
@@ -125,28 +96,15 @@ class BootRecord(NamedTuple):
 
 
 class LiveRecord(NamedTuple):
-    """Live changes of this boot towards one desired state.
+    """Live changes of this boot towards one desired state."""
 
-    Attributes:
-        target: digest of the desired state that they were for.
-        failures: how many failed in a row.
-        undone: why the last one was undone; empty when none was.
-
-    """
-
-    target: str = ""
-    failures: int = 0
-    undone: str = ""
+    target: str = ""  # digest of the desired state that they were for
+    failures: int = 0  # how many failed in a row
+    undone: str = ""  # why the last one was undone; empty when none was
 
 
 class PortState(NamedTuple):
-    """One port as it was before the change.
-
-    Attributes:
-        queues: of its uplink; 0 where that is not known.
-        mac: its permanent MAC address; None where that is not known.
-
-    """
+    """One port as it was before the change."""
 
     bdf: str
     netdev: str
@@ -154,47 +112,32 @@ class PortState(NamedTuple):
     num_vfs: int
     autoprobe: bool
     bond: str | None
-    queues: int = 0
-    mac: str | None = None
+    queues: int = 0  # of its uplink; 0 where that is not known
+    mac: str | None = None  # its permanent MAC address; None where that is not known
 
 
 class Observed(NamedTuple):
-    """The host, what the charm has installed on it, and what happened since this boot.
+    """The host, what the charm has installed on it, and what happened since this boot."""
 
-    Attributes:
-        host: NICs and bonds.
-        now: monotonic seconds.
-        previous: the desired state that was installed last.
-        installed: what the charm keeps on disk for the next boot.
-        boot: what the boot units did.
-        live: what live changes did.
-        armed: a live change waits for its confirmation.
-        converged: slots of the NICs whose VFs and eswitch modes were as declared in this boot.
-        declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
-        vf_writers: files that set VFs or eswitch modes at boot, also those of other NICs.
-        host_network: netdevs of PFs outside a bond that carry the host's own network.
-        next_boot: by BDF, for ports that offer too few VFs now.
-        preallocated: slots of the NICs whose VF-LAG forms while VFs are bound; asked only if
-            VF-LAG is missing, or if one port changes while the VFs of the other are bound.
-        channels: queues of each uplink, by BDF; only of ports in switchdev mode.
-        cpus: logical CPUs that are online.
-        findings: what could not be read.
-
-    """
-
-    host: Host
-    now: float = 0.0
-    previous: Desired | None = None
-    installed: Installed = Installed()
-    boot: BootRecord = BootRecord()
-    live: LiveRecord = LiveRecord()
-    armed: bool = False
+    host: Host  # NICs and bonds
+    now: float = 0.0  # monotonic seconds
+    previous: Desired | None = None  # the desired state that was installed last
+    installed: Installed = Installed()  # what the charm keeps on disk for the next boot
+    boot: BootRecord = BootRecord()  # what the boot units did
+    live: LiveRecord = LiveRecord()  # what live changes did
+    armed: bool = False  # a live change waits for its confirmation
+    # Slots of the NICs whose VFs and eswitch modes were as declared in this boot
     converged: frozenset[str] = frozenset()
+    # BDF to bond as networkd is configured; read only while a port is out of its bond
     declared_bonds: Mapping[str, str] = {}
+    # Files that set VFs or eswitch modes at boot, also those of other NICs
     vf_writers: tuple[Writer, ...] = ()
+    # Netdevs of PFs outside a bond that carry the host's own network
     host_network: frozenset[str] = frozenset()
-    next_boot: Mapping[str, NextBoot] = {}
+    next_boot: Mapping[str, NextBoot] = {}  # by BDF, for ports that offer too few VFs now
+    # Slots of the NICs whose VF-LAG forms while VFs are bound; asked only if VF-LAG is missing, or if one
+    # port changes while the VFs of the other are bound
     preallocated: frozenset[str] = frozenset()
-    channels: Mapping[str, Channels] = {}
-    cpus: int = 1
-    findings: tuple[Finding, ...] = ()
+    channels: Mapping[str, Channels] = {}  # queues of each uplink, by BDF; only of ports in switchdev mode
+    cpus: int = 1  # logical CPUs that are online
+    findings: tuple[Finding, ...] = ()  # what could not be read

@@ -48,7 +48,7 @@ def plan(
         observed: the host.
         findings: what stands in the way; with a blocking one there is no step.
         allow_live: the operator allows changes that cut the node's network without a reboot.
-        restored: slots of the NICs that are left to the unit that restores lost ports (lost.py).
+        restored: slots of the NICs that are left to the unit that restores lost ports (boot/restore.py).
 
     """
     everything = Plan[System](findings=tuple(findings))

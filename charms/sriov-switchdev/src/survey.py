@@ -25,20 +25,12 @@ NOT_INSTALLED = "the boot units and their files, which are not in place"
 
 
 class Survey(NamedTuple):
-    """The host's state, and the plan for it.
+    """The host's state, and the plan for it."""
 
-    Attributes:
-        wanted: what the options and the host's ports lead to.
-        observed: the host.
-        plan: the way from one to the other.
-        accepted: the options select ports, and these can be configured.
-
-    """
-
-    wanted: Desired
-    observed: Observed
-    plan: Plan[System]
-    accepted: bool = True
+    wanted: Desired  # what the options and the host's ports lead to
+    observed: Observed  # the host
+    plan: Plan[System]  # the way from one to the other
+    accepted: bool = True  # the options select ports, and these can be configured
 
     @property
     def boot_at_work(self) -> bool:

@@ -65,9 +65,7 @@ class Dispatcher:
     def install(self) -> bool:
         """Write and enable the units; True when something was written. Spawns nothing when all is there.
 
-        Raises:
-            OSError: a file cannot be written, or systemd refuses.
-
+        Raises OSError if a file cannot be written, or systemd refuses.
         """
         wanted = contents(self._names, {charm: handover.path_of(charm) for charm in self._listens_to})
         changed = {path: text for path, text in wanted.items() if self._differs(path, text)}

@@ -19,16 +19,10 @@ PAUSE = 30
 
 
 class Names(NamedTuple):
-    """What belongs to one Juju unit, ``roce-qos/2``.
+    """What belongs to one Juju unit, ``roce-qos/2``."""
 
-    Attributes:
-        unit: the Juju unit.
-        charm: its charm's name.
-
-    """
-
-    unit: str
-    charm: str
+    unit: str  # the Juju unit
+    charm: str  # its charm's name
 
     @property
     def stem(self) -> str:

@@ -21,11 +21,11 @@ from converge.shape import (
     Boolean,
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     MappingOf,
     OneOf,
     OrNull,
-    Record,
     Text,
 )
 
@@ -40,7 +40,7 @@ has to fit in here."""
 _TEXTS = ListOf(AnyText(), "texts")
 _COUNT = Integer(0, None)
 
-_UNIT = Record(
+_UNIT = JsonRecord(
     UnitState,
     {
         "boot_id": AnyText(),
@@ -67,7 +67,6 @@ _UNIT = Record(
         "containers_up_at": OrNull(_COUNT),
         "containers_started": AnyText(),
     },
-    lenient=True,
 )
 _APPLICATION = r"[a-z][a-z0-9-]{0,62}"
 _NUMBER = r"(?:0|[1-9][0-9]{0,8})"
@@ -93,19 +92,17 @@ class _Group(NamedTuple):
     despite: str = ""
 
 
-_GROUP = Record(
+_GROUP = JsonRecord(
     _Group,
     {
         "units": Text(_MARKS, "numbers of units with their boots"),
         "reasons": _TEXTS,
         "despite": Text(f"(?:{_MARKS})?", "numbers of units with marks of their absences"),
     },
-    required=["units", "reasons"],
-    lenient=True,
 )
 
 
-_PROBE = Record(
+_PROBE = JsonRecord(
     Probe,
     {
         "mark": AnyText(),
@@ -116,7 +113,6 @@ _PROBE = Record(
         "unresponsive": _UNIT_NAMES,
         "to_probe_again": _UNIT_NAMES,
     },
-    lenient=True,
 )
 
 
@@ -150,7 +146,7 @@ def _split(entries: str) -> list[tuple[str, str]]:
     return [(number, mark) for number, _, mark in (entry.partition(":") for entry in entries.split())]
 
 
-_CLUSTER = Record(
+_CLUSTER = JsonRecord(
     _cluster,
     {
         "application": Text(f"(?:{_APPLICATION})?", "the name of an application"),
@@ -165,7 +161,6 @@ _CLUSTER = Record(
         "held_up_by": _UNIT_NAMES,
         "may_be_down": MappingOf(LINE, Text(_NUMBERS, "numbers of units"), "reasons and units"),
     },
-    lenient=True,
 )
 
 
@@ -217,9 +212,7 @@ def _numbered(units: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def decode_unit(text: str | None) -> UnitState:
     """A unit's state; its default when there is none yet.
 
-    Raises:
-        InvalidValue: names the field, its value and what is allowed.
-
+    Raises InvalidValue, which names the field, its value and what is allowed.
     """
     return read_json(text, VERSION, _UNIT) if text else UnitState()
 
@@ -227,8 +220,6 @@ def decode_unit(text: str | None) -> UnitState:
 def decode_cluster(text: str | None) -> Cluster:
     """The leader's state; its default when there is none yet.
 
-    Raises:
-        InvalidValue: names the field, its value and what is allowed.
-
+    Raises InvalidValue, which names the field, its value and what is allowed.
     """
     return read_json(text, VERSION, _CLUSTER, longest=MAX_CHARS) if text else Cluster()

@@ -26,9 +26,7 @@ class RebootPolicy(NamedTuple):
 def check_parallel(parallel: str) -> None:
     """Check a value of the option ``reboot-parallel``.
 
-    Raises:
-        InvalidValue: it is neither a number nor a percentage.
-
+    Raises InvalidValue if it is neither a number nor a percentage.
     """
     if not re.fullmatch(f"{_NUMBER}|{_PERCENTAGE}", parallel):
         raise InvalidValue("reboot-parallel", parallel, PARALLEL)

@@ -19,21 +19,14 @@ from charmkit.reboot.status import unusable
 
 
 class PrivateState(Protocol):
-    """What a unit keeps from hook to hook, apart from what it publishes.
+    """What a unit keeps from hook to hook, apart from what it publishes."""
 
-    Attributes:
-        state: its state, where it differs from what it published, with a digest of that. It counts only
-            beside that publication: a hook that fails may keep one and not the other.
-        digest_about: what the leader's state said of this unit when it looked at its host last.
-        parallel: the option ``reboot-parallel`` at that time.
-        blocking_unit: the unit because of which the leader granted nothing, though another one waits.
-
-    """
-
+    # Its state, where it differs from what it published, with a digest of that. It counts only beside that
+    # publication: a hook that fails may keep one and not the other.
     state: str
-    digest_about: str
-    parallel: str
-    blocking_unit: str
+    digest_about: str  # what the leader's state said of this unit when it looked at its host last
+    parallel: str  # the option `reboot-parallel` at that time
+    blocking_unit: str  # the unit because of which the leader granted nothing, though another one waits
 
 
 class Databags:
@@ -53,12 +46,7 @@ class Databags:
                 setattr(self.private, name, value)
 
     def own(self) -> UnitState:
-        """What this unit knows of itself.
-
-        Raises:
-            InvalidValue: it cannot be read.
-
-        """
+        """What this unit knows of itself. Raises InvalidValue if it cannot be read."""
         published = self._published()
         digest, _, state = self.private.state.partition(" ")
         return databag.decode_unit(state if digest == _digest(published) else published)
@@ -66,9 +54,7 @@ class Databags:
     def peer(self, name: str) -> UnitState:
         """What another unit publishes; nothing if it is none of the peers.
 
-        Raises:
-            InvalidValue: it cannot be read.
-
+        Raises InvalidValue if it cannot be read.
         """
         for unit in self._peers.units:
             if unit.name == name:

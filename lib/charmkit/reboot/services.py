@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
+from converge.finding import few
 from hostnic.system import CommandError, System, read_own
 
 from charmkit.containers import LXC
@@ -39,7 +40,6 @@ SEEDS_FILE = "/var/lib/mysql/mysqld-auto.cnf"
 """Where MySQL 8.0 keeps what was set with SET PERSIST, the addresses of the group's members among it."""
 
 _EACH = 8.0  # seconds: rabbitmqctl starts a virtual machine of its own
-_SHOWN = 3
 _NAME = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
 _MEMBER = r"(?m)^Status: cluster member$"
 _ROLE = r"(?m)^Role: (?:leader|follower)$"
@@ -54,35 +54,20 @@ _ANSWERS = "answers"
 
 
 class Suspect(NamedTuple):
-    """Something that may be missing.
+    """Something that may be missing."""
 
-    Attributes:
-        what: in words.
-        address: if it accepts a connection here, it is not missing; empty if there is nothing to try.
-
-    """
-
-    what: str
-    address: str = ""
+    what: str  # in words
+    address: str = ""  # if it accepts a connection here, it is not missing; empty if there is nothing to try
 
 
 class Service(NamedTuple):
-    """A clustered service. Both functions raise ValueError if the text cannot be read.
+    """A clustered service. Both functions raise ValueError if the text cannot be read."""
 
-    Attributes:
-        name: for the operator.
-        data: a path that a container has if, and only if, the service is in it.
-        command: prints the state of its cluster, run in the container.
-        joined: whether that text says that it is a member.
-        suspects: what may be missing by that text.
-
-    """
-
-    name: str
-    data: str
-    command: tuple[str, ...]
-    joined: Callable[[str], bool]
-    suspects: Callable[[str], Iterator[Suspect]]
+    name: str  # for the operator
+    data: str  # a path that a container has if, and only if, the service is in it
+    command: tuple[str, ...]  # prints the state of its cluster, run in the container
+    joined: Callable[[str], bool]  # whether that text says that it is a member
+    suspects: Callable[[str], Iterator[Suspect]]  # what may be missing by that text
 
 
 def raft_joined(text: str) -> bool:
@@ -169,9 +154,7 @@ class _Containers:
     def ask(self, name: str, command: tuple[str, ...]) -> str:
         """What a command in a container prints.
 
-        Raises:
-            CommandError: it fails, or the time for all containers is over.
-
+        Raises CommandError if it fails, or the time for all containers is over.
         """
         argv = (LXC, "exec", name, "--", *command)
         left = min(_EACH, self._deadline - self._system.now())
@@ -214,7 +197,7 @@ def not_joined(system: System, names: Sequence[str], path: str) -> str:
     now = system.now()
     if (kept := _kept(system, path, now)) is not None:
         return kept
-    said = _listed(list(_not_joined(_Containers(system, names, IN_ALL))))
+    said = few(list(_not_joined(_Containers(system, names, IN_ALL))))
     system.files.install(path, json.dumps({"at": now, "said": said}).encode(), 0o600)
     return said
 
@@ -239,16 +222,11 @@ def _not_joined(containers: _Containers) -> Iterator[str]:
 
 
 class Answer(NamedTuple):
-    """What the clusters say right before a reboot.
+    """What the clusters say right before a reboot."""
 
-    Attributes:
-        missing: members that are missing, and services that do not tell, in words; empty when all are there.
-        unasked: clustered services that cannot be asked, by container.
-
-    """
-
+    # Members that are missing, and services that do not tell, in words; empty when all are there
     missing: str = ""
-    unasked: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()  # clustered services that cannot be asked, by container
 
 
 def missing_members(system: System, names: Sequence[str]) -> Answer:
@@ -275,7 +253,7 @@ def missing_members(system: System, names: Sequence[str]) -> Answer:
             missing.append(_unanswered(name, error))
         except ValueError:
             missing.append(f"what {name} tells cannot be read")
-    return Answer(_listed(missing), tuple(unasked))
+    return Answer(few(missing), tuple(unasked))
 
 
 def _seeds(text: str) -> list[str]:
@@ -288,12 +266,6 @@ def _unanswered(name: str, error: CommandError) -> str:
     if error.returncode is None:
         return f"{name} does not answer"
     return f"{name} does not tell ({error.argv[4]} failed)"
-
-
-def _listed(found: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"{', '.join(found[:_SHOWN])}{more}"
 
 
 def _kept(system: System, path: str, now: float) -> str | None:

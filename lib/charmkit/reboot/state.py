@@ -11,59 +11,37 @@ from typing import Literal, NamedTuple
 
 
 class Need(NamedTuple):
-    """What the charm found on this host in this hook.
+    """What the charm found on this host in this hook."""
 
-    Attributes:
-        reasons: what it needs a reboot for, one stable phrase each; empty when it needs none.
-            A digest may end one (:data:`converge.finding.DIGEST`).
-        not_ready: what the reboot waits for; empty when all is in place.
-        unverified: what does not hold on this host, apart from the reboot; empty when it verifies.
-        contested: which other charm may reboot the machine (:func:`hostnic.handover.contested`).
-
-    """
-
+    # What it needs a reboot for, one stable phrase each; empty when it needs none. A digest may end one
+    # (`converge.finding.DIGEST`).
     reasons: tuple[str, ...] = ()
-    not_ready: str = ""
-    unverified: str = ""
-    contested: str = ""
+    not_ready: str = ""  # what the reboot waits for; empty when all is in place
+    unverified: str = ""  # what does not hold on this host, apart from the reboot; empty when it verifies
+    contested: str = ""  # which other charm may reboot the machine (`hostnic.handover.contested`)
 
 
 class UnitNow(NamedTuple):
-    """This unit and its host, now. What takes a command to read is read only where a decision needs it.
+    """This unit and its host, now. What takes a command to read is read only where a decision needs it."""
 
-    Attributes:
-        unit: ``sriov-switchdev/3``.
-        boot_id: changes at each boot.
-        uptime: seconds since boot.
-        now: seconds since the epoch.
-        leader: this unit leads the application.
-        need: what the charm found.
-        zone: the availability zone that Juju names for this machine; empty if it names none.
-        has_containers: a container is on this host, so that it may hold a member of a quorum.
-        instances: how many run here; counted only while a reboot is needed.
-        busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
-        not_back: containers that do not run yet, or whose services have not joined their clusters again;
-            asked for after a boot only; empty when all is back.
-        containers_started: changes when one of its containers starts again; asked for after a boot only.
-        silent: peers whose hosts do not answer; the leader looks only before a grant.
-        missing_members: members of clusters, in this host's containers or elsewhere, that are missing; asked
-            for right before a reboot only; empty when all are there.
-
-    """
-
-    unit: str
-    boot_id: str
-    uptime: int
-    now: int
-    leader: bool
-    need: Need = Need()
-    zone: str = ""
-    has_containers: bool = True
-    instances: int = 0
-    busy: str = ""
+    unit: str  # `sriov-switchdev/3`
+    boot_id: str  # changes at each boot
+    uptime: int  # seconds since boot
+    now: int  # seconds since the epoch
+    leader: bool  # this unit leads the application
+    need: Need = Need()  # what the charm found
+    zone: str = ""  # the availability zone that Juju names for this machine; empty if it names none
+    has_containers: bool = True  # a container is on this host, so that it may hold a member of a quorum
+    instances: int = 0  # how many run here; counted only while a reboot is needed
+    busy: str = ""  # what a reboot would interrupt; asked for `when-idle` only; empty when idle
+    # Containers that do not run yet, or whose services have not joined their clusters again; asked for after
+    # a boot only; empty when all is back
     not_back: str = ""
+    # Changes when one of its containers starts again; asked for after a boot only
     containers_started: str = ""
-    silent: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()  # peers whose hosts do not answer; the leader looks only before a grant
+    # Members of clusters, in this host's containers or elsewhere, that are missing; asked for right before a
+    # reboot only; empty when all are there
     missing_members: str = ""
 
 
@@ -177,58 +155,38 @@ PRIVATE = _FIELDS[_FIELDS.index("requested_at") :]
 
 
 class Approval(NamedTuple):
-    """What the operator approved on the leader for one unit; valid in that unit's boot.
+    """What the operator approved on the leader for one unit; valid in that unit's boot."""
 
-    Attributes:
-        boot: that boot, as ``UnitState.boot`` marks it.
-        reasons: for a reboot.
-        despite: units that the status named as missing, without which the reboot may go on, each with the
-            mark of its absence (``UnitState.absence``): the excuse ends when it has come back.
-
-    """
-
-    boot: str
-    reasons: tuple[str, ...]
+    boot: str  # that boot, as `UnitState.boot` marks it
+    reasons: tuple[str, ...]  # for a reboot
+    # Units that the status named as missing, without which the reboot may go on, each with the mark of its
+    # absence (`UnitState.absence`): the excuse ends when it has come back
     despite: Mapping[str, str] = {}
 
 
 class Slot(NamedTuple):
-    """The lock in one unit's hands.
+    """The lock in one unit's hands."""
 
-    Attributes:
-        grant: number of the grant.
-        since: when it was granted, seconds since the epoch.
-        missing_since: when a leader first missed that unit among its peers.
-
-    """
-
-    grant: int
-    since: int
-    missing_since: int | None = None
+    grant: int  # number of the grant
+    since: int  # when it was granted, seconds since the epoch
+    missing_since: int | None = None  # when a leader first missed that unit among its peers
 
 
 class Probe(NamedTuple):
-    """What the leader asks of its peers: to repeat a mark, which proves a hook after the question.
+    """What the leader asks of its peers: to repeat a mark, which proves a hook after the question."""
 
-    Attributes:
-        mark: the leader's boot id, with a time after it for a question that some have to answer anew; empty
-            before the first one.
-        at: since when it is asked, seconds since the epoch.
-        is_lazy: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
-        with_containers: units whose hosts have containers, which answer before another such host goes down.
-        for_grant: the number of the grant for which they do.
-        unresponsive: units whose hosts did not answer, until they have repeated a later mark.
-        to_probe_again: those of them that did, and whose hosts did not answer after that; they are asked
-            anew later.
-
-    """
-
+    # The leader's boot id, with a time after it for a question that some have to answer anew; empty before
+    # the first one
     mark: str = ""
-    at: int = 0
+    at: int = 0  # since when it is asked, seconds since the epoch
+    # A unit repeats it with whatever it publishes next; else at once, since a grant waits for it
     is_lazy: bool = False
+    # Units whose hosts have containers, which answer before another such host goes down
     with_containers: tuple[str, ...] = ()
-    for_grant: int = 0
+    for_grant: int = 0  # the number of the grant for which they do
+    # Units whose hosts did not answer, until they have repeated a later mark
     unresponsive: tuple[str, ...] = ()
+    # Those of them that did, and whose hosts did not answer after that; they are asked anew later
     to_probe_again: tuple[str, ...] = ()
 
 

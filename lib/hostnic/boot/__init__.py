@@ -6,15 +6,8 @@ from typing import NamedTuple
 
 
 class Installed(NamedTuple):
-    """What is there now.
+    """What is there now."""
 
-    Attributes:
-        files: path to text of each small file; None where there is none.
-        stamp: digest of the installed boot copy; None without one.
-        enabled: the charm's units that start at boot.
-
-    """
-
-    files: Mapping[str, str | None] = {}
-    stamp: str | None = None
-    enabled: frozenset[str] = frozenset()
+    files: Mapping[str, str | None] = {}  # path to text of each small file; None where there is none
+    stamp: str | None = None  # digest of the installed boot copy; None without one
+    enabled: frozenset[str] = frozenset()  # the charm's units that start at boot

@@ -24,20 +24,14 @@ MAIN = "import sys\n\nfrom {} import main\n\nsys.exit(main.main(sys.argv[1:]))\n
 
 
 class BootCopy(NamedTuple):
-    """Where a charm's copy is, and what it holds.
+    """Where a charm's copy is, and what it holds."""
 
-    Attributes:
-        charm: the charm's name.
-        modules: its modules and packages that boot needs: ``boot.main`` with its function ``main``, and
-            nothing that speaks to Juju or reads options.
-        program: the package of ``main``, and the archive's name.
-        libraries: packages from outside that are in it as a whole, besides the part of pyroute2.
-
-    """
-
-    charm: str
+    charm: str  # the charm's name
+    # Its modules and packages that boot needs: `boot.main` with its function `main`, and nothing that speaks
+    # to Juju or reads options
     modules: tuple[str, ...]
-    program: str = "boot"
+    program: str = "boot"  # the package of `main`, and the archive's name
+    # Packages from outside that are in it as a whole, besides the part of pyroute2
     libraries: tuple[str, ...] = ()
 
     @property

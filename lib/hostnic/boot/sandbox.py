@@ -19,22 +19,14 @@ from typing import NamedTuple
 
 
 class Need(NamedTuple):
-    """What one kind of work needs.
+    """What one kind of work needs."""
 
-    Attributes:
-        why: in words, for the unit's comments.
-        capabilities, families, calls: of CapabilityBoundingSet, RestrictAddressFamilies, SystemCallFilter.
-        writes: the paths that are written, beside those of all units.
-        without: the settings of :data:`ALL` that it cannot have.
-
-    """
-
-    why: str
-    capabilities: tuple[str, ...] = ()
-    families: tuple[str, ...] = ()
-    calls: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    why: str  # in words, for the unit's comments
+    capabilities: tuple[str, ...] = ()  # of CapabilityBoundingSet
+    families: tuple[str, ...] = ()  # of RestrictAddressFamilies
+    calls: tuple[str, ...] = ()  # of SystemCallFilter
+    writes: tuple[str, ...] = ()  # the paths that are written, beside those of all units
+    without: tuple[str, ...] = ()  # the settings of `ALL` that it cannot have
 
 
 _OF_SYS = ("block", "bus", "class", "devices", "firmware", "fs", "kernel", "module", "power")

@@ -44,20 +44,12 @@ Show = Callable[[System, Inputs], Shown]
 
 
 class Capture(NamedTuple):
-    """A capture that was read.
+    """A capture that was read."""
 
-    Attributes:
-        charm: whose it is.
-        inputs: what that took from Juju.
-        system: the host that gives the kept answers.
-        content: the whole document.
-
-    """
-
-    charm: str
-    inputs: Inputs
-    system: Replay
-    content: Mapping[str, Any]
+    charm: str  # whose it is
+    inputs: Inputs  # what that took from Juju
+    system: Replay  # the host that gives the kept answers
+    content: Mapping[str, Any]  # the whole document
 
 
 def take(
@@ -108,9 +100,7 @@ def take(
 def read(text: str) -> Capture:
     """The capture in ``text``, whatever stands around it: ``juju run`` prints it among other things.
 
-    Raises:
-        CaptureError: there is none, or it is damaged or of a newer revision.
-
+    Raises CaptureError if there is none, or it is damaged or of a newer revision.
     """
     found = _TEXT.search(text)
     if found is None:

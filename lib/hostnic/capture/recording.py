@@ -72,9 +72,7 @@ def failure(error: OSError) -> Answers:
 def checked(answers: object) -> Answers:
     """Answers as :class:`Recording` keeps them, which :class:`Replay` can give.
 
-    Raises:
-        ValueError, TypeError: there is one that no question has.
-
+    Raises ValueError or TypeError if there is one that no question has.
     """
     if not isinstance(answers, dict):
         raise TypeError("the answers are not a mapping")

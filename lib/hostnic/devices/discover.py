@@ -35,9 +35,7 @@ def observe(system: System) -> Host:
     Mellanox PFs count even if their firmware hides SR-IOV (``total_vfs`` is 0 then), so that the operator
     is told.
 
-    Raises:
-        OSError: the kernel's own basics (/proc, the PCI bus, rtnetlink) cannot be read.
-
+    Raises OSError if the kernel's own basics (/proc, the PCI bus, rtnetlink) cannot be read.
     """
     kernel = system.files.read(lag.OSRELEASE).strip()
     links = system.links.all()

@@ -47,34 +47,21 @@ PAUSED = re.compile(r"(rx|tx)_(prio\d|global)_pause_duration")
 
 
 class Counted(NamedTuple):
-    """What ports have counted at one moment, in monotonic seconds.
-
-    Attributes:
-        counters: by netdev, the driver's by name; none where they could not be read.
-        unread: by netdev, why not.
-
-    """
+    """What ports have counted at one moment, in monotonic seconds."""
 
     at: float
+    # By netdev, the driver's by name; none where they could not be read
     counters: Mapping[str, Mapping[str, int]]
-    unread: Mapping[str, str]
+    unread: Mapping[str, str]  # by netdev, why not
 
 
 class PortLook(NamedTuple):
-    """A port at one moment.
+    """A port at one moment."""
 
-    Attributes:
-        pf: the port.
-        name: its netdev.
-        distributing: its bond sends on it; None outside a bond.
-        silent: why the firmware did not answer; empty if it did.
-
-    """
-
-    pf: Pf
-    name: str
-    distributing: bool | None
-    silent: str
+    pf: Pf  # the port
+    name: str  # its netdev
+    distributing: bool | None  # its bond sends on it; None outside a bond
+    silent: str  # why the firmware did not answer; empty if it did
 
 
 class Look(NamedTuple):

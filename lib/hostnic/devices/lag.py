@@ -37,20 +37,12 @@ TROUBLE = r"Failed to \w+ (VF |RoCE )?LAG|unbound prior to|Can't activate LAG"
 
 
 class Lag(NamedTuple):
-    """Hardware bond of a NIC's two ports.
+    """Hardware bond of a NIC's two ports."""
 
-    Attributes:
-        active: the NIC itself bonds its ports; None if this kernel does not tell.
-        type: ``switchdev`` for VF-LAG, ``roce``, ``multiport_eswitch`` …; None when not active.
-        source: where this was read: ``debugfs``, ``kernel log``, ``RDMA device``, ``none``.
-        unsupported: the firmware offers the driver no LAG object, so that none can form.
-
-    """
-
-    active: bool | None
-    type: str | None = None
-    source: str = "none"
-    unsupported: bool = False
+    active: bool | None  # the NIC itself bonds its ports; None if this kernel does not tell
+    type: str | None = None  # `switchdev` for VF-LAG, `roce`, `multiport_eswitch` …; None when not active
+    source: str = "none"  # where this was read: `debugfs`, `kernel log`, `RDMA device`, `none`
+    unsupported: bool = False  # the firmware offers the driver no LAG object, so that none can form
 
     @property
     def vf_lag(self) -> bool | None:

@@ -26,65 +26,35 @@ def users_in_words(vfs: Iterable[tuple[str, Users]]) -> str:
 
 
 class Vf(NamedTuple):
-    """A virtual function.
+    """A virtual function."""
 
-    Attributes:
-        bdf: PCI address, ``0000:3b:00.2``.
-        driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
-        netdev: its netdev in this network namespace, if it has one.
-        users: what uses it now, apart from what :func:`hostnic.devices.users.of_netdevs` tells.
-
-    """
-
-    bdf: str
-    driver: str | None = None
-    netdev: str | None = None
-    users: Users = ()
+    bdf: str  # PCI address, `0000:3b:00.2`
+    driver: str | None = None  # the bound driver (`mlx5_core`, `vfio-pci`), or None while unbound
+    netdev: str | None = None  # its netdev in this network namespace, if it has one
+    users: Users = ()  # what uses it now, apart from what `hostnic.devices.users.of_netdevs` tells
 
 
 class Pf(NamedTuple):
-    """A port of a NIC that has, or could have, VFs; and its eswitch.
+    """A port of a NIC that has, or could have, VFs; and its eswitch."""
 
-    Attributes:
-        port: what the inventory says of it.
-        mac: its permanent MAC address; never the one that a bond gives its members.
-        carrier: link up; None when the netdev is down and the kernel does not tell.
-        numa_node: -1 when the machine has none.
-        firmware: running firmware version from devlink info.
-        psid: board id from devlink info (``MT_0000000359``).
-        autoprobe: new VFs are bound to a driver as they appear.
-        vfs: the VFs, by index.
-        eswitch_mode: None when the driver has no eswitch.
-        steering_mode: devlink runtime parameter ``flow_steering_mode``: ``smfs`` or ``dmfs``.
-        esw_multiport: devlink runtime parameter; True excludes VF-LAG.
-        hw_tc_offload: ethtool feature ``hw-tc-offload`` of the uplink.
-        lag: state of the hardware bond as this port reports it.
-        iommu: it has an IOMMU group.
-        switch_id: the same for all ports of a card, wherever they are on the bus.
-        subfunctions: those on its eswitch (SFs), as its representors name them, ``pf0sf88``.
-        altnames: further names of its uplink.
-        processes: those with its RDMA device open, where :func:`hostnic.devices.users.with_own` has asked.
-
-    """
-
-    port: Port
-    mac: str | None
-    carrier: bool | None
-    numa_node: int
-    firmware: str | None
-    psid: str | None
-    autoprobe: bool
-    vfs: tuple[Vf, ...]
-    eswitch_mode: EswitchMode | None
-    steering_mode: str | None
-    esw_multiport: bool | None
-    hw_tc_offload: bool | None
-    lag: Lag
-    iommu: bool
-    switch_id: str | None = None
-    subfunctions: tuple[str, ...] = ()
-    altnames: tuple[str, ...] = ()
-    processes: Users = ()
+    port: Port  # what the inventory says of it
+    mac: str | None  # its permanent MAC address; never the one that a bond gives its members
+    carrier: bool | None  # link up; None when the netdev is down and the kernel does not tell
+    numa_node: int  # -1 when the machine has none
+    firmware: str | None  # running firmware version from devlink info
+    psid: str | None  # board id from devlink info (`MT_0000000359`)
+    autoprobe: bool  # new VFs are bound to a driver as they appear
+    vfs: tuple[Vf, ...]  # the VFs, by index
+    eswitch_mode: EswitchMode | None  # None when the driver has no eswitch
+    steering_mode: str | None  # devlink runtime parameter `flow_steering_mode`: `smfs` or `dmfs`
+    esw_multiport: bool | None  # devlink runtime parameter; True excludes VF-LAG
+    hw_tc_offload: bool | None  # ethtool feature `hw-tc-offload` of the uplink
+    lag: Lag  # state of the hardware bond as this port reports it
+    iommu: bool  # it has an IOMMU group
+    switch_id: str | None = None  # the same for all ports of a card, wherever they are on the bus
+    subfunctions: tuple[str, ...] = ()  # those on its eswitch (SFs), as its representors name them, `pf0sf88`
+    altnames: tuple[str, ...] = ()  # further names of its uplink
+    processes: Users = ()  # those with its RDMA device open, where `hostnic.devices.users.with_own` has asked
 
     @property
     def bdf(self) -> str:
@@ -108,35 +78,20 @@ class Pf(NamedTuple):
 
 
 class Bond(NamedTuple):
-    """A kernel bond.
+    """A kernel bond."""
 
-    Attributes:
-        name: netdev name.
-        mode: as the kernel spells it: ``802.3ad``, ``active-backup``, ``balance-xor`` …
-        members: member netdevs, sorted.
-
-    """
-
-    name: str
-    mode: str
-    members: tuple[str, ...]
+    name: str  # netdev name
+    mode: str  # as the kernel spells it: `802.3ad`, `active-backup`, `balance-xor` …
+    members: tuple[str, ...]  # member netdevs, sorted
 
 
 class Host(NamedTuple):
-    """Everything that was read, and one finding for each thing that could not be.
+    """Everything that was read, and one finding for each thing that could not be."""
 
-    Attributes:
-        pfs: physical functions of SR-IOV capable NICs, by BDF.
-        bonds: kernel bonds, by name.
-        kernel: release string, ``5.15.0-48-generic``.
-        findings: devices or sources that could not be read.
-
-    """
-
-    pfs: tuple[Pf, ...]
-    bonds: tuple[Bond, ...]
-    kernel: str
-    findings: tuple[Finding, ...] = ()
+    pfs: tuple[Pf, ...]  # physical functions of SR-IOV capable NICs, by BDF
+    bonds: tuple[Bond, ...]  # kernel bonds, by name
+    kernel: str  # release string, `5.15.0-48-generic`
+    findings: tuple[Finding, ...] = ()  # devices or sources that could not be read
 
     def pf(self, name: str) -> Pf | None:
         """The PF with this BDF or netdev name, or None."""

@@ -26,9 +26,7 @@ def attribute(bdf: str, name: str) -> str:
 def number(system: System, bdf: str, name: str, default: int | None = None) -> int:
     """A numeric attribute; ``default``, if given, stands for an attribute that does not exist.
 
-    Raises:
-        OSError: it cannot be read, or is not a number.
-
+    Raises OSError if it cannot be read, or is not a number.
     """
     path = attribute(bdf, name)
     if default is not None and not system.files.exists(path):

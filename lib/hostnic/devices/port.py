@@ -13,30 +13,18 @@ REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
 
 
 class Port(NamedTuple):
-    """A physical function: one port of a NIC.
+    """A physical function: one port of a NIC."""
 
-    Attributes:
-        bdf: PCI address with domain, ``0000:3b:00.0``.
-        device: PCI vendor and device id, ``15b3:101d``.
-        driver: bound PCI driver, or None.
-        netdev: the uplink netdev (never a representor), or None.
-        bond: the kernel bond that the netdev is a member of.
-        bridge: the bridge (Linux, or Open vSwitch's ``ovs-system``) that it is a direct port of.
-        total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
-        num_vfs: VFs that exist now.
-        infiniband: its link is InfiniBand now; a netdev that it has is IPoIB's.
-
-    """
-
-    bdf: str
-    device: str
-    driver: str | None = None
-    netdev: str | None = None
-    bond: str | None = None
+    bdf: str  # PCI address with domain, `0000:3b:00.0`
+    device: str  # PCI vendor and device id, `15b3:101d`
+    driver: str | None = None  # bound PCI driver, or None
+    netdev: str | None = None  # the uplink netdev (never a representor), or None
+    bond: str | None = None  # the kernel bond that the netdev is a member of
+    # The bridge (Linux, or Open vSwitch's `ovs-system`) that it is a direct port of
     bridge: str | None = None
-    total_vfs: int = 0
-    num_vfs: int = 0
-    infiniband: bool = False
+    total_vfs: int = 0  # VFs that the firmware offers since this boot (`sriov_totalvfs`)
+    num_vfs: int = 0  # VFs that exist now
+    infiniband: bool = False  # its link is InfiniBand now; a netdev that it has is IPoIB's
 
     @property
     def nic(self) -> str:
@@ -55,16 +43,10 @@ class Port(NamedTuple):
 
 
 class Nic(NamedTuple):
-    """A NIC.
+    """A NIC."""
 
-    Attributes:
-        slot: domain, bus and slot: ``0000:3b:00``.
-        ports: by BDF.
-
-    """
-
-    slot: str
-    ports: tuple[Port, ...]
+    slot: str  # domain, bus and slot: `0000:3b:00`
+    ports: tuple[Port, ...]  # by BDF
 
     @property
     def short(self) -> str:

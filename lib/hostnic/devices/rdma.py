@@ -35,16 +35,10 @@ class RdmaPort(NamedTuple):
 
 
 class Defaults(NamedTuple):
-    """What new connections of the RDMA connection manager use.
+    """What new connections of the RDMA connection manager use."""
 
-    Attributes:
-        mode: as configfs spells it, one of ``MODES``' values.
-        tos: type of service, 0 to 255: DSCP times four, plus the two ECN bits.
-
-    """
-
-    mode: str
-    tos: int
+    mode: str  # as configfs spells it, one of `MODES`' values
+    tos: int  # type of service, 0 to 255: DSCP times four, plus the two ECN bits
 
     @property
     def words(self) -> str:
@@ -96,9 +90,7 @@ def managed(system: System, port: RdmaPort) -> bool | None:
 def defaults(system: System, port: RdmaPort) -> Defaults | None:
     """The defaults now, or None while the device has no directory in configfs.
 
-    Raises:
-        OSError: the device is gone, or the ToS is not a number.
-
+    Raises OSError if the device is gone, or the ToS is not a number.
     """
     if not system.files.exists(port.directory):
         return None

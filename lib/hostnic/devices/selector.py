@@ -37,19 +37,12 @@ class Entry(NamedTuple):
 
 
 class Auto(NamedTuple):
-    """What ``auto`` selects for a charm.
+    """What ``auto`` selects for a charm."""
 
-    Attributes:
-        means: whether it selects a port.
-        nothing: what is missing if it selects none.
-        remedy: of that finding.
-        command: that names the ports which the host has; before the remedy, so that `juju status` shows it.
-
-    """
-
-    means: Callable[[Port], object]
-    nothing: str
-    remedy: str
+    means: Callable[[Port], object]  # whether it selects a port
+    nothing: str  # what is missing if it selects none
+    remedy: str  # of that finding
+    # That names the ports which the host has; before the remedy, so that `juju status` shows it
     command: str = ""
 
 
@@ -61,18 +54,11 @@ class Chosen(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a selector selects on one host.
+    """What a selector selects on one host."""
 
-    Attributes:
-        chosen: ports by BDF.
-        refusal: why it selects nothing; blocking.
-        absent: names that match no device on this host.
-
-    """
-
-    chosen: tuple[Chosen, ...] = ()
-    refusal: Finding | None = None
-    absent: tuple[str, ...] = ()
+    chosen: tuple[Chosen, ...] = ()  # ports by BDF
+    refusal: Finding | None = None  # why it selects nothing; blocking
+    absent: tuple[str, ...] = ()  # names that match no device on this host
 
     @property
     def ports(self) -> tuple[Port, ...]:

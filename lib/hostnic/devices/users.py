@@ -140,12 +140,7 @@ def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:
 
 
 def instances(system: System) -> Users:
-    """Instances that run now, by libvirt's status files.
-
-    Raises:
-        OSError: the directory cannot be read.
-
-    """
+    """Instances that run now, by libvirt's status files. Raises OSError if the directory cannot be read."""
     if not system.files.exists(LIBVIRT):
         return ()
     return tuple(name.removesuffix(".xml") for name in _status_files(system))

@@ -20,17 +20,11 @@ NODE = "vhost-vdpa-"
 
 
 class Vdpa(NamedTuple):
-    """A vDPA device.
+    """A vDPA device."""
 
-    Attributes:
-        name: as its creator chose it: ``vdpa0``.
-        driver: ``vhost_vdpa``, ``virtio_vdpa``, or None while it is bound to none.
-        node: ``/dev/vhost-vdpa-0``, whose number may differ from the name's; None without vhost_vdpa.
-
-    """
-
-    name: str
-    driver: str | None = None
+    name: str  # as its creator chose it: `vdpa0`
+    driver: str | None = None  # `vhost_vdpa`, `virtio_vdpa`, or None while it is bound to none
+    # `/dev/vhost-vdpa-0`, whose number may differ from the name's; None without vhost_vdpa
     node: str | None = None
 
     @property
@@ -42,9 +36,7 @@ class Vdpa(NamedTuple):
 def devices(system: System) -> dict[str, tuple[Vdpa, ...]]:
     """All vDPA devices by the PCI address of their function; empty where the kernel has no vDPA bus.
 
-    Raises:
-        OSError: the bus cannot be read.
-
+    Raises OSError if the bus cannot be read.
     """
     try:
         names = sorted(system.files.listdir(DEVICES))

@@ -17,20 +17,12 @@ _PAIR = re.compile(r"(?<!\d)(\d{1,10}):(\d{1,10})(?!\d)")
 
 
 class Vlan(NamedTuple):
-    """A VLAN device.
+    """A VLAN device."""
 
-    Attributes:
-        netdev: its name.
-        id: VLAN id.
-        lower: the netdev below it.
-        egress: PCP by socket priority, 0 to 7.
-
-    """
-
-    netdev: str
-    id: int
-    lower: str
-    egress: tuple[int, ...] = (0,) * SOCKET_PRIORITIES
+    netdev: str  # its name
+    id: int  # VLAN id
+    lower: str  # the netdev below it
+    egress: tuple[int, ...] = (0,) * SOCKET_PRIORITIES  # PCP by socket priority, 0 to 7
 
 
 def devices(system: System) -> tuple[Vlan, ...]:

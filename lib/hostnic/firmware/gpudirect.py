@@ -30,20 +30,12 @@ VENDOR = "0x15b3"
 
 
 class Difference(NamedTuple):
-    """A register that is not as GPUDirect needs it.
+    """A register that is not as GPUDirect needs it."""
 
-    Attributes:
-        bdf: the function.
-        register: ``ACS``, ``MRRS`` or ``ATC``.
-        value: the current one.
-        wanted: what GPUDirect needs; for ACS only bits that the bridge supports.
-
-    """
-
-    bdf: str
-    register: str
-    value: int
-    wanted: int
+    bdf: str  # the function
+    register: str  # `ACS`, `MRRS` or `ATC`
+    value: int  # the current one
+    wanted: int  # what GPUDirect needs; for ACS only bits that the bridge supports
 
 
 class ConfigSpace:
@@ -89,12 +81,7 @@ class ConfigSpace:
 
 
 def config_space(system: System, bdf: str) -> ConfigSpace:
-    """Read it from sysfs.
-
-    Raises:
-        OSError: the function is gone.
-
-    """
+    """Read it from sysfs. Raises OSError if the function is gone."""
     return ConfigSpace(system.files.read(pci.attribute(bdf, "config")).encode("utf-8", "surrogateescape"))
 
 
@@ -103,9 +90,7 @@ def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:
 
     On AMD hosts this starts a process for each NIC.
 
-    Raises:
-        OSError: a function cannot be read, or the NIC's register cannot be asked.
-
+    Raises OSError if a function cannot be read, or the NIC's register cannot be asked.
     """
     bridges = (each for bdf in sorted(system.files.listdir(pci.DEVICES)) for each in of_bridge(system, bdf))
     return (*bridges, *(each for bdf in nics for each in of_nic(system, bdf)))
@@ -114,9 +99,7 @@ def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:
 def of_bridge(system: System, bdf: str) -> tuple[Difference, ...]:
     """The register of a bridge with ACS, if it has another value; nothing of any other function.
 
-    Raises:
-        OSError: it cannot be read.
-
+    Raises OSError if it cannot be read.
     """
     if not system.files.read(pci.attribute(bdf, "class")).startswith("0x06"):
         return ()
@@ -131,9 +114,7 @@ def of_bridge(system: System, bdf: str) -> tuple[Difference, ...]:
 def of_nic(system: System, bdf: str) -> tuple[Difference, ...]:
     """The registers of a NIC that have another value.
 
-    Raises:
-        OSError: they cannot be read, or another maker's card is there: mstmcra writes to any device.
-
+    Raises OSError if they cannot be read, or another maker's card is there: mstmcra writes to any device.
     """
     if system.files.read(pci.attribute(bdf, "vendor")).strip() != VENDOR:
         raise OSError(errno.ENODEV, "another maker's card is at this address, and is left alone")
@@ -151,12 +132,7 @@ def of_nic(system: System, bdf: str) -> tuple[Difference, ...]:
 
 
 def read_atc(system: System, bdf: str) -> int:
-    """The NIC's ATC register, through mstmcra.
-
-    Raises:
-        MstError: it cannot be read.
-
-    """
+    """The NIC's ATC register, through mstmcra. Raises MstError if it cannot be read."""
     try:
         text = msterrors.run(system, system.query, ["mstmcra", bdf, ATC_REGISTER]).strip()
         return int(text, 16)

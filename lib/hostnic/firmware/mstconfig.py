@@ -79,9 +79,7 @@ def show(system: System, bdf: str, *names: str) -> str:
     Names that the firmware or this release of mstconfig does not have are left out: if there is one,
     mstconfig refuses the whole query and names the first. Some firmware answers in part, with exit code 3.
 
-    Raises:
-        MstError: mstconfig is not installed, or printed no table.
-
+    Raises MstError if mstconfig is not installed, or printed no table.
     """
     asked, columns = list(names), ["-e"]
     while asked or not names:
@@ -104,9 +102,7 @@ def show(system: System, bdf: str, *names: str) -> str:
 def query(system: System, bdf: str, *names: str) -> dict[str, Parameter]:
     """The parameters ``names`` of the PF at ``bdf``, or all; fewer when its firmware lacks one of them.
 
-    Raises:
-        MstError: see :func:`show`.
-
+    Raises MstError as :func:`show`.
     """
     found = parse(show(system, bdf, *names))
     return {name: found[name] for name in names if name in found} if names else found
@@ -129,9 +125,7 @@ def set_next_boot(system: System, bdf: str, settings: Mapping[str, str]) -> bool
 def reset(system: System, bdf: str) -> bool:
     """Set every parameter back to its default for the next boot; returns as :func:`set_next_boot` does.
 
-    Raises:
-        MstError: refused; in one sentence.
-
+    Raises MstError if it is refused.
     """
     return _change(system, bdf, "reset")
 
@@ -169,9 +163,7 @@ def backup(parameters: Mapping[str, Parameter]) -> str:
 def parse_backup(text: str) -> dict[str, str]:
     """Read what :func:`backup` wrote; empty lines and comments (``#``) are skipped.
 
-    Raises:
-        ValueError: one sentence that names the line.
-
+    Raises ValueError, which names the line.
     """
     saved: dict[str, str] = {}
     for count, line in enumerate(text.splitlines(), 1):
@@ -197,9 +189,7 @@ def offered_vfs(system: System, bdf: str) -> OfferedVfs:
     While PF_NUM_OF_VF_VALID is set, each PF has its own number, PF_NUM_OF_VF, and NUM_OF_VFS has no effect
     (mlxconfig_host.db of mstflint).
 
-    Raises:
-        MstError: the firmware cannot be asked.
-
+    Raises MstError if the firmware cannot be asked.
     """
     found = query(system, bdf, NUM_OF_VFS, "SRIOV_EN", PER_PF)
     per_pf = found.get(PER_PF, Parameter(None, None, None))
@@ -218,9 +208,7 @@ def offered_vfs(system: System, bdf: str) -> OfferedVfs:
 def preallocates_lag(system: System, bdf: str) -> bool:
     """Whether a LAG of the NIC with the PF at ``bdf`` forms and ends regardless of its VFs.
 
-    Raises:
-        MstError: the firmware cannot be asked.
-
+    Raises MstError if the firmware cannot be asked.
     """
     found = query(system, bdf, LAG_RESOURCES).get(LAG_RESOURCES)
     return found is not None and number(found.current) == 1

@@ -43,27 +43,16 @@ class ValueRefused(ValueError):
 
 
 class Entry(NamedTuple):
-    """One parameter.
+    """One parameter."""
 
-    Attributes:
-        name: without the suffix of a port.
-        kind: ``BOOL``, ``UNSIGNED``, ``ENUM``, ``BINARY``, ``BYTES``, ``STRING`` or ``INTEGER``.
-        words: of an enumeration, to numbers.
-        bits: width of a number.
-        per_port: it takes the suffix ``_P1``, ``_P2``.
-        per_nic: all PFs of a NIC share it; otherwise each PF has its own value.
-        length: of an array; 0 for a plain parameter.
-        gate: the parameter that must be 1 at the next boot before this one can be set; empty when none.
-
-    """
-
-    name: str
-    kind: str
-    words: Mapping[str, int] = {}
-    bits: int = 32
-    per_port: bool = False
-    per_nic: bool = True
-    length: int = 0
+    name: str  # without the suffix of a port
+    kind: str  # `BOOL`, `UNSIGNED`, `ENUM`, `BINARY`, `BYTES`, `STRING` or `INTEGER`
+    words: Mapping[str, int] = {}  # of an enumeration, to numbers
+    bits: int = 32  # width of a number
+    per_port: bool = False  # it takes the suffix `_P1`, `_P2`
+    per_nic: bool = True  # all PFs of a NIC share it; otherwise each PF has its own value
+    length: int = 0  # of an array; 0 for a plain parameter
+    # The parameter that must be 1 at the next boot before this one can be set; empty when none
     gate: str = ""
 
     @property
@@ -80,9 +69,7 @@ class Entry(NamedTuple):
     def number(self, text: str) -> int:
         """The value that ``text`` means: ``true``, ``ETH``, ``44``, ``0x2c``.
 
-        Raises:
-            ValueRefused: names the parameter, the value and what is allowed.
-
+        Raises ValueRefused, which names the parameter, the value and what is allowed.
         """
         value = self._number(text.strip())
         if value is None or self.length:

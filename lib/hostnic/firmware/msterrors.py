@@ -97,10 +97,8 @@ def run(system: System, how: Callable[..., str], argv: list[str], timeout: float
     The tools make their locks in a directory that anybody could have made before them, and follow links in
     it: root would make files wherever these lead.
 
-    Raises:
-        MstError: others than root can write the locks' directory, so that nothing was started; or the tool
-            failed.
-
+    Raises MstError if others than root can write the locks' directory, so that nothing was started; or the
+    tool failed.
     """
     try:
         with contextlib.suppress(FileNotFoundError):  # the tool makes it

@@ -46,35 +46,20 @@ VENDORS = {
 
 
 class Image(NamedTuple):
-    """A firmware image file.
+    """A firmware image file."""
 
-    Attributes:
-        path: where it is.
-        psid: the board that it is for.
-        version: ``22.35.2000``.
-        digest: the file's sha256, in lower case.
-
-    """
-
-    path: str
-    psid: str
-    version: str
-    digest: str
+    path: str  # where it is
+    psid: str  # the board that it is for
+    version: str  # `22.35.2000`
+    digest: str  # the file's sha256, in lower case
 
 
 class Flash(NamedTuple):
-    """What is in a NIC's flash.
+    """What is in a NIC's flash."""
 
-    Attributes:
-        psid: the board; empty if flash has none.
-        version: of the image that starts next.
-        running: of the firmware that runs now.
-
-    """
-
-    psid: str
-    version: str
-    running: str
+    psid: str  # the board; empty if flash has none
+    version: str  # of the image that starts next
+    running: str  # of the firmware that runs now
 
     @property
     def vendor(self) -> str:
@@ -107,24 +92,14 @@ def _parts(version: str) -> tuple[tuple[int, str], ...]:
 
 
 def read_flash(system: System, bdf: str) -> Flash:
-    """Ask the NIC at ``bdf``.
-
-    Raises:
-        MstError: it cannot be asked.
-
-    """
+    """Ask the NIC at ``bdf``. Raises MstError if it cannot be asked."""
     facts = _facts(system, ["mstflint", "-d", bdf, "-qq", "query"])
     version = facts["FW Version"]
     return Flash(facts["PSID"], version, facts.get("FW Version(Running)") or version)
 
 
 def read_image(system: System, path: str) -> Image:
-    """Look into an image file.
-
-    Raises:
-        MstError: it is not an image.
-
-    """
+    """Look into an image file. Raises MstError if it is not an image."""
     argv = ["mstflint", "-i", path, "query"]
     facts = _facts(system, argv)
     if not facts["PSID"]:
@@ -133,12 +108,7 @@ def read_image(system: System, path: str) -> Image:
 
 
 def digest(system: System, path: str) -> str:
-    """The sha256 of a file, in lower case.
-
-    Raises:
-        MstError: it cannot be read.
-
-    """
+    """The sha256 of a file, in lower case. Raises MstError if it cannot be read."""
     argv = ["sha256sum", path]
     found = DIGEST.match(msterrors.run(system, system.query, argv, TIMEOUT_S))
     if found is None:
@@ -147,12 +117,7 @@ def digest(system: System, path: str) -> str:
 
 
 def verify_image(system: System, path: str) -> None:
-    """Check every section of an image file.
-
-    Raises:
-        MstError: it is damaged.
-
-    """
+    """Check every section of an image file. Raises MstError if it is damaged."""
     msterrors.run(system, system.query, ["mstflint", "-i", path, "verify"], TIMEOUT_S)
 
 

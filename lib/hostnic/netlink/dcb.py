@@ -44,34 +44,22 @@ class Coalescing(NamedTuple):
 
 
 class Ets(NamedTuple):
-    """Enhanced transmission selection: eight entries each.
+    """Enhanced transmission selection: eight entries each."""
 
-    Attributes:
-        prio_tc: traffic class by priority.
-        tsa: algorithm by traffic class, in the words of ``TSA``.
-        bandwidth: percent by traffic class with algorithm ``ets``; 0 for the others, whatever a driver
-            reports: mlx5 reports 100 for them (en_dcbnl.c, mlx5e_build_tc_tx_bw).
-
-    """
-
-    prio_tc: tuple[int, ...]
-    tsa: tuple[str, ...]
+    prio_tc: tuple[int, ...]  # traffic class by priority
+    tsa: tuple[str, ...]  # algorithm by traffic class, in the words of `TSA`
+    # Percent by traffic class with algorithm `ets`; 0 for the others, whatever a driver reports: mlx5 reports
+    # 100 for them (en_dcbnl.c, mlx5e_build_tc_tx_bw)
     bandwidth: tuple[int, ...]
 
 
 class Pfc(NamedTuple):
-    """Priority flow control.
+    """Priority flow control."""
 
-    Attributes:
-        priorities: those that are lossless, ascending.
-        delay: allowance; mlx5 reads it as cable length in metres, 0 leaves it as it is.
-        sent, received: pause frames by priority since the driver started; mlx5 reports what it read last,
-            and only ``ethtool -S`` makes it read (en_stats.c: group per_prio is in no periodic update).
-
-    """
-
-    priorities: tuple[int, ...]
-    delay: int = 0
+    priorities: tuple[int, ...]  # those that are lossless, ascending
+    delay: int = 0  # allowance; mlx5 reads it as cable length in metres, 0 leaves it as it is
+    # Pause frames that were sent and received, by priority, since the driver started; mlx5 reports what it
+    # read last, and only `ethtool -S` makes it read (en_stats.c: group per_prio is in no periodic update)
     sent: tuple[int, ...] = (0,) * CLASSES
     received: tuple[int, ...] = (0,) * CLASSES
 
@@ -85,18 +73,12 @@ class App(NamedTuple):
 
 
 class Dcb(NamedTuple):
-    """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is.
+    """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is."""
 
-    Attributes:
-        ets, pfc, apps: what one request may set together.
-        dcbx: bits of the DCBX mode; set by a request of its own.
-
-    """
-
-    ets: Ets | None = None
+    ets: Ets | None = None  # one request may set this, `pfc` and `apps` together
     pfc: Pfc | None = None
     apps: tuple[App, ...] = ()
-    dcbx: int | None = None
+    dcbx: int | None = None  # bits of the DCBX mode; set by a request of its own
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,24 +103,14 @@ def dcbx_words(mode: int) -> str:
 
 
 class Driver(NamedTuple):
-    """What one driver does with dcbnl.
+    """What one driver does with dcbnl."""
 
-    Attributes:
-        name: as the PCI device's ``driver`` link has it.
-        dscp: APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP.
-        ports: APP entries are to map RoCE's ethertype and UDP port to its priority.
-        dcbx: bits of the DCBX mode without which the driver refuses to be set.
-        dcbx_ask: the mode to ask for when those are missing.
-        limit: what it cannot do, in one sentence; empty if it can do all that this package sets.
-
-    """
-
-    name: str
-    dscp: bool = True
-    ports: bool = False
-    dcbx: int = HOST
-    dcbx_ask: int = HOST | IEEE
-    limit: str = ""
+    name: str  # as the PCI device's `driver` link has it
+    dscp: bool = True  # APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP
+    ports: bool = False  # APP entries are to map RoCE's ethertype and UDP port to its priority
+    dcbx: int = HOST  # bits of the DCBX mode without which the driver refuses to be set
+    dcbx_ask: int = HOST | IEEE  # the mode to ask for when those are missing
+    limit: str = ""  # what it cannot do, in one sentence; empty if it can do all that this package sets
 
     def may_set(self, found: Dcb) -> bool:
         """Whether the DCBX mode lets the host change settings; a driver without DCBX always does."""

@@ -23,9 +23,7 @@ _A_APP = 1
 def encode(wanted: Dcb) -> bytes:
     """The content of attribute IEEE that asks for ``wanted``.
 
-    Raises:
-        ValueError: a number does not fit, or an algorithm is unknown; a mistake of the caller's.
-
+    Raises ValueError if a number does not fit, or an algorithm is unknown; a mistake of the caller's.
     """
     try:
         return b"".join(_attributes(wanted))

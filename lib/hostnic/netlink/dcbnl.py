@@ -58,9 +58,7 @@ class DcbClient:
     def set(self, link: str, wanted: Dcb) -> None:
         """Set all that ``wanted`` has but ``dcbx``: one request each, so that a refusal has a name.
 
-        Raises:
-            OSError: ``strerror`` starts with the name of the setting: ``PFC: Invalid argument``.
-
+        Raises OSError whose ``strerror`` starts with the name of the setting: ``PFC: Invalid argument``.
         """
         parts = {
             "ETS": Dcb(ets=wanted.ets) if wanted.ets else None,

@@ -28,9 +28,7 @@ somebody has turned on PFC meanwhile.
 def read(link: str) -> dict[str, int]:
     """The counters of a netdev by name; none where its driver has none.
 
-    Raises:
-        OSError: there is no such netdev, or the driver refuses.
-
+    Raises OSError if there is no such netdev, or the driver refuses.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as asking:
         count = _count(asking, link)

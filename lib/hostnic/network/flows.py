@@ -21,28 +21,16 @@ UNTRACKED = {0x01: "+new", 0x04: "+rel", 0x10: "+inv"}
 
 @dataclass(frozen=True)
 class Flow:
-    """One line of ``dpctl/dump-flows -m``.
+    """One line of ``dpctl/dump-flows -m``."""
 
-    Attributes:
-        in_port: name of the port, most often a representor, the bond or the tunnel device.
-        offloaded: it runs in the NIC.
-        datapath: ``tc`` when the kernel's classifier has it, ``ovs`` when only its module has.
-        packets: that it has matched.
-        tunnel: it decapsulates or encapsulates.
-        tracked: it needs connection tracking: it matches a connection's state, or sends to the tracker.
-        actions: as printed.
-        text: the whole line.
-
-    """
-
-    in_port: str
-    offloaded: bool
-    datapath: str
-    packets: int
-    tunnel: bool
-    tracked: bool
-    actions: str
-    text: str
+    in_port: str  # name of the port, most often a representor, the bond or the tunnel device
+    offloaded: bool  # it runs in the NIC
+    datapath: str  # `tc` when the kernel's classifier has it, `ovs` when only its module has
+    packets: int  # that it has matched
+    tunnel: bool  # it decapsulates or encapsulates
+    tracked: bool  # it needs connection tracking: it matches a connection's state, or sends to the tracker
+    actions: str  # as printed
+    text: str  # the whole line
 
     @property
     def ports(self) -> frozenset[str]:
@@ -52,20 +40,13 @@ class Flow:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What decides about offload besides the flow itself.
+    """What decides about offload besides the flow itself."""
 
-    Attributes:
-        hw_offload, tc_policy: OVS' settings.
-        kernel: (major, minor).
-        internal_endpoint: the tunnel endpoint's address is on an OVS internal port.
-        without_encap: addresses of the ports whose eswitch takes no tunnel (encap-mode none).
-
-    """
-
-    hw_offload: bool
-    tc_policy: str
-    kernel: tuple[int, int]
-    internal_endpoint: bool
+    hw_offload: bool  # OVS' settings
+    tc_policy: str  # OVS' settings
+    kernel: tuple[int, int]  # (major, minor)
+    internal_endpoint: bool  # the tunnel endpoint's address is on an OVS internal port
+    # Addresses of the ports whose eswitch takes no tunnel (encap-mode none)
     without_encap: tuple[str, ...] = ()
 
 

@@ -20,29 +20,16 @@ Row: TypeAlias = "dict[str, Any]"
 
 @dataclass(frozen=True)
 class Settings:
-    """``Open_vSwitch`` table: what decides whether flows may go to the NIC.
+    """``Open_vSwitch`` table: what decides whether flows may go to the NIC."""
 
-    Attributes:
-        hw_offload: ``other_config:hw-offload`` is true.
-        tc_policy: ``other_config:tc-policy``: none, skip_sw or skip_hw.
-        encap_ip: this chassis' tunnel endpoint, from ``external_ids:ovn-encap-ip``.
-        encap_tos: what its tunnels' outer header gets, from ``external_ids:ovn-encap-tos``.
-
-    """
-
-    hw_offload: bool
-    tc_policy: str = "none"
-    encap_ip: str | None = None
-    encap_tos: str | None = None
+    hw_offload: bool  # `other_config:hw-offload` is true
+    tc_policy: str = "none"  # `other_config:tc-policy`: none, skip_sw or skip_hw
+    encap_ip: str | None = None  # this chassis' tunnel endpoint, from `external_ids:ovn-encap-ip`
+    encap_tos: str | None = None  # what its tunnels' outer header gets, from `external_ids:ovn-encap-tos`
 
 
 def rows(output: str) -> list[Row]:
-    """``ovs-vsctl --format=json``'s output, row by row.
-
-    Raises:
-        CommandError: it is not such output.
-
-    """
+    """``ovs-vsctl --format=json``'s output, row by row. Raises CommandError if it is not such output."""
     try:
         table = json.loads(output)
         headings = cast("list[str]", table["headings"])
@@ -69,12 +56,7 @@ def _texts(column: object) -> dict[str, str]:
 
 
 def settings(system: System) -> Settings:
-    """The offload settings.
-
-    Raises:
-        CommandError: OVS is not installed or its database does not answer.
-
-    """
+    """The offload settings. Raises CommandError if OVS is not installed or its database does not answer."""
     found = rows(system.query(["ovs-vsctl", "--format=json", "list", "Open_vSwitch"]))
     row: Row = found[0] if found else {}
     config, ids = _texts(row.get("other_config")), _texts(row.get("external_ids"))
@@ -94,9 +76,7 @@ def dump_flows(system: System, kind: str) -> str:
 def flow_limit(system: System) -> int | None:
     """How many flows OVS keeps in this host's datapath now (``upcall/show``); None when it does not tell.
 
-    Raises:
-        CommandError: ovs-vswitchd does not answer.
-
+    Raises CommandError if ovs-vswitchd does not answer.
     """
     found = FLOWS.search(system.query(["ovs-appctl", "upcall/show"]))
     return int(found[2]) if found else None

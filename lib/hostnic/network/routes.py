@@ -19,18 +19,12 @@ DEFAULT = ("0.0.0.0/0", "::/0")
 
 
 class Route(NamedTuple):
-    """A route.
+    """A route."""
 
-    Attributes:
-        netdev: the netdev that it leads through; of several the first (fib_route_seq_show in
-            net/ipv4/fib_trie.c).
-        network: the destination, ``10.0.0.0/8``.
-        gateway: the next hop, ``fe80::1%eth0`` where it is link-local; None for a directly connected network.
-
-    """
-
+    # The netdev that it leads through; of several the first (fib_route_seq_show in net/ipv4/fib_trie.c)
     netdev: str
-    network: str
+    network: str  # the destination, `10.0.0.0/8`
+    # The next hop, `fe80::1%eth0` where it is link-local; None for a directly connected network
     gateway: str | None = None
 
 

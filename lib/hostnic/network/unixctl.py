@@ -36,9 +36,7 @@ def control(command: str, timeout: float, directory: Path = DIRECTORY) -> str:
 def answered(said: bytes) -> str | None:
     """The result in an answer; None as long as it is not whole.
 
-    Raises:
-        OSError: ovs-vswitchd refuses the command.
-
+    Raises OSError if ovs-vswitchd refuses the command.
     """
     try:
         found: object = json.loads(said)

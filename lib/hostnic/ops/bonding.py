@@ -57,18 +57,11 @@ class LeaveToOthers:
 
 @dataclass(frozen=True)
 class JoinBond:
-    """Make ``netdev`` a member of ``bond``. The bond only accepts it while it is down.
+    """Make ``netdev`` a member of ``bond``. The bond only accepts it while it is down."""
 
-    Attributes:
-        netdev: the port.
-        bond: its bond.
-        patience: seconds for networkd to do it, as it does with a netdev that is new.
-
-    """
-
-    netdev: str
-    bond: str
-    patience: float = 0.0
+    netdev: str  # the port
+    bond: str  # its bond
+    patience: float = 0.0  # seconds for networkd to do it, as it does with a netdev that is new
 
     def run(self, system: System) -> None:
         """Set it down, give it the master, and see that it came up."""

@@ -59,16 +59,10 @@ class EnableUnit:
 
 @dataclass(frozen=True)
 class StartUnit:
-    """Start the oneshot unit ``name`` now, and wait for its end.
+    """Start the oneshot unit ``name`` now, and wait for its end."""
 
-    Attributes:
-        name: the unit.
-        deadline: seconds until its end.
-
-    """
-
-    name: str
-    deadline: float
+    name: str  # the unit
+    deadline: float  # seconds until its end
 
     def run(self, system: System) -> None:
         """Start it and wait for its end, without the lock, which the unit takes for its changes."""

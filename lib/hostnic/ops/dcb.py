@@ -94,21 +94,13 @@ class SetPfc:
 
     A change of the priorities takes the link down for a moment, so it is refused on the only port of a bond
     that carries traffic.
-
-    Attributes:
-        netdev: the port.
-        priorities: ascending.
-        delay: metres; 0 leaves the cable length as it is.
-        bond: the bond that the port is in.
-        others: the bond's other members.
-
     """
 
-    netdev: str
-    priorities: tuple[int, ...]
-    delay: int = 0
-    bond: str | None = None
-    others: tuple[str, ...] = ()
+    netdev: str  # the port
+    priorities: tuple[int, ...]  # ascending
+    delay: int = 0  # metres; 0 leaves the cable length as it is
+    bond: str | None = None  # the bond that the port is in
+    others: tuple[str, ...] = ()  # the bond's other members
 
     def run(self, system: System) -> None:
         """Set them if they differ."""
@@ -175,9 +167,7 @@ class SetPause:
 def read(system: System, netdev: str) -> Dcb:
     """What the driver of ``netdev`` reports.
 
-    Raises:
-        StepError: the driver has no data centre bridging, or the netdev is gone.
-
+    Raises StepError if the driver has no data centre bridging, or the netdev is gone.
     """
     try:
         return system.dcb.get(netdev)

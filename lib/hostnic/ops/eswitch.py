@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from converge import StepError
+from converge.finding import few
 
 from hostnic.devices import pci
 from hostnic.devices.port import representors_of, uplink_of
@@ -298,8 +299,7 @@ def _bound_vfs(system: System, bdf: str) -> str:
     except OSError:
         return ""
     bound = [f"{vf} ({driver})" for vf, driver in drivers.items() if driver]
-    more = len(bound) - MOST_NAMED
-    return ", ".join(bound[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return few(bound, MOST_NAMED)
 
 
 def _rules(system: System, bdf: str) -> dict[str, int]:

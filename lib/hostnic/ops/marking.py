@@ -99,9 +99,7 @@ class SetAttribute:
 def number(system: System, path: str) -> int | None:
     """The attribute's value, decimal or hexadecimal; None when it is no number.
 
-    Raises:
-        OSError: it cannot be read.
-
+    Raises OSError if it cannot be read.
     """
     try:
         return int(system.files.read(path).strip(), 0)

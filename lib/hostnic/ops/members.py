@@ -18,18 +18,11 @@ IN_USE = 0x08 | 0x10 | 0x20
 
 @dataclass(frozen=True)
 class AwaitMember:
-    """Wait until ``netdev`` carries traffic in ``bond`` again, before another member leaves.
+    """Wait until ``netdev`` carries traffic in ``bond`` again, before another member leaves."""
 
-    Attributes:
-        netdev: the member.
-        bond: its bond.
-        settle: seconds to wait before the first read; a bond notices a flap only after the change that caused
-            it.
-
-    """
-
-    netdev: str
-    bond: str
+    netdev: str  # the member
+    bond: str  # its bond
+    # Seconds to wait before the first read; a bond notices a flap only after the change that caused it
     settle: float = 0.0
 
     def run(self, system: System) -> None:

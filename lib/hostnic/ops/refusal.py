@@ -28,9 +28,7 @@ Answer = TypeVar("Answer")
 def when_free(system: System, ask: Callable[[], Answer], most: float = BUSY_TIME) -> Answer:
     """Call ``ask`` again while a device is busy, for ``most`` seconds at most, and return its answer.
 
-    Raises:
-        OSError: the last refusal, or the first one that is not temporary.
-
+    Raises OSError with the last refusal, or the first one that is not temporary.
     """
     end, pause = system.now() + most, FIRST_PAUSE_S
     while True:

@@ -189,9 +189,7 @@ class BindVfs:
     def run(self, system: System) -> None:
         """Bind in order of index; a VF that an instance took meanwhile keeps its driver.
 
-        Raises:
-            StepError: names each VF that stays unbound; all others are bound.
-
+        Raises StepError, which names each VF that stays unbound; all others are bound.
         """
         refused: list[StepError] = []
         for address in pci.vf_addresses(system, self.bdf).values():

@@ -30,22 +30,13 @@ class Owner(Enum):
 
 
 class Advice(NamedTuple):
-    """One check.
+    """One check."""
 
-    Attributes:
-        check: its name.
-        found: what the host has.
-        remedy: what to change; empty where nothing is to be changed.
-        owner: where that is changed.
-        known: the host tells.
-
-    """
-
-    check: str
-    found: str
-    remedy: str = ""
-    owner: Owner = Owner.NONE
-    known: bool = True
+    check: str  # its name
+    found: str  # what the host has
+    remedy: str = ""  # what to change; empty where nothing is to be changed
+    owner: Owner = Owner.NONE  # where that is changed
+    known: bool = True  # the host tells
 
     @property
     def verdict(self) -> str:

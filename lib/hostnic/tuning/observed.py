@@ -16,16 +16,10 @@ class IdleState(NamedTuple):
 
 
 class NumaNode(NamedTuple):
-    """A NUMA node.
+    """A NUMA node."""
 
-    Attributes:
-        cpus: its logical CPUs.
-        pages: its huge pages: their number by their size in KiB.
-
-    """
-
-    cpus: frozenset[int]
-    pages: Mapping[int, int] = {}
+    cpus: frozenset[int]  # its logical CPUs
+    pages: Mapping[int, int] = {}  # its huge pages: their number by their size in KiB
 
     @property
     def reserved(self) -> int:
@@ -34,71 +28,40 @@ class NumaNode(NamedTuple):
 
 
 class Nova(NamedTuple):
-    """What nova.conf says of CPUs and memory.
+    """What nova.conf says of CPUs and memory."""
 
-    Attributes:
-        dedicated: ``cpu_dedicated_set``; empty where it is not set.
-        reserved: MiB that ``reserved_host_memory_mb`` keeps from instances.
-
-    """
-
-    dedicated: frozenset[int]
-    reserved: int
+    dedicated: frozenset[int]  # `cpu_dedicated_set`; empty where it is not set
+    reserved: int  # MiB that `reserved_host_memory_mb` keeps from instances
 
 
 class Device(NamedTuple):
-    """A port or a GPU.
+    """A port or a GPU."""
 
-    Attributes:
-        bdf: PCI address.
-        name: the port's netdev, or the GPU's address.
-        numa_node: -1 where the firmware does not tell.
-        bridges: PCI addresses of the bridges above it, the root port first.
-        iommu: the type of its IOMMU group: ``identity``, ``DMA`` …; empty without a group, None if not told.
-
-    """
-
-    bdf: str
-    name: str
-    numa_node: int
-    bridges: tuple[str, ...] = ()
+    bdf: str  # PCI address
+    name: str  # the port's netdev, or the GPU's address
+    numa_node: int  # -1 where the firmware does not tell
+    bridges: tuple[str, ...] = ()  # PCI addresses of the bridges above it, the root port first
+    # The type of its IOMMU group: `identity`, `DMA` …; empty without a group, None if not told
     iommu: str | None = None
 
 
 class Tuning(NamedTuple):
-    """The host.
+    """The host."""
 
-    Attributes:
-        smt: ``on``, ``off``, ``forceoff``, ``notsupported`` or ``notimplemented``.
-        governors: of all CPUs; empty where the kernel scales no frequency.
-        idle: the C-states of one CPU that instances use; empty where the kernel has none.
-        polls: idle CPUs poll (``idle=poll``).
-        throttling: T-states that the firmware offers.
-        online, isolated: logical CPUs.
-        nova: None before nova-compute is installed.
-        memory: KiB of the host.
-        nodes: NUMA nodes by number.
-        ports: the ports that the charm keeps, and ``gpus``.
-        acs: PCI addresses of bridges whose ACS is not as GPUDirect needs it.
-        irqbalance: it starts at boot.
-        numa_balancing: automatic NUMA balancing is on.
-        mtus: MTU in bytes of the ports, their bonds and what stands on these, by netdev.
-
-    """
-
-    smt: str | None = None
-    governors: frozenset[str] | None = None
+    smt: str | None = None  # `on`, `off`, `forceoff`, `notsupported` or `notimplemented`
+    governors: frozenset[str] | None = None  # of all CPUs; empty where the kernel scales no frequency
+    # The C-states of one CPU that instances use; empty where the kernel has none
     idle: tuple[IdleState, ...] | None = None
-    polls: bool = False
-    throttling: int | None = None
-    online: frozenset[int] = frozenset()
-    isolated: frozenset[int] | None = None
-    nova: Nova | None = None
-    memory: int | None = None
-    nodes: Mapping[int, NumaNode] = {}
-    ports: tuple[Device, ...] = ()
+    polls: bool = False  # idle CPUs poll (`idle=poll`)
+    throttling: int | None = None  # T-states that the firmware offers
+    online: frozenset[int] = frozenset()  # logical CPUs
+    isolated: frozenset[int] | None = None  # logical CPUs
+    nova: Nova | None = None  # None before nova-compute is installed
+    memory: int | None = None  # KiB of the host
+    nodes: Mapping[int, NumaNode] = {}  # NUMA nodes by number
+    ports: tuple[Device, ...] = ()  # the ports that the charm keeps, and `gpus`
     gpus: tuple[Device, ...] = ()
-    acs: frozenset[str] | None = None
-    irqbalance: bool = False
-    numa_balancing: bool | None = None
-    mtus: Mapping[str, int] = {}
+    acs: frozenset[str] | None = None  # PCI addresses of bridges whose ACS is not as GPUDirect needs it
+    irqbalance: bool = False  # it starts at boot
+    numa_balancing: bool | None = None  # automatic NUMA balancing is on
+    mtus: Mapping[str, int] = {}  # MTU in bytes of the ports, their bonds and what stands on these, by netdev

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from converge.document import LONGEST, read_json
-from converge.shape import Integer, InvalidValue, Record
+from converge.shape import Integer, InvalidValue, JsonRecord
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ class Ports(NamedTuple):
     count: int = 0
 
 
-PORTS = Record(Ports, {"count": Integer(0, 9)}, lenient=True)
+PORTS = JsonRecord(Ports, {"count": Integer(0, 9)})
 
 
 def test_a_document_is_read_and_fields_of_a_later_revision_are_ignored():

@@ -11,6 +11,7 @@ from converge.shape import (
     Boolean,
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     MappingOf,
     OneOf,
@@ -35,12 +36,11 @@ PORT = Text(r"swp[1-9][0-9]?", "a port such as swp9")
 BOND = Record(
     Bond,
     {"local-id": Integer(1, 99, "a local-id"), "ports": ListOf(PORT, "ports", least=1), "active": Boolean()},
-    required=["local-id"],
 )
 BONDS = MappingOf(Text(r"[a-z]+", "a name of small letters"), BOND, "bonds", least=1)
 MODE = OneOf(("lossless", "lossy", "off"))
 SHORT = Union[object]({str: PORT, list: ListOf(PORT, "ports")})
-LATER = Record(Bond, {"local-id": Integer(1, None)}, ["local-id"], lenient=True)
+LATER = JsonRecord(Bond, {"local-id": Integer(1, None)})
 
 READ = [
     (Integer(0, 7), 7, 7),

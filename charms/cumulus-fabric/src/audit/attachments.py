@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from converge import Finding, Severity
+from converge.finding import few
 from intent import ports
 from intent.model import Bond, Fabric, Role, Switch
 
@@ -147,9 +148,3 @@ def hosts_named_twice(fabric: Fabric) -> Iterator[Finding]:
             severity = Severity.BLOCKED if certain else Severity.WARNING
             remedy = "correct one of the names" if certain else "check that the host has two bonds"
             yield Finding(severity, bond.path, what, remedy)
-
-
-def few(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more

@@ -5,12 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from converge import Finding, Severity
+from converge.finding import few
 from intent import ports
 from intent.model import Fabric, Role, Switch
 from tree import Tree, get_tree
 from tree.diff import with_speeds
-
-from audit.attachments import few
 
 WHOLE = "1x"
 """The mode of a port that is not split."""

@@ -35,15 +35,11 @@ REMOVE = "remove"
 
 @dataclass(frozen=True)
 class Ownership:
-    """What may be removed from switches.
+    """What may be removed from switches."""
 
-    Attributes:
-        made: by switch, the objects that this charm has made, as far as it knows.
-        named: the foreign objects that the operator has named for removal, such as bond7 and vlan100.
-
-    """
-
+    # By switch, the objects that this charm has made, as far as it knows
     made: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
+    # The foreign objects that the operator has named for removal, such as bond7 and vlan100
     named: frozenset[str] = frozenset()
 
     def beside(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged | None = None) -> "Beside":
@@ -68,23 +64,15 @@ class Ownership:
 
 @dataclass(frozen=True)
 class Beside:
-    """What one switch has beside the intent.
-
-    Attributes:
-        surplus: the objects that are not in the intent.
-        kept: those of them that stay: others made them, and nobody has named them for removal.
-        left: those of these that the intent leaves to others.
-        settings: the paths of other settings that it leaves to others.
-
-    """
+    """What one switch has beside the intent."""
 
     name: str
     applied: Tree
     wanted: Tree
-    surplus: Objects
-    kept: Objects
-    left: Objects
-    settings: tuple[str, ...]
+    surplus: Objects  # the objects that are not in the intent
+    kept: Objects  # those of them that stay: others made them, and nobody has named them for removal
+    left: Objects  # those of these that the intent leaves to others
+    settings: tuple[str, ...]  # the paths of other settings that it leaves to others
 
     @cached_property
     def tree(self) -> Tree:

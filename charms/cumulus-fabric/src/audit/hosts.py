@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from charmkit.fabric import Host
 from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
+from converge.finding import few
 from intent.model import Fabric, Network, Role, Switch, SwitchPort
-
-from audit.attachments import few
 
 UNTAGGED = 0
 """The VLAN number under which a host reports its untagged network."""

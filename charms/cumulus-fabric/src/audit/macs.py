@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from converge import Finding, Severity
+from converge.finding import few
 from intent.model import Fabric, Role
-
-from audit.attachments import few
 
 RECOMMENDED = "44:38:39:FF:"
 """NVIDIA recommends 44:38:39:ff:00:00 to 44:38:39:ff:ff:ff for segment MACs (EVPN multihoming guide)."""

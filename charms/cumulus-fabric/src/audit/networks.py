@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from converge import Finding, Severity
+from converge.finding import few
 from intent.model import Fabric, Network, Role, SwitchPort
 from tree.render import DEFAULT_MTU
-
-from audit.attachments import few
 
 VXLAN_BYTES = 50
 """Bytes that VXLAN over IPv4 adds to the payload of a frame: inner Ethernet 14, VXLAN 8, UDP 8, IPv4 20."""

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from typing import cast
 
 from converge import Finding, Severity
+from converge.finding import few
 from intent import ports
 from intent.model import Switch
 from tree import Tree, get_path, get_tree
-
-from audit.attachments import few
 
 SEGMENT = ("evpn", "multihoming", "segment", "local-id")
 

@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from converge import Finding, Severity
+from converge.finding import few
 from intent.model import Fabric, Switch
-
-from audit.attachments import few
 
 CUMULUS_PRIORITY, CUMULUS_CNP_PRIORITY, CUMULUS_BANDWIDTH = 3, 6, 50
 """The only values of ``qos roce`` (NVIDIA: Quality of Service, RDMA over Converged Ethernet)."""

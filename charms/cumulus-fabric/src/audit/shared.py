@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from converge import Finding, Severity
+from converge.finding import few
 from tree import Path, Tree, covers, get_path, get_tree, leaves, overlaps
 from tree.diff import IN_VRF
 from tree.foreign import VLANS, Object
 from tree.render import BRIDGE, GROUP
-
-from audit.attachments import few
 
 
 @dataclass(frozen=True)
@@ -61,20 +60,12 @@ class _Running:
 
 
 class _Shared(NamedTuple):
-    """Settings that others inherit.
+    """Settings that others inherit."""
 
-    Attributes:
-        pattern: the settings' paths.
-        heirs: names what inherits a setting.
-        choice: what the intent can say instead; ``{name}`` and ``{value}`` are the switch's.
-        added: whether a setting that the switch lacks would change the heirs as well.
-
-    """
-
-    pattern: str
-    heirs: Callable[[_Running, Path], Iterator[str]]
-    choice: str = ""
-    added: bool = False
+    pattern: str  # the settings' paths
+    heirs: Callable[[_Running, Path], Iterator[str]]  # names what inherits a setting
+    choice: str = ""  # what the intent can say instead; `{name}` and `{value}` are the switch's
+    added: bool = False  # whether a setting that the switch lacks would change the heirs as well
 
 
 _ASN, _LOOPBACK = (

@@ -25,9 +25,7 @@ class UsageError(Exception):
 def intent(name: str) -> str:
     """The text of the intent in this file; ``-`` is standard input.
 
-    Raises:
-        UsageError: it cannot be read, or is not text.
-
+    Raises UsageError if it cannot be read, or is not text.
     """
     if name != "-":
         return text("--intent", name)
@@ -40,9 +38,7 @@ def intent(name: str) -> str:
 def kept(given: str) -> tuple[str, dict[str, int]]:
     """A leaf and the numbers of its ports: ``Leaf0-1:swp9=1,swp10=2``.
 
-    Raises:
-        UsageError: it is written in another way.
-
+    Raises UsageError if it is written in another way.
     """
     leaf, colon, listed = given.partition(":")
     found: dict[str, int] = {}
@@ -57,9 +53,7 @@ def kept(given: str) -> tuple[str, dict[str, int]]:
 def authorities(name: str | None) -> str:
     """The certificates in this file, in PEM form; nothing without a file.
 
-    Raises:
-        UsageError: it cannot be read, or holds no certificate.
-
+    Raises UsageError if it cannot be read, or holds no certificate.
     """
     if name is None:
         return ""
@@ -74,9 +68,7 @@ def authorities(name: str | None) -> str:
 def record(name: str) -> dict[str, Objects]:
     """What earlier applies have made, from this file; nothing without a file, or if it does not exist yet.
 
-    Raises:
-        UsageError: it cannot be read, or is not a record.
-
+    Raises UsageError if it cannot be read, or is not a record.
     """
     if not name or not Path(name).exists():
         return {}
@@ -87,12 +79,7 @@ def record(name: str) -> dict[str, Objects]:
 
 
 def write_record(name: str, found: Mapping[str, Objects]) -> None:
-    """Replace the record in this file.
-
-    Raises:
-        UsageError: it cannot be written.
-
-    """
+    """Replace the record in this file. Raises UsageError if it cannot be written."""
     beside = Path(f"{name}.new")
     try:
         beside.write_text(f"{made.written(found)}\n")
@@ -104,9 +91,7 @@ def write_record(name: str, found: Mapping[str, Objects]) -> None:
 def append(option: str, name: str, lines: str) -> None:
     """Add lines to the file that ``option`` names; one that does not exist is made for its owner alone.
 
-    Raises:
-        UsageError: it cannot be written.
-
+    Raises UsageError if it cannot be written.
     """
     path = Path(name).expanduser()
     try:
@@ -120,12 +105,7 @@ def append(option: str, name: str, lines: str) -> None:
 
 
 def text(option: str, name: str) -> str:
-    """The text of the file that ``option`` names.
-
-    Raises:
-        UsageError: it cannot be read, or is not text.
-
-    """
+    """The text of the file that ``option`` names. Raises UsageError if it cannot be read, or is not text."""
     try:
         return Path(name).read_text()
     except OSError as error:
@@ -137,9 +117,7 @@ def text(option: str, name: str) -> str:
 def credentials(name: str) -> Credentials:
     """Who logs in, from a private file or, for ``-``, from the first line of standard input.
 
-    Raises:
-        UsageError: it cannot be read, others can read it, or it does not hold a user and a password.
-
+    Raises UsageError if it cannot be read, others can read it, or it does not hold a user and a password.
     """
     try:
         line = sys.stdin.readline() if name == "-" else _private(Path(name))
@@ -156,9 +134,8 @@ def credentials(name: str) -> Credentials:
 def new_password(user: str, refused: str) -> str:
     """A password that the operator types twice at the terminal, where nothing of it is shown.
 
-    Raises:
-        UsageError: there is no terminal, or it is not the same twice, or none for ``user``, or ``refused``.
-
+    Raises UsageError if there is no terminal, or it is not the same twice, or none for ``user``, or
+    ``refused``.
     """
     try:
         with warnings.catch_warnings():

@@ -87,28 +87,18 @@ class _Strict(paramiko.MissingHostKeyPolicy):
 
 @dataclass(frozen=True)
 class Door:
-    """The way to one switch. Neither ``repr`` nor ``str`` shows the password.
+    """The way to one switch. Neither ``repr`` nor ``str`` shows the password."""
 
-    Attributes:
-        address: of its management port.
-        password: that it shall have.
-        keys: the file of known host keys; one that is not in there is refused before any password is sent.
-        seconds: for each session, from connecting to its end.
-
-    """
-
-    address: str
-    password: str = field(repr=False)
-    keys: str
-    seconds: float = 30.0
+    address: str  # of its management port
+    password: str = field(repr=False)  # that it shall have
+    keys: str  # the file of known host keys; one that is not in there is refused before any password is sent
+    seconds: float = 30.0  # for each session, from connecting to its end
 
     def set_first(self) -> Outcome:
         """Replace the factory's password, and log in with the new one.
 
-        Raises:
-            SwitchError: it cannot be reached, its host key is unknown or another one, or it refuses the
-                password.
-
+        Raises SwitchError if it cannot be reached, its host key is unknown or another one, or it refuses the
+        password.
         """
         try:
             with self._session(FACTORY, "passwd", terminal=True) as (channel, meter):
@@ -207,10 +197,8 @@ class Door:
 def converse(channel: Session, meter: Meter, password: str) -> None:
     """Answer the questions of passwd, once each.
 
-    Raises:
-        SwitchError: it asks again, ends before it has asked all, or fails.
-        OSError: it says too much, or takes too long.
-
+    Raises SwitchError if it asks again, ends before it has asked all, or fails, and OSError if it says too
+    much, or takes too long.
     """
     answers = {"current": FACTORY, "new": password, "again": password}
     said, heard = "", ""

@@ -34,31 +34,21 @@ SESSION_S = 1800.0
 
 @dataclass(frozen=True)
 class Login:
-    """How to log in by SSH. Neither ``repr`` nor ``str`` shows the password.
+    """How to log in by SSH. Neither ``repr`` nor ``str`` shows the password."""
 
-    Attributes:
-        user: a user who may configure the switch.
-        password: of the user.
-        known_hosts: lines with the switches' host keys; ~/.ssh/known_hosts if empty. A switch whose key is
-            not among them is refused.
-        port: of SSH.
-        timeout: seconds to connect, and for each command.
-
-    """
-
-    user: str
-    password: str = field(repr=False)
+    user: str  # a user who may configure the switch
+    password: str = field(repr=False)  # of the user
+    # Lines with the switches' host keys; ~/.ssh/known_hosts if empty. A switch whose key is not among them is
+    # refused.
     known_hosts: str = ""
-    port: int = 22
-    timeout: float = 30.0
+    port: int = 22  # of SSH
+    timeout: float = 30.0  # seconds to connect, and for each command
 
 
 def push_config(platform: str, address: str, script: Script, login: Login) -> None:
     """Log in to ``address``, send the script, and save.
 
-    Raises:
-        StepError: the switch is unreachable, or refused a command; with the command and the answer.
-
+    Raises StepError if the switch is unreachable, or refused a command; with the command and the answer.
     """
     try:
         with (

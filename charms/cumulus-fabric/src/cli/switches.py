@@ -74,12 +74,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
 
 
 def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
-    """The switches of these names, or all.
-
-    Raises:
-        UsageError: the fabric has no such switch.
-
-    """
+    """The switches of these names, or all. Raises UsageError if the fabric has no such switch."""
     _known(fabric, names, "--switch")
     return [switch for switch in fabric.switches if not names or switch.name in names]
 
@@ -90,12 +85,7 @@ def _known(fabric: Fabric, names: Sequence[str], argument: str) -> None:
 
 
 def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -> bool:
-    """Run one verb; whether it succeeded.
-
-    Raises:
-        UsageError: an argument cannot be used.
-
-    """
+    """Run one verb; whether it succeeded. Raises UsageError if an argument cannot be used."""
     if options.verb in MAINTENANCE and len(options.switch) != 1:
         raise UsageError(f"--switch: {options.verb} needs the name of one switch")
     names = [switch.name for switch in chosen(fabric, options.switch)]
@@ -235,9 +225,7 @@ def _access(
 def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
     """Print what --pins takes, for each switch with NVUE; whether all of them answered.
 
-    Raises:
-        UsageError: a switch has no management address in the intent.
-
+    Raises UsageError if a switch has no management address in the intent.
     """
     names = [each.name for each in chosen(fabric, options.switch) if each.platform == "cumulus"]
     if missing := without_address(fabric, names):
@@ -255,9 +243,7 @@ def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
 def first_password(options: argparse.Namespace, fabric: Fabric) -> bool:
     """Replace the factory's password of the switches with NVUE; whether all of them have another one now.
 
-    Raises:
-        UsageError: a switch has no management address in the intent, or there is no terminal.
-
+    Raises UsageError if a switch has no management address in the intent, or there is no terminal.
     """
     from cli import passwords  # only this needs SSH
 

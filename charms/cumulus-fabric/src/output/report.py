@@ -22,21 +22,13 @@ class Result(enum.Enum):
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a run.
+    """The outcome of a run."""
 
-    Attributes:
-        results: by switch.
-        reasons: why the run was rolled back, and warnings.
-        rollback: the run was to restore what ran before, not to apply the intent.
-        left: the switches that were not begun, because the run would have taken too long.
-        partway: the switch on which earlier steps of this drain or return stay, although a later one failed.
-
-    """
-
-    results: Mapping[str, Result] = field(default_factory=dict[str, Result])
-    reasons: tuple[Finding, ...] = ()
-    rollback: bool = False
-    left: tuple[str, ...] = ()
+    results: Mapping[str, Result] = field(default_factory=dict[str, Result])  # by switch
+    reasons: tuple[Finding, ...] = ()  # why the run was rolled back, and warnings
+    rollback: bool = False  # the run was to restore what ran before, not to apply the intent
+    left: tuple[str, ...] = ()  # the switches that were not begun, because the run would have taken too long
+    # The switch on which earlier steps of this drain or return stay, although a later one failed
     partway: str = ""
 
     @property

@@ -145,9 +145,7 @@ class Nvue:
     def apply(self, revision: str, confirm: int | None = None) -> None:
         """Start to apply; with ``confirm`` the switch rolls back by itself after so many seconds.
 
-        Raises:
-            SwitchError: the switch may have started nevertheless; see :meth:`progress`.
-
+        Raises SwitchError if the switch may have started nevertheless; see :meth:`progress`.
         """
         # No answer to `confirm` in advance: it would confirm at once.
         body: Tree = {"state": "apply", "auto-prompt": ANSWERS}
@@ -159,9 +157,7 @@ class Nvue:
     def confirm(self, revision: str) -> None:
         """Confirm a change that waits for it; otherwise do nothing.
 
-        Raises:
-            SwitchError: the switch may have confirmed it nevertheless; see :meth:`progress`.
-
+        Raises SwitchError if the switch may have confirmed it nevertheless; see :meth:`progress`.
         """
         if state := CONFIRMED_BY.get(self.progress(revision).state):
             body: Tree = {"state": state, "auto-prompt": ANSWERS}
@@ -170,9 +166,7 @@ class Nvue:
     def refuse(self, revision: str) -> None:
         """Refuse a change that waits for its confirmation in state ``confirm``: the switch rolls it back.
 
-        Raises:
-            SwitchError: of kind ``refused`` if the release does not have this (``--confirm-no``).
-
+        Raises SwitchError of kind ``refused`` if the release does not have this (``--confirm-no``).
         """
         self.request(
             "PATCH", _revision(revision), body={"state": REFUSED_BY, "auto-prompt": ANSWERS}, pauses=()
@@ -215,9 +209,7 @@ class Nvue:
     ) -> Tree:
         """Send one request; it is retried only after HTTP 500, 502, 503 and 504.
 
-        Raises:
-            SwitchError: it failed; with the remedy.
-
+        Raises SwitchError with the remedy if it failed.
         """
         target = f"/nvue_v1{path}" + (f"?{urlencode(query)}" if query else "")
         self._in_time()
@@ -247,9 +239,7 @@ class Nvue:
     def fingerprint(self) -> str:
         """The SHA-256 of the certificate that it presents, which nothing has checked; sends no request.
 
-        Raises:
-            SwitchError: it cannot be reached.
-
+        Raises SwitchError if it cannot be reached.
         """
         return fingerprint(self.address, self.port, self._access)
 

@@ -91,28 +91,18 @@ class Credentials:
 
 @dataclass(frozen=True)
 class Access:
-    """How switches are reached.
+    """How switches are reached."""
 
-    Attributes:
-        credentials: of a user with access to NVUE.
-        ca: PEM of the authorities that may sign the switches' certificates; empty for those of the system.
-        pins: by switch name, the SHA-256 of the only certificate that it may present, in hex without colons.
-        timeout: seconds for one request, from connecting to the last byte of the answer.
-        proxy: URL of an HTTP proxy, used by CONNECT; empty for none.
-        no_proxy: hosts, suffixes and subnets that are reached directly, separated by commas.
-        pauses: seconds before each retry after a status of 5xx.
-        clock: for pauses and timeouts.
-
-    """
-
-    credentials: Credentials
+    credentials: Credentials  # of a user with access to NVUE
+    # PEM of the authorities that may sign the switches' certificates; empty for those of the system
     ca: str = ""
+    # By switch name, the SHA-256 of the only certificate that it may present, in hex without colons
     pins: Mapping[str, str] = field(default_factory=dict[str, str])
-    timeout: float = 30.0
-    proxy: str = field(default="", repr=False)
-    no_proxy: str = ""
-    pauses: Sequence[float] = RETRY_DELAYS_S
-    clock: Clock = time
+    timeout: float = 30.0  # seconds for one request, from connecting to the last byte of the answer
+    proxy: str = field(default="", repr=False)  # URL of an HTTP proxy, used by CONNECT; empty for none
+    no_proxy: str = ""  # hosts, suffixes and subnets that are reached directly, separated by commas
+    pauses: Sequence[float] = RETRY_DELAYS_S  # seconds before each retry after a status of 5xx
+    clock: Clock = time  # for pauses and timeouts
 
 
 def connect(name: str, address: str, port: int, access: Access) -> Connection:
@@ -121,9 +111,7 @@ def connect(name: str, address: str, port: int, access: Access) -> Connection:
     A request raises ssl.SSLCertVerificationError if no authority of ``access`` signed the certificate, and
     SwitchError if that is not the pinned one.
 
-    Raises:
-        SwitchError: the proxy's URL cannot be used.
-
+    Raises SwitchError if the proxy's URL cannot be used.
     """
     return _connection(address, port, access, access.pins.get(name))
 
@@ -131,9 +119,7 @@ def connect(name: str, address: str, port: int, access: Access) -> Connection:
 def fingerprint(address: str, port: int, access: Access) -> str:
     """The SHA-256 of the certificate that the switch presents, which nobody has checked; sends no request.
 
-    Raises:
-        SwitchError: it cannot be reached in the time of a request.
-
+    Raises SwitchError if it cannot be reached in the time of a request.
     """
     connection = _connection(address, port, access, pin="")
     try:
@@ -181,9 +167,7 @@ class _Https(bounded.Connection):
     def connect(self) -> None:
         """Connect, through the proxy's tunnel if there is one.
 
-        Raises:
-            SwitchError: the certificate is not the pinned one; nothing was sent to the switch.
-
+        Raises SwitchError if the certificate is not the pinned one; nothing was sent to the switch.
         """
         presented = self.presented()
         if self._pin is not None and not hmac.compare_digest(presented, self._pin):

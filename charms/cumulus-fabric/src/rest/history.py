@@ -23,9 +23,7 @@ ROLLBACK_REMEDY = "apply an earlier intent, or name the switches that the last a
 def earlier(switch: Nvue, now: Tree) -> Tree | None:
     """The configuration before the last change; None if the switch keeps none.
 
-    Raises:
-        SwitchError: of kind ``history`` if the last change was itself a rollback.
-
+    Raises SwitchError of kind ``history`` if the last change was itself a rollback.
     """
     with switch.within(LOOK_S):
         ran = [switch.get("/", revision) for revision in switch.revisions()[:MAX_REVISIONS]]

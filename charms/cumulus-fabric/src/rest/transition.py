@@ -16,18 +16,11 @@ AYS_TIMEOUT_S = 4.0
 
 @dataclass(frozen=True)
 class Polling:
-    """How a transition is polled.
+    """How a transition is polled."""
 
-    Attributes:
-        clock: for waiting.
-        deadline: seconds that a transition may take.
-        poll: seconds between two reads.
-
-    """
-
-    clock: Clock
-    deadline: float
-    poll: float
+    clock: Clock  # for waiting
+    deadline: float  # seconds that a transition may take
+    poll: float  # seconds between two reads
 
 
 class AwaitsConfirmation:
@@ -62,9 +55,7 @@ def reach(
 ) -> Progress:
     """Request a transition and wait for it; repeat the request if it was lost.
 
-    Raises:
-        SwitchError: the switch refused, or did not finish in time.
-
+    Raises SwitchError if the switch refused, or did not finish in time.
     """
     clock = polling.clock
     deadline = clock.monotonic() + polling.deadline

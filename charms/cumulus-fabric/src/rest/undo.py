@@ -36,9 +36,7 @@ class Undo:
 
         Without a revision, or if the switch has confirmed it, only undo what remains of it.
 
-        Raises:
-            SwitchError: it is not known whether the switch runs what it ran before.
-
+        Raises SwitchError if it is not known whether the switch runs what it ran before.
         """
         self._revision = revision
         while True:

@@ -6,38 +6,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Startup:
-    """Makes the saved file the configuration that the switch boots with, outside configuration mode.
+    """Makes the saved file the configuration that the switch boots with, outside configuration mode."""
 
-    Attributes:
-        leave: the command that leaves configuration mode.
-        command: the command that names the file.
-        show: the command that shows what the switch boots with.
-        expected: a regular expression that then matches a line of the answer.
-
-    """
-
-    leave: str
-    command: str
-    show: str
-    expected: str
+    leave: str  # the command that leaves configuration mode
+    command: str  # the command that names the file
+    show: str  # the command that shows what the switch boots with
+    expected: str  # a regular expression that then matches a line of the answer
 
 
 @dataclass(frozen=True)
 class Script:
-    """The commands for one switch, with notes for the operator.
+    """The commands for one switch, with notes for the operator."""
 
-    Attributes:
-        lines: the commands in configuration mode, in order.
-        save: the command that then saves the configuration.
-        notes: where and why the commands differ from the guide that they follow.
-        startup: what makes the saved file the start-up configuration, unless saving does.
-
-    """
-
-    lines: tuple[str, ...]
-    save: str
-    notes: tuple[str, ...] = ()
-    startup: Startup | None = None
+    lines: tuple[str, ...]  # the commands in configuration mode, in order
+    save: str  # the command that then saves the configuration
+    notes: tuple[str, ...] = ()  # where and why the commands differ from the guide that they follow
+    startup: Startup | None = None  # what makes the saved file the start-up configuration, unless saving does
 
     @property
     def typed(self) -> tuple[str, ...]:

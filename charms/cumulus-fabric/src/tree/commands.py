@@ -106,12 +106,7 @@ _TOP = {dialect: _top(dialect) for dialect in Dialect}
 
 
 def form(path: Path, dialect: Dialect) -> Path:
-    """The form that ``path`` has.
-
-    Raises:
-        PathError: it has none of the known forms.
-
-    """
+    """The form that ``path`` has. Raises PathError if it has none of the known forms."""
     place = _TOP[dialect]
     for part in path:
         place = place.after(part, dialect)
@@ -168,9 +163,7 @@ class _Setting(NamedTuple):
 def write(tree: Tree, dialect: Dialect) -> Commands:
     """The commands that make ``tree``, as few as ranges allow: in the order of the forms, then by name.
 
-    Raises:
-        PathError: the tree has a path that this charm does not render.
-
+    Raises PathError if the tree has a path that this charm does not render.
     """
     alike = _alike(get_tree(tree, "interface"))
     shown = {**tree, "interface": {name: tree["interface"][name] for name in alike}} if alike else tree

@@ -16,16 +16,12 @@ from tree import Tree, get_tree
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of switches while an apply changes them.
+    """What is expected of switches while an apply changes them."""
 
-    Attributes:
-        before: the operational state of every switch that was read before the run, by name.
-        unfinished: switches that lack settings of the intent: the run still has to change them, or it
-            does not change them at all, or they do not answer.
-
-    """
-
+    # The operational state of every switch that was read before the run, by name
     before: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
+    # Switches that lack settings of the intent: the run still has to change them, or it does not change them
+    # at all, or they do not answer
     unfinished: frozenset[str] = frozenset()
 
     def session(self, switch: Switch, link: Link, now: Tree) -> bool:

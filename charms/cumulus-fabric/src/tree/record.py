@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from converge.document import read_json
-from converge.shape import AnyText, MappingOf, Record, Text
+from converge.shape import AnyText, JsonRecord, MappingOf, Text
 from intent import ports
 
 from tree.foreign import KINDS, Object, Objects
@@ -34,7 +34,7 @@ def _record(made: Mapping[str, Mapping[str, str]]) -> dict[str, Objects]:
 
 _KIND = Text("|".join(KINDS), f"a kind of objects ({', '.join(KINDS)})")
 _MADE = MappingOf(AnyText(), MappingOf(_KIND, AnyText(), "names by kind"), "switches")
-_RECORD = Record(_record, {"made": _MADE}, required=["made"], lenient=True)
+_RECORD = JsonRecord(_record, {"made": _MADE})
 
 
 def written(made: Mapping[str, Objects]) -> str:
@@ -50,10 +50,5 @@ def written(made: Mapping[str, Objects]) -> str:
 
 
 def read(text: str) -> dict[str, Objects]:
-    """The objects by switch; none if the text is empty.
-
-    Raises:
-        InvalidValue: it is not such a record.
-
-    """
+    """The objects by switch; none if the text is empty. Raises InvalidValue if it is not such a record."""
     return read_json(text, VERSION, _RECORD, longest=MAX_CHARS) if text.strip() else {}

@@ -21,9 +21,7 @@ GROUP = "underlay"
 def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
     """The whole tree for ``switch``, without the settings that others look after.
 
-    Raises:
-        ValueError: the switch does not run Cumulus Linux.
-
+    Raises ValueError if the switch does not run Cumulus Linux.
     """
     if switch.platform != "cumulus":
         raise ValueError(f"{switch.name} runs {switch.platform}, which has no NVUE")

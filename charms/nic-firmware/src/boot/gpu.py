@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from converge.document import read_json
-from converge.shape import ListOf, Record
+from converge.shape import JsonRecord, ListOf
 from hostnic import shapes
 from hostnic.boot import Installed, installed, units
 from hostnic.devices import users
@@ -22,20 +22,12 @@ VERSION = 1
 
 
 class Host(NamedTuple):
-    """What was read for the profile.
+    """What was read for the profile."""
 
-    Attributes:
-        installed: unit, its file and the boot copy.
-        wrong: registers that are not as wanted.
-        instances: names of running instances.
-        unreadable: why the registers cannot be read.
-
-    """
-
-    installed: Installed = Installed()
-    wrong: tuple[Difference, ...] = ()
-    instances: tuple[str, ...] = ()
-    unreadable: tuple[Finding, ...] = ()
+    installed: Installed = Installed()  # unit, its file and the boot copy
+    wrong: tuple[Difference, ...] = ()  # registers that are not as wanted
+    instances: tuple[str, ...] = ()  # names of running instances
+    unreadable: tuple[Finding, ...] = ()  # why the registers cannot be read
 
 
 def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
@@ -87,14 +79,12 @@ def _unchanged(nics: tuple[str, ...]) -> tuple[str, ...]:
     return nics
 
 
-_NICS = Record(_unchanged, {"nics": ListOf(shapes.ADDRESS, "NICs")}, required=["nics"], lenient=True)
+_NICS = JsonRecord(_unchanged, {"nics": ListOf(shapes.ADDRESS, "NICs")})
 
 
 def from_json(text: str) -> tuple[str, ...]:
     """Read what :func:`to_json` wrote.
 
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
+    Raises InvalidValue, which names the place, the value and what is allowed.
     """
     return read_json(text, VERSION, _NICS)

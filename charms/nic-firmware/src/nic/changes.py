@@ -68,16 +68,10 @@ class SetNextBoot:
 
 @dataclass(frozen=True)
 class Reboot:
-    """The reboot that activates what waits in one NIC. Juju reboots the host; a plan only holds this step.
+    """The reboot that activates what waits in one NIC. Juju reboots the host; a plan only holds this step."""
 
-    Attributes:
-        nic: its slot.
-        activates: parameters and the version that wait, in words.
-
-    """
-
-    nic: str
-    activates: str
+    nic: str  # its slot
+    activates: str  # parameters and the version that wait, in words
 
     def run(self, system: System) -> None:  # noqa: ARG002 - every operation's signature
         """Never run: no policy lets a plan reboot the host by itself."""
@@ -90,22 +84,13 @@ def ignore(said: str) -> None:
 
 @dataclass(frozen=True)
 class Burn:
-    """Burn an image into one NIC's flash: verified before, read back after, noted while it lasts.
+    """Burn an image into one NIC's flash: verified before, read back after, noted while it lasts."""
 
-    Attributes:
-        slot: the NIC.
-        bdf: one of its ports.
-        image: what to burn.
-        asked: the operator asked for it: failures before do not count.
-        progress: told how far it is.
-
-    """
-
-    slot: str
-    bdf: str
-    image: Image
-    asked: bool = False
-    progress: Callable[[str], None] = field(default=ignore, compare=False, repr=False)
+    slot: str  # the NIC
+    bdf: str  # one of its ports
+    image: Image  # what to burn
+    asked: bool = False  # the operator asked for it: failures before do not count
+    progress: Callable[[str], None] = field(default=ignore, compare=False, repr=False)  # told how far it is
 
     def run(self, system: System) -> None:
         """Do nothing when flash has this version: a reset that failed is no reason to burn again."""
@@ -188,9 +173,7 @@ def mismatch(flash: Flash, image: Image) -> str:
 def read_parameters(system: System, bdf: str, settings: tuple[Setting, ...]) -> dict[str, Parameter]:
     """The parameters that ``settings`` are about, as far as the firmware has them.
 
-    Raises:
-        StepError: the firmware cannot be asked.
-
+    Raises StepError if the firmware cannot be asked.
     """
     try:
         return mstconfig.query(system, bdf, *(setting.name for setting in settings))

@@ -83,19 +83,12 @@ def without_removed(observed: Observed) -> Observed:
 
 @dataclass(frozen=True)
 class ResetFirmware:
-    """Restart the firmware of a NIC so that next-boot values become current: its links go down meanwhile.
+    """Restart the firmware of a NIC so that next-boot values become current: its links go down meanwhile."""
 
-    Attributes:
-        bdf: one of its ports.
-        settings: by BDF, what must be current afterwards.
-        version: the firmware that must run afterwards; empty for the same.
-        release: what the operator does to have the reboot if the reset fails, in words.
-
-    """
-
-    bdf: str
-    settings: Mapping[str, tuple[Setting, ...]]
-    version: str = ""
+    bdf: str  # one of its ports
+    settings: Mapping[str, tuple[Setting, ...]]  # by BDF, what must be current afterwards
+    version: str = ""  # the firmware that must run afterwards; empty for the same
+    # What the operator does to have the reboot if the reset fails, in words
     release: str = "run approve-reboot"
 
     def run(self, system: System) -> None:

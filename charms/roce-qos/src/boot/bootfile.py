@@ -13,10 +13,10 @@ from converge.shape import (
     Boolean,
     Integer,
     InvalidValue,
+    JsonRecord,
     ListOf,
     OneOf,
     OrNull,
-    Record,
     Shape,
     Text,
     at,
@@ -47,7 +47,7 @@ class _Pair:
         return {"type": "array", "prefixItems": parts, "minItems": 2, "maxItems": 2}
 
 
-class _BootFile(Record[Desired]):
+class _BootFile(JsonRecord[Desired]):
     """A desired state; each port is in it once."""
 
     def read(self, where: str, value: object) -> Desired:
@@ -78,7 +78,7 @@ _KEYS: dict[str, Shape[Any]] = {
     "devices": AnyText(),
     "macs": ListOf(_Pair(shapes.ADDRESS, shapes.PERMANENT_MAC, "a PCI address and a MAC address"), "ports"),
 }
-_DESIRED = _BootFile(Desired, _KEYS, required=tuple(_KEYS), lenient=True)
+_DESIRED = _BootFile(Desired, _KEYS, required=tuple(_KEYS))
 
 
 def to_json(wanted: Desired) -> str:
@@ -96,8 +96,6 @@ def to_json(wanted: Desired) -> str:
 def from_json(text: str) -> Desired:
     """Read what :func:`to_json` wrote; fields that this version does not know are ignored.
 
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
+    Raises InvalidValue, which names the place, the value and what is allowed.
     """
     return read_json(text, VERSION, _DESIRED)

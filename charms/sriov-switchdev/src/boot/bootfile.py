@@ -4,7 +4,7 @@
 from typing import Any
 
 from converge.document import read_json
-from converge.shape import Boolean, Integer, InvalidValue, ListOf, OneOf, OrNull, Record, Shape, Text
+from converge.shape import Boolean, Integer, InvalidValue, JsonRecord, ListOf, OneOf, OrNull, Shape, Text
 from desired import VERSION, Desired, Port
 from hostnic import shapes
 from hostnic.cpus import MAX_QUEUES
@@ -20,20 +20,18 @@ _OF_PORT: dict[str, Shape[Any]] = {
 }
 _MAY = {"card": OrNull(shapes.SLOT)}
 _OF_HOST: dict[str, Shape[Any]] = {
-    "ports": ListOf(Record(Port, {**_OF_PORT, **_MAY}, required=tuple(_OF_PORT), lenient=True), "ports"),
+    "ports": ListOf(JsonRecord(Port, {**_OF_PORT, **_MAY}, required=tuple(_OF_PORT)), "ports"),
     "steering_mode": OrNull(OneOf(("smfs", "dmfs"))),
     "lag_required": Boolean(),
     "uplink_queues": Integer(0, MAX_QUEUES, "a number of queues"),
 }
-_DESIRED = Record(Desired, _OF_HOST, required=tuple(_OF_HOST), lenient=True)
+_DESIRED = JsonRecord(Desired, _OF_HOST, required=tuple(_OF_HOST))
 
 
 def from_json(text: str) -> Desired:
     """Read what :meth:`Desired.to_json` wrote; unknown fields are ignored.
 
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
+    Raises InvalidValue, which names the place, the value and what is allowed.
     """
     wanted = read_json(text, VERSION, _DESIRED)
     bdfs = [port.bdf for port in wanted.ports]

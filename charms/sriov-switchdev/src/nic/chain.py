@@ -31,18 +31,11 @@ class When(enum.Enum):
 
 
 class Part(NamedTuple):
-    """Steps that stand or fall together.
+    """Steps that stand or fall together."""
 
-    Attributes:
-        steps: in order.
-        port: the one that they bring to switchdev mode; None where they are about the NIC.
-        binds: of a boot or a restore: they wait for VF-LAG and bind VFs, once the network is up.
-
-    """
-
-    steps: list[HostStep]
-    port: Port | None = None
-    binds: bool = False
+    steps: list[HostStep]  # in order
+    port: Port | None = None  # the one that they bring to switchdev mode; None where they are about the NIC
+    binds: bool = False  # of a boot or a restore: they wait for VF-LAG and bind VFs, once the network is up
 
 
 def _unchanged(_: Port, pf: Pf) -> Pf | None:
@@ -54,21 +47,14 @@ def _never(_: Pf) -> bool:
 
 
 class Facts(NamedTuple):
-    """What the order depends on beside the ports.
+    """What the order depends on beside the ports."""
 
-    Attributes:
-        cpus: logical CPUs that are online: an uplink without a declared number gets as many queues.
-        preallocated: the firmware keeps resources for a LAG, so that it forms while VFs are bound.
-        host_network: netdevs outside any bond that carry the host's own network.
-        current: how a port is right before its steps; None if it is to be left alone.
-        carries: whether a port carries traffic in its bond right before its steps.
-
-    """
-
-    cpus: int = 1
-    preallocated: bool = False
-    host_network: Collection[str] = ()
+    cpus: int = 1  # logical CPUs that are online: an uplink without a declared number gets as many queues
+    preallocated: bool = False  # the firmware keeps resources for a LAG, so that it forms while VFs are bound
+    host_network: Collection[str] = ()  # netdevs outside any bond that carry the host's own network
+    # How a port is right before its steps; None if it is to be left alone
     current: Callable[[Port, Pf], Pf | None] = _unchanged
+    # Whether a port carries traffic in its bond right before its steps
     carries: Callable[[Pf], bool] = _never
 
 

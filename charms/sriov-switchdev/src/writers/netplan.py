@@ -195,9 +195,7 @@ def _may_set(path: str, text: str) -> bool:
 def _first_document(text: str) -> yaml.Node | None:
     """The document that netplan reads of a file; None when there is none.
 
-    Raises:
-        ValueError: the file is not YAML; the message leaves out its text, which may hold passwords.
-
+    Raises ValueError if the file is not YAML; the message leaves out its text, which may hold passwords.
     """
     try:
         loader = yaml.SafeLoader(text.encode("utf-8", "surrogateescape"))
@@ -214,9 +212,7 @@ def _first_document(text: str) -> yaml.Node | None:
 def interfaces(text: str) -> Iterator[tuple[str, list[str]]]:
     """Of a file of sriov-netplan-shim: each interface with VFs, and the values of its ``match``.
 
-    Raises:
-        ValueError: as :func:`_first_document`.
-
+    Raises ValueError as :func:`_first_document`.
     """
     for listed in _of(_first_document(text), "interfaces"):
         for name, node in _entries(listed):
