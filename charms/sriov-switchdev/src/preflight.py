@@ -23,8 +23,10 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     findings = [finding for writer in observed.vf_writers for finding in _second_writer(writer, managed)]
     for port in wanted.ports:
         if pf := observed.host.pf(port.bdf):
-            other = port.is_other(pf.mac)
-            findings += [_other(port, pf)] if other else _port(port, pf, observed)
+            if port.is_other(pf.mac):
+                findings.append(Finding(Severity.BLOCKED, port.bdf, *other_card(port.mac, pf.mac)))
+            else:
+                findings += _port(port, pf, observed)
     return tuple(findings)
 
 
@@ -55,10 +57,6 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
     elif writer.tool == "a unit":
         remedy = f"systemctl disable {names}, without --now, or {remedy}"
     yield Finding(Severity.BLOCKED, writer.path, what, remedy)
-
-
-def _other(port: Port, pf: Pf) -> Finding:
-    return Finding(Severity.BLOCKED, port.bdf, *other_card(port.mac, pf.mac))
 
 
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
