@@ -2,8 +2,9 @@
 """In which order Juju's agent runs the hooks of one unit: for the lab, the bench and the unit tests.
 
 Source: juju/juju 4.0, internal/worker/uniter: resolver.go (which kind comes first), relation/resolver.go
-(within a relation), leadership/resolver.go, reboot/resolver.go, operation/runhook.go (what follows directly
-on a hook). ``hooks.yaml`` has what that makes of each charm of the bundle.
+(within a relation), relation/relationer.go (when a unit leaves one), leadership/resolver.go,
+reboot/resolver.go, operation/runhook.go (what follows directly on a hook). ``hooks.yaml`` has what that makes
+of each charm of the bundle.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -44,8 +45,16 @@ def of_a_new_unit(endpoints: Iterable[str], *, leads: bool) -> list[str]:
     return [install, *created, *(["leader-elected"] if leads else []), *last]
 
 
+def of_a_removed_relation(endpoint: str, units: int) -> list[str]:
+    """It loses each unit that it sees there, and then the relation. So do the units at the other end."""
+    return [f"{endpoint}-relation-departed"] * units + [f"{endpoint}-relation-broken"]
+
+
 def of_a_removed_unit(units: Mapping[str, int], peers: Collection[str]) -> list[str]:
     """The last ones: it loses each unit, and each relation but those with its peers.
+
+    With relation-broken it has left the relation, and the units at the other end lose it then. It is gone
+    when its peers lose it. Juju elects no unit that is being removed, and tells the former leader nothing.
 
     Args:
         units: how many it sees in the relation, by endpoint.
@@ -54,8 +63,8 @@ def of_a_removed_unit(units: Mapping[str, int], peers: Collection[str]) -> list[
     """
     hooks = list[str]()
     for endpoint, seen in units.items():
-        hooks += [f"{endpoint}-relation-departed"] * seen
-        hooks += [] if endpoint in peers else [f"{endpoint}-relation-broken"]
+        lost = of_a_removed_relation(endpoint, seen)
+        hooks += lost[:-1] if endpoint in peers else lost
     return [*hooks, "stop", "remove"]
 
 

@@ -20,7 +20,7 @@ from config import Options
 from hostnic.capture.file import take
 from hostnic.testing import FakeHost
 host = FakeHost()
-inputs = {"options": asdict(Options()), "controllers": []}
+inputs = {"options": asdict(Options()), "controllers": [], "application": "sriov-switchdev"}
 print("capture: " + take(host, "sriov-switchdev", inputs, capture.show))
 """
 

@@ -78,6 +78,11 @@ class HostUnit:
         self.peer = testing.PeerRelation("reboot")
         self.state = replace(self.state, leader=True, relations={*self.state.relations, self.peer})
 
+    def deployed_as(self: Unit, application: str) -> Unit:
+        """Give the application another name than its charm's."""
+        self.context.app_name = application
+        return self
+
     def configure(self: Unit, **options: Any) -> Unit:
         """Set options, by their names with ``_`` for ``-``."""
         return self.set({name.replace("_", "-"): value for name, value in options.items()})

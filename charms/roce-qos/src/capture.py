@@ -11,7 +11,7 @@ from survey import survey
 
 def show(system: System, inputs: Inputs) -> Shown:
     """What the actions print; reads the host only."""
-    found = survey(system, Options(**inputs["options"]), inputs["policy"])
+    found = survey(system, Options(**inputs["options"]), inputs["policy"], inputs["application"])
     return Shown(
         found.plan,
         {

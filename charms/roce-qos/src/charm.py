@@ -63,7 +63,7 @@ class RoceQosCharm(ops.CharmBase):
         )
 
     def _survey(self) -> Survey:
-        return survey(self.system, load_config(self, Options), self._policy())
+        return survey(self.system, load_config(self, Options), self._policy(), self.app.name)
 
     def _version(self, survey: Survey) -> str:
         """The driver of the ports that the charm keeps, and the kernel."""
@@ -80,6 +80,7 @@ class RoceQosCharm(ops.CharmBase):
         from hostnic.capture.file import take
 
         inputs = {"options": asdict(load_config(self, Options)), "policy": self._policy()}
+        inputs["application"] = self.app.name
         return take(self.system, NAME, inputs, capture.show)
 
     def _fabric(self) -> ops.Relation | None:
@@ -123,7 +124,7 @@ class RoceQosCharm(ops.CharmBase):
         def show() -> dict[str, str]:
             reading, options = load_params(event, Reading), load_config(self, Options)
             last = files.last_desired(files.look(self.system))
-            wanted, _ = resolve(options, read_host(self.system, options), last)
+            wanted, _ = resolve(options, read_host(self.system, options), last, self.app.name)
             table = counters(self.system, wanted, lambda: read_host(self.system, options), reading.seconds)
             return {"counters": table.shown(reading.format)}
 

@@ -15,7 +15,7 @@ FORGET = "or name only the other ports in option devices"
 
 
 def resolve(
-    options: Options, observed: Observed, last: Desired | None
+    options: Options, observed: Observed, last: Desired | None, application: str
 ) -> tuple[Desired, tuple[Finding, ...]]:
     """Decide which ports are selected, and how they must treat traffic.
 
@@ -27,6 +27,7 @@ def resolve(
         options: the charm's.
         observed: the host.
         last: the desired state that the last hook left on disk, if it did.
+        application: this charm's name in the model, for the command that sets an option.
 
     Returns:
         The desired state, and findings: names that match no device on this host, ports without data centre
@@ -34,7 +35,7 @@ def resolve(
 
     """
     before = last.ports if last and last.devices == options.devices else ()
-    chosen, findings = _chosen(options, observed, before)
+    chosen, findings = _chosen(options, observed, before, application)
     others = {port.bdf for port in observed.ports if last and last.is_other(port.bdf, port.permanent_mac)}
     kept = [bdf for bdf in before if bdf not in others | {port.bdf for port in chosen}]
     findings += map(_detached, observed.among(kept))
@@ -82,7 +83,7 @@ def _detached(port: QosPort) -> Finding:
 
 
 def _chosen(
-    options: Options, observed: Observed, before: Sequence[str]
+    options: Options, observed: Observed, before: Sequence[str], application: str
 ) -> tuple[list[QosPort], list[Finding]]:
     ports = {port.bdf: port for port in observed.ports}
 
@@ -90,13 +91,12 @@ def _chosen(
         return port.bond is not None and not port.infiniband and ports[port.bdf].dcb is not None
 
     nothing, remedy = "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"
-    command = "run: juju config roce-qos devices=PORTS"
     bonded = [port for port in observed.ports if port.port.bond and not port.port.infiniband]
     if lacking := [port.netdev for port in bonded if port.dcb is None]:
         nothing = f"the driver of {' and '.join(lacking)} in a kernel bond has no data centre bridging"
         remedy = "boot a kernel whose driver has it (mlx5: CONFIG_MLX5_CORE_EN_DCB), or name other ports"
-        command = ""
-    auto = Auto(is_bonded, nothing, remedy, command)
+        application = ""
+    auto = Auto(is_bonded, nothing, remedy, application)
     choice = selector.choose(options.selected, [port.port for port in observed.ports], auto)
     if choice.refusal and not before:
         return [], [choice.refusal]

@@ -63,17 +63,18 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
         yield facts.Port(seen.bdf, seen.netdev, seen.bond or "", used, {"qos": 1}, actual)
 
 
-def survey(system: System, options: Options, policy: str | None = None) -> Survey:
+def survey(system: System, options: Options, policy: str | None, application: str) -> Survey:
     """Observe and plan.
 
     Args:
         system: the host.
         options: the charm's.
         policy: the text of the fabric's databag; empty while it has none, None without a relation.
+        application: this charm's name in the model, for the command that sets an option.
 
     """
     observed, installed = read_host(system, options), files.look(system)
-    wanted, findings = resolve(options, observed, files.last_desired(installed))
+    wanted, findings = resolve(options, observed, files.last_desired(installed), application)
     others, malformed = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
     if busy := waiting_for_boot(observed):

@@ -26,7 +26,8 @@ RULES = (
 
 def show(system: System, inputs: Inputs) -> Shown:
     """What the actions print; reads the host only."""
-    found = survey(system, Options(**inputs["options"]), tuple(inputs["controllers"]))
+    options, controllers = Options(**inputs["options"]), tuple(inputs["controllers"])
+    found = survey(system, options, controllers, inputs["application"])
     return Shown(
         found.plan,
         {

@@ -78,7 +78,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         self.host.follow("reboot", self.reboot.follow)
 
     def _survey(self) -> Survey:
-        return survey(self.system, load_config(self, Options), _controllers())
+        return survey(self.system, load_config(self, Options), _controllers(), self.app.name)
 
     def _version(self, survey: Survey) -> str:
         """The driver of the ports that the charm keeps, and the kernel."""
@@ -90,6 +90,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         from hostnic.capture.file import take
 
         inputs = {"options": asdict(load_config(self, Options)), "controllers": _controllers()}
+        inputs["application"] = self.app.name
         return take(self.system, NAME, inputs, capture.show, capture.RULES)
 
     def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:

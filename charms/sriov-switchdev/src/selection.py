@@ -22,8 +22,13 @@ OVS = "ovs-system"
 BOTH_PORTS = "bond exactly the two ports of one NIC, or set vf-lag=disabled"
 
 
-def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
+def resolve(options: Options, observed: Observed, application: str) -> tuple[Desired, tuple[Finding, ...]]:
     """Decide which ports are converged to what.
+
+    Args:
+        options: the charm's.
+        observed: the host.
+        application: this charm's name in the model, for the command that sets an option.
 
     Returns:
         The desired state, and findings: devices and bonds that do not exist, bonds without VF-LAG.
@@ -31,7 +36,7 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
 
     """
     host = as_declared(observed)
-    choice = _choose(options, host)
+    choice = _choose(options, host, application)
     findings = [
         *_missing_bonds(options, observed),
         *selector.infiniband(options.selected, [pf.port for pf in host.pfs]),
@@ -76,8 +81,9 @@ def _mac(pf: Pf, observed: Observed) -> str | None:
     return declared.mac if declared and declared.mac and not (pf.mac and moved) else pf.mac
 
 
-def _choose(options: Options, host: Host) -> Choice:
-    choice = selector.choose(options.selected, [pf.port for pf in host.pfs], AUTO, options.num_vfs)
+def _choose(options: Options, host: Host, application: str) -> Choice:
+    auto = Auto(_is_bonded_mlx5, NOTHING, "bond the ports in MAAS", application)
+    choice = selector.choose(options.selected, [pf.port for pf in host.pfs], auto, options.num_vfs)
     others = [port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)]
     if not others:
         return choice
@@ -96,9 +102,6 @@ def _is_bonded_mlx5(port: inventory.Port) -> bool:
 
 
 NOTHING = "no port of an mlx5 NIC is in a kernel bond"
-AUTO = Auto(
-    _is_bonded_mlx5, NOTHING, "bond the ports in MAAS", "run: juju config sriov-switchdev devices=PORTS"
-)
 
 
 def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:

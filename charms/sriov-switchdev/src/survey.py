@@ -54,17 +54,18 @@ class Survey(NamedTuple):
         return verify(self.wanted, self.observed, self.plan)
 
 
-def survey(system: System, options: Options, controllers: tuple[str, ...]) -> Survey:
+def survey(system: System, options: Options, controllers: tuple[str, ...], application: str) -> Survey:
     """Observe and plan.
 
     Args:
         system: the host.
         options: the charm's.
         controllers: addresses of the Juju controller, for the confirmation of a live change.
+        application: this charm's name in the model, for the command that sets an option.
 
     """
     observed = observe(system)
-    wanted, findings = resolve(options, observed)
+    wanted, findings = resolve(options, observed, application)
     observed = ask_host(system, ask_firmware(system, observed, wanted), wanted)
     if busy := waiting_for_boot(observed):
         return Survey(wanted, observed, Plan(findings=(busy,)))

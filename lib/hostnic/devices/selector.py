@@ -42,8 +42,9 @@ class Auto(NamedTuple):
     means: Callable[[Port], object]  # whether it selects a port
     nothing: str  # what is missing if it selects none
     remedy: str  # of that finding
-    # That names the ports which the host has; before the remedy, so that `juju status` shows it
-    command: str = ""
+    # Of the command that names the ports which the host has. It comes before the remedy, so that
+    # `juju status` shows it; empty if naming them does not help
+    application: str = ""
 
 
 class Chosen(NamedTuple):
@@ -142,7 +143,8 @@ def choose(entries: Sequence[Entry], ports: Sequence[Port], auto: Auto, vfs: int
     if entries:
         refused = refuse(f"matches no device on this host ({' '.join(absent)}){there}")
     else:
-        remedy = f"{auto.command}, or {auto.remedy}" if ports and auto.command else auto.remedy
+        command = f"run: juju config {auto.application} {OPTION}=PORTS, or "
+        remedy = command + auto.remedy if ports and auto.application else auto.remedy
         refused = refuse(f"is auto, but {auto.nothing}{there}", remedy)
     return refused._replace(absent=tuple(absent))
 

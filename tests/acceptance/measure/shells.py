@@ -81,7 +81,7 @@ class Node:
         """The rows that an action of one of this repository's charms prints."""
         if charm not in self.units:
             raise StepError(
-                f"{self.name} has no unit of {charm}", f"deploy {charm} there; see: juju status {charm}"
+                f"{self.name} has no unit of {charm}", f"deploy {charm} there; see: juju status"
             )
         text: Any = self._juju.results(self.units[charm], action, "format=json").get(result)
         try:

@@ -47,7 +47,7 @@ def main() -> dict[str, Any]:
     system = Faulty(Machine())
     observed = observe(system)
     count = observed.previous.ports[0].num_vfs if observed.previous else 2
-    wanted, findings = resolve(Options(num_vfs=count, allow_live=True), observed)
+    wanted, findings = resolve(Options(num_vfs=count, allow_live=True), observed, "sriov-switchdev")
     made = plan_host(wanted, observed, findings, allow_live=True, controllers=("192.168.25.1",))
     outcome = apply(made, system, system.announce)
     return {

@@ -50,7 +50,7 @@ def nodes(rack: Rack) -> Iterator[Check]:
         values = dict(re.findall(r"^\W*([A-Z_]{6,})\s+(\S+)\s*$", firmware[name], re.MULTILINE))
         yield equal("firmware", f"{name} NUM_OF_VFS", str(vfs), values.get("NUM_OF_VFS", ""))
         yield equal("firmware", f"{name} SRIOV_EN", "True(1)", values.get("SRIOV_EN", ""))
-    found = rack.floor.each("", dict.fromkeys(rack.nodes, partial(_node, vfs=vfs)))
+    found = rack.floor.each("", dict.fromkeys(rack.nodes, partial(node, vfs=vfs)))
     every = [replace(each, subject=f"{name} {each.subject}") for name in rack.nodes for each in found[name]]
     for area in dict.fromkeys(each.area for each in every):
         yield from (each for each in every if each.area == area)
@@ -64,7 +64,8 @@ def nodes(rack: Rack) -> Iterator[Check]:
         yield equal("network", f"{name} reaches controller and gateway", "2 received", reached[name].strip())
 
 
-def _node(guest: Guest, vfs: int) -> list[Check]:
+def node(guest: Guest, vfs: int) -> list[Check]:
+    """What one converged node has, besides its firmware and QoS."""
     return [
         *checks.ports(guest, vfs), checks.aggregated(guest), checks.bridged(guest), checks.failed_units(guest)
     ]  # fmt: skip

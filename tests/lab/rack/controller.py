@@ -121,7 +121,7 @@ class Controller:
         self.queue(unit, "leader_elected")
 
     def remove(self, name: str) -> None:
-        """``juju remove-unit``: its last hooks; then the others lose it, and one of them leads if it did."""
+        """``juju remove-unit``: its last hooks; then its peers lose it, and one of them leads if it did."""
         unit = self.units[name]
         unit.started = False
         del self.planned[name]
@@ -142,13 +142,17 @@ class Controller:
     def _gone(self, unit: Unit) -> None:
         del self.units[unit.name]
         for relation in self.deployment.related(unit.app.name):
-            for other in self._others(unit, relation):
-                event = f"{relation.end(other.app.name)}_relation_departed"
-                self.queue(other, event, unit.number, departs=unit.name)
-        if unit.leader and (
-            heir := next((each for each in self.units.values() if each.app is unit.app), None)
-        ):
-            self.lead(heir.name)
+            if relation.far(unit.app.name) == unit.app.name:
+                self._left(unit, relation)
+        heirs = [name for name, each in self.units.items() if each.app is unit.app and name in self.planned]
+        if unit.leader and heirs:
+            self.lead(heirs[0])
+
+    def _left(self, unit: Unit, relation: Relation) -> None:
+        """The others in the relation lose the unit."""
+        for other in self._others(unit, relation):
+            event = f"{relation.end(other.app.name)}_relation_departed"
+            self.queue(other, event, unit.number, departs=unit.name)
 
     def action(self, names: Iterable[str], action: str, patience: float = 900, **params: Any) -> list[Result]:
         """``juju run``: on several units, those of different machines side by side; their results."""
@@ -232,6 +236,10 @@ class Controller:
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
         self._hooked(unit, result)
         unit.elected |= unit.leader and event == "leader_elected"
+        if event.endswith("_relation_broken"):
+            for relation in self.deployment.related(unit.app.name):
+                if event == f"{relation.end(unit.app.name)}_relation_broken".replace("-", "_"):
+                    self._left(unit, relation)
         if event == "start" and not unit.started:
             unit.started = True
             for relation in self.deployment.related(unit.app.name):

@@ -22,6 +22,7 @@ from lab.rack.common import (
     with_option,
 )
 from lab.rack.openstack import openstack
+from lab.rack.removed import node_removed
 from lab.rack.traffic import traffic
 from lab.site import BOND, PFS
 
@@ -239,6 +240,7 @@ SCENARIOS: dict[str, Scenario] = {
     "fault": fault,
     "node-added": node_added,
     "adopt": adopt,
+    "node-removed": node_removed,
     "openstack": openstack,
 }
 """What can follow ``converge``."""
@@ -249,5 +251,5 @@ ONE_MORE = ("node-added", "adopt")
 CLOUD = ("openstack",)
 """Those with a control plane, for which the rack's nodes have more memory: not part of `all`."""
 
-TWO_NODES = ("acceptance", "link-cut", "refresh", "switch-replaced", "node-added", *CLOUD)
+TWO_NODES = ("acceptance", "link-cut", "refresh", "switch-replaced", "node-added", "node-removed", *CLOUD)
 """Those with traffic between two nodes that are there from the beginning."""

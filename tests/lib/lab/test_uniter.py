@@ -2,6 +2,7 @@
 """The simulations of Juju run hooks in the order of the real one, which tests/lab/hooks.yaml has."""
 
 import json
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,9 @@ from lab.rack.machine import Floor, Machine
 from ops import testing
 from unit import hooks
 
-RECORDED: dict[str, list[str]] = yaml.safe_load((ROOT / "tests/lab/hooks.yaml").read_text())
+HOOKS = yaml.safe_load((ROOT / "tests/lab/hooks.yaml").read_text())
+RECORDED: dict[str, list[str]] = HOOKS["deployed"]
+CHANGES: dict[str, dict[str, list[str]]] = HOOKS["changes"]
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
 NODES = 2
 
@@ -42,6 +45,8 @@ class SilentGuest:
 
     def kill(self) -> None:
         pass
+
+    cut_power = power_cycle = kill
 
     def processes(self) -> list[int]:
         return []
@@ -174,6 +179,58 @@ def test_each_side_is_told_which_unit_departs(rack: Controller) -> None:
     rack.floor.stop()
 
 
+def reboots(rack: Controller) -> None:
+    """The machine of the second compute node, whoever asked for it."""
+    rack.cut_power(["1"])
+    rack.power_on(["1"])
+
+
+@pytest.mark.parametrize(
+    ("change", "make"),
+    [
+        ("another unit leads", lambda rack: rack.lead("sriov-switchdev/1")),
+        ("a machine reboots", reboots),
+        ("a unit is removed", lambda rack: rack.remove("sriov-switchdev/0")),
+        ("a unit that others see is removed", lambda rack: rack.remove("roce-qos/1")),
+    ],
+)
+def test_a_change_has_the_hooks_of_the_real_one(
+    rack: Controller, change: str, make: Callable[[Controller], object]
+) -> None:
+    units = dict(rack.units)
+    for unit in units.values():
+        unit.runner.ran.clear()
+    make(rack)
+    assert rack.floor.work(lambda: rack.settled, 30)
+    ran = {name: unit.runner.ran for name, unit in units.items() if unit.runner.ran}
+    recorded = CHANGES[change]
+    assert ran.keys() == recorded.keys()
+    for name, hooks_of in ran.items():
+        order = by_end if "remove" in hooks_of else list
+        assert order(hooks_of) == order(recorded[name]), name
+    rack.floor.stop()
+
+
+def test_the_other_end_loses_a_unit_before_it_stops_and_its_peers_when_it_is_gone(rack: Controller) -> None:
+    order = list[str]()
+    for name, unit in rack.units.items():
+
+        def noting(event: str, *, name: str = name, emit: Any = unit.runner.emit, **given: Any) -> Result:
+            order.append(f"{name} {event.replace('_', '-')}")
+            return emit(event, **given)
+
+        unit.runner.emit = noting
+    rack.remove("roce-qos/1")
+    rack.remove("nic-firmware/1")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    broken = order.index("roce-qos/1 fabric-relation-broken")
+    assert (
+        broken < order.index("cumulus-fabric/0 fabric-relation-departed") < order.index("roce-qos/1 remove")
+    )
+    assert order.index("nic-firmware/1 remove") < order.index("nic-firmware/0 reboot-relation-departed")
+    rack.floor.stop()
+
+
 def by_end(hooks: list[str]) -> list[str]:
     """With each relation's last hooks together: Juju goes through a unit's relations in no order."""
     return sorted(hooks[:-2], key=lambda hook: hook.partition("-relation-")[0]) + hooks[-2:]
@@ -235,6 +292,12 @@ def test_the_benchs_units_run_what_is_due_in_the_order_of_the_real_ones() -> Non
         *(event for event in reversed(due) if event.kind != "leader-elected"),
     ]
     assert units[0].ran[1].kind == "leader-elected"
+
+
+def test_each_end_of_a_removed_relation_loses_each_unit_and_then_the_relation() -> None:
+    for unit, recorded in CHANGES["a relation is removed"].items():
+        seen = {"roce-qos": 1, "cumulus-fabric": 2}[unit.partition("/")[0]]
+        assert uniter.of_a_removed_relation("fabric", seen) == recorded
 
 
 def test_a_relation_first_loses_then_meets_then_hears_its_units() -> None:

@@ -114,7 +114,7 @@ def test_dcqcn_that_is_off_on_a_port_is_named_and_never_written(congested):
     assert status == 2
     rungs = congested.result()["results"]["rungs"]
     assert rungs["dcqcn"]["problems"] == {
-        "rdma-dcqcn": "DCQCN is off on node1.maas (enp63s0f0 roce_rp); run juju config roce-qos ecn=true"
+        "rdma-dcqcn": "DCQCN is off on node1.maas (enp63s0f0 roce_rp); run juju config roce-qos ecn=on"
     }
     assert "rdma-lossless" in rungs["lossless"]["figures"]
     assert [check for rung, check in verdicts(congested) if rung == "dcqcn"].count("lossless") == 0
@@ -123,10 +123,10 @@ def test_dcqcn_that_is_off_on_a_port_is_named_and_never_written(congested):
 
 
 def test_without_flow_control_the_protected_cases_are_not_measured():
-    off = {"node1": Protection()}
+    off = {"node1": Protection("qos-rack2/3")}
     assert unprotected("rdma-lossy", off) == ""
     for key in ("rdma-lossless", "rdma-dcqcn"):
-        assert unprotected(key, off) == "no priority has flow control on node1; run juju run roce-qos/N plan"
+        assert unprotected(key, off) == "no priority has flow control on node1; run juju run qos-rack2/3 plan"
 
 
 def test_a_port_is_loaded_only_on_nodes_that_may_be_disturbed(congested):
@@ -134,3 +134,9 @@ def test_a_port_is_loaded_only_on_nodes_that_may_be_disturbed(congested):
     congested.run("measure")
     skipped = congested.result()["results"]["rungs"]["dcqcn"]["skipped"]
     assert "node2.maas under disturb" in skipped["rdma-dcqcn"]
+
+
+def test_the_command_sets_an_allowed_value_of_the_application_as_it_is_deployed():
+    """Of roce-qos' ecn, which charmcraft.yaml declares as text."""
+    off = {"node1": Protection("qos-rack2/3", 3, 50, 2, "enp63s0f0 roce_rp")}
+    assert unprotected("rdma-dcqcn", off).endswith("; run juju config qos-rack2 ecn=on")

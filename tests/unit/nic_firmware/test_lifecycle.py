@@ -162,6 +162,16 @@ def test_the_request_is_passed_to_sriov_switchdev_if_that_charm_requests_reboots
     assert json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
 
 
+@pytest.mark.parametrize("owner", ["self", "sriov-switchdev"])
+def test_the_approval_names_applications_as_they_are_deployed(node: Node, owner: str) -> None:
+    node.deployed_as("firmware-rack2").beside("offload-rack2")
+    node.hand_over("sriov-switchdev", owner="sriov-switchdev", unit="offload-rack2/0")
+    node.deploy(reboot_owner=owner)
+    asked = {"self": "firmware-rack2", "sriov-switchdev": "offload-rack2"}[owner]
+    released = {each["release"] for each in json.loads(node.action("plan", format="json")["plan"])["held"]}
+    assert released == {f"run: juju run {asked}/leader approve-reboot"}
+
+
 def test_the_reboot_waits_until_the_other_charms_have_stated_their_needs(node: Node) -> None:
     node.beside("sriov-switchdev")
     node.deploy(reboot_policy="always")

@@ -246,11 +246,13 @@ def test_some_absent_names_are_ignored(node: Node) -> None:
     assert "not on this host: enp175s0f0np0" in node.findings()
 
 
-def test_auto_without_a_bond_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    node = Node(compute_node(bonded=False), monkeypatch)
+@pytest.mark.parametrize("application", ["roce-qos", "qos-rack2"])
+def test_auto_without_a_bond_blocks(monkeypatch: pytest.MonkeyPatch, application: str) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch).deployed_as(application)
     status = node.emit()
     assert status.name == "blocked"
-    assert status.message.startswith("run: juju config roce-qos devices=PORTS, or bond the ports in MAAS; ")
+    command = f"run: juju config {application} devices=PORTS, or bond the ports in MAAS; "
+    assert status.message.startswith(command)
     assert "no port with data centre bridging is in a kernel bond" in status.message
 
 

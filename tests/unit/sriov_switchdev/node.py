@@ -46,7 +46,7 @@ class Node(HostUnit):
         """What the charm would do now, without any hook."""
         given = {name.replace("-", "_"): value for name, value in self.state.config.items()}
         options = Options(**given)
-        return survey(self.host, options, ()).plan
+        return survey(self.host, options, (), METADATA["name"]).plan
 
     def converge(self, **options: Any) -> ops.StatusBase:
         """From a new unit to a converged host, through a reboot."""

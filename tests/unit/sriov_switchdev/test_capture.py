@@ -102,7 +102,7 @@ def test_a_capture_of_a_large_host_stays_small(node: Node) -> None:
 def test_the_secrets_are_found_where_a_capture_keeps_everything(node: Node) -> None:
     """The opposite of the tests above: they can fail."""
     in_use(node)
-    inputs = {"options": asdict(Options()), "controllers": ()}
+    inputs = {"options": asdict(Options()), "controllers": (), "application": "sriov-switchdev"}
     places, found = leaks(node.host, lambda: take(node.host, "x", inputs, capture.show, ((".*", whole),)))
     written = [place for place in places if not place.startswith(("/sys/", "/proc/"))]
     assert written

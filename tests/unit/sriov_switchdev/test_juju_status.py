@@ -60,11 +60,14 @@ def test_what_blocks_the_plan_is_not_followed_by_promises_of_the_next_hook(node:
     assert [each["subject"] for each in findings if "next hook" in each["remedy"]] == []
 
 
-def test_ports_outside_a_bond_lead_the_message_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    node = Node(compute_node(bonded=False), monkeypatch)
+@pytest.mark.parametrize("application", ["sriov-switchdev", "offload-rack2"])
+def test_ports_outside_a_bond_lead_the_message_with_the_command(
+    monkeypatch: pytest.MonkeyPatch, application: str
+) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch).deployed_as(application)
     status = node.emit("config_changed")
     assert (status.name, status.message) == (
         "blocked",
-        "run: juju config sriov-switchdev devices=PORTS, or bond the ports in MAAS; devices: is auto, but no "
+        f"run: juju config {application} devices=PORTS, or bond the ports in MAAS; devices: is auto, but no "
         "port of an mlx5 NIC is in a kernel bond; ports here are: enp59s0f0np0, enp59s0f1np1",
     )

@@ -143,7 +143,7 @@ def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_permission(
 ) -> None:
     options = Options(num_vfs=count, vf_lag=vf_lag, allow_live=allow_live)
     observed = observe(host)
-    wanted, findings = resolve(options, observed)
+    wanted, findings = resolve(options, observed, "sriov-switchdev")
     made = plan_host(wanted, observed, findings, allow_live)
     keys = [step.key for step in made.steps]
     assert len(set(keys)) == len(keys)
