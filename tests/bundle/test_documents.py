@@ -162,6 +162,19 @@ def test_documents_name_one_bundle_apart_from_the_table_of_both():
         assert "yoga" not in command.text, shown(command)
 
 
+def test_step_0_names_what_turns_network_boot_on_and_for_which_machines():
+    """A card that does not boot from the network never appears in MAAS, on a controller as on a compute node."""
+    profile = CHARMS["nic-firmware"]["config"]["options"]["profile"]["description"]
+    parameters = set(re.findall(r"EXP_ROM_\w+|LEGACY_BOOT_PROTOCOL", profile))
+    section = (ROOT / "docs/how-to/prepare-a-node.md").read_text().partition("## Turn network boot on")[2]
+    assert len(parameters) == 4
+    assert {name for name in parameters if name not in section} == set()
+    (step,) = re.findall(r"^- \*\*PXE .*?(?=^- )", PATH.read_text(), re.MULTILINE | re.DOTALL)
+    for word in ("EXP_ROM_UEFI_x86_ENABLE", "EXP_ROM_PXE_ENABLE", "controllers"):
+        assert word in step, word
+    assert "profile=network-boot" in section.partition("controller")[2]
+
+
 # What it says.
 
 

@@ -33,6 +33,10 @@ LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan":
 BOND = ("enp63s0f0", "enp63s0f1")
 SMI = "0, Disabled, Disabled, Enabled, 1410, 765, 1410"
 """What nvidia-smi prints of a GPU that is as in the RDG."""
+LIVE = "431999 ESTABLISHED "
+TRACKED = "ipv4     2 tcp      6 {}src={} dst=192.0.2.7 sport={} {} mark=0 zone=3 use=3\n"
+OTHERS = "ipv4     2 {} src={} dst=192.0.2.7 [ASSURED] mark=0 zone=3 use=2\n"
+"""Lines of /proc/net/nf_conntrack, without the reply's addresses."""
 MARKS = {"tx_prio3_pause": 5, "rx_prio3_pause": 7, "np_ecn_marked_roce_packets": 11}
 
 
@@ -334,15 +338,14 @@ class Machines:
         lines = [f"CONFIG_{key}={value}\n" for key, value in options.items() if key not in self.lacks]
         (folder / "boot/config-5.15.0-48-generic").write_text("".join(lines))
         in_nic, total = self.connections
-        rows = [f"ipv4 2 tcp 6 src=192.0.2.9 dst=192.0.2.8 sport={n} [ASSURED] use=1\n" for n in (1, 2)]
+        rows = [TRACKED.format(LIVE, "192.0.2.9", n, "[ASSURED]") for n in (1, 2)]
         for port in self.openstack.neutron.of("ports", **{"binding:vnic_type": "direct"}):
             address = port["fixed_ips"][0]["ip_address"]
             if address.endswith(".10"):
-                marks = ["[HW_OFFLOAD]" if n < in_nic else "[ASSURED]" for n in range(total)]
-                rows += [
-                    f"ipv4 2 tcp 6 src={address} dst=192.0.2.7 sport={n} {mark} mark=0 zone=3 use=3\n"
-                    for n, mark in enumerate(marks)
-                ]
+                states = [("", "[HW_OFFLOAD]") if n < in_nic else (LIVE, "[ASSURED]") for n in range(total)]
+                states.append(("57 TIME_WAIT ", "[ASSURED]"))  # of the measurement before
+                rows += [TRACKED.format(now, address, n, mark) for n, (now, mark) in enumerate(states)]
+                rows += [OTHERS.format(each, address) for each in ("icmp     1 25", "udp      17 92")]
         (folder / "proc/net/nf_conntrack").write_text("".join(rows))
 
     def _addresses(self, vm):
