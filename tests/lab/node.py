@@ -125,10 +125,13 @@ def observed(guest: Guest) -> bool:
     with tempfile.TemporaryDirectory() as directory, watching(lab, targets, Path(directory)) as watch:
         with Step("Prometheus and Alertmanager watch the node"):
             calm = quiet(watch)
+            restless = watch.restless()
         for fault in OF_A_NODE if calm else ():
             with Step(f"{fault.name}: {fault.alert}"):
                 seen.append(try_out(watch, fault))
         without_data = empty(watch, ("site", "node"), NODE)
+    if not calm:
+        print(f"No fault was made, since it never was quiet: {'; '.join(restless) or 'it is now'}")
     print(f"\n{table(seen, watch.factor)}")
     print("Queries of the dashboards without data:", "; ".join(without_data) or "none")
     return calm and not without_data and all(each.holds for each in seen)

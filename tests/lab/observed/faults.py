@@ -12,9 +12,14 @@ NODE = "node-0"
 (ONE, OTHER), (P0, P1) = PFS.keys(), PFS.values()
 DEBUG = "/sys/kernel/debug/vcx"
 STORM = "storm.service"
-PAUSED = f"""systemd-run -q --unit={STORM} sh -c 'while sleep 1; do for whose in global prio3; do
-echo "rx_${{whose}}_pause_duration 500000" >{DEBUG}/{ONE}/counters; done; done'"""
-"""The card shows the counter of global pause frames, or those of the priorities with PFC."""
+PAUSED = f"""systemd-run -q --unit={STORM} sh -c 'while sleep 1; do
+echo "rx_global_pause_duration 500000" >{DEBUG}/{ONE}/counters
+echo "rx_prio3_pause_duration 500000" >{DEBUG}/{ONE}/counters
+done'"""
+"""The card shows the counter of global pause frames, or those of the priorities with PFC.
+
+Without a variable of the shell: systemd-run expands these itself, to nothing.
+"""
 VFS = " ".join(f"/sys/bus/pci/devices/{bdf}/virtfn*" for bdf in PFS)
 EACH_VF = f"for vf in $(basename -a $(readlink -f {VFS})); do"
 DRIVER = "/sys/bus/pci/drivers/mlx5_core"
