@@ -64,9 +64,7 @@ class Watch:
 
     """
 
-    def __init__(
-        self, lab: Lab, hosts: Sequence[str], alerts: Server, series: Server, factor: int
-    ) -> None:
+    def __init__(self, lab: Lab, hosts: Sequence[str], alerts: Server, series: Server, factor: int) -> None:
         self.lab, self.series, self.factor = lab, series, factor
         self._hosts, self._alerts = hosts, alerts
 
