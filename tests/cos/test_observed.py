@@ -80,12 +80,40 @@ def test_each_duration_of_the_rules_is_shorter_by_the_same_factor(tmp_path: Path
     assert promtool.check(scaled.rules(12), tmp_path) == ""
     durations = re.compile(r"\[(\w+)\]")
     for name, rule in faster.items():
-        for found, wanted in zip(
-            [rule["for"], *durations.findall(rule["expr"])],
-            [shipped[name]["for"], *durations.findall(shipped[name]["expr"])],
-        ):
-            unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}[wanted[-1]]
-            assert found == f"{int(wanted[:-1]) * unit * 1000 // 12}ms"
+        ranges = durations.findall(rule["expr"]), durations.findall(shipped[name]["expr"])
+        for found, wanted in zip(*ranges, strict=True):
+            assert found == f"{in_seconds(wanted) * 1000 // 12}ms"
+        waits = in_seconds(shipped[name]["for"])
+        if waits <= 1800:
+            assert rule["for"] == f"{waits * 1000 // 12}ms"
+
+
+def in_seconds(duration: str) -> int:
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]
+
+
+def test_what_a_rule_waits_beyond_half_an_hour_is_a_tenth() -> None:
+    faster = by_name(scaled.rules(10))
+    assert faster["OffloadFabricDrift"]["for"] == f"{(1800 + 180) * 100}ms"
+
+
+def test_the_age_of_a_stuck_lock_is_in_the_faster_time_too(tmp_path: Path) -> None:
+    """A lock that may be held for 30 minutes is stuck after three, where each counts as ten."""
+    labels = {"charm": "sriov-switchdev", "unit": "sriov-switchdev/1"}
+    known = {
+        promtool.series("reboot_lock_age_seconds", "node-0", 0, **labels): "0+5x90",
+        promtool.series("reboot_lock_limit_seconds", "node-0", 0, charm="sriov-switchdev"): "1800x90",
+    }
+    firing = 'ALERTS{alertname="OffloadRebootLockStuck",alertstate="firing"}'
+    case: dict[str, Any] = {
+        "interval": "5s",
+        "input_series": [{"series": name, "values": values} for name, values in known.items()],
+        "promql_expr_test": [
+            {"expr": f"count({firing})", "eval_time": f"{minute}m", "exp_samples": samples}
+            for minute, samples in ((3, []), (5, [{"labels": "{}", "value": 1}]))
+        ],
+    }
+    assert promtool.test(scaled.rules(10), [case], tmp_path) == ""
 
 
 def test_each_fault_of_a_node_expects_an_alert_that_is_shipped() -> None:

@@ -48,6 +48,17 @@ def test_a_rolling_reboot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert fired(site, tmp_path) == ""
 
 
+def test_hosts_that_wait_for_the_reboot_which_brings_more_vfs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    site = Site(monkeypatch, **{"num-vfs": 4})
+    site.run(5)
+    site.configure(num_vfs=8, reboot_policy="manual")
+    site.run(60)
+    assert [len(port.vfs) for host in site.hosts for port in host.machine.network.ports()] == [4] * 4
+    assert fired(site, tmp_path) == ""
+
+
 def test_a_refresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     site = Site(monkeypatch)
     site.run(10)

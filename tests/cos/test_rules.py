@@ -99,7 +99,14 @@ FAULTS = [
         25,
         15,
     ),
-    differs("VfsMissing", "vfs", 8, 0, "has 0 VFs, fewer than declared.", 30),
+    Fault(  # also while it waits for a reboot, as after a boot that failed
+        "VfsMissing",
+        {**declared("vfs", 8, "8x10 0x80"), series("reboot_needed", charm=promtool.APP): "1x90"},
+        {**P0, "setting": "vfs"},
+        f"{WHO}: port p0 has 0 VFs, fewer than declared.",
+        30,
+        10,
+    ),
     differs(
         "NotSwitchdev",
         "switchdev",

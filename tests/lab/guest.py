@@ -389,22 +389,25 @@ class Guest:
             )  # fmt: skip
         for sock in far:
             sock.close()
-        self._agent = Agent(agent, self.patience)
+        booting = Agent(
+            agent, self.patience
+        )  # nobody else's before it has booted: synchronising drops answers
         try:
             self._monitor = Monitor(monitor, self.patience)
-            self._await_agent()
+            self._await_agent(booting)
             if not snapshot:
                 boot = ["/usr/bin/systemctl", "is-system-running", "--wait"]
-                self.agent.run(boot, None, ENVIRONMENT, BOOT)
+                booting.run(boot, None, ENVIRONMENT, BOOT)
         except ChannelError as problem:
             messages = (self.directory / "qemu.log").read_text(errors="replace")
             raise GuestError(f"the guest did not start: {problem}\n{messages}{self.tail()}") from problem
+        self._agent = booting
 
-    def _await_agent(self) -> None:
+    def _await_agent(self, agent: Agent) -> None:
         """Wait for the agent as long as the boot shows progress: disks are used, or the console grows."""
         boot, stalled = self.patience(BOOT), self.patience(STALLED)
         seen = None
-        while not self.agent.sync(timeout=2):
+        while not agent.sync(timeout=2):
             signs = self.monitor.operations(), self.console.stat().st_size if self.console.exists() else 0
             if signs != seen:
                 seen = signs

@@ -20,7 +20,7 @@ from lab.accel import accelerator
 from lab.guest import Guest, GuestError
 from lab.host import HostError
 from lab.image import RELEASES, image
-from lab.observed.faults import NODE, OF_A_NODE, Seen, quiet, table, try_out
+from lab.observed.faults import NODE, OF_A_NODE, OFFLOADING, Seen, quiet, table, try_out
 from lab.observed.panels import HUGE_PAGES, empty
 from lab.observed.watch import Target, watching
 from lab.progress import Step, seconds
@@ -121,14 +121,17 @@ def observed(guest: Guest) -> bool:
     """One fault after the other: its alert fires, it alone, and clears."""
     seen: list[Seen] = []
     lab, targets = Alone(guest), [Target(NODE, f"{CHARM}/0", guest)]
-    lab.run(NODE, HUGE_PAGES)
+    lab.run(NODE, f"{HUGE_PAGES}; {OFFLOADING}")
     with tempfile.TemporaryDirectory() as directory, watching(lab, targets, Path(directory)) as watch:
         with Step("Prometheus and Alertmanager watch the node"):
             calm = quiet(watch)
+            restless = watch.restless()
         for fault in OF_A_NODE if calm else ():
             with Step(f"{fault.name}: {fault.alert}"):
                 seen.append(try_out(watch, fault))
         without_data = empty(watch, ("site", "node"), NODE)
+    if not calm:
+        print(f"No fault was made, since it never was quiet: {'; '.join(restless) or 'it is now'}")
     print(f"\n{table(seen, watch.factor)}")
     print("Queries of the dashboards without data:", "; ".join(without_data) or "none")
     return calm and not without_data and all(each.holds for each in seen)

@@ -104,6 +104,38 @@ def test_a_representor_counts_what_its_vf_sends(card, tenant):
     }
 
 
+def software(card, representor):
+    """Packets that the kernel forwarded from a representor, as IFLA_OFFLOAD_XSTATS_CPU_HIT has them."""
+    shown = card.run(f"ip -j stats show dev {representor} group offload subgroup cpu_hit").stdout
+    return json.loads(shown)[0]["stats64"]["rx"]["packets"]
+
+
+def test_a_representor_tells_which_packets_no_rule_takes(card, tenant):
+    vf, representor = tenant
+    card.run(f"ip link set {representor} up && ip link set {vf} up && ip address add 192.0.2.1/24 dev {vf}")
+    card.run(f"ip neighbour add 192.0.2.9 lladdr 02:00:00:00:00:09 dev {vf}")
+
+    def sent():
+        before = software(card, representor), counters(card, representor)
+        card.run(f"ping -c 3 -i 0.1 -W 1 -I {vf} 192.0.2.9", check=False)
+        after = software(card, representor), counters(card, representor)
+        assert after[1]["rx_packets"] == after[0]
+        return after[0] - before[0], after[1]["vport_rx_packets"] - before[1]["vport_rx_packets"]
+
+    in_software, in_all = sent()
+    assert in_all >= in_software >= 3
+    card.run(f"tc qdisc add dev {representor} ingress && modprobe -a cls_flower act_mirred")
+    card.run(
+        f"tc filter add dev {representor} ingress protocol ip flower skip_sw dst_ip 192.0.2.9 "
+        f"action mirred egress redirect dev {card.uplinks[0]}"
+    )
+    in_software, in_all = sent()
+    assert in_all - in_software >= 3
+    card.run(f"tc qdisc del dev {representor} ingress")
+    in_software, _ = sent()
+    assert in_software >= 3
+
+
 def test_a_tenants_roce_and_its_lack_of_buffers_are_counted_for_its_representor(card, tenant):
     _, representor = tenant
     before = counters(card, representor)

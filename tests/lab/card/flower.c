@@ -23,7 +23,10 @@ struct vcx_rule {
 	struct list_head node;
 	const struct vcx_port *port;	/* whose eswitch it uses */
 	const struct net_device *dev;
+	const struct net_device *to;	/* where it forwards to; only to be compared */
 	unsigned long cookie;
+	__be16 protocol;
+	struct rcu_head rcu;
 };
 
 static LIST_HEAD(rules);
@@ -106,9 +109,11 @@ static bool vcx_nic_action(enum flow_action_id id)
 
 /*
  * Checks the actions of a rule on a device of @port, NULL for a tunnel's, whose
- * port is the one that the rule forwards to. Puts the port in @port.
+ * port is the one that the rule forwards to. Puts the port in @port, and the
+ * device that the rule forwards to in @target.
  */
 static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_port **port,
+				    const struct net_device **target,
 				    struct netlink_ext_ack *extack)
 {
 	const struct flow_action_entry *act;
@@ -163,6 +168,7 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_por
 			}
 			if (!*port)
 				*port = to;
+			*target = act->dev;
 			break;
 		default:
 			NL_SET_ERR_MSG_MOD(extack, "Not implemented offload action");
@@ -177,12 +183,13 @@ static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f
 	struct flow_rule *flow = flow_cls_offload_flow_rule(f);
 	struct netlink_ext_ack *extack = f->common.extack;
 	struct vcx_port *port = vcx_port_of(dev);
+	const struct net_device *to = NULL;
 	struct vcx_rule *rule;
 	int err;
 
 	if (port && !tc_can_offload_extack(dev, extack))
 		return -EOPNOTSUPP;
-	err = vcx_flower_check_keys(flow, extack) ?: vcx_flower_check_actions(flow, &port, extack);
+	err = vcx_flower_check_keys(flow, extack) ?: vcx_flower_check_actions(flow, &port, &to, extack);
 	if (err)
 		return err;
 	/* A tunnel's rule that forwards to no card of ours. */
@@ -194,9 +201,11 @@ static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f
 		return -ENOMEM;
 	rule->port = port;
 	rule->dev = dev;
+	rule->to = to;
 	rule->cookie = f->cookie;
+	rule->protocol = f->common.protocol;
 	mutex_lock(&rules_lock);
-	list_add(&rule->node, &rules);
+	list_add_rcu(&rule->node, &rules);
 	mutex_unlock(&rules_lock);
 	return 0;
 }
@@ -209,8 +218,8 @@ static int vcx_flower_destroy(const struct net_device *dev, unsigned long cookie
 	mutex_lock(&rules_lock);
 	list_for_each_entry(rule, &rules, node)
 		if (rule->dev == dev && rule->cookie == cookie) {
-			list_del(&rule->node);
-			kfree(rule);
+			list_del_rcu(&rule->node);
+			kfree_rcu(rule, rcu);
 			err = 0;
 			break;
 		}
@@ -239,10 +248,31 @@ void vcx_flower_forget(const struct vcx_port *port)
 	mutex_lock(&rules_lock);
 	list_for_each_entry_safe(rule, next, &rules, node)
 		if (rule->port == port) {
-			list_del(&rule->node);
-			kfree(rule);
+			list_del_rcu(&rule->node);
+			kfree_rcu(rule, rcu);
 		}
 	mutex_unlock(&rules_lock);
+}
+
+/*
+ * Whether the card forwards such a frame from the VF behind @rep (@from), or to
+ * it: it has a rule there for this protocol. A real one looks at all of a frame.
+ */
+bool vcx_flower_takes(const struct net_device *rep, const struct sk_buff *skb, bool from)
+{
+	__be16 protocol = eth_hdr(skb)->h_proto;
+	const struct vcx_rule *rule;
+	bool takes = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &rules, node)
+		if ((from ? rule->dev : rule->to) == rep &&
+		    (rule->protocol == protocol || rule->protocol == htons(ETH_P_ALL))) {
+			takes = true;
+			break;
+		}
+	rcu_read_unlock();
+	return takes;
 }
 
 /* Under rtnl, since no block says unlocked_driver_cb. */

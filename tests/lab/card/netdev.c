@@ -21,9 +21,26 @@ struct vcx_port *vcx_port_of(const struct net_device *dev)
 	return dev->netdev_ops == &vcx_ops && nd->kind != VCX_VF ? nd->port : NULL;
 }
 
+/* Whether @dev is a representor, and the kernel and not the card forwards @skb from it, or to it. */
+static bool vcx_in_software(const struct net_device *dev, const struct sk_buff *skb, bool from)
+{
+	const struct vcx_ndev *nd = netdev_priv(dev);
+
+	return nd->kind == VCX_REP && !vcx_flower_takes(dev, skb, from);
+}
+
+static void vcx_count_software(struct net_device *rep, unsigned int len, bool from)
+{
+	struct vcx_ndev *nd = netdev_priv(rep);
+
+	atomic64_inc(&nd->software[from ? 0 : 2]);
+	atomic64_add(len, &nd->software[from ? 1 : 3]);
+}
+
 /* Hands @skb to @dev as received; @dev may be NULL or in another namespace. */
 static void vcx_deliver(struct net_device *dev, struct sk_buff *skb)
 {
+	bool software = dev && vcx_in_software(dev, skb, true);
 	unsigned int len = skb->len;
 
 	if (!dev) {
@@ -31,6 +48,8 @@ static void vcx_deliver(struct net_device *dev, struct sk_buff *skb)
 	} else if (dev_forward_skb(dev, skb) == NET_RX_SUCCESS) {
 		DEV_STATS_INC(dev, rx_packets);
 		DEV_STATS_ADD(dev, rx_bytes, len);
+		if (software)
+			vcx_count_software(dev, len, true);
 	} else {
 		DEV_STATS_INC(dev, rx_dropped);
 	}
@@ -90,6 +109,8 @@ static netdev_tx_t vcx_xmit(struct sk_buff *skb, struct net_device *dev)
 	DEV_STATS_INC(dev, tx_packets);
 	DEV_STATS_ADD(dev, tx_bytes, skb->len);
 	skb_reset_mac_header(skb);
+	if (vcx_in_software(dev, skb, false))
+		vcx_count_software(dev, skb->len, false);
 	rcu_read_lock_bh();
 	if (vcx_fault(port, VCX_SURPRISE_REMOVE))
 		kfree_skb(skb);
@@ -328,6 +349,8 @@ static const struct net_device_ops vcx_ops = {
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_setup_tc = vcx_setup_tc,
 	.ndo_get_stats64 = vcx_get_stats64,
+	.ndo_has_offload_stats = vcx_has_offload_stats,
+	.ndo_get_offload_stats = vcx_get_offload_stats,
 	.ndo_set_vf_mac = vcx_set_vf_mac,
 	.ndo_set_vf_vlan = vcx_set_vf_vlan,
 	.ndo_set_vf_rate = vcx_set_vf_rate,

@@ -162,13 +162,12 @@ void vcx_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data)
 
 	vcx_command(nd->port, "ACCESS_REG", 0x805);
 	dev_get_stats(dev, &seen);
-	/* All frames of a VF pass the kernel here. */
-	for (i = 0; i < vcx_netdev_names(nd); i += 4) {
-		*data++ = seen.rx_packets;
-		*data++ = seen.rx_bytes;
-		*data++ = seen.tx_packets;
-		*data++ = seen.tx_bytes;
-	}
+	for (i = 0; nd->kind == VCX_REP && i < ARRAY_SIZE(nd->software); i++)
+		*data++ = atomic64_read(&nd->software[i]);
+	*data++ = seen.rx_packets;
+	*data++ = seen.rx_bytes;
+	*data++ = seen.tx_packets;
+	*data++ = seen.tx_bytes;
 	for (i = 0; i < vcx_vport_names(nd); i++, data++) {
 		*data = atomic64_read(&nd->vf->counter[i]);
 		data[-4 - i + i % 4] += *data;	/* of all that the VF received and sent */
@@ -185,6 +184,29 @@ void vcx_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 	netdev_stats_to_stats64(stats, &dev->stats);
 	if (vcx_vport_names(nd))
 		stats->rx_missed_errors = atomic64_read(&nd->vf->counter[VPORT_OUT_OF_BUFFER]);
+}
+
+/* mlx5e_rep_has_offload_stats() of 5.15 to 6.12 */
+bool vcx_has_offload_stats(const struct net_device *dev, int id)
+{
+	const struct vcx_ndev *nd = netdev_priv(dev);
+
+	return nd->kind == VCX_REP && id == IFLA_OFFLOAD_XSTATS_CPU_HIT;
+}
+
+/* mlx5e_get_sw_stats64() of 5.15 to 6.12: what the kernel forwarded, of all that is in ndo_get_stats64. */
+int vcx_get_offload_stats(int id, const struct net_device *dev, void *stats)
+{
+	const struct vcx_ndev *nd = netdev_priv(dev);
+	struct rtnl_link_stats64 *seen = stats;
+
+	if (!vcx_has_offload_stats(dev, id))
+		return -EINVAL;
+	seen->rx_packets = atomic64_read(&nd->software[0]);
+	seen->rx_bytes = atomic64_read(&nd->software[1]);
+	seen->tx_packets = atomic64_read(&nd->software[2]);
+	seen->tx_bytes = atomic64_read(&nd->software[3]);
+	return 0;
 }
 
 /* The priority that the port gives a frame, whose Ethernet header is set. */

@@ -9,8 +9,8 @@ from lab.observed.watch import Watch
 
 HUGE_PAGES = "echo 4 >/proc/sys/vm/nr_hugepages"
 """What the virtual machines of a compute node use, and its dashboard shows."""
-NOT_HERE = ("vf_packets", "vf_roce")
-"""Parts of metrics that the virtual card does not give: packets by path, and an RDMA device's counters."""
+NOT_HERE = ("vf_roce",)
+"""Part of metrics that the virtual card does not give: an RDMA device's counters."""
 
 
 def empty(watch: Watch, names: Iterable[str], host: str) -> list[str]:

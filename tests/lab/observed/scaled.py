@@ -10,6 +10,10 @@ SHORTEST = 5
 """Seconds between scrapes, at least. They are a minute of the rules' time, as a collector's default."""
 SHARE = 2
 """How many times as long as one scrape the interval is at least: the guest has other work, too."""
+LONG, BEYOND = 1800, 10
+"""Of what a rule waits beyond so many seconds of its time, only a tenth counts: a drift has an hour's wait."""
+LIMIT = "ovn_offload_reboot_lock_limit_seconds"
+"""An age that a rule compares with, and so a duration, too."""
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 Rules = dict[str, Any]
@@ -21,15 +25,25 @@ def interval(scrape: float) -> int:
 
 
 def rules(factor: int) -> Rules:
-    """Those that the charms publish, with each ``for`` and each range divided."""
+    """Those that the charms publish, with each ``for``, each range and the reboot lock's limit divided."""
     found: Rules = json.loads((resources.files("exporter") / "cos" / "alerts.json").read_text())
     for group in found["groups"]:
         for rule in group["rules"]:
-            rule["for"] = shorter(rule["for"], factor)
-            rule["expr"] = re.sub(r"\[(\w+)\]", lambda found: f"[{shorter(found[1], factor)}]", rule["expr"])
+            waits = seconds(rule["for"])
+            waits = min(waits, LONG) + max(0, waits - LONG) // BEYOND
+            rule["for"] = shorter(waits, factor)
+            limited = re.sub(rf"(last_over_time\()?{LIMIT}(\[\w+\]\))?", rf"\g<0> / {factor}", rule["expr"])
+            rule["expr"] = re.sub(
+                r"\[(\w+)\]", lambda found: f"[{shorter(seconds(found[1]), factor)}]", limited
+            )
     return found
 
 
-def shorter(duration: str, factor: int) -> str:
-    """A duration of Prometheus with one unit, divided."""
-    return f"{int(duration[:-1]) * UNITS[duration[-1]] * 1000 // factor}ms"
+def seconds(duration: str) -> int:
+    """Of a duration of Prometheus with one unit."""
+    return int(duration[:-1]) * UNITS[duration[-1]]
+
+
+def shorter(time: int, factor: int) -> str:
+    """So many seconds as a duration of Prometheus, divided."""
+    return f"{time * 1000 // factor}ms"

@@ -57,16 +57,16 @@ class Watch:
 
     Args:
         lab: where they are.
-        targets: how many.
+        hosts: the names of their machines.
         alerts: Alertmanager.
         series: Prometheus.
         factor: by which the rules' durations are divided.
 
     """
 
-    def __init__(self, lab: Lab, targets: int, alerts: Server, series: Server, factor: int) -> None:
+    def __init__(self, lab: Lab, hosts: Sequence[str], alerts: Server, series: Server, factor: int) -> None:
         self.lab, self.series, self.factor = lab, series, factor
-        self._targets, self._alerts = targets, alerts
+        self._hosts, self._alerts = hosts, alerts
 
     def firing(self) -> set[tuple[str, str]]:
         """The alerts that page somebody now, each with what it is about."""
@@ -78,7 +78,15 @@ class Watch:
 
     def quiet(self) -> bool:
         """Whether all exporters answer, and no alert fires or waits."""
-        return len(self.series.query("up == 1")) == self._targets and not self.series.query("ALERTS")
+        return not self.restless()
+
+    def restless(self) -> list[str]:
+        """Why it is not quiet: each exporter that does not answer, and each alert that fires or waits."""
+        answers = {each["metric"]["instance"] for each in self.series.query("up == 1")}
+        silent = [f"the exporter of {host} does not answer" for host in self._hosts if host not in answers]
+        alerts = (each["metric"] for each in self.series.query("ALERTS"))
+        told = [f"{each['alertname']} {about(each)}".strip() + f" is {each['alertstate']}" for each in alerts]
+        return [*silent, *sorted(told)]
 
 
 def about(labels: dict[str, str]) -> str:
@@ -111,7 +119,7 @@ def watching(lab: Lab, targets: Sequence[Target], directory: Path) -> Iterator[W
             "scrape_configs": jobs,
         }
         series = stack.enter_context(prometheus(directory, json.dumps(configuration)))
-        yield Watch(lab, len(targets), paged, series, factor)
+        yield Watch(lab, [target.host for target in targets], paged, series, factor)
 
 
 def _job(target: Target, port: int) -> dict[str, object]:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several scenarios do, and what all of them must end with."""
 
+import shlex
 from itertools import pairwise
 
 from lab.checks import Check
 from lab.progress import seconds
-from lab.rack import checks, writes
+from lab.rack import checks, layout, writes
 from lab.rack.build import Rack
 from lab.rack.controller import Unit
 from lab.rack.traffic import Traffic
@@ -78,6 +79,14 @@ def one_at_a_time(rack: Rack, before: int = 0) -> Check:
     down = sorted(rack.controller.down[before:], key=lambda each: each[1])
     both = [f"{a[0]} and {b[0]}" for a, b in pairwise(down) if b[1] < a[2]]
     return Check("reboots", "down at the same time", "none", ", ".join(both) or "none", not both)
+
+
+def by_hand(switch: str, patch: str = "") -> str:
+    """A command on the fabric's machine: a switch is blank again or, with JSON, differs in these settings."""
+    path = "/opt/ovn-offload/charms/cumulus-fabric/src:/opt/ovn-offload/lib"
+    program = f"PYTHONPATH={path} python3 /opt/ovn-offload/tests/lab/rack/leaf.py"
+    address = layout.wiring().switches[switch].partition("/")[0]
+    return f"{program} {switch} {address} {layout.CERTIFICATE} {shlex.quote(patch) if patch else ''}".rstrip()
 
 
 def with_option(rack: Rack, option: str) -> list[str]:

@@ -13,6 +13,7 @@ from lab.rack.common import (
     PATIENCE,
     QUORUM,
     applied,
+    by_hand,
     gap,
     more_vfs,
     one_at_a_time,
@@ -21,6 +22,7 @@ from lab.rack.common import (
     verify,
     with_option,
 )
+from lab.rack.observed import observed
 from lab.rack.openstack import openstack
 from lab.rack.removed import node_removed
 from lab.rack.traffic import traffic
@@ -28,10 +30,6 @@ from lab.site import BOND, PFS
 
 CUT = 5.0  # seconds without an answer that a cut cable may cost under emulation
 BLANK = 10.0  # … and a leaf that is replaced
-BLANK_LEAF = (
-    "PYTHONPATH=/opt/ovn-offload/charms/cumulus-fabric/src:/opt/ovn-offload/lib "
-    "python3 /opt/ovn-offload/tests/lab/rack/leaf.py"
-)
 
 Scenario = Callable[[Rack], list[Check]]
 
@@ -159,13 +157,10 @@ def switch_replaced(rack: Rack) -> list[Check]:
     """A leaf is blank again: its nodes go on over the other one, and it is configured anew."""
     rack.display.phase("blank leaf")
     leaf = layout.leaves(0)[0]
-    address = layout.wiring().switches[leaf].partition("/")[0]
     one, other = list(rack.nodes)[:2]
     found: list[Check] = []
     with traffic(rack, one, other) as seen:
-        state = rack.on(
-            layout.FABRIC, f"{BLANK_LEAF} {leaf} {address} {layout.CERTIFICATE}", timeout=300
-        ).strip()
+        state = rack.on(layout.FABRIC, by_hand(leaf), timeout=300).strip()
         found.append(
             Check("fabric", f"{leaf} takes the factory's configuration", "applied", state, "applied" in state)
         )
@@ -241,6 +236,7 @@ SCENARIOS: dict[str, Scenario] = {
     "node-added": node_added,
     "adopt": adopt,
     "node-removed": node_removed,
+    "observed": observed,
     "openstack": openstack,
 }
 """What can follow ``converge``."""
@@ -251,5 +247,8 @@ ONE_MORE = ("node-added", "adopt")
 CLOUD = ("openstack",)
 """Those with a control plane, for which the rack's nodes have more memory: not part of `all`."""
 
-TWO_NODES = ("acceptance", "link-cut", "refresh", "switch-replaced", "node-added", "node-removed", *CLOUD)
-"""Those with traffic between two nodes that are there from the beginning."""
+TWO_NODES = (
+    *("acceptance", "link-cut", "refresh", "switch-replaced", "node-added", "node-removed", "observed"),
+    *CLOUD,
+)
+"""Those with traffic between two nodes that are there from the beginning, or with a lock that another holds."""

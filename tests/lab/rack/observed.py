@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenario observed: parts of the rack fail, one at a time, watched by Prometheus and Alertmanager."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from exporter.install import CHARMS
+
+from lab.checks import Check
+from lab.observed.faults import Fault, quiet, try_out
+from lab.observed.watch import Target, watching
+from lab.rack import containers, layout, ovn
+from lab.rack.build import Rack
+from lab.rack.common import applied, by_hand, more_vfs, on_nodes, settled, verify, with_option
+from lab.rack.controller import Unit
+
+AREA = "observed"
+LEAF = layout.leaves(0)[0]
+INSIDE = f"ip netns exec {LEAF}"
+VTYSH = f"vtysh -N {LEAF} -c 'configure terminal' -c \"interface $bond\" -c"
+BOND = f"bond=$({INSIDE} sh -c 'basename $(readlink /sys/class/net/{layout.port(0)}/master)')"
+SEGMENT = "/run/segment-of-node-0"
+LOST = f"""set -e
+{BOND}
+vtysh -N {LEAF} -c 'show running-config' | sed -n "/^interface $bond$/,/^exit$/s/^ \\(evpn mh es-id .*\\)/\\1/p" >{SEGMENT}
+{VTYSH} "no $(cat {SEGMENT})"
+"""
+"""FRR of the leaf no longer has the segment; the switch's configuration still has it."""
+FOUND = f"""set -e
+{BOND}
+{VTYSH} "$(cat {SEGMENT})"
+sleep 10
+"""
+UPLINKS = "swp31", "swp32"
+EXCHANGED = f"""set -e
+cd /
+{INSIDE} ip link set {UPLINKS[0]} name exchanged
+{INSIDE} ip link set {UPLINKS[1]} name {UPLINKS[0]}
+{INSIDE} ip link set exchanged name {UPLINKS[1]}
+sleep 40
+"""
+"""The cables of a leaf's ports to the spines, each in the other's place; then time for LLDP and BGP."""
+SPINES = ("Spine0", "Spine1")
+DRIFT = '{"qos": {"roce": {"mode": "lossy"}}}'
+PATIENCE = 600
+
+
+class Observed:
+    """The rack as :mod:`lab.observed` wants it; while it waits, units go on with their hooks."""
+
+    def __init__(self, rack: Rack) -> None:
+        self._rack = rack
+
+    def run(self, machine: str, script: str) -> object:
+        """On a machine, behind what this one has to do."""
+        return self._rack.on(machine, script, timeout=300)
+
+    def until(self, holds: Callable[[], bool], limit: float) -> bool:
+        """While the machines work."""
+        return self._rack.floor.work(holds, limit)
+
+
+def observed(rack: Rack) -> list[Check]:
+    """Each fault's alert fires, it alone, and clears; the rack ends converged."""
+    rack.display.phase("before the faults")
+    rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
+    look(rack, list(rack.controller.units.values()))
+    machines = rack.floor.machines
+    targets = [
+        Target(name, exporting(rack, name), machines[name].guest) for name in (*rack.nodes, layout.FABRIC)
+    ]
+    found: list[Check] = []
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        watching(Observed(rack), targets, Path(directory)) as watch,
+    ):
+        calm = quiet(watch)
+        why = "; ".join(watch.restless()) or "quiet"
+        found.append(Check(AREA, "before the first fault", "quiet", why, calm))
+        for fault in faults(rack) if calm else ():
+            rack.display.phase(fault.name)
+            seen = try_out(watch, fault)
+            told = f"{fault.alert} {seen.told}"
+            found.append(Check(AREA, fault.name, f"{fault.alert} alone, and clears", told, seen.holds))
+    return [*found, settled(rack), *verify(rack)]
+
+
+def look(rack: Rack, units: list[Unit]) -> None:
+    """Juju's update-status, which a cloud has every five minutes, and all that follows from it."""
+    for unit in units:
+        rack.controller.queue(unit, "update_status")
+    rack.floor.work(lambda: not any(unit.machine.job or unit.machine.queue for unit in units), PATIENCE)
+
+
+def exporting(rack: Rack, machine: str) -> str:
+    """The unit whose copy of the machine's exporter runs."""
+    return min(on_nodes(rack, [machine]), key=lambda unit: CHARMS.index(unit.app.charm)).name
+
+
+def faults(rack: Rack) -> list[Fault]:
+    """Those of switches, which are seen at a look of the fabric's unit, and the one of a rolling reboot."""
+    units = [unit for unit in rack.controller.units.values() if unit.app.name in with_option(rack, "intent")]
+    holder = list(rack.nodes)[1]
+
+    def seen_by_hook(script: str) -> Callable[[object], object]:
+        return lambda _: (rack.on(layout.FABRIC, script, timeout=300), look(rack, units))
+
+    def held(_: object) -> None:
+        containers.create(rack, [holder])
+        more_vfs(rack, 1)
+
+    def released(_: object) -> None:
+        rack.on(holder, containers.RUN)
+        settled(rack)
+        containers.remove(rack, [holder])
+
+    return [
+        Fault(
+            "a leaf has lost a node's Ethernet segment",
+            "OffloadFabricSegmentsMissing",
+            tuple(f"{layout.FABRIC} {leaf}" for leaf in layout.leaves(0)),
+            seen_by_hook(LOST),
+            seen_by_hook(FOUND),
+        ),
+        Fault(
+            "a leaf's cables to the spines are exchanged",
+            "OffloadFabricWrongCable",
+            tuple(f"{layout.FABRIC} {switch}" for switch in (LEAF, *SPINES)),
+            seen_by_hook(EXCHANGED),
+            seen_by_hook(EXCHANGED),
+        ),
+        Fault(
+            "somebody has set a leaf's RoCE mode to lossy",
+            "OffloadFabricDrift",
+            (f"{layout.FABRIC} {LEAF}",),
+            seen_by_hook(by_hand(LEAF, DRIFT)),
+            lambda _: [applied(rack, unit) for unit in units],
+        ),
+        Fault(
+            "a host's container does not start after its reboot, so that the host keeps the lock",
+            "OffloadRebootLockStuck",
+            tuple(unit.name for unit in on_nodes(rack, [holder])),
+            held,
+            released,
+        ),
+    ]
