@@ -66,11 +66,7 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
 def survey(system: System, options: Options, policy: str | None = None) -> Survey:
     """Observe and plan.
 
-    Args:
-        system: the host.
-        options: the charm's.
-        policy: the text of the fabric's databag; empty while it has none, None without a relation.
-
+    ``policy`` is the text of the fabric's databag; empty while it has none, None without a relation.
     """
     observed, installed = read_host(system, options), files.look(system)
     wanted, findings = resolve(options, observed, files.last_desired(installed))

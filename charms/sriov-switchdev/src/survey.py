@@ -57,11 +57,7 @@ class Survey(NamedTuple):
 def survey(system: System, options: Options, controllers: tuple[str, ...]) -> Survey:
     """Observe and plan.
 
-    Args:
-        system: the host.
-        options: the charm's.
-        controllers: addresses of the Juju controller, for the confirmation of a live change.
-
+    ``controllers`` are addresses of the Juju controller, for the confirmation of a live change.
     """
     observed = observe(system)
     wanted, findings = resolve(options, observed)
