@@ -18,9 +18,7 @@ from check.rule import Wrong, rule, site_rule
 def _read(application: Application) -> Fabric | None:
     """The fabric of an application's intent; None without an intent.
 
-    Raises:
-        FileError: it cannot be read.
-
+    Raises FileError if it cannot be read.
     """
     text: object = application.option("intent")
     if not isinstance(text, str) or not text.strip():

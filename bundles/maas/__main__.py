@@ -172,9 +172,7 @@ def _call(wanted: Plan[Juju], client: Juju) -> int:
 def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
     """Run the steps of the site in order, then those of machines, where one that fails ends its own alone.
 
-    Returns:
-        1 when a step failed, which is then told.
-
+    Returns 1 when a step failed, which is then told.
     """
     groups: dict[str, list[Step[Maas]]] = {"": [], **{name: [] for name in site.machines}}
     for step in wanted.steps:

@@ -31,12 +31,8 @@ def pinned(path: Path | None, words: Sequence[str]) -> str:
 def give(juju: Juju, name: str, application: str, credentials: Path, options: list[str]) -> str:
     """Give the application the user and password of a file; `options` are set together with the secret.
 
-    Returns:
-        The secret's URI.
-
-    Raises:
-        StepError: the file or the application is not right, or Juju's client failed.
-
+    Returns the secret's URI. Raises StepError if the file or the application is not right, or Juju's client
+    failed.
     """
     user, colon, password = private.read(credentials).partition("\n")[0].partition(":")
     if not (user and colon and password):

@@ -20,18 +20,11 @@ Functions = Mapping[str, Function | None]
 
 
 class Choice(NamedTuple):
-    """One assignment among those that a name may have its value from.
+    """One assignment among those that a name may have its value from."""
 
-    Attributes:
-        name: the variable.
-        statement: the assignment.
-        number: which of the called function's returns, where the value is what a function returns.
-
-    """
-
-    name: str
-    statement: ast.stmt
-    number: int = 0
+    name: str  # the variable
+    statement: ast.stmt  # the assignment
+    number: int = 0  # which of the called function's returns, where the value is what a function returns
 
 
 class Text(NamedTuple):

@@ -20,11 +20,8 @@ def ensure(system: System, needed: Mapping[str, str], *, each_hook: bool) -> Non
     A package that cannot be installed is a warning in the log: what cannot be read without it is in the
     unit's status. Costs one look for each package when all are there.
 
-    Args:
-        system: the host.
-        needed: path of a file to the package that has it.
-        each_hook: called in each hook, so that the next one tries again. Else a locked apt is waited for.
-
+    ``needed`` has the package by the path of a file in it. With ``each_hook`` it is called in each hook, so
+    that the next one tries again; else a locked apt is waited for.
     """
     if not _missing(system, needed):
         return

@@ -37,14 +37,9 @@ def execute(
 ) -> Outcome[System]:
     """Run ``plan``'s steps on ``system``.
 
-    Args:
-        plan: a plan without a blocking finding.
-        system: what the steps' operations write to.
-        announce: called with each step before it runs; for logs and progress.
+    ``announce`` is called with each step before it runs, for logs and progress.
 
-    Raises:
-        ValueError: the plan is blocked; running it would be a mistake of the caller's.
-
+    Raises ValueError if the plan is blocked: running it would be a mistake of the caller's.
     """
     if plan.blocked:
         raise ValueError("a blocked plan must not be run")

@@ -27,10 +27,8 @@ class Bounded(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     The ``timeout`` of an opener's ``open`` is then the time of each request as a whole: a redirect that is
     followed is a request of its own.
 
-    Args:
-        most: bytes that the answer to one request may have.
-        silence: seconds within which a server has to send something.
-
+    The answer to one request may have ``most`` bytes, and a server has to send something within ``silence``
+    seconds.
     """
 
     def __init__(self, most: int, silence: float = math.inf) -> None:

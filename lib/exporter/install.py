@@ -23,9 +23,7 @@ UNIT = "ovn-offload-exporter.service"
 def unit_text(address: str = "") -> str:
     """The unit's file. Its user has CAP_NET_ADMIN, and CapabilityBoundingSet allows no other.
 
-    Args:
-        address: where it serves besides loopback; nowhere if this is empty.
-
+    It serves loopback, and ``address`` unless that is empty.
     """
     program = f"{DIRECTORY}/$$charm/exporter.pyz"
     start = f"test -e {program} && exec /usr/bin/python3 -I -S {program} {address}".rstrip()

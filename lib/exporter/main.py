@@ -24,10 +24,7 @@ LOOPBACK = "127.0.0.1"
 class Exporter:
     """Collects all metrics of one scrape; a collector as prometheus-client has it.
 
-    Args:
-        machine: makes a connection to the machine.
-        deadline: seconds for all sources of a scrape.
-
+    ``machine`` makes a connection to the machine. All sources of a scrape have ``deadline`` seconds.
     """
 
     def __init__(self, machine: Callable[[], System], deadline: float = DEADLINE) -> None:

@@ -74,10 +74,7 @@ class _Worker:
 class Workers:
     """The workers of all sources.
 
-    Args:
-        machine: makes a connection to the machine; each thread has one, since they are not shared.
-        deadline: see :data:`DEADLINE`.
-
+    ``machine`` makes a connection to the machine; each thread has one, since they are not shared.
     """
 
     def __init__(self, machine: Callable[[], System], deadline: float = DEADLINE) -> None:

@@ -21,14 +21,10 @@ _CHUNK = 1 << 16
 def run(argv: Sequence[str], timeout: float = 60.0) -> str:
     """Run ``argv`` without a shell, in the C locale, and return its standard output.
 
-    Args:
-        argv: the command and its arguments.
-        timeout: seconds after which it is killed.
+    It is killed after ``timeout`` seconds.
 
-    Raises:
-        CommandError: it could not be started, ran too long, printed more than :data:`MOST` bytes, or ended
-            with a code other than 0.
-
+    Raises CommandError if it could not be started, ran too long, printed more than :data:`MOST` bytes, or
+    ended with a code other than 0.
     """
     import subprocess  # a boot that goes well runs no process, and the network waits for it
 

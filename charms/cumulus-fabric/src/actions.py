@@ -56,14 +56,7 @@ class Seen(NamedTuple):
 
 
 class Actions:
-    """The actions of one unit.
-
-    Args:
-        options: the charm's.
-        fabric: what its intent says.
-        site: connects to the switches of these names, or to all.
-
-    """
+    """The actions of one unit. ``site`` connects to the switches of these names, or to all."""
 
     def __init__(self, options: Options, fabric: Fabric, site: Callable[..., Site]) -> None:
         self._options, self._fabric, self._site = options, fabric, site
@@ -230,14 +223,10 @@ def policy(options: Options) -> ApplyPolicy:
 def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...], app: str) -> Credentials:
     """The credentials in the secret that the option names.
 
-    Args:
-        secret: the option's.
-        unreadable: what Juju's library raises for a secret that is gone or not granted.
-        app: the application, to which the secret has to be granted.
+    ``unreadable`` is what Juju's library raises for a secret that is gone or not granted to the application
+    ``app``.
 
-    Raises:
-        InputError: there is none, or it cannot be used.
-
+    Raises InputError if there is none, or it cannot be used.
     """
     name = "option credentials"
     if secret is None:

@@ -57,14 +57,8 @@ def apply(
 ) -> Report:
     """Make ``changes``, wave by wave.
 
-    Args:
-        changes: what each switch needs; see plan.changes.
-        waves: names of the switches that are changed together, in order.
-        fleet: the switches.
-        check: finds what is worse with the fabric than before.
-        policy: the timeouts.
-        announce: receives progress, one line at a time.
-
+    ``check`` finds what is worse with the fabric than before; ``announce`` receives progress, one line at a
+    time.
     """
     return _Run(changes, fleet, check, policy, announce).go(waves)
 

@@ -30,13 +30,8 @@ def stranded(
 ) -> Iterator[Finding]:
     """A finding for each host or leaf that would lose its last connection when ``switch`` leaves.
 
-    Args:
-        fabric: what the intent says.
-        switch: the one to drain.
-        seen: the switches that answered.
-        reports: what hosts tell about their ports.
-        cut_off: the hosts that may lose their network, by the name of their bond or port, or their own.
-
+    ``reports`` has what hosts tell about their ports, ``cut_off`` the hosts that may lose their network, by
+    the name of their bond or port, or their own.
     """
     if switch.role is Role.SPINE:
         yield from _leaves(fabric, switch, seen)

@@ -98,14 +98,8 @@ def taken_back(
 ) -> tuple[Change, list[Finding]]:
     """The change that takes back the last one of a switch, and what the operator has to know of it.
 
-    Args:
-        switch: the switch.
-        now: what it runs.
-        before: what it ran before its last change.
-        wanted: the intent's tree for it.
-        made: what this charm has made on it; None without a record. Then it is not known whose an object is
-            that the intent does not have: an earlier intent may have had it.
-
+    ``made`` is what this charm has made on it, None without a record. Then it is not known whose an object is
+    that the intent does not have: an earlier intent may have had it.
     """
     whole = Change(switch.name, now, patch_between(now, before))
     if _drain(switch, now) != _drain(switch, before):

@@ -39,13 +39,8 @@ def verify(
 ) -> list[Finding]:
     """Switches that do not answer, settings that differ, and links that are down or cabled differently.
 
-    Args:
-        fabric: what should be.
-        wanted: the tree of each switch to look at, in its dialect.
-        observed: what was read from the switches.
-        expected: during an apply, the sessions and segment peers that it can have brought about so far;
-            without it, all of the intent's are expected.
-
+    During an apply, ``expected`` has the sessions and segment peers that it can have brought about so far;
+    without it, all of the intent's are expected.
     """
     found = [*observed.findings]
     for checker in checkers(fabric, wanted, observed, expected):

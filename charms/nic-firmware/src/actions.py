@@ -35,14 +35,7 @@ RESTART = "active after the host's next restart, which is requested only for val
 
 
 class Actions:
-    """The actions of one unit.
-
-    Args:
-        system: the host.
-        database: of parameters.
-        options: the charm's.
-
-    """
+    """The actions of one unit."""
 
     def __init__(self, system: System, database: Database, options: Options) -> None:
         self._system = system

@@ -112,9 +112,7 @@ def commission(
 ) -> tuple[str, Mapping[str, str]]:
     """Bring every NIC's next boot to what the options declare.
 
-    Returns:
-        MAAS's status (``passed``, ``failed``, ``skipped``), and the results to show with it.
-
+    Returns MAAS's status (``passed``, ``failed``, ``skipped``), and the results to show with it.
     """
     observed = _look(system)
     if not observed.nics:

@@ -59,15 +59,10 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
 
     It takes :data:`FETCH_S` at most; what was downloaded by then is kept.
 
-    Args:
-        system: the host.
-        options: the charm's.
-        resource: path of the charm's resource; None when none is attached.
+    ``resource`` is the path of the charm's resource; None when none is attached.
 
-    Raises:
-        UnfinishedError: there was not enough time.
-        StepError: the file cannot be fetched, has another digest, or has no image.
-
+    Raises UnfinishedError if there was not enough time, and StepError if the file cannot be fetched, has
+    another digest, or has no image.
     """
     digests = Digests(system)
     found = _cached(system, options, resource, digests)

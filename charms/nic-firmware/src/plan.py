@@ -32,13 +32,8 @@ def plan(
 
     A NIC that preflight blocks is left alone; the others are planned.
 
-    Args:
-        wanted: the settings of each port.
-        observed: the host.
-        policy: what the operator allows.
-        findings: of the selection and the survey; a blocking one blocks the whole plan.
-        host_steps: for the host's side of the profile gpudirect (gpu.py).
-
+    ``findings`` are those of the selection and the survey: a blocking one blocks the whole plan.
+    ``host_steps`` are for the host's side of the profile gpudirect (gpu.py).
     """
     run, held = list[HostStep](), list[Held[System]]()
     last = list[HostStep]()  # a burn that fails must not keep anything else from being set

@@ -109,17 +109,10 @@ def resolve(
     Unused InfiniBand ports become Ethernet without being named, but with ``reboot-policy=manual`` only once
     the operator says so.
 
-    Args:
-        options: the charm's.
-        nics: of this host.
-        others: what the machine's other charms hand over.
-        database: mstflint's.
-        uses: by BDF, what uses a port as InfiniBand.
+    ``uses`` has by BDF what uses a port as InfiniBand.
 
-    Returns:
-        The desired state, and findings: names that do not exist, values that contradict each other, and
-        conflicting requests. With a blocking finding the desired state must not be applied.
-
+    Returns the desired state, and findings: names that do not exist, values that contradict each other, and
+    conflicting requests. With a blocking finding the desired state must not be applied.
     """
     choice = choose(options.selected, nics, uses, convert=options.reboot_policy != "manual")
     findings = [*choice.findings, *_unknown(options.explicit, database)]

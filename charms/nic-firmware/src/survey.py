@@ -82,13 +82,8 @@ def survey(
 ) -> Survey:
     """Observe and plan.
 
-    Args:
-        system: the host.
-        options: the charm's.
-        database: mstflint's, of parameters.
-        resource: path of the attached firmware; None when there is none.
-        application: this charm's name in the model, for the command that approves a reboot.
-
+    ``resource`` is the path of the attached firmware, None when there is none; ``application`` is this
+    charm's name in the model, for the command that approves a reboot.
     """
     observed = observe(system)
     if options.selected:

@@ -18,13 +18,7 @@ def ineffective_options(
 ) -> list[Finding]:
     """One finding for each such option.
 
-    Args:
-        options: the charm's.
-        wanted: the desired state that follows from them.
-        observed: the host.
-        nic_firmware_present: charm nic-firmware is on this machine, and sets the parameters that this charm
-            requests.
-
+    If charm nic-firmware is on this machine, it sets the parameters that this charm requests.
     """
     ports = observed.among(wanted.ports)
     found = [*_congestion_control(options, ports, nic_firmware_present=nic_firmware_present)] if ports else []

@@ -26,12 +26,8 @@ def observe(
 ) -> Observed:
     """Read the host; starts one process, and that only when Open vSwitch is to be asked.
 
-    Args:
-        system: the host.
-        cc_params: congestion control parameters whose values matter.
-        priority: RoCE's; its congestion notification matters.
-        ask_ovs: read Open vSwitch's database.
-
+    The values of the congestion control parameters ``cc_params`` matter, and the congestion notification of
+    RoCE's ``priority``.
     """
     links = system.links.all()
     devices = rdma.ports(system)

@@ -21,12 +21,8 @@ def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding]) -> Pl
 
     Hooks and boot units run this plan. A hook adds what must be on disk (:func:`files.install_steps`).
 
-    Args:
-        wanted: the desired state.
-        observed: the host.
-        findings: what prevents convergence (:func:`preflight.preflight`), and what else the operator has to
-            know.
-
+    ``findings`` has what prevents convergence (:func:`preflight.preflight`), and what else the operator has
+    to know.
     """
     everything = (*observed.findings, *findings)
     if (nothing := Plan[System](findings=everything)).blocked:

@@ -23,16 +23,11 @@ def resolve(
     gone, cannot be read, or has left its bond: boot units and udev rule wait for it, and verify names it.
     It is forgotten if another card is at its PCI address, unless the options select that card.
 
-    Args:
-        options: the charm's.
-        observed: the host.
-        last: the desired state that the last hook left on disk, if it did.
-        application: this charm's name in the model, for the command that sets an option.
+    ``last`` is the desired state that the last hook left on disk, if it did.
+    ``application`` is this charm's name in the model, for the command that sets an option.
 
-    Returns:
-        The desired state, and findings: names that match no device on this host, ports without data centre
-        bridging. With a blocking finding the desired state must not be applied.
-
+    Returns the desired state, and findings: names that match no device on this host, ports without data
+    centre bridging. With a blocking finding the desired state must not be applied.
     """
     before = last.ports if last and last.devices == options.devices else ()
     chosen, findings = _chosen(options, observed, before, application)

@@ -66,12 +66,8 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
 def survey(system: System, options: Options, policy: str | None, application: str) -> Survey:
     """Observe and plan.
 
-    Args:
-        system: the host.
-        options: the charm's.
-        policy: the text of the fabric's databag; empty while it has none, None without a relation.
-        application: this charm's name in the model, for the command that sets an option.
-
+    ``policy`` is the text of the fabric's databag; empty while it has none, None without a relation.
+    ``application`` is this charm's name in the model, for the command that sets an option.
     """
     observed, installed = read_host(system, options), files.look(system)
     wanted, findings = resolve(options, observed, files.last_desired(installed), application)

@@ -19,11 +19,7 @@ from survey import Survey
 def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
     """The worst of all states, and a row for each thing that was looked at.
 
-    Args:
-        system: the host.
-        survey: what hooks know of it.
-        seconds: for how long the counters are watched.
-
+    The counters are watched for ``seconds``.
     """
     ports = [pf for _, pf in pairs_of(survey.observed.host, survey.wanted.ports)]
     before = health.count(system, ports)

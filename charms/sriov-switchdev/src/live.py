@@ -162,12 +162,8 @@ def guarded(
 
     VFs are bound after the confirmation.
 
-    Args:
-        steps: those of all NICs, NIC after NIC.
-        wanted: the desired state.
-        observed: the host; a timer that a hook left armed when it died is confirmed, too.
-        controllers: addresses of the Juju controller's machines.
-
+    A timer that a hook left armed when it died is confirmed, too. ``steps`` are those of all NICs, NIC after
+    NIC; ``controllers`` are addresses of the Juju controller's machines.
     """
     nics, found, confirmed = wanted.nics(), list[HostStep](), False
     for slot, group in groupby(steps, lambda step: wanted.nic_of(step.key)):
@@ -217,9 +213,7 @@ def after_failure(system: System) -> str:
     Ports rejoin their bonds. If the node answers then, the next hook finishes the rest; otherwise the
     previous state is restored.
 
-    Returns:
-        What was done, to append to a sentence.
-
+    Returns what was done, to append to a sentence.
     """
     kept = read_previous(system)
     for port in kept.ports:
@@ -244,9 +238,7 @@ def revert(system: System, why: str) -> list[str]:
 
     Another card that is at the address of a port has no previous state: it is left alone.
 
-    Returns:
-        What did not work, in which case the timer stays armed and tries again; and the ports left alone.
-
+    Returns what did not work, in which case the timer stays armed and tries again, and the ports left alone.
     """
     kept = read_previous(system)
     if kept.problem:

@@ -43,13 +43,9 @@ def plan(
 ) -> Plan[System]:
     """The steps that bring this host's NICs to ``wanted``, and those that are held.
 
-    Args:
-        wanted: the desired state.
-        observed: the host.
-        findings: what stands in the way; with a blocking one there is no step.
-        allow_live: the operator allows changes that cut the node's network without a reboot.
-        restored: slots of the NICs that are left to the unit that restores lost ports (boot/restore.py).
-
+    With a blocking one among the ``findings`` there is no step. With ``allow_live`` the operator allows
+    changes that cut the node's network without a reboot. NICs at the slots ``restored`` are left to the unit
+    that restores lost ports (boot/restore.py).
     """
     everything = Plan[System](findings=tuple(findings))
     if everything.blocked:

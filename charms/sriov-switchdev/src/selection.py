@@ -25,15 +25,10 @@ BOTH_PORTS = "bond exactly the two ports of one NIC, or set vf-lag=disabled"
 def resolve(options: Options, observed: Observed, application: str) -> tuple[Desired, tuple[Finding, ...]]:
     """Decide which ports are converged to what.
 
-    Args:
-        options: the charm's.
-        observed: the host.
-        application: this charm's name in the model, for the command that sets an option.
+    ``application`` is this charm's name in the model, for the command that sets an option.
 
-    Returns:
-        The desired state, and findings: devices and bonds that do not exist, bonds without VF-LAG.
-        With a blocking finding the desired state must not be applied.
-
+    Returns the desired state, and findings: devices and bonds that do not exist, bonds without VF-LAG. With a
+    blocking finding the desired state must not be applied.
     """
     host = as_declared(observed)
     choice = _choose(options, host, application)

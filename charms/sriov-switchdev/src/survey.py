@@ -57,12 +57,8 @@ class Survey(NamedTuple):
 def survey(system: System, options: Options, controllers: tuple[str, ...], application: str) -> Survey:
     """Observe and plan.
 
-    Args:
-        system: the host.
-        options: the charm's.
-        controllers: addresses of the Juju controller, for the confirmation of a live change.
-        application: this charm's name in the model, for the command that sets an option.
-
+    ``controllers`` are addresses of the Juju controller, for the confirmation of a live change.
+    ``application`` is this charm's name in the model, for the command that sets an option.
     """
     observed = observe(system)
     wanted, findings = resolve(options, observed, application)

@@ -63,10 +63,7 @@ class Names(NamedTuple):
 def contents(names: Names, watched: Mapping[str, str]) -> dict[str, str]:
     """Path to text of each file, the script first.
 
-    Args:
-        names: whose files.
-        watched: charm to path of each file whose change wakes the unit.
-
+    ``watched`` has by charm the path of each file whose change wakes the unit.
     """
     stem, unit = names.stem, names.unit
     run = f"/bin/sh {names.script}"

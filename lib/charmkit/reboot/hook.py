@@ -41,13 +41,8 @@ def run(
 ) -> Result | list[Finding]:
     """A hook that looks at its host; only findings if the leader's state cannot be read.
 
-    Args:
-        bags: the databags.
-        policy: the unit's options.
-        look: its host, given the unit's state so far.
-        silent: see :data:`Silent`.
-        missing_members: of the clusters in its host's containers; called only right before a reboot.
-
+    ``look`` tells of its host, given the unit's state so far. ``missing_members``, those of the clusters in
+    its host's containers, is called only right before a reboot.
     """
     units, unreadable = bags.units()
     cluster = bags.cluster()
@@ -132,13 +127,8 @@ def digest_about(unit: str, own: UnitState, cluster: Cluster) -> str:
 def may_lead_to_grant(unit: str, state: UnitState, cluster: Cluster, most: int, blocking: str) -> bool:
     """Whether what ``unit`` published may lead to a grant, or gives the lock back.
 
-    Args:
-        unit: the unit.
-        state: what it publishes.
-        cluster: what the leader published last.
-        most: how many hosts may be down at once.
-        blocking: the unit because of which the leader granted nothing; see :func:`.lock.blocking_unit`.
-
+    ``most`` hosts may be down at once. ``blocking`` is the unit because of which the leader granted nothing;
+    see :func:`.lock.blocking_unit`.
     """
     if unit in cluster.held:
         return not holds(unit, state, cluster)

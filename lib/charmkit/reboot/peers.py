@@ -109,12 +109,7 @@ def may_be_down(
 
     A unit whose lock the operator took away may be in a hook that began before: that hook still reboots.
 
-    Args:
-        leader: the unit that looks; its own host is up.
-        units: what all of them publish.
-        cluster: what the leader published last.
-        silent: the peers whose hosts did not answer just now.
-
+    ``silent`` has the peers whose hosts did not answer just now. The leader's own host is up.
     """
     again = cluster.probe.to_probe_again
     return {

@@ -190,9 +190,7 @@ class RollingReboot(ops.Object):
     def follow(self, event: ops.RelationEvent) -> bool:
         """Do what a change in the peer relation asks of this unit, as far as that needs no look at its host.
 
-        Returns:
-            Whether the unit has to look at its host.
-
+        Returns whether the unit has to look at its host.
         """
         bags = self._databags()
         if bags is None:

@@ -186,11 +186,8 @@ class _Containers:
 def not_joined(system: System, names: Sequence[str], path: str) -> str:
     """Services that are not members of their clusters; empty when all are, and where there is no container.
 
-    Args:
-        system: the host.
-        names: its containers that run.
-        path: a file in /run that keeps the answer for :data:`KEPT_FOR` seconds.
-
+    ``names`` are its containers that run. The file ``path``, in /run, keeps the answer for :data:`KEPT_FOR`
+    seconds.
     """
     if not names:
         return ""

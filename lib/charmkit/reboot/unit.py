@@ -52,13 +52,8 @@ def decide(
 ) -> Decision:
     """What one unit does after a look at its host.
 
-    Args:
-        host: this unit, now.
-        policy: its options.
-        own: its state so far.
-        peers: what the other units publish, by unit.
-        cluster: what the leader published last.
-
+    ``own`` is its state so far; ``peers`` has what the other units publish, ``cluster`` what the leader
+    published last.
     """
     own = _observed(host, policy, own, cluster)
     cluster = _lead(host, policy, own, peers, cluster)

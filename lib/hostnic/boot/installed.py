@@ -26,13 +26,8 @@ def steps(
 ) -> list[Step[System]]:
     """The steps that put on disk what the next boot needs; they disturb nothing that runs.
 
-    Args:
-        found: what is there.
-        copy: the boot copy, which must have this charm's code.
-        wanted: path to text of each small file, in the order of installation.
-        names: units to enable once their files are there.
-        private: the one path that only root may read.
-
+    ``wanted`` has the text of each small file by its path, in the order of installation; only root may read
+    the one at ``private``. The units ``names`` are enabled once their files are there.
     """
     todo: list[Step[System]] = []
     if found.stamp != (stamp := bootcopy.stamp(copy)):

@@ -39,14 +39,10 @@ def read(
 ) -> tuple[list[Port], list[Finding]]:
     """The ports by BDF, and one finding for each function that cannot be read.
 
-    Args:
-        system: the host.
-        netdev_of: the netdev of the function with this BDF, as :func:`of_links` tells it.
-        among: addresses of the functions to look at; None for all on the bus.
+    ``netdev_of`` gives the netdev of the function with a BDF, as :func:`of_links` tells it. ``among`` has the
+    addresses of the functions to look at; None stands for all on the bus.
 
-    Raises:
-        OSError: the PCI bus cannot be read.
-
+    Raises OSError if the PCI bus cannot be read.
     """
     found: list[Port] = []
     findings: list[Finding] = []

@@ -79,11 +79,7 @@ def kernel_log(system: System) -> str:
 def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
     """The LAG as the port at ``bdf`` reports it.
 
-    Args:
-        system: the host.
-        bdf: a PF.
-        log: gives the kernel log; called only before 5.19, and if the RDMA devices do not tell.
-
+    ``log`` gives the kernel log; it is called only before 5.19, and if the RDMA devices do not tell.
     """
     directory = f"{DEBUGFS}/{bdf}/lag"
     try:

@@ -70,14 +70,8 @@ class Choice(NamedTuple):
 def parse(text: str, option: str = OPTION, *, counts: bool = True) -> tuple[Entry, ...]:
     """The selector's entries; none for ``auto``.
 
-    Args:
-        text: the option's value.
-        option: its name, for the error.
-        counts: numbers of VFs are allowed.
-
-    Raises:
-        InvalidValue: about the first wrong word.
-
+    ``option`` is its name, for the error; ``counts`` allows numbers of VFs. Raises InvalidValue about the
+    first wrong word.
     """
     words = text.split()
     if words == [AUTO]:

@@ -45,13 +45,7 @@ def of_vf(
 ) -> Users:
     """The users of the VF at ``bdf``; for a netdev that looks free ask :func:`of_netdevs`, too.
 
-    Args:
-        system: the host.
-        bdf: the VF.
-        driver: that it is bound to, if any.
-        netdev: that it has in this network namespace, if any.
-        vdpa_devices: its vDPA devices.
-
+    The VF is bound to ``driver``, and has ``netdev`` in this network namespace and ``vdpa_devices``, if any.
     """
     if given := _given_away(system, bdf, driver, vdpa_devices):
         return given
@@ -149,11 +143,7 @@ def instances(system: System) -> Users:
 def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
     """Names of libvirt's running domains that were given the function at ``bdf`` or one of ``nodes``.
 
-    Args:
-        system: the host.
-        bdf: the function.
-        nodes: the character devices of its vDPA devices.
-
+    ``nodes`` are the character devices of its vDPA devices.
     """
     try:
         files = _status_files(system)

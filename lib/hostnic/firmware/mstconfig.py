@@ -111,12 +111,8 @@ def query(system: System, bdf: str, *names: str) -> dict[str, Parameter]:
 def set_next_boot(system: System, bdf: str, settings: Mapping[str, str]) -> bool:
     """Set ``settings`` (name to value) for the next boot in one call; the firmware takes all or none.
 
-    Returns:
-        Whether the firmware says that only a power cycle applies them, not a warm reboot.
-
-    Raises:
-        MstError: refused; in one sentence.
-
+    Returns whether the firmware says that only a power cycle applies them, not a warm reboot. Raises MstError
+    if it is refused.
     """
     words = [f"{name}={value}" for name, value in settings.items()]
     return _change(system, bdf, "set", *words)

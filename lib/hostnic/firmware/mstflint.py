@@ -137,17 +137,10 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
 
     It runs in a systemd unit of its own: a caller that is killed meanwhile finds it again.
 
-    Args:
-        system: the host.
-        bdf: a port of the NIC.
-        path: the image.
-        progress: called with ``Writing Boot image component 40%`` and the like.
+    ``progress`` is called with ``Writing Boot image component 40%`` and the like.
 
-    Raises:
-        NotStartedError: nothing was started.
-        RefusedError: mstflint or the firmware refused the image.
-        MstError: it failed later, or has not ended in time.
-
+    Raises NotStartedError if nothing was started, RefusedError if mstflint or the firmware refused the image,
+    and MstError if it failed later, or has not ended in time.
     """
     unit = _unit(bdf)
     log = f"{LOGS}/{unit}.log"

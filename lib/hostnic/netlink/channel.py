@@ -69,14 +69,10 @@ class Channel:
     def request(self, message: Untyped, kind: int, flags: int) -> list[Untyped]:
         """Send ``message`` and return the answers, decoded by its class; none for a mere acknowledgement.
 
-        Args:
-            message: an instance of one of pyroute2's message classes.
-            kind: nlmsg_type.
-            flags: besides NLM_F_REQUEST.
+        ``message`` is of one of pyroute2's message classes, ``kind`` its nlmsg_type; ``flags`` are added to
+        NLM_F_REQUEST.
 
-        Raises:
-            OSError: the kernel's refusal, with its extended-ack text as ``strerror``.
-
+        Raises OSError if the kernel refuses, with its extended-ack text as ``strerror``.
         """
         number = next(self._numbers)
         message["header"].update({"type": kind, "flags": REQUEST | flags, "sequence_number": number})

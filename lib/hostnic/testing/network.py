@@ -26,22 +26,15 @@ def _stem(port: FakePort) -> str:
 
 @dataclass
 class FakeBond:
-    """A kernel bond.
-
-    Attributes:
-        members: netdevs in it now, sorted.
-        declared: members that the network configuration names; they are back after a boot.
-        since: when a member last joined; LACP takes its time from then.
-
-    """
+    """A kernel bond."""
 
     name: str = "bond0"
     mode: str = "802.3ad"
     bridge: str | None = "ovs-system"
-    members: list[str] = field(default_factory=list[str])
+    members: list[str] = field(default_factory=list[str])  # netdevs in it now, sorted
     partner: str = "44:38:39:ff:00:01"
-    since: float = 0.0
-    declared: tuple[str, ...] = ()
+    since: float = 0.0  # when a member last joined; LACP takes its time from then
+    declared: tuple[str, ...] = ()  # members that the network configuration names; they are back after a boot
 
     def __post_init__(self) -> None:
         self.declared = tuple(self.members)
@@ -49,18 +42,14 @@ class FakeBond:
 
 @dataclass
 class FakeNetwork:
-    """Links by name; everything that is not a NIC's own is in ``bonds`` and ``others``.
-
-    Attributes:
-        uppers: what else stands on a netdev, a VLAN or a macvlan: its name to the netdev's.
-        addresses: of a netdev, besides the IPv6 link-local one that each has while it is up and in no bond.
-
-    """
+    """Links by name; everything that is not a NIC's own is in ``bonds`` and ``others``."""
 
     cards: list[FakeCard]
     bonds: dict[str, FakeBond] = field(default_factory=dict[str, FakeBond])
     others: dict[str, Link] = field(default_factory=dict[str, Link])
+    # What else stands on a netdev, a VLAN or a macvlan: its name to the netdev's
     uppers: dict[str, str] = field(default_factory=dict[str, str])
+    # Of a netdev, besides the IPv6 link-local one that each has while it is up and in no bond
     addresses: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     down: set[str] = field(default_factory=set[str])
     unplugged: set[str] = field(default_factory=set[str])

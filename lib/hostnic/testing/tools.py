@@ -30,9 +30,7 @@ class FakeOvs:
 def run(host: "FakeKernel", argv: list[str]) -> str:
     """The answer of the command, as the real tool gives it.
 
-    Raises:
-        CommandError: the model does not know it, or it fails.
-
+    Raises CommandError if the model does not know it, or it fails.
     """
     for prefix, tool in TOOLS.items():
         if tuple(argv[: len(prefix)]) == prefix:

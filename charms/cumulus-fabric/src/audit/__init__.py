@@ -41,10 +41,7 @@ CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
 def audit(fabric: Fabric, hosts: Sequence[Host] = ()) -> list[Finding]:
     """Every finding, worst first.
 
-    Args:
-        fabric: what the intent describes.
-        hosts: what hosts report through relation ``fabric``, if anything.
-
+    ``hosts`` has what hosts report through relation ``fabric``, if anything.
     """
     found = [finding for check in CHECKS for finding in check(fabric)]
     return worst_first([*found, *against_hosts.hosts(fabric, hosts)])

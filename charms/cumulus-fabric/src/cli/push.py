@@ -21,9 +21,7 @@ def apply(
 
     These switches have no diff: every run sends all commands, and those that are set already change nothing.
 
-    Returns:
-        What failed, and where the scripts differ from their guide. Nothing is sent if the audit blocks.
-
+    Returns what failed, and where the scripts differ from their guide. Nothing is sent if the audit blocks.
     """
     found = [each for each in audit if each.severity is Severity.BLOCKED]
     if found:

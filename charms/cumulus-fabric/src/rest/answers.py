@@ -25,16 +25,10 @@ REASONS = {status.value: status.phrase for status in HTTPStatus}
 def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[str, Any]:
     """The JSON object of an answer.
 
-    Args:
-        user: the user of the request.
-        place: the address and port that answered.
-        what: method and path of the request.
-        status: the HTTP status; only 2xx means success.
-        content: the body.
+    ``what`` is the request's method and path, ``place`` the address and port that answered. Only a ``status``
+    of 2xx means success.
 
-    Raises:
-        SwitchError: the request failed, or the answer cannot be read.
-
+    Raises SwitchError if the request failed, or the answer cannot be read.
     """
     try:
         if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:

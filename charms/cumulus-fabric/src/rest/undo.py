@@ -15,12 +15,7 @@ ROLLBACK_TIMEOUT_S = 30.0
 class Undo:
     """Brings one switch back to what it ran before a run.
 
-    Args:
-        switch: the switch.
-        before: what it ran before the run.
-        patch: what the run has set and unset.
-        polling: the clock, the time between two reads, and the time for everything together.
-
+    ``polling`` has the clock, the time between two reads, and the time for everything together.
     """
 
     def __init__(self, switch: Nvue, before: Tree, patch: Tree, polling: Polling) -> None:

@@ -106,13 +106,8 @@ def held_reboot(
 ) -> Held[System] | None:
     """The reboot that makes a NIC's next-boot values current; None when nothing waits for one.
 
-    Args:
-        nic: the NIC.
-        wanted: its settings, among others.
-        observed: the host.
-        burns: an image is burned into the NIC before.
-        release: what the operator does to have the reboot, in words.
-
+    ``burns`` tells whether an image is burned into the NIC before, ``release`` what the operator does to have
+    the reboot.
     """
     names = sorted({s.name for port in nic.ports for s in waiting(port.bdf, wanted, observed)})
     version = pending_version(nic, observed, burns)

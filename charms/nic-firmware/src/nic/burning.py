@@ -57,13 +57,8 @@ def steps(
     interrupted; or the operator asks for a burn, flash has this version, and the burn of another one was
     interrupted.
 
-    Args:
-        nics: the NICs.
-        observed: the host, with its images and flashes.
-        asked: the operator asks for the burn: earlier failures do not count.
-        older: also burn an image that is older than what flash has.
-        progress: called with the progress of a burn.
-
+    If the operator has ``asked`` for the burn, earlier failures do not count. With ``older``, an image is
+    also burned that is older than what flash has. ``progress`` is called with the progress of a burn.
     """
     by_psid = {image.psid: image for image in observed.images}
     todo = list[HostStep]()

@@ -19,11 +19,8 @@ REMEDY = "add network-boot to profile: MAAS sees no machine that can boot only t
 def off(nics: Sequence[Nic], answers: Mapping[str, Answer], uefi: bool) -> Iterator[Finding]:
     """A warning for each NIC through none of whose ports its next boot can be from the network.
 
-    Args:
-        nics: of this host.
-        answers: by BDF, the firmware's values of NAMES.
-        uefi: the BIOS of this machine runs in UEFI mode; else in legacy mode.
-
+    ``answers`` has by BDF the firmware's values of NAMES. With ``uefi`` this machine's BIOS runs in UEFI
+    mode, else in legacy mode.
     """
     for nic in nics:
         told = [answer for port in nic.ports if not (answer := answers.get(port.bdf, Answer())).reason]

@@ -52,9 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 def converge(system: System, deadline: float) -> tuple[str, ...]:
     """Bring the ports to the state that the last hook left on disk.
 
-    Returns:
-        What went wrong, one sentence each.
-
+    Returns what went wrong, one sentence each.
     """
     try:
         wanted = bootfile.from_json(read_own(system, bootfile.PATH))

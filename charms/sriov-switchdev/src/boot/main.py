@@ -58,10 +58,7 @@ def exclusively(name: str, wait: float) -> Callable[[Phase], Phase]:
 
     An early phase that ends so stays "running" in the record: systemd starts the fallback after it.
 
-    Args:
-        name: the phase.
-        wait: seconds until it is given up.
-
+    The phase ``name`` is given up after ``wait`` seconds.
     """
 
     def of(phase: Phase) -> Phase:

@@ -53,9 +53,7 @@ def run_part(
 ) -> tuple[list[BootFailure], list[BootFailure]]:
     """Run a part of a chain up to the first step that fails and is not ``spare``.
 
-    Returns:
-        The problem that ended it, if one did, and those with spare steps.
-
+    Returns the problem that ended it, if one did, and those with spare steps.
     """
     noted: list[BootFailure] = []
     for step in part.steps:

@@ -67,13 +67,7 @@ def forward(
 ) -> Iterator[Part]:
     """The way of one NIC to the declared state; its parts are made one by one, as they are run.
 
-    Args:
-        pairs: the NIC's ports.
-        wanted: the desired state.
-        when: the situation.
-        facts: what else matters.
-        work: the ports whose VFs or mode change; None for all that differ.
-
+    ``work`` has the ports whose VFs or mode change; None stands for all that differ.
     """
     work = [pair for pair in pairs if needs_work(*pair)] if work is None else work
     if when is When.LIVE and steps.only_lag_missing(pairs):
@@ -137,13 +131,8 @@ def _to_switchdev(
 ) -> list[HostStep]:
     """Bring a port from any VFs and mode to unbound VFs in switchdev mode.
 
-    Args:
-        port: as it shall be.
-        pf: as it is.
-        steering_mode: ``smfs``, ``dmfs``, or None for the driver's choice.
-        when: the situation.
-        host_network: netdevs outside any bond that carry the host's own network.
-
+    ``steering_mode`` is ``smfs``, ``dmfs``, or None for the driver's choice. ``host_network`` has the netdevs
+    outside any bond that carry the host's own network.
     """
     from hostnic.ops.eswitch import SetEswitchMode, SetInlineMode, SetSteeringMode
     from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
@@ -229,11 +218,7 @@ def back(bdf: str, to: PortState | None = None, pf: Pf | None = None) -> Iterato
     VFs in legacy mode match Nova's whitelist. Without ``to``, autoprobe is not turned on, so that VFs that
     appear after all remain unbound, and a bond keeps its port.
 
-    Args:
-        bdf: the port.
-        to: the state to bring back; None for legacy mode without VFs.
-        pf: the port as it is; only needed with ``to``.
-
+    ``pf``, the port as it is, is only needed with ``to``.
     """
     from hostnic.ops.bonding import JoinBond, LeaveBond
     from hostnic.ops.eswitch import SetEswitchMode, SetQueues

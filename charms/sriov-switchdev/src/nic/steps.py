@@ -56,11 +56,7 @@ def queues_to_set(wanted: Desired, channels: Channels | None, cpus: int) -> int 
 
     Without a declared number, one per online CPU is enough: more are left alone.
 
-    Args:
-        wanted: the desired state.
-        channels: what the uplink has; None where that is not known.
-        cpus: logical CPUs that are online.
-
+    ``channels`` is what the uplink has, None where that is not known; ``cpus`` are those that are online.
     """
     if channels is None:
         return None
@@ -131,10 +127,7 @@ def bind(pairs: Sequence[PortAndPf], after_change: bool) -> list[HostStep]:
     Autoprobe comes first: while it is off the kernel refuses explicit binding too (pci_device_can_probe in
     drivers/pci/pci-driver.c). Turning it on binds no VF that exists already.
 
-    Args:
-        pairs: the ports.
-        after_change: steps before these create or unbind VFs, or turn autoprobe off.
-
+    With ``after_change``, steps before these create or unbind VFs, or turn autoprobe off.
     """
     steps: list[HostStep] = []
     for port, pf in pairs:
@@ -175,11 +168,7 @@ def leave(port: Port, pf: Pf) -> list[HostStep]:
 def join(port: Port, pf: Pf, patience: float = 0.0) -> list[HostStep]:
     """Put the port into its bond, and wait until it carries traffic there.
 
-    Args:
-        port: as it shall be.
-        pf: as it is.
-        patience: seconds for networkd to put it there.
-
+    networkd has ``patience`` seconds to put it there.
     """
     if port.bond is None:
         return []

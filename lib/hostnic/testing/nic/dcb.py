@@ -20,32 +20,21 @@ BLANK_ETS = Ets((0,) * 8, (dcb.STRICT,) * 8, (0,) * 8)
 
 @dataclass(frozen=True)
 class Quirks:
-    """What a driver makes of dcbnl.
+    """What a driver makes of dcbnl."""
 
-    Attributes:
-        selectors: of APP entries that it takes.
-        ets: traffic classes as it starts.
-        tsa: algorithms that it takes.
-        unshared: percent that it tells of a class that has no share.
-        dcbx, needs: bits of the DCBX mode as it starts; those without which it refuses.
-        takes_over: the mode to which it can be asked to change.
-        replaces: an entry for the same packets takes the place of the old one; elsewhere the kernel keeps
-            both, and says EEXIST to an entry that is there and to one of priority 0 beside any other.
-        cable: ``delay`` is the cable length, and kept.
-        caches: dcbnl answers the pause frames that ``ethtool -S`` read last, which has them by name.
-
-    """
-
-    selectors: tuple[int, ...]
-    ets: Ets = BLANK_ETS
-    tsa: tuple[str, ...] = (dcb.STRICT, dcb.ETS)
-    unshared: int = 0
+    selectors: tuple[int, ...]  # of APP entries that it takes
+    ets: Ets = BLANK_ETS  # traffic classes as it starts
+    tsa: tuple[str, ...] = (dcb.STRICT, dcb.ETS)  # algorithms that it takes
+    unshared: int = 0  # percent that it tells of a class that has no share
+    # Bits of the DCBX mode as it starts; those without which it refuses
     dcbx: int | None = dcb.HOST | dcb.IEEE
     needs: int = dcb.HOST | dcb.IEEE
-    takes_over: int = dcb.HOST | dcb.IEEE
+    takes_over: int = dcb.HOST | dcb.IEEE  # the mode to which it can be asked to change
+    # An entry for the same packets takes the place of the old one; elsewhere the kernel keeps both, and says
+    # EEXIST to an entry that is there and to one of priority 0 beside any other
     replaces: bool = False
-    cable: bool = False
-    caches: bool = False
+    cable: bool = False  # `delay` is the cable length, and kept
+    caches: bool = False  # dcbnl answers the pause frames that `ethtool -S` read last, which has them by name
 
 
 QUIRKS = {
@@ -75,26 +64,17 @@ QUIRKS = {
 
 @dataclass
 class FakeDcb:
-    """One port's data centre bridging.
+    """One port's data centre bridging."""
 
-    Attributes:
-        driver: whose quirks it has.
-        apps, ets, pfc, cable, dcbx: what it keeps, as the driver has it.
-        firmware_agent: a fault: DCBX is the firmware's and stays there.
-        no_ops: a fault: the driver has no data centre bridging.
-        refuses: a fault: every setter says EINVAL.
-        deaf: a fault: settings with these names (``ets``, ``pfc``, ``apps``) are accepted and not kept.
-        sent, received: pause frames that the hardware has counted, by priority.
-
-    """
-
-    driver: str = "mlx5_core"
-    apps: set[App] = field(default_factory=set[App])
+    driver: str = "mlx5_core"  # whose quirks it has
+    apps: set[App] = field(default_factory=set[App])  # what it keeps, as the driver has it
     pfc: tuple[int, ...] = ()
-    firmware_agent: bool = False
-    no_ops: bool = False
-    refuses: bool = False
+    firmware_agent: bool = False  # a fault: DCBX is the firmware's and stays there
+    no_ops: bool = False  # a fault: the driver has no data centre bridging
+    refuses: bool = False  # a fault: every setter says EINVAL
+    # A fault: settings with these names (`ets`, `pfc`, `apps`) are accepted and not kept
     deaf: set[str] = field(default_factory=set[str])
+    # Pause frames that the hardware has counted, by priority
     sent: list[int] = field(default_factory=lambda: [0] * 8)
     received: list[int] = field(default_factory=lambda: [0] * 8)
 

@@ -30,28 +30,18 @@ class Burn:
 
 @dataclass
 class FakeFlash:
-    """Burns by unit, and what the web has.
+    """Burns by unit, and what the web has."""
 
-    Attributes:
-        burns: by the name of their unit.
-        web: content by URL.
-        speed: bytes that one run of the download gets.
-        room: bytes that are free on the disk.
-        unsynced: files whose content a power cut takes; ``sync`` makes them durable.
-        begun: versions, in the order in which their burns were begun.
-        breaks: a fault: the next burn ends with code 1 and this output.
-        in_vain: a fault: burns end well, and flash keeps what it has.
-
-    """
-
-    burns: dict[str, Burn] = field(default_factory=dict[str, Burn])
-    web: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    speed: int = 1 << 30
-    room: int = 1 << 36
+    burns: dict[str, Burn] = field(default_factory=dict[str, Burn])  # by the name of their unit
+    web: dict[str, bytes] = field(default_factory=dict[str, bytes])  # content by URL
+    speed: int = 1 << 30  # bytes that one run of the download gets
+    room: int = 1 << 36  # bytes that are free on the disk
+    # Files whose content a power cut takes; `sync` makes them durable
     unsynced: set[str] = field(default_factory=set[str])
+    # Versions, in the order in which their burns were begun
     begun: list[str] = field(default_factory=list[str])
-    breaks: str = ""
-    in_vain: bool = False
+    breaks: str = ""  # a fault: the next burn ends with code 1 and this output
+    in_vain: bool = False  # a fault: burns end well, and flash keeps what it has
 
 
 def image(psid: str = "MT_0000000359", version: str = "22.39.1002", damaged: bool = False) -> bytes:

@@ -52,17 +52,13 @@ class FakeVf:
 
 @dataclass
 class Firmware:
-    """The settings of one PF that matter here, as running and as after the next boot.
-
-    Attributes:
-        per_pf: PF_NUM_OF_VF_VALID, which all PFs of a NIC share: ``pf_num_of_vf`` counts, not ``num_of_vfs``.
-
-    """
+    """The settings of one PF that matter here, as running and as after the next boot."""
 
     num_of_vfs: int = 8
     sriov_en: bool = True
     next_num_of_vfs: int = 8
     next_sriov_en: bool = True
+    # PF_NUM_OF_VF_VALID, which all PFs of a NIC share: `pf_num_of_vf` counts, not `num_of_vfs`
     per_pf: bool = False
     next_per_pf: bool = False
     pf_num_of_vf: int = 0
@@ -83,82 +79,58 @@ class Firmware:
 
 @dataclass
 class FakePort:
-    """A PF with its uplink netdev and its embedded switch.
-
-    Attributes:
-        altnames: further names of its netdev.
-        total_vfs: what the firmware offers since boot.
-        rules: offloaded rules at its uplink, which keep its eswitch busy.
-        pause: global pause frames, which mlx5 has on at start.
-        most_channels: combined queues that the firmware allows.
-        channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
-        dcb: its data centre bridging.
-        reporters: devlink's health reporters by name.
-        temperature: of its transceiver, where the driver has hwmon (6.7 and later).
-        settings: the firmware's parameters that each PF has for itself.
-        vf_delay: a fault: seconds until new VFs appear.
-        link: of an InfiniBand port: ``4: ACTIVE`` with a LID, ``2: INIT`` while no subnet manager gives one.
-        lid: that one.
-        rdma: its RDMA device is not switched off (devlink parameter enable_rdma).
-        growth: what its driver counts in a second, by the counter's name.
-        counted: when its firmware last told the driver its counters.
-        connections: tracked ones that the NIC forwards; None where the driver does not tell (before 5.19).
-        none_mode: its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19.
-        never_probing: a fault: indexes of VFs whose probe fails.
-        mode_time: seconds that a change of the eswitch's mode takes.
-        changing: when a change that outlived its answer ends, and its mode.
-        mrrs: read request size, 2 for 512 bytes, 5 for 4096.
-        silent: a fault: the firmware answers no command, whatever the link does.
-        mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
-        switchdev_first: its firmware takes mode switchdev only while there is no VF, as 26.42.1000 of
-            ConnectX-6 Lx (sriov-network-operator 1015).
-        locked_until: a fault: the time until which another operation holds the eswitch.
-
-    """
+    """A PF with its uplink netdev and its embedded switch."""
 
     bdf: str
     number: int
     netdev: str
     mac: str
     firmware: Firmware = field(default_factory=Firmware)
-    altnames: tuple[str, ...] = ()
-    total_vfs: int = 0
+    altnames: tuple[str, ...] = ()  # further names of its netdev
+    total_vfs: int = 0  # what the firmware offers since boot
     driver: str | None = "mlx5_core"
     autoprobe: bool = True
     vfs: list[FakeVf] = field(default_factory=list[FakeVf])
-    none_mode: bool = False
+    none_mode: bool = False  # its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19
     eswitch_mode: str = "legacy"
     inline_mode: str = "none"
     encap_mode: str = "basic"
     steering_mode: str = "smfs"
     hw_tc_offload: bool = False
-    rules: int = 0
-    rdma: bool = True
+    rules: int = 0  # offloaded rules at its uplink, which keep its eswitch busy
+    rdma: bool = True  # its RDMA device is not switched off (devlink parameter enable_rdma)
+    # Of an InfiniBand port: `4: ACTIVE` with a LID, `2: INIT` while no subnet manager gives one
     link: str = "1: DOWN"
-    lid: int = 0
+    lid: int = 0  # that one
+    # What its driver counts in a second, by the counter's name
     growth: dict[str, float] = field(default_factory=dict[str, float])
-    counted: float = 0.0
+    counted: float = 0.0  # when its firmware last told the driver its counters
+    # Tracked ones that the NIC forwards; None where the driver does not tell (before 5.19)
     connections: int | None = 0
-    pause: bool = True
-    most_channels: int = 63
-    channels: int = CPUS
+    pause: bool = True  # global pause frames, which mlx5 has on at start
+    most_channels: int = 63  # combined queues that the firmware allows
+    channels: int = CPUS  # the netdev's queues; a change of the eswitch's mode sets them anew
     rings: Rings = NIC_RINGS
     coalescing: Coalescing = NIC_COALESCING
-    dcb: FakeDcb = field(default_factory=FakeDcb)
+    dcb: FakeDcb = field(default_factory=FakeDcb)  # its data centre bridging
+    # devlink's health reporters by name
     reporters: dict[str, Health] = field(default_factory=lambda: dict.fromkeys(REPORTERS, Health(True, 0, 0)))
-    temperature: float | None = None
+    temperature: float | None = None  # of its transceiver, where the driver has hwmon (6.7 and later)
+    # The firmware's parameters that each PF has for itself
     settings: dict[str, FakeParameter] = field(default_factory=of_function)
-    vf_delay: float = 0.0
-    never_probing: set[int] = field(default_factory=set[int])
-    silent: bool = False
-    mode_fails: bool = False
+    vf_delay: float = 0.0  # a fault: seconds until new VFs appear
+    never_probing: set[int] = field(default_factory=set[int])  # a fault: indexes of VFs whose probe fails
+    silent: bool = False  # a fault: the firmware answers no command, whatever the link does
+    mode_fails: bool = False  # faults: mode switchdev refused, no room for VFs, no device
     no_mmio: bool = False
-    mode_time: float = 0.0
-    changing: tuple[float, str] | None = None
+    mode_time: float = 0.0  # seconds that a change of the eswitch's mode takes
+    changing: tuple[float, str] | None = None  # when a change that outlived its answer ends, and its mode
     gone: bool = False
+    # Its firmware takes mode switchdev only while there is no VF, as 26.42.1000 of ConnectX-6 Lx
+    # (sriov-network-operator 1015)
     switchdev_first: bool = False
-    locked_until: float = 0.0
-    mrrs: int = 2
+    locked_until: float = 0.0  # a fault: the time until which another operation holds the eswitch
+    mrrs: int = 2  # read request size, 2 for 512 bytes, 5 for 4096
 
     def boot(self) -> None:
         """Everything that lives in memory is as after power-on; faults stay."""
@@ -205,58 +177,37 @@ class FakePort:
 
 @dataclass
 class FakeCard:
-    """A NIC with its ports.
+    """A NIC with its ports."""
 
-    Attributes:
-        slot: domain, bus and slot: ``0000:3b:00``.
-        ports: its PFs.
-        device, psid, version: PCI ids, board id, running firmware.
-        orig_psid: board id that it was made with, of a card flashed with another maker's image; else empty.
-        rdma: RDMA devices exist (``rdma-core`` and mlx5_ib are there).
-        lag: the type of the LAG that is active (``switchdev``, ``roce``, ``multiport_eswitch``) or None.
-        lag_hash: it selects ports by hash.
-        shared_fdb: its VF-LAG has one FDB for both ports; without, each port keeps its RDMA device.
-        lag_object: the firmware offers one while no port has too many VFs.
-        paired: its driver takes its ports for those of one card, even if they are at two PCI slots.
-        lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
-        lag_never: a fault: no LAG ever forms.
-        lag_delay: seconds between an event and what mlx5 makes of it.
-        multiport_param: its driver has the devlink parameter ``esw_multiport``.
-        settings: the firmware's parameters by name, apart from those of ``FakePort.firmware``.
-        lacks: parameters that mstconfig knows and this firmware does not have.
-        atc: the register of its ATC that GPUDirect needs on AMD hosts.
-        flash: version in flash when it is another than the one that runs; empty otherwise.
-        infiniband_only: its firmware has no LINK_TYPE and is InfiniBand.
-        stuck: a warm reboot does not apply what is set for the next boot.
-        one_trigger: the firmware refuses the two triggers of mstconfig 4.33; a warm reboot works.
-
-    """
-
-    slot: str
-    ports: list[FakePort]
-    device: str = "15b3:101d"
+    slot: str  # domain, bus and slot: `0000:3b:00`
+    ports: list[FakePort]  # its PFs
+    device: str = "15b3:101d"  # PCI ids, board id, running firmware
     psid: str = "MT_0000000359"
     version: str = "22.35.2000"
+    # Board id that it was made with, of a card flashed with another maker's image; else empty
     orig_psid: str = ""
     numa_node: int = 0
     switch_id: str = "1070fd0300b2a3c4"
-    rdma: bool = False
+    rdma: bool = False  # RDMA devices exist (`rdma-core` and mlx5_ib are there)
+    # The type of the LAG that is active (`switchdev`, `roce`, `multiport_eswitch`) or None
     lag: str | None = None
-    lag_hash: bool = False
-    shared_fdb: bool = True
-    lag_object: bool = True
-    paired: bool = True
-    lag_in_firmware: bool = False
-    lag_never: bool = False
-    lag_delay: float = 0.2
-    multiport_param: bool = True
+    lag_hash: bool = False  # it selects ports by hash
+    shared_fdb: bool = True  # its VF-LAG has one FDB for both ports; without, each port keeps its RDMA device
+    lag_object: bool = True  # the firmware offers one while no port has too many VFs
+    paired: bool = True  # its driver takes its ports for those of one card, even if they are at two PCI slots
+    lag_in_firmware: bool = False  # the firmware has a LAG; outlives a deactivation that failed
+    lag_never: bool = False  # a fault: no LAG ever forms
+    lag_delay: float = 0.2  # seconds between an event and what mlx5 makes of it
+    multiport_param: bool = True  # its driver has the devlink parameter `esw_multiport`
+    # The firmware's parameters by name, apart from those of `FakePort.firmware`
     settings: dict[str, FakeParameter] = field(default_factory=dict[str, FakeParameter])
+    # Parameters that mstconfig knows and this firmware does not have
     lacks: set[str] = field(default_factory=set[str])
-    atc: int = 0
-    flash: str = ""
-    stuck: bool = False
-    one_trigger: bool = False
-    infiniband_only: bool = False
+    atc: int = 0  # the register of its ATC that GPUDirect needs on AMD hosts
+    flash: str = ""  # version in flash when it is another than the one that runs; empty otherwise
+    stuck: bool = False  # a warm reboot does not apply what is set for the next boot
+    one_trigger: bool = False  # the firmware refuses the two triggers of mstconfig 4.33; a warm reboot works
+    infiniband_only: bool = False  # its firmware has no LINK_TYPE and is InfiniBand
 
     def __post_init__(self) -> None:
         self.settings = self.settings or factory(len(self.ports))
