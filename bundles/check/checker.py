@@ -18,9 +18,12 @@ MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_port, r
 
 
 def load(paths: list[Path], site: Site | None = None) -> Bundle:
-    """The merged bundle of a base and its overlays."""
+    """The merged bundle of a base and its overlays. Raises FileError if Juju could not deploy such files."""
     documents = parts(paths)
-    return Bundle(merge(documents), documents, site)
+    merged = merge(documents)
+    if not merged.section("applications"):
+        raise FileError(f"{paths[0]} has no applications: it is no bundle")
+    return Bundle(merged, documents, site)
 
 
 def check(bundle: Bundle) -> list[Finding]:

@@ -206,7 +206,10 @@ class Site:
         try:
             text = reader.text_of(Path(self.intent))
         except FileError as error:
-            raise FileError(f"intent of the site file: {error.what}") from error
+            if error.place:
+                raise
+            what = f"intent of the site file: {error.what}; its path starts at the site file's folder"
+            raise FileError(what) from error
         return expand.read(text, self.intent)
 
     @property

@@ -2,6 +2,7 @@
 """The only door to openstacksdk: a connection, the objects in it, and its errors in one sentence each."""
 
 import logging
+import re
 import time
 import warnings
 from collections.abc import Callable, Generator
@@ -67,10 +68,14 @@ def connect(name: str, cacert: str = "") -> Any:
         return connection
 
 
+_POOL = re.compile(r""": \w+\(host=.*: ([^:]+?)["')]+$""")
+"""What requests adds to an address that cannot be reached: its own objects, and last the kernel's reason."""
+
+
 def service_says(error: Exception) -> str:
     """The service's own words, without HTML and without a secret that it repeats, in one line."""
     said = getattr(error, "details", None) or getattr(error, "message", None) or error
-    return plain(private.without(str(said)))[:WORDS].rstrip(".")
+    return plain(private.without(_POOL.sub(r": \1", str(said))))[:WORDS].rstrip(".")
 
 
 _OPENRC = "run: pipx run tox -e acceptance -- openrc --cloud NAME"

@@ -163,7 +163,7 @@ def test_documents_name_one_bundle_apart_from_the_table_of_both():
 
 
 def test_step_0_names_what_turns_network_boot_on_and_for_which_machines():
-    """A card that does not boot from the network never appears in MAAS, on a controller as on a compute node."""
+    """A card that does not boot from the network never appears in MAAS, in a controller as in a node."""
     profile = CHARMS["nic-firmware"]["config"]["options"]["profile"]["description"]
     parameters = set(re.findall(r"EXP_ROM_\w+|LEGACY_BOOT_PROTOCOL", profile))
     section = (ROOT / "docs/how-to/prepare-a-node.md").read_text().partition("## Turn network boot on")[2]

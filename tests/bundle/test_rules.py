@@ -165,6 +165,7 @@ def test_without_a_site_it_says_what_was_not_checked(capsys):
         ("applications: [", "1: this is not YAML"),
         ("- a\n- b\n", "a bundle is a mapping"),
         ("", "There is no bundle"),
+        ("maas: http://192.168.25.1:5240/MAAS\nnetworks: {}\n", "bundle.yaml has no applications"),
         ("applications: {a: {options: {b: include-file://none}}}", "include-file://none cannot be read"),
     ],
 )

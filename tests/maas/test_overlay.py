@@ -210,7 +210,7 @@ def test_an_intent_that_is_not_there_is_said(site, run):
     edit(site, "examples/rdg.yaml", "examples/none.yaml")
     said = run("overlay", expected=2)
     assert said.startswith("intent of the site file: ")
-    assert "examples/none.yaml cannot be read: No such file or directory." in said
+    assert "none.yaml cannot be read: No such file or directory; its path starts at the site file's " in said
 
 
 def test_a_place_that_cannot_be_written_is_said(run, tmp_path):

@@ -76,7 +76,7 @@ def test_a_file_of_pins_is_set_together_with_it(world, give):
             ["--pins", "pins.txt", "--pin", f"Leaf0-1={DIGITS}"],
             "'Leaf0-1' is not allowed; give switches that --pins",
         ),
-        (["--pins", "none.txt"], "none.txt cannot be read as text"),
+        (["--pins", "none.txt"], "none.txt cannot be read as text: No such file or directory; name"),
     ],
 )
 def test_a_pin_that_is_not_right_is_said_before_a_secret_is_made(world, give, words, says):

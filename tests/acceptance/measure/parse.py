@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, ParamSpec
 from converge import StepError
 
 P = ParamSpec("P")
+IDLE = "CPU idle in %"
+"""A detail of a figure: the client's."""
 
 
 class Figure(NamedTuple):
@@ -125,7 +127,7 @@ def _idle(text: str) -> dict[str, float]:
         if "sysstat" in document:
             samples = document["sysstat"]["hosts"][0]["statistics"]
             idle = [load["idle"] for each in samples for load in each["cpu-load"] if load["cpu"] == "all"]
-            return {"CPU idle in %": sum(idle) / len(idle)} if idle else {}
+            return {IDLE: sum(idle) / len(idle)} if idle else {}
     return {}
 
 

@@ -9,12 +9,15 @@ from html import escape
 from typing import NamedTuple
 
 from acceptance.measure.ladder import RUNGS
+from acceptance.measure.parse import IDLE
 from acceptance.measure.results import Results
 from acceptance.measure.tools import PAIRS, PKTGEN, title
 from acceptance.report.plots import bars
 
 BESIDE = {"virtio": "virtio", "vf": "the VF"}
 """Rungs that are compared: the same servers with and without offload."""
+DRAWN = (*BESIDE, "vf-group")
+"""With the VF that has a stateful security group, since the port with virtio has one, too."""
 SAID = 8
 """Pairs of which the sentence is, if both rungs have them; else the most that they have."""
 NONE = "-"
@@ -24,13 +27,14 @@ TITLES = {rung.key: rung.title for rung in RUNGS}
 
 
 class Spent(NamedTuple):
-    """A measurement with the CPUs that each node spent on it."""
+    """A measurement with the CPUs that each node spent on it, and how idle its client was, in %."""
 
     rung: str
     measure: str
     value: float
     unit: str
     nodes: dict[str, float]
+    idle: float | None
 
     @property
     def most(self) -> float:
@@ -46,10 +50,10 @@ class Spent(NamedTuple):
 def spent(results: Results) -> list[Spent]:
     """Every measurement whose CPUs are known."""
     return [
-        Spent(key, name, rung.figures[name].value, rung.figures[name].unit, nodes)
+        Spent(key, name, figure.value, figure.unit, nodes, figure.details.get(IDLE))
         for key, rung in results.rungs.items()
         for name, nodes in rung.cores.items()
-        if name in rung.figures and nodes
+        if nodes and (figure := rung.figures.get(name))
     ]
 
 
@@ -125,13 +129,13 @@ def section(results: Results) -> Iterator[str]:
 
 
 def _plots(results: Results) -> Iterator[str]:
-    """Rate, CPUs, and rate for each CPU: virtio beside the VF."""
+    """Rate, CPUs, and rate for each CPU: virtio beside the VF, without and with connection tracking."""
     groups = [f"{pairs} pair{'s' if pairs > 1 else ''}" for pairs in PAIRS]
     rows = {(each.rung, each.measure): each for each in spent(results)}
     for kind, unit in (("tcp", "Gb/s"), ("udp", "Mpps")):
         found = {
             TITLES[rung]: [rows.get((rung, f"{kind}-{pairs}")) for pairs in PAIRS]
-            for rung in BESIDE
+            for rung in DRAWN
             if any((rung, f"{kind}-{pairs}") in rows for pairs in PAIRS)
         }
         name = kind.upper()
@@ -147,13 +151,15 @@ def _plots(results: Results) -> Iterator[str]:
 
 def _table(found: list[Spent]) -> str:
     nodes = list(dict.fromkeys(node for each in found for node in each.nodes))
-    head = ["rung", "measurement", "rate", *(f"cores of {node}" for node in nodes), "rate for each core"]
+    head = ["rung", "measurement", "rate", *(f"cores of {node}" for node in nodes)]
+    head += ["idle CPU of the client", "rate for each core"]
     rows = [
         [
             TITLES.get(each.rung, each.rung),
             title(each.measure),
             f"{each.value:.2f} {each.unit}",
             *(f"{each.nodes[node]:.2f}" if node in each.nodes else NONE for node in nodes),
+            NONE if each.idle is None else f"{each.idle:.0f}%",
             NONE if each.per_core is None else f"{each.per_core:.2f} {each.unit}",
         ]
         for each in found

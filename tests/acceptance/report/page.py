@@ -7,6 +7,7 @@ from html import escape
 
 from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS
+from acceptance.measure.parse import IDLE
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import PAIRS, title
 from acceptance.report import congestion, cores, tracking
@@ -147,7 +148,7 @@ def _figures(results: Results) -> Iterable[str]:
             for key, rung in results.rungs.items()
         }
         yield _grid(f"{heading}, {unit}", values)
-    for detail, heading in (("CPU idle in %", "idle CPU of the client, %"), ("lost in %", "UDP lost, %")):
+    for detail, heading in ((IDLE, "idle CPU of the client, %"), ("lost in %", "UDP lost, %")):
         values = {
             key: {
                 name: figure.details[detail]

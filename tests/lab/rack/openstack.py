@@ -168,15 +168,19 @@ def measured(person: Operator) -> list[Check]:
     rack.pages["openstack.json"] = json.dumps(told, indent=1) + "\n"
     rack.substituted = SUBSTITUTED
     found: list[Check] = []
+    cpu = told["host-cpu"]
+    spent = {(row["rung"], row["measure"]): max(row["nodes"].values()) for row in cpu["rows"]}
     for key, measures in MEASURES.items():
         result = told["results"]["rungs"].get(key, {"figures": {}, "problems": {"": "not reached"}})
         said = [
-            f"{each} {figure['value']:.3g} {figure['unit']}" for each, figure in result["figures"].items()
+            f"{each} {figure['value']:.3g} {figure['unit']}, {spent.get((key, each), -1):.1f} host cores"
+            for each, figure in result["figures"].items()
         ]
         said += [f"{each} {problem}".strip() for each, problem in result["problems"].items()]
         whole = set(result["figures"]) == set(measures) and not result["problems"]
-        found.append(Check(AREA, f"rung {key}", "a figure for each measurement", "; ".join(said), whole))
-    cpu = told["host-cpu"]
+        whole = whole and {(key, each) for each in measures} <= spent.keys()
+        wanted = "a figure and the host's CPU for each measurement"
+        found.append(Check(AREA, f"rung {key}", wanted, "; ".join(said), whole))
     shown = cpu["sentence"] or "; ".join(cpu["unknown"])
     found.append(
         Check(

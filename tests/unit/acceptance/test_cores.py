@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the hosts' CPUs spend on each path: read on both nodes, said in one sentence, and drawn."""
 
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -62,6 +63,19 @@ def test_the_report_says_what_the_host_spends_on_virtio_and_on_the_vf(measured):
     assert shown == ["virtio on Geneve, 8 pairs: 11.20 cores", "VF on Geneve, 8 pairs: 0.30 cores"]
     assert "TCP by iperf3 pairs, virtio beside the VF" in titles
     assert "TCP for each core of the host" in titles
+    row = ("virtio on Geneve", "TCP, 8 iperf3 pairs", "23.50 Gb/s", "11.20", "11.20", "83%", "2.10 Gb/s")
+    assert "".join(f"<td>{cell}</td>" for cell in row) in page
+
+
+def test_the_vf_is_drawn_with_the_stateful_group_that_virtio_has_too():
+    figures = {"tcp-8": Figure(20.0, "Gb/s", {})}
+    rungs = {
+        key: RungResult(figures, cores={"tcp-8": {"node1": 2.0}})
+        for key in ("host", "virtio", "vf", "vf-group", "north-south")
+    }
+    (first, *_) = [each for each in cores.section(Results("rdg", 1, 30, {}, rungs, True)) if "<svg" in each]
+    shown = re.findall(r"<title>(.*?), 8 pairs", first)
+    assert shown == ["virtio on Geneve", "VF on Geneve", "VF with a stateful security group"]
 
 
 def test_a_host_whose_cpu_cannot_be_read_is_named_and_all_else_measured(measured):

@@ -79,7 +79,8 @@ def test_a_cloud_that_is_down(world):
     world.credentials(password=SECRET, auth_url="http://127.0.0.1:9/v3")
     status, _, err = world.run("plan")
     assert status == 2
-    assert "cloud rdg cannot be reached" in one_sentence(err)
+    said = "cloud rdg cannot be reached: Unable to establish connection to http://127.0.0.1:9/v3/auth/tokens"
+    assert f"{said}: [Errno 111] Connection refused; check auth_url" in one_sentence(err)
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
