@@ -110,17 +110,10 @@ class Agents:
         self._due[machine][unit] = {}
         app = unit.partition("/")[0]
         relations = [each for each in self.controller.relations if app in each.ends]
-        for hook in (
-            "install",
-            *(each.ends[app] for each in relations),
-            "leader-elected",
-            "config-changed",
-            "start",
-        ):
-            relation = next((each for each in relations if each.ends[app] == hook), None)
-            if hook == "leader-elected" and self.controller.applications[app].leader != unit:
-                continue
-            self.emit(unit, Event("relation-created", relation) if relation else Event(hook))
+        created, leads = iter(relations), self.controller.applications[app].leader == unit
+        for hook in uniter.of_a_new_unit([each.ends[app] for each in relations], leads=leads):
+            of_relation = hook.endswith("-relation-created")
+            self.emit(unit, Event("relation-created", next(created)) if of_relation else Event(hook))
         for relation in relations:
             for other in self.controller.seen(relation, unit):
                 self.emit(unit, Event("relation-joined", relation, other))

@@ -131,8 +131,12 @@ def test_hosts_and_fabric_are_related_and_parted(deployment: Deployment) -> None
         deployment.settles(read("roce-qos"))
         deployment.juju.remove_relation("roce-qos:fabric", f"{FABRIC}:fabric")
         deployment.juju.wait(lambda status: "fabric" not in status.apps["roce-qos"].relations, timeout=HOOK)
-        for charm in ("roce-qos", FABRIC):
+        for charm, other in (("roce-qos", FABRIC), (FABRIC, "roce-qos")):
             deployment.settles(read(charm))
+            lost = uniter.of_a_removed_relation("fabric", len(deployment.units(other)))
+            for unit in deployment.units(charm):
+                ran = [hook for hook in deployment.hooks_of(unit) if hook.startswith("fabric-relation-")]
+                assert ran[-len(lost) :] == lost, unit
 
 
 @pytest.mark.parametrize("charm", HOST_CHARMS)
@@ -142,10 +146,10 @@ def test_a_unit_leaves_nothing_behind_and_returns(deployment: Deployment, charm:
     juju.remove_relation(f"{deployment.PRINCIPAL}:juju-info", f"{charm}:juju-info")
     juju.wait(lambda status: gone(status, charm), timeout=HOOK)
     for unit in units:
-        ran = deployment.hooks_of(unit)
-        last = ran[next(at for at, hook in enumerate(ran) if hook.endswith("-relation-departed")) :]
-        last = [hook for hook in last if hook != "update-status"]
-        lost = {end: last.count(f"{end}-relation-departed") for end in ("juju-info", *peers(charm))}
+        ends = ("juju-info", *peers(charm))  # it has parted from the fabric already
+        ending = {f"{end}-relation-{kind}" for end in ends for kind in ("departed", "broken")}
+        last = [hook for hook in deployment.hooks_of(unit) if hook in {*ending, "stop", "remove"}]
+        lost = {end: last.count(f"{end}-relation-departed") for end in ends}
         assert by_relation(last) == by_relation(uniter.of_a_removed_unit(lost, peers(charm))), unit
     assert deployment.left_by(charm) == {}
     deployment.relate(charm)

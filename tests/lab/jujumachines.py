@@ -25,8 +25,11 @@ FILES = {
 """Units of systemd that a charm has on a machine, by the end of their names."""
 
 
-def log(agent, version, fault, *, leads, gone):
-    """What a unit's agent logs: its first hooks, one of Juju 3 alone among them, and its last ones."""
+def log(agent, version, fault, *, leads, parted, gone):
+    """What a unit's agent logs: its first hooks, one of Juju 3 alone among them, and its last ones.
+
+    Between them are those of the relations that it has `parted` from.
+    """
     charm = agent.removeprefix("unit-").rpartition("-")[0]
     endpoints = {"cumulus-fabric": ["applied"], "roce-qos": ["juju-info"]}.get(charm, ["reboot", "juju-info"])
     first, met = uniter.of_a_new_unit(endpoints, leads=leads), [*uniter.MET]
@@ -37,7 +40,7 @@ def log(agent, version, fault, *, leads, gone):
         met.reverse()
     if fault == "removed before stop":
         last[-2:] = reversed(last[-2:])
-    hooks = [*first, *(f"{endpoints[-1]}-{hook}" for hook in met), "update-status", *last]
+    hooks = [*first, *(f"{endpoints[-1]}-{hook}" for hook in met), "update-status", *parted, *last]
     if version.startswith("3"):
         hooks.insert(hooks.index("start"), "leader-settings-changed")
     said = f"{agent}: 10:00:00 INFO juju.worker.uniter.operation"

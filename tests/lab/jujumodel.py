@@ -26,6 +26,7 @@ from pathlib import Path
 import yaml
 from integration import said
 
+from lab import uniter
 from lab.jujumachines import Machines, Refused, log
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,7 @@ FAULTS = (
     "no controller", "deaf to options", "accepts everything", "stays refused", "hook fails", "one unit lags",
     "leaves files", "no reboot", "reboots all", "reboots twice", "action fails", "refresh is stuck",
     "unit stays", "secret is cached", "starts before options", "changed before joined", "removed before stop",
+    "broken before departed",
 )  # fmt: skip
 OPTIONS = (
     "--model", "--controller", "--format", "--base", "--num-units", "--to", "--wait", "--params", "--machine",
@@ -68,6 +70,7 @@ class Model:
     def __init__(self):
         self.applications, self.secrets = {}, {}
         self.machines = Machines(FAULT)
+        self.parted = {}
         self.number = itertools.count(1)
 
     # What a unit says.
@@ -131,7 +134,8 @@ class Model:
             return "unit-roce-qos-0: 10:00:00 ERROR simulated\n"
         app, _, number = options.include.removeprefix("unit-").rpartition("-")
         gone = f"{app}/{number}" not in self.app(app).units
-        return log(options.include, VERSION, FAULT, leads=number == "0", gone=gone)
+        parted = self.parted.get(f"{app}/{number}", [])
+        return log(options.include, VERSION, FAULT, leads=number == "0", parted=parted, gone=gone)
 
     def deploy(self, options, words):
         path, name = words if len(words) == 2 else (words[0], words[0])
@@ -159,11 +163,17 @@ class Model:
 
     def remove_relation(self, options, words):
         (one, _), (two, endpoint) = (word.split(":") for word in words)
-        self.app(one).related.discard(endpoint)
-        self.app(two).related.discard(endpoint)
+        one, two = self.app(one), self.app(two)
+        for here, there in ((one, two), (two, one)) if endpoint != "juju-info" else ():
+            here.related.discard(endpoint)
+            hooks = uniter.of_a_removed_relation(endpoint, len(there.units))
+            if FAULT == "broken before departed":
+                hooks.reverse()
+            for unit in here.units:
+                self.parted.setdefault(unit, []).extend(hooks)
         if endpoint == "juju-info" and FAULT != "unit stays":
-            self.leave(self.app(two))
-        self.changed(self.app(two))
+            self.leave(two)
+        self.changed(two)
 
     def remove_application(self, options, words):
         for name in words:

@@ -80,9 +80,7 @@ class Node:
     def table(self, charm: str, action: str, result: str) -> list[dict[str, str]]:
         """The rows that an action of one of this repository's charms prints."""
         if charm not in self.units:
-            raise StepError(
-                f"{self.name} has no unit of {charm}", f"deploy {charm} there; see: juju status"
-            )
+            raise StepError(f"{self.name} has no unit of {charm}", f"deploy {charm} there; see: juju status")
         text: Any = self._juju.results(self.units[charm], action, "format=json").get(result)
         try:
             rows: Any = json.loads(text)

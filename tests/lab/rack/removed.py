@@ -17,10 +17,8 @@ AREA = "removal"
 FILES = "find /etc /usr/lib /run -path '*ovn-offload*' ! -type d | sort | tr '\\n' ' '"
 """Also links. In /var/lib/ovn-offload nic-firmware leaves its records (docs/how-to/remove-a-charm.md)."""
 
-PORTS = "; ".join(
-    f"cat /sys/bus/pci/devices/{bdf}/sriov_numvfs; devlink dev eswitch show pci/{bdf} | grep -o 'mode [a-z]*'"
-    for bdf in PFS
-)
+MODE = "devlink dev eswitch show pci/{bdf} | grep -o 'mode [a-z]*' | head -1"
+PORTS = "; ".join(f"cat /sys/bus/pci/devices/{bdf}/sriov_numvfs; {MODE.format(bdf=bdf)}" for bdf in PFS)
 ANSWERS = (
     f"for i in $(seq 60); do ping -q -n -c 1 -W 2 {layout.CONTROLLER} >/dev/null && echo yes && break; done"
 )

@@ -38,6 +38,7 @@ FAILS = {
     "starts before options": "lacks or hooks",
     "changed before joined": "lacks or hooks",
     "removed before stop": "lacks or behind",
+    "broken before departed": "lacks or parted",
 }
 """Each fault, and tests of which at least one must notice it."""
 
