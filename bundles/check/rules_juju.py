@@ -3,7 +3,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from converge.shape import InvalidValue
@@ -13,7 +12,7 @@ from check import releases
 from check.facts import SETTINGS, of_all_tracks, own
 from check.model import Application, Bundle, coerced, machine_of
 from check.options import classes
-from check.rule import Wrong, listed, near, rule
+from check.rule import Wrong, listed, misspelt, near, rule
 
 TOP_KEYS = {
     *("applications", "machines", "relations", "saas", "series", "default-base", "variables"),
@@ -25,8 +24,6 @@ APPLICATION_KEYS = {
     *("exposed-endpoints", "options", "annotations", "constraints", "storage", "devices", "bindings"),
     *("offers", "trust", "scale", "placement"),
 }
-MISSPELT = 0.8
-"""How alike a misspelt key and the right one are, by difflib's ratio."""
 OVERLAY_ONLY = ("offers", "exposed-endpoints")
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -68,14 +65,14 @@ def _maps(value: Any) -> Iterator[Map]:
 @rule("key-known", "No key is a misspelt one of Juju's, which silently ignores all others.")
 def key_known(bundle: Bundle) -> Iterator[Wrong]:
     for place, key, where, known in _unknown(bundle):
-        if meant := get_close_matches(key, known, n=1, cutoff=MISSPELT):
-            yield place, f"Juju knows no key {key} {where}", f"Write {meant[0]}"
+        if meant := misspelt(key, known):
+            yield place, f"Juju knows no key {key} {where}", f"Write {meant}"
 
 
 @rule("key-ignored", "Every other key is one that Juju knows.", warning=True)
 def key_ignored(bundle: Bundle) -> Iterator[Wrong]:
     for place, key, where, known in _unknown(bundle):
-        if not get_close_matches(key, known, n=1, cutoff=MISSPELT):
+        if not misspelt(key, known):
             yield place, f"Juju ignores key {key} {where}", "Remove it, unless it only holds YAML anchors"
 
 
