@@ -16,6 +16,8 @@ Wrong = tuple[Place, str, str]
 """Where it stands, what is wrong, and what to write instead."""
 Check = Callable[[Bundle], Iterator[Wrong]]
 SiteCheck = Callable[[Bundle, Site], Iterator[Wrong]]
+MISSPELT = 0.8
+"""How alike a misspelt name and the right one are, by difflib's ratio."""
 NAMED = 12
 """Names that a sentence lists."""
 
@@ -93,6 +95,12 @@ def near(word: str, known: Iterable[str], otherwise: str = "Remove it") -> str:
     """The advice for a name that is not known."""
     matches = get_close_matches(word, sorted(known), n=3, cutoff=0.6)
     return f"Write {' or '.join(matches)}" if matches else otherwise
+
+
+def misspelt(word: str, known: Iterable[str]) -> str:
+    """The name that a word nearly is, and from which it differs in more than a number; empty if none."""
+    alike = get_close_matches(word, sorted(known), cutoff=MISSPELT)
+    return next((each for each in alike if re.sub(r"\d", "", each) != re.sub(r"\d", "", word)), "")
 
 
 def listed(items: Iterable[str]) -> str:

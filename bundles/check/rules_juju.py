@@ -3,7 +3,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from converge.shape import InvalidValue
@@ -13,7 +12,7 @@ from check import releases
 from check.facts import SETTINGS, of_all_tracks, own
 from check.model import Application, Bundle, coerced, machine_of
 from check.options import classes
-from check.rule import Wrong, listed, near, rule
+from check.rule import Wrong, listed, misspelt, near, rule
 
 TOP_KEYS = {
     *("applications", "machines", "relations", "saas", "series", "default-base", "variables"),
@@ -25,8 +24,6 @@ APPLICATION_KEYS = {
     *("exposed-endpoints", "options", "annotations", "constraints", "storage", "devices", "bindings"),
     *("offers", "trust", "scale", "placement"),
 }
-MISSPELT = 0.8
-"""How alike a misspelt key and the right one are, by difflib's ratio."""
 OVERLAY_ONLY = ("offers", "exposed-endpoints")
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -83,14 +80,10 @@ def _unknown(bundle: Bundle) -> Iterator[tuple[Place, str, str]]:
     """Where a key is that Juju does not know, the key, and the one that it means, or an empty text."""
     for part in bundle.documents:
         for key in sorted(part.data.keys() - TOP_KEYS):
-            yield part.data.places[key], f"key {key} here", _meant(key, TOP_KEYS)
+            yield part.data.places[key], f"key {key} here", misspelt(key, TOP_KEYS)
     for application in bundle.applications.values():
         for key in sorted(application.body.keys() - APPLICATION_KEYS):
-            yield application.place(key), f"key {key} in an application", _meant(key, APPLICATION_KEYS)
-
-
-def _meant(key: str, known: set[str]) -> str:
-    return next(iter(get_close_matches(key, sorted(known), n=1, cutoff=MISSPELT)), "")
+            yield application.place(key), f"key {key} in an application", misspelt(key, APPLICATION_KEYS)
 
 
 @rule("base", "The bundle names its base, and this project's charms are published for it.")

@@ -11,7 +11,7 @@ from maas.overlay import NVIDIA
 from maas.sitefile import Machine, Site, Tag, port_stem
 
 from check.model import Application, Bundle, json_list, pairs, vlan_ranges
-from check.rule import Wrong, listed, near, rule, site_rule
+from check.rule import Wrong, listed, misspelt, near, rule, site_rule
 from check.rules_space import tags_of
 
 SELECTORS = ("vendor_id", "product_id", "address", "devname")
@@ -39,7 +39,9 @@ def bridge(bundle: Bundle) -> Iterator[Wrong]:
         mapped = set(_bridges(application).values())
         for name, interface in pairs(application.option("bridge-interface-mappings")):
             if not interface:
+                # The charm unpacks each word as a pair (BridgePortInterfaceMap in charmhelpers).
                 what = f"{application.name}: bridge-interface-mappings has {name}, which names no bridge"
+                what += ", so that its hooks fail"
                 place = application.place("options", "bridge-interface-mappings")
                 yield place, what, "Write BRIDGE:INTERFACE, such as br-ex:bond0"
             elif name not in mapped:
@@ -48,27 +50,50 @@ def bridge(bundle: Bundle) -> Iterator[Wrong]:
                 yield application.place("options", "bridge-interface-mappings"), what, instead
 
 
-@rule("physnet", "VLAN and flat networks, and the whitelist, name physnets that a bridge is mapped to.")
-def physnet(bundle: Bundle) -> Iterator[Wrong]:
+def _unmapped(bundle: Bundle) -> Iterator[tuple[Application, str, str, set[str]]]:
+    """Physnets that an option names and no chassis has, with those that chassis have."""
     nodes = bundle.of(*CHASSIS, *BEFORE_OVN)
     known = {name for application in nodes for name in _bridges(application)}
-    for application in bundle.of("neutron-api") if nodes else ():
-        for option in ("vlan-ranges", "flat-network-providers"):
-            for name, _ in pairs(application.option(option)):
-                if name not in known and name != "*":
-                    what = f"{application.name}: {option} names physnet {name}, which no chassis has"
-                    yield (
-                        application.place("options", option),
-                        what,
-                        near(name, known, _mapped(name, "BRIDGE")),
-                    )
-    for application in bundle.of("nova-compute") if nodes else ():
-        for entry in _entries(application, WHITELIST):
-            name = entry.get("physical_network")
-            if name is not None and name not in known:
-                what = f"{application.name}: the whitelist names physnet {name}, which no chassis has"
-                instead = near(str(name), known, _mapped(str(name), "BRIDGE"))
-                yield application.place("options", WHITELIST), what, instead
+    known |= {name for each in nodes for name, _ in pairs(each.option("sriov-device-mappings"))}
+    named = [
+        (application, option, name)
+        for application in bundle.of("neutron-api")
+        for option in ("vlan-ranges", "flat-network-providers")
+        for name, _ in pairs(application.option(option))
+    ] + [
+        (application, WHITELIST, str(entry["physical_network"]))
+        for application in bundle.of("nova-compute")
+        for entry in _entries(application, WHITELIST)
+        if entry.get("physical_network") is not None
+    ]
+    yield from ((*each, known) for each in named if nodes and each[2] not in {*known, "*"})
+
+
+@rule("physnet", "The whitelist names physnets that a chassis has, and Neutron's options misspell none.")
+def physnet(bundle: Bundle) -> Iterator[Wrong]:
+    for application, option, name, known in _unmapped(bundle):
+        if option == WHITELIST or misspelt(name, known):
+            of = "the whitelist" if option == WHITELIST else option
+            what = f"{application.name}: {of} names physnet {name}, which no chassis has"
+            yield application.place("options", option), what, near(name, known, _mapped(name, "BRIDGE"))
+
+
+@rule("physnet-elsewhere", "Neutron's options name physnets that a chassis has.", warning=True)
+def physnet_elsewhere(bundle: Bundle) -> Iterator[Wrong]:
+    for application, option, name, known in _unmapped(bundle):
+        if option != WHITELIST and not misspelt(name, known):
+            what = f"{application.name}: {option} names physnet {name}, which no chassis has: OVN forwards "
+            what += "nothing of its networks"
+            yield application.place("options", option), what, _mapped(name, "BRIDGE")
+
+
+@rule("placeholder", "No option still has the word to-be-set of upstream's bundles.", warning=True)
+def placeholder(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for option, value in application.section("options").items():
+            if "to-be-set" in re.split(r"[\s,:]+", str(value)):
+                what = f"{application.name}: {option} still has to-be-set"
+                yield application.place("options", option), what, "Write your own value"
 
 
 PCI_OPTIONS = (WHITELIST, "pci-alias")
@@ -89,7 +114,11 @@ def pci_json(bundle: Bundle) -> Iterator[Wrong]:
             value = application.option(option)
             place = application.place("options", option)
             try:
-                if isinstance(value, str) and not all(isinstance(each, dict) for each in json_list(value)):
+                if (
+                    value
+                    and isinstance(value, str)
+                    and not all(isinstance(each, dict) for each in json_list(value))
+                ):
                     yield place, f"{application.name}: {option} is not a list of objects", "Write [{…}, {…}]"
             except json.JSONDecodeError as error:
                 what = f"{application.name}: {option} is not JSON: {error.msg} at character {error.pos}"

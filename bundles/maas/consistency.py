@@ -33,7 +33,8 @@ def _inconsistent_machines(site: "Site") -> Wrong:
         # MAAS and DNS do not tell upper from lower case.
         if other := names.get(name.lower()):
             yield where, name, f"a name that differs from {other} in more than upper and lower case"
-        if other := addresses.get(address := same_address(machine.power_address)):
+        address = same_address(machine.power_address)
+        if machine.has_own_bmc and (other := addresses.get(address)):
             yield f"{where}.power-address", machine.power_address, f"a BMC of its own: {other} has this one"
         names[name.lower()] = addresses[address] = name
 

@@ -152,6 +152,11 @@ class Machine:
     nics: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
+    def has_own_bmc(self) -> bool:
+        """Whether its power address is no other machine's, such as that of a host of virtual machines."""
+        return self.power_type in ("ipmi", "redfish", "amt", "openbmc", "wedge")
+
+    @property
     def every_port(self) -> tuple[str, ...]:
         """Its ports, and those of its further NICs."""
         return (*self.ports, *(port for ports in self.nics.values() for port in ports))

@@ -105,8 +105,10 @@ def _users(site: Site, objects: Objects, key: str) -> list[str]:
     """
     kind, _, name = key.partition(" ")
     found: list[str] = []
+    own = {same_address(each.power_address) for each in site.machines.values() if each.has_own_bmc}
     for body in _machines(objects):
-        foreign = body["hostname"] not in site.machines
+        # One that MAAS has named is the site's as soon as it is renamed.
+        foreign = body["hostname"] not in site.machines and _bmc(body) not in own
         if kind == "tag":
             uses = foreign and name in body["tag_names"]
         else:
@@ -124,6 +126,11 @@ def _uses(port: Any, kind: str, found: Any) -> bool:
             each["id"] for each in found.get("vlans", [found])
         }
     return any(link.get("subnet") and link["subnet"]["cidr"] == found["cidr"] for link in port["links"])
+
+
+def _bmc(body: Any) -> str:
+    """The address of a machine's BMC, in one spelling; empty without one."""
+    return same_address(str(body.get("power_parameters_power_address") or ""))
 
 
 def _use(users: list[str]) -> str:
@@ -207,6 +214,11 @@ def racks(objects: Objects, network: Network) -> list[str]:
 def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
     """What is in the way of a new range. MAAS would refuse it after a part of the plan was done."""
     known = [(key, body) for key, body in objects.items() if " range " in key]
+    managed = objects.get(f"subnet {network.cidr}", {}).get("managed") is not False
+    within = [ip_address(body["start_ip"]) in ip_network(network.cidr) for _, body in known]
+    if not managed and not any(within):
+        what = "MAAS does not manage it, and has no reserved range in it from which nodes get addresses"
+        yield Finding(Severity.WARNING, f"subnet {network.cidr}", what, "reserve one for the nodes in MAAS")
     addresses = [
         (str(link["ip_address"]), body["hostname"])
         for body in _machines(objects)
@@ -218,7 +230,7 @@ def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
         wanted = f"{'dynamic' if text is network.dhcp else 'reserved'} range {text}"
         if wanted in objects or reserved_already(objects, network, text):
             continue
-        if objects.get(f"subnet {network.cidr}", {}).get("managed") is False:
+        if not managed:
             what = "MAAS does not manage this subnet: there, it gives addresses of reserved ranges alone"
             yield _blocked(wanted, what, f"leave ranges of {network.name} out of the site file")
         for key, body in known:
@@ -249,24 +261,22 @@ def machines(site: Site, objects: Objects) -> dict[str, Finding]:
     """Why MAAS' machine of a name, or of a BMC, cannot be taken as the site's; by the site's name."""
     by_address: dict[str, list[Any]] = {}
     for body in _machines(objects):
-        if has := str(body.get("power_parameters_power_address") or ""):
-            by_address.setdefault(same_address(has), []).append(body)
+        by_address.setdefault(_bmc(body), []).append(body)
     return {name: found for name in site.machines if (found := _machine(objects, by_address, site, name))}
 
 
 def _machine(objects: Objects, by_address: Mapping[str, list[Any]], site: Site, name: str) -> Finding | None:
     wanted = site.machines[name]
     address = same_address(wanted.power_address)
-    for body in by_address.get(address, ()):
+    for body in by_address.get(address, ()) if wanted.has_own_bmc else ():
         if body["hostname"] != name:
             where = f"machine {body['hostname']} ({body['status_name']})"
             what = f"MAAS has its BMC {wanted.power_address} at {where}"
             return _blocked(name, what, f"rename that machine to {name} in MAAS, or use its name here")
     body = objects.get(f"machine {name}", {})
-    has = str(body.get("power_parameters_power_address") or "")
     if (
-        has
-        and same_address(has) != address
+        (has := _bmc(body))
+        and has != address
         and (settled(body["status_name"]) or wanted.tag not in body["tag_names"])
     ):
         what = f"MAAS' machine of that name ({body['status_name']}) has BMC {has}, not {wanted.power_address}"
@@ -287,6 +297,9 @@ def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | 
     ports, untagged = set(stack.ports), objects.get(stack.untagged_key, {})
     for found in body["interface_set"]:
         name, parents, kind = found["name"], found["parents"], found["type"]
+        if kind == "vlan" and _is_below(objects, stack, found):
+            what = f"{name} is a VLAN on {parents[0]}, and the site file has VLANs on {stack.top}"
+            return what, f"delete {name} in MAAS"
         if kind not in ("bond", "bridge"):
             continue
         own = stack.bond if kind == "bond" else stack.bridge
@@ -297,6 +310,8 @@ def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | 
             return what, f"write {kind}: {name} in its tag, or delete {name} in MAAS"
         if name == own and set(parents) != needs:
             what = f"{name} has ports {', '.join(parents) or 'none'}, not {', '.join(sorted(needs))}"
+            if not needs & {*parents}:
+                return what, f"write another name for {kind} in its tag"
             return what, f"delete {name} in MAAS"
         vlan = found["vlan"]
         if name == own and (vlan["id"] if vlan else None) != untagged.get("id"):
@@ -304,3 +319,12 @@ def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | 
             what = f"{name} is on VLAN {vid}, not on {stack.untagged_key}, which its ports carry untagged"
             return what, f"delete {name} in MAAS"
     return None
+
+
+def _is_below(objects: Objects, stack: Stack, vlan: Any) -> bool:
+    """Whether a VLAN interface keeps MAAS from bonding its port, or the bridge from getting its packets."""
+    ids = [objects.get(network.vlan_key(), {}).get("id") for network in stack.networks]
+    refused = {*stack.ports} if stack.bond else set[str]()
+    if vlan["vlan"] and vlan["vlan"]["id"] in ids:
+        refused |= {stack.bond, *stack.ports}
+    return bool(({*vlan["parents"]} - {stack.top}) & refused)

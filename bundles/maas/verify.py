@@ -8,7 +8,7 @@ from converge import Finding, Plan, Severity, StepError
 from hostnic import cpus
 from intent.model import Fabric
 from maas import answers, tuning
-from maas.client import Maas, Objects
+from maas.client import Maas, Objects, stored
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
 from operate.together import progress, side_by_side
@@ -46,6 +46,7 @@ def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list
         raise failures[0]
     for body, devices in zip(known, told):
         machine = site.machines[body["hostname"]]
+        found += _other_options(machine, objects, body)
         if isinstance(devices, StepError):
             what = f"its hardware is not known: {devices.reason}"
             found.append(Finding(Severity.HELD, machine.name, what, devices.remedy or "look in MAAS why"))
@@ -57,6 +58,15 @@ def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list
             what = f"it has tag {min(tags)} and is not in the site file, so that Juju may take it"
             found.append(Finding(Severity.WARNING, body["hostname"], what, "add it, or take the tag away"))
     return found
+
+
+def _other_options(machine: Machine, objects: Objects, body: Any) -> Iterator[Finding]:
+    """Kernel options of further tags. MAAS passes those of one tag or of all, depending on its release."""
+    for name in sorted({*body["tag_names"]} - {machine.tag}):
+        if options := stored(objects.get(f"tag {name}", {}), "kernel_opts"):
+            what = f"it also has tag {name}, with kernel options of its own: {options}"
+            remedy = "write all options in its tag of the site file, and take the other tag away"
+            yield Finding(Severity.WARNING, machine.name, what, remedy)
 
 
 def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[Finding]:
