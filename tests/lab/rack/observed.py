@@ -23,7 +23,8 @@ BOND = f"bond=$({INSIDE} sh -c 'basename $(readlink /sys/class/net/{layout.port(
 SEGMENT = "/run/segment-of-node-0"
 LOST = f"""set -e
 {BOND}
-vtysh -N {LEAF} -c 'show running-config' | sed -n "/^interface $bond$/,/^exit$/s/^ \\(evpn mh es-id .*\\)/\\1/p" >{SEGMENT}
+vtysh -N {LEAF} -c 'show running-config' | sed -n "/^interface $bond$/,/^exit$/p" |
+    sed -n 's/^ *\\(evpn mh es-id .*\\)/\\1/p' >{SEGMENT}
 {VTYSH} "no $(cat {SEGMENT})"
 """
 """FRR of the leaf no longer has the segment; the switch's configuration still has it."""
@@ -78,7 +79,7 @@ def observed(rack: Rack) -> list[Check]:
         calm = quiet(watch)
         why = "; ".join(watch.restless()) or "quiet"
         found.append(Check(AREA, "before the first fault", "quiet", why, calm))
-        for fault in faults(rack) if calm else ():
+        for fault in faults_of(rack) if calm else ():
             rack.display.phase(fault.name)
             seen = try_out(watch, fault)
             told = f"{fault.alert} {seen.told}"
@@ -98,7 +99,7 @@ def exporting(rack: Rack, machine: str) -> str:
     return min(on_nodes(rack, [machine]), key=lambda unit: CHARMS.index(unit.app.charm)).name
 
 
-def faults(rack: Rack) -> list[Fault]:
+def faults_of(rack: Rack) -> list[Fault]:
     """Those of switches, which are seen at a look of the fabric's unit, and the one of a rolling reboot."""
     units = [unit for unit in rack.controller.units.values() if unit.app.name in with_option(rack, "intent")]
     holder = list(rack.nodes)[1]

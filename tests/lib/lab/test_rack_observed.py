@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What fails in the rack's scenario `observed`, and who is scraped there, without a guest."""
+
+import json
+from importlib import resources
+from types import SimpleNamespace
+
+import pytest
+from lab.rack import deployment, layout, observed
+from lab.rack.build import Rack
+from lab.rack.controller import Controller
+from lab.rack.display import Display
+from lab.rack.machine import Floor, Machine
+
+BUNDLE = deployment.ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
+SHIPPED = json.loads((resources.files("exporter") / "cos" / "alerts.json").read_text())
+
+
+@pytest.fixture
+def rack() -> Rack:
+    """The rack of a bundle with all of its units, and no guest."""
+    wanted = deployment.read(BUNDLE, [], 2)
+    floor = Floor([Machine(name, SimpleNamespace()) for name in ("node-0", "node-1", "fabric")], lambda: None)
+    place = {machine: f"node-{number}" for number, machine in enumerate(wanted.nodes)}
+    place |= {
+        each: "fabric" for app in wanted.applications.values() for each in app.machines if each not in place
+    }
+    controller = Controller(wanted, floor, place)
+    controller.units.update(controller.planned)
+    return Rack(wanted, floor, controller, Display(floor.machines), 2)
+
+
+def test_each_fault_of_the_rack_expects_an_alert_that_is_shipped(rack: Rack) -> None:
+    found = observed.faults_of(rack)
+    assert {fault.alert for fault in found} <= {
+        rule["alert"] for group in SHIPPED["groups"] for rule in group["rules"]
+    }
+    about = {fault.alert: fault.about for fault in found}
+    assert "sriov-switchdev/1" in about["OffloadRebootLockStuck"]
+    assert about["OffloadFabricSegmentsMissing"] == ("fabric Leaf0-1", "fabric Leaf0-2")
+
+
+def test_each_machine_of_the_rack_is_scraped_for_the_unit_whose_exporter_runs(rack: Rack) -> None:
+    units = [observed.exporting(rack, name) for name in ("node-0", "node-1", "fabric")]
+    assert units == ["sriov-switchdev/0", "sriov-switchdev/1", "cumulus-fabric/0"]
+
+
+def test_the_cables_that_are_exchanged_are_those_to_the_spines() -> None:
+    ends = [((one, port), (other, far)) for one, port, other, far in layout.wiring().cables]
+    ends += [(far, near) for near, far in ends]
+    exchanged = {(observed.LEAF, port) for port in observed.UPLINKS}
+    assert {far for near, (far, _) in ends if near in exchanged} == {*observed.SPINES}
