@@ -2,6 +2,7 @@
 """What fails in the rack's scenario `observed`, and who is scraped there, without a guest."""
 
 import json
+import re
 from importlib import resources
 from types import SimpleNamespace
 
@@ -45,8 +46,17 @@ def test_each_machine_of_the_rack_is_scraped_for_the_unit_whose_exporter_runs(ra
     assert units == ["sriov-switchdev/0", "sriov-switchdev/1", "cumulus-fabric/0"]
 
 
-def test_the_cables_that_are_exchanged_are_those_to_the_spines() -> None:
-    ends = [((one, port), (other, far)) for one, port, other, far in layout.wiring().cables]
-    ends += [(far, near) for near, far in ends]
-    exchanged = {(observed.LEAF, port) for port in observed.UPLINKS}
-    assert {far for near, (far, _) in ends if near in exchanged} == {*observed.SPINES}
+def test_the_cables_to_the_spines_are_exchanged_and_put_back() -> None:
+    own = {(each[1], each[2], each[3]) for each in layout.wiring().cables if each[0] == observed.LEAF}
+    own |= {(each[3], each[0], each[1]) for each in layout.wiring().cables if each[2] == observed.LEAF}
+    made = [
+        re.findall(
+            r"link add (\S+) netns Leaf0-1 .* peer name (\S+) netns (\S+) ", observed.cabled(exchanged=each)
+        )
+        for each in (True, False)
+    ]
+    wrong, right = ({(port, spine, far) for port, far, spine in each} for each in made)
+    assert right == {each for each in own if each[0] in observed.UPLINKS}
+    assert len(wrong) == len(right) == 2
+    assert not wrong & right
+    assert {each[1:] for each in wrong} == {each[1:] for each in right}
