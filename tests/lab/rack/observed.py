@@ -35,7 +35,7 @@ FOUND = f"""set -e
 sleep 10
 """
 UPLINKS = "swp31", "swp32"
-SETTLES = 40
+SETTLES = 20
 """Seconds for LLDP and BGP over new cables."""
 DRIFT = '{"qos": {"roce": {"mode": "lossy"}}}'
 PATIENCE = 600
