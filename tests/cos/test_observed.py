@@ -74,6 +74,18 @@ def test_another_alert_is_told_beside_the_expected_one_that_never_fires(
     assert (seen.fired, seen.others) == (None, (f"OffloadLinkDown {PORT}",))
 
 
+def test_what_is_not_quiet_is_told(host: Any, tmp_path: Path) -> None:
+    fault, late = host.cut("OffloadLinkDown"), f"the exporter of {HOST} does not answer"
+    with host.watched(tmp_path) as watched:
+        assert watched.restless() in ([], [late])
+        assert faults.quiet(watched)
+        fault.begins(host)
+        assert host.until(lambda: watched.restless() == [f"OffloadLinkDown {PORT} is pending"], 60)
+        assert not watched.quiet()
+        fault.ends(host)
+        assert host.until(watched.quiet, 60)
+
+
 def test_each_duration_of_the_rules_is_shorter_by_the_same_factor(tmp_path: Path) -> None:
     shipped, faster = by_name(promtool.databag()["metrics_alert_rules"]), by_name(scaled.rules(12))
     assert shipped.keys() == faster.keys()

@@ -16,7 +16,7 @@ from lab import juju
 from lab.guest import GuestError
 from lab.host import HostError
 from lab.rack import build, deployment, layout, report
-from lab.rack.scenarios import CLOUD, ONE_MORE, SCENARIOS, TWO_NODES, converge
+from lab.rack.scenarios import APART, CLOUD, ONE_MORE, SCENARIOS, TWO_NODES, converge
 from lab.shell import interact
 
 BUNDLE = deployment.ROOT / "bundles" / "ovn-offload-jammy-yoga.yaml"
@@ -41,7 +41,7 @@ def arguments() -> argparse.Namespace:
         "--html", type=Path, metavar="FILE", default=Path("build/rack.html"), help="default: %(default)s"
     )
     options = parser.parse_args()
-    every = [name for name in SCENARIOS if name not in CLOUD]
+    every = [name for name in SCENARIOS if name not in APART]
     options.more = {"all": every, "converge": []}.get(options.scenario, [options.scenario])
     options.cloud = options.scenario in CLOUD
     options.spare = len(set(options.more) & set(ONE_MORE))

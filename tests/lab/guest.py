@@ -389,9 +389,8 @@ class Guest:
             )  # fmt: skip
         for sock in far:
             sock.close()
-        booting = Agent(
-            agent, self.patience
-        )  # nobody else's before it has booted: synchronising drops answers
+        # No other thread's until it has booted: synchronising drops answers.
+        booting = Agent(agent, self.patience)
         try:
             self._monitor = Monitor(monitor, self.patience)
             self._await_agent(booting)

@@ -11,7 +11,7 @@ SHORTEST = 5
 SHARE = 2
 """How many times as long as one scrape the interval is at least: the guest has other work, too."""
 LONG, BEYOND = 1800, 10
-"""Of what a rule waits beyond so many seconds of its time, only a tenth counts: a drift has an hour's wait."""
+"""Of what a rule waits beyond so many seconds of its time, a tenth counts: some wait for an hour."""
 LIMIT = "ovn_offload_reboot_lock_limit_seconds"
 """An age that a rule compares with, and so a duration, too."""
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -14,6 +14,7 @@ from lab.rack import containers, layout, ovn
 from lab.rack.build import Rack
 from lab.rack.common import applied, by_hand, more_vfs, on_nodes, settled, verify, with_option
 from lab.rack.controller import Unit
+from lab.twin.model import FABRIC_MTU
 
 AREA = "observed"
 LEAF = layout.leaves(0)[0]
@@ -23,7 +24,8 @@ BOND = f"bond=$({INSIDE} sh -c 'basename $(readlink /sys/class/net/{layout.port(
 SEGMENT = "/run/segment-of-node-0"
 LOST = f"""set -e
 {BOND}
-vtysh -N {LEAF} -c 'show running-config' | sed -n "/^interface $bond$/,/^exit$/s/^ \\(evpn mh es-id .*\\)/\\1/p" >{SEGMENT}
+vtysh -N {LEAF} -c 'show running-config' | sed -n "/^interface $bond$/,/^exit$/p" |
+    sed -n 's/^ *\\(evpn mh es-id .*\\)/\\1/p' >{SEGMENT}
 {VTYSH} "no $(cat {SEGMENT})"
 """
 """FRR of the leaf no longer has the segment; the switch's configuration still has it."""
@@ -33,17 +35,29 @@ FOUND = f"""set -e
 sleep 10
 """
 UPLINKS = "swp31", "swp32"
-EXCHANGED = f"""set -e
-cd /
-{INSIDE} ip link set {UPLINKS[0]} name exchanged
-{INSIDE} ip link set {UPLINKS[1]} name {UPLINKS[0]}
-{INSIDE} ip link set exchanged name {UPLINKS[1]}
-sleep 40
-"""
-"""The cables of a leaf's ports to the spines, each in the other's place; then time for LLDP and BGP."""
-SPINES = ("Spine0", "Spine1")
+SETTLES = 20
+"""Seconds for LLDP and BGP over new cables."""
 DRIFT = '{"qos": {"roce": {"mode": "lossy"}}}'
 PATIENCE = 600
+
+
+def cabled(*, exchanged: bool) -> str:
+    """A script: the leaf's ports to the spines have new cables, each to its own spine or to the other one.
+
+    Both ends of a cable are new then, as on a switch whose ports are plugged in again.
+    """
+    ends = [((one, port), (far, far_port)) for one, port, far, far_port in layout.wiring().cables]
+    ends += [(far, near) for near, far in ends]
+    spines = [far for near, far in sorted(ends) if near[0] == LEAF and near[1] in UPLINKS]
+    script = [f"ip -n {LEAF} link del {port}" for port in UPLINKS]
+    for port, (spine, far) in zip(UPLINKS, reversed(spines) if exchanged else spines):
+        script += [
+            f"ip link add {port} netns {LEAF} mtu {FABRIC_MTU} type veth "
+            f"peer name {far} netns {spine} mtu {FABRIC_MTU}",
+            f"ip -n {LEAF} link set {port} up",
+            f"ip -n {spine} link set {far} up",
+        ]
+    return "\n".join(["set -e", *script, f"sleep {SETTLES}"])
 
 
 class Observed:
@@ -78,7 +92,7 @@ def observed(rack: Rack) -> list[Check]:
         calm = quiet(watch)
         why = "; ".join(watch.restless()) or "quiet"
         found.append(Check(AREA, "before the first fault", "quiet", why, calm))
-        for fault in faults(rack) if calm else ():
+        for fault in faults_of(rack) if calm else ():
             rack.display.phase(fault.name)
             seen = try_out(watch, fault)
             told = f"{fault.alert} {seen.told}"
@@ -98,7 +112,7 @@ def exporting(rack: Rack, machine: str) -> str:
     return min(on_nodes(rack, [machine]), key=lambda unit: CHARMS.index(unit.app.charm)).name
 
 
-def faults(rack: Rack) -> list[Fault]:
+def faults_of(rack: Rack) -> list[Fault]:
     """Those of switches, which are seen at a look of the fabric's unit, and the one of a rolling reboot."""
     units = [unit for unit in rack.controller.units.values() if unit.app.name in with_option(rack, "intent")]
     holder = list(rack.nodes)[1]
@@ -126,9 +140,9 @@ def faults(rack: Rack) -> list[Fault]:
         Fault(
             "a leaf's cables to the spines are exchanged",
             "OffloadFabricWrongCable",
-            tuple(f"{layout.FABRIC} {switch}" for switch in (LEAF, *SPINES)),
-            seen_by_hook(EXCHANGED),
-            seen_by_hook(EXCHANGED),
+            tuple(f"{layout.FABRIC} {switch}" for switch in (LEAF, "Spine0", "Spine1")),
+            seen_by_hook(cabled(exchanged=True)),
+            seen_by_hook(cabled(exchanged=False)),
         ),
         Fault(
             "somebody has set a leaf's RoCE mode to lossy",

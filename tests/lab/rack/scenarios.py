@@ -245,10 +245,13 @@ ONE_MORE = ("node-added", "adopt")
 """Those that want a node of their own, blank until then."""
 
 CLOUD = ("openstack",)
-"""Those with a control plane, for which the rack's nodes have more memory: not part of `all`."""
+"""Those with a control plane, for which the rack's nodes have more memory."""
+
+APART = ("observed", *CLOUD)
+"""Those that are not part of `all`."""
 
 TWO_NODES = (
     *("acceptance", "link-cut", "refresh", "switch-replaced", "node-added", "node-removed", "observed"),
     *CLOUD,
 )
-"""Those with traffic between two nodes that are there from the beginning, or with a lock that another holds."""
+"""Those with traffic between two nodes that are there from the beginning, or a lock that one of two holds."""

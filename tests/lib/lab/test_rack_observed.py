@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What fails in the rack's scenario `observed`, and who is scraped there, without a guest."""
+
+import json
+import re
+from importlib import resources
+from types import SimpleNamespace
+
+import pytest
+from lab.rack import deployment, layout, observed
+from lab.rack.build import Rack
+from lab.rack.controller import Controller
+from lab.rack.display import Display
+from lab.rack.machine import Floor, Machine
+
+BUNDLE = deployment.ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
+SHIPPED = json.loads((resources.files("exporter") / "cos" / "alerts.json").read_text())
+
+
+@pytest.fixture
+def rack() -> Rack:
+    """The rack of a bundle with all of its units, and no guest."""
+    wanted = deployment.read(BUNDLE, [], 2)
+    floor = Floor([Machine(name, SimpleNamespace()) for name in ("node-0", "node-1", "fabric")], lambda: None)
+    place = {machine: f"node-{number}" for number, machine in enumerate(wanted.nodes)}
+    place |= {
+        each: "fabric" for app in wanted.applications.values() for each in app.machines if each not in place
+    }
+    controller = Controller(wanted, floor, place)
+    controller.units.update(controller.planned)
+    return Rack(wanted, floor, controller, Display(floor.machines), 2)
+
+
+def test_each_fault_of_the_rack_expects_an_alert_that_is_shipped(rack: Rack) -> None:
+    found = observed.faults_of(rack)
+    assert {fault.alert for fault in found} <= {
+        rule["alert"] for group in SHIPPED["groups"] for rule in group["rules"]
+    }
+    about = {fault.alert: fault.about for fault in found}
+    assert "sriov-switchdev/1" in about["OffloadRebootLockStuck"]
+    assert about["OffloadFabricSegmentsMissing"] == ("fabric Leaf0-1", "fabric Leaf0-2")
+
+
+def test_each_machine_of_the_rack_is_scraped_for_the_unit_whose_exporter_runs(rack: Rack) -> None:
+    units = [observed.exporting(rack, name) for name in ("node-0", "node-1", "fabric")]
+    assert units == ["sriov-switchdev/0", "sriov-switchdev/1", "cumulus-fabric/0"]
+
+
+def test_the_cables_to_the_spines_are_exchanged_and_put_back() -> None:
+    own = {(each[1], each[2], each[3]) for each in layout.wiring().cables if each[0] == observed.LEAF}
+    own |= {(each[3], each[0], each[1]) for each in layout.wiring().cables if each[2] == observed.LEAF}
+    made = [
+        re.findall(
+            r"link add (\S+) netns Leaf0-1 .* peer name (\S+) netns (\S+) ", observed.cabled(exchanged=each)
+        )
+        for each in (True, False)
+    ]
+    wrong, right = ({(port, spine, far) for port, far, spine in each} for each in made)
+    assert right == {each for each in own if each[0] in observed.UPLINKS}
+    assert len(wrong) == len(right) == 2
+    assert not wrong & right
+    assert {each[1:] for each in wrong} == {each[1:] for each in right}
