@@ -125,6 +125,10 @@ def faults_of(rack: Rack) -> list[Fault]:
         more_vfs(rack, 1)
 
     def released(_: object) -> None:
+        for unit in on_nodes(
+            rack, [holder]
+        ):  # the leader's own node is next: in a model, it loses the lead then
+            rack.controller.lead(unit.name)
         rack.on(holder, containers.RUN)
         settled(rack)
         containers.remove(rack, [holder])
