@@ -22,6 +22,7 @@ from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
 from settling import Check, Health, reachable
 from tree import Tree, drain, render
+from tree.diff import difference
 from tree.foreign import Objects, objects
 from verify import verify
 
@@ -34,6 +35,7 @@ class Survey:
 
     # For each switch that answered, its tree in its own dialect, with what stays beside the intent
     wanted: Mapping[str, Tree]
+    patches: Mapping[str, Tree]  # what brings each of these switches to its tree
     observed: Observed  # what was read from the switches
     findings: tuple[Finding, ...] = ()  # what blocks a plan, apart from switches that do not answer
     # The commands that the command line sends to switches without NVUE
@@ -44,7 +46,7 @@ class Survey:
     @property
     def plan(self) -> Plan[Candidate]:
         """The steps that would bring the switches to the intent, and the digest to approve them by."""
-        found = plan(self.wanted, self.observed, self.findings)
+        found = plan(self.changes.values(), (*self.findings, *self.observed.findings))
         if found.blocked or not (found.steps or self.scripts):
             return found
         remedy = f"to apply exactly this, run apply with plan={self.digest}"
@@ -62,13 +64,14 @@ class Survey:
         return replace(
             self,
             wanted={name: tree for name, tree in self.wanted.items() if name in names},
+            patches={name: patch for name, patch in self.patches.items() if name in names},
             observed=self.observed.only(names),
         )
 
     @cached_property
     def changes(self) -> dict[str, Change]:
         """What each switch needs, with its patch."""
-        return changes(self.wanted, self.observed)
+        return changes(self.patches, self.observed)
 
     @property
     def made(self) -> dict[str, Objects]:
@@ -121,13 +124,15 @@ class Site:
         if not observed.errors:
             findings += self.ownership.misnamed(beside.values())
         wanted = {name: each.tree for name, each in beside.items()}
+        patches = {name: each.patch for name, each in beside.items()}
         for name, seen in observed.switches.items():
             switch = self.fabric.switch(name)
             if switch and name in wanted and drain.drained(seen.applied):
                 wanted[name] = drain.staying(switch, seen.applied, wanted[name])
+                patches[name] = difference(seen.applied, wanted[name])
                 findings.append(Finding(Severity.WARNING, name, "is drained", DRAINED_REMEDY))
         intents = {name: each.wanted for name, each in beside.items()}
-        return Survey(wanted, observed, (*self.audit, *findings), self.scripts, intents)
+        return Survey(wanted, patches, observed, (*self.audit, *findings), self.scripts, intents)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""
@@ -142,7 +147,7 @@ class Site:
             for port in drain.host_ports(switch)
             if drain.shut(seen.applied, port)
         }
-        found = verify(self.fabric, survey.wanted, survey.observed)
+        found = verify(self.fabric, survey.patches, survey.observed)
         return [*survey.findings, *(each for each in found if each.subject not in closed)]
 
     def apply(
@@ -264,7 +269,7 @@ class Site:
         outside = self._beside(survey.observed.switches)
         readable = [name for name in outside if name in self.fleet.switches]
         only_read = replace(self, ownership=replace(self.ownership, named=frozenset[str]()))
-        beside = only_read.survey(readable, state=True) if readable else Survey({}, Observed())
+        beside = only_read.survey(readable, state=True) if readable else Survey({}, {}, Observed())
         unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
         return Health(
             self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready

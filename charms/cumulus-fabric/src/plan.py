@@ -8,15 +8,15 @@ applied (apply.py), in all areas at once.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from converge import Disruption, Finding, Plan, Step
 from intent import ports
-from observe import Observed, SwitchState
+from observe import Observed
 from rest.client import Nvue
 from tree import Path, Tree, as_tree, get_path, leaves, overlaps
-from tree.diff import difference, inverse
+from tree.diff import inverse
 
 
 @dataclass
@@ -100,14 +100,13 @@ class Change:
                 yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, PatchCandidate(patch))
 
 
-def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]:
+def changes(patches: Mapping[str, Tree], observed: Observed) -> dict[str, Change]:
     """What each switch needs; switches that match the intent are left out."""
-    found = {
-        name: Change(name, seen.applied, difference(seen.applied, wanted[name]))
-        for name, seen in _in_order(observed)
-        if name in wanted
+    return {
+        name: Change(name, seen.applied, patches[name])
+        for name, seen in sorted(observed.switches.items())
+        if patches.get(name)
     }
-    return {name: change for name, change in found.items() if change.patch}
 
 
 def digest(needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]]) -> str:
@@ -124,16 +123,10 @@ def digest(needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]]) -
     return f"p{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
-def plan(wanted: Mapping[str, Tree], observed: Observed, findings: Sequence[Finding] = ()) -> Plan[Candidate]:
+def plan(needed: Iterable[Change], findings: Sequence[Finding] = ()) -> Plan[Candidate]:
     """The steps for all switches, and what blocks them: the audit's findings, switches that do not answer."""
-    everything = (*findings, *observed.findings)
-    needed = changes(wanted, observed).values()
-    result = Plan[Candidate](tuple(step for change in needed for step in change.steps), (), everything)
-    return Plan((), (), everything) if result.blocked else result
-
-
-def _in_order(observed: Observed) -> list[tuple[str, SwitchState]]:
-    return sorted(observed.switches.items())
+    result = Plan[Candidate](tuple(step for change in needed for step in change.steps), (), tuple(findings))
+    return replace(result, steps=()) if result.blocked else result
 
 
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:

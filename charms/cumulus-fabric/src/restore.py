@@ -110,7 +110,7 @@ def taken_back(
     found: list[Finding] = []
     left = exempt(now, switch.unmanaged) | exempt(before, switch.unmanaged)
     known = frozenset(objects(now) | objects(before) if made is None else made) - left
-    lost = foreign(now, wanted, (made or frozenset()) - left) - objects(before)
+    lost = foreign(objects(now) - objects(wanted), wanted, (made or frozenset()) - left) - objects(before)
     others = [path for path in _touched(whole) if not _is_ours(path, wanted, known, switch.unmanaged)]
     if made is None and (unsure := lost - left):
         lost &= left

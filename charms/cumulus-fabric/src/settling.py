@@ -11,6 +11,7 @@ from output.report import BROKEN
 from rest import Fleet
 from rest.connection import Clock, SwitchError
 from tree import Tree
+from tree.diff import difference
 from tree.expected import Expected
 from verify import CABLING_REMEDY, verify
 
@@ -67,24 +68,33 @@ class Health:
         """Finds what is worse than before and can be blamed on the run."""
         then = {**self.beside.switches, **self.before.switches}
         states = {name: seen.state for name, seen in then.items()}
-        known = verify(self.fabric, self.wanted, Observed(then, self.before.errors))
+        known = verify(self.fabric, self._patches(then), Observed(then, self.before.errors))
         faults = {(each.subject, each.what) for each in known}
 
         def prepare(pending: Collection[str]) -> Look:
             expected = Expected(states, self.unready | frozenset(pending))
             configured: dict[str, SwitchState] = {}
+            patches: dict[str, Tree] = {}
 
             def look() -> Verdict:
                 # After the first look, only what can still change is read.
                 seen = observe(self.fleet, then, known=configured)
+                new = {name: each for name, each in seen.switches.items() if name not in configured}
+                patches.update(self._patches(new))
                 configured.update(seen.switches)
                 errors = {name: error for name, error in seen.errors.items() if name in self.before.switches}
-                found = verify(self.fabric, self.wanted, Observed(seen.switches, errors), expected)
+                found = verify(self.fabric, patches, Observed(seen.switches, errors), expected)
                 return _verdict([each for each in found if (each.subject, each.what) not in faults], errors)
 
             return look
 
         return prepare
+
+    def _patches(self, seen: Mapping[str, SwitchState]) -> dict[str, Tree]:
+        """What these switches of the run lack of what is wanted."""
+        return {
+            name: difference(seen[name].applied, tree) for name, tree in self.wanted.items() if name in seen
+        }
 
 
 def reachable(fleet: Fleet, names: Collection[str]) -> Check:

@@ -15,9 +15,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort
-from observe import Observed, SwitchState
+from observe import Observed
 from tree import Tree, covers, get_path, get_tree, leaves
-from tree.diff import difference
 from tree.drain import withdrawn
 from tree.expected import Expected, progress
 from tree.render import BRIDGE
@@ -35,17 +34,18 @@ MAX_SHOWN = 2
 
 
 def verify(
-    fabric: Fabric, wanted: Mapping[str, Tree], observed: Observed, expected: Expected | None = None
+    fabric: Fabric, patches: Mapping[str, Tree], observed: Observed, expected: Expected | None = None
 ) -> list[Finding]:
     """Switches that do not answer, settings that differ, and links that are down or cabled differently.
 
-    During an apply, ``expected`` has the sessions and segment peers that it can have brought about so far;
-    without it, all of the intent's are expected.
+    ``patches`` has what brings each switch to look at to the intent; empty for one that runs it. During an
+    apply, ``expected`` has the sessions and segment peers that it can have brought about so far; without it,
+    all of the intent's are expected.
     """
     found = [*observed.findings]
-    for checker in checkers(fabric, wanted, observed, expected):
+    for checker in checkers(fabric, patches, observed, expected):
         name = checker.switch.name
-        settings = drift(observed.switches[name], wanted[name])
+        settings = drift(name, patches[name])
         # The consequences of missing settings are not listed one by one.
         looked = (each for each in checker.findings() if not settings or each.remedy != APPLY_REMEDY)
         found += [*settings, *looked]
@@ -66,15 +66,14 @@ def checkers(
             yield Checker(fabric, switch, states, expected, silent, chassis, used)
 
 
-def drift(seen: SwitchState, wanted: Tree) -> list[Finding]:
-    """Settings that differ from the intent, as one finding for each switch."""
-    patch = difference(seen.applied, wanted)
+def drift(name: str, patch: Tree) -> list[Finding]:
+    """Settings of a switch that differ from the intent, as one finding."""
     if not patch:
         return []
     paths = [" ".join(path) for path, _ in leaves(patch)]
     count = f"{len(paths)} {'setting differs' if len(paths) == 1 else 'settings differ'} from the intent"
     named = ", ".join(paths[:MAX_SHOWN]) + (" and more" if len(paths) > MAX_SHOWN else "")
-    return [Finding(Severity.HELD, seen.name, f"{count}: {named}", APPLY_REMEDY)]
+    return [Finding(Severity.HELD, name, f"{count}: {named}", APPLY_REMEDY)]
 
 
 class Checker:

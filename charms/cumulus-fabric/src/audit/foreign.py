@@ -46,7 +46,7 @@ class Ownership:
         """What the switch ``name`` has beside the intent's tree."""
         unmanaged = unmanaged or Unmanaged()
         surplus = objects(applied) - objects(wanted)
-        others = foreign(applied, wanted, self.made.get(name, ()))
+        others = foreign(surplus, wanted, self.made.get(name, ()))
         kept = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
         left = surplus & exempt(applied, unmanaged)
         return Beside(name, applied, wanted, surplus, kept | left, left, unmanaged.settings)
@@ -80,6 +80,11 @@ class Beside:
         going = self.surplus - self.kept
         return merged(kept_tree(self.applied, self.kept, going, self.settings), self.wanted)
 
+    @cached_property
+    def patch(self) -> Tree:
+        """What brings the switch to that tree."""
+        return difference(self.applied, self.tree)
+
     def findings(self) -> Iterator[Finding]:
         """What stays, and what cannot."""
         going = self.surplus - self.kept
@@ -111,9 +116,8 @@ class Beside:
             what = f"interface {those} has an address on a VLAN that would be removed"
             remedy = f"run nv unset interface {those} and nv config apply on the switch, or keep the VLAN"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
-        patch = difference(self.applied, self.tree)
-        yield from shared(self.name, self.applied, self.wanted, self.kept, patch)
-        if beside := settings(self.applied, self.wanted, self.tree, patch):
+        yield from shared(self.name, self.applied, self.wanted, self.kept, self.patch)
+        if beside := settings(self.applied, self.wanted, self.tree, self.patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
             yield Finding(Severity.INFO, self.name, what, "to remove it, run nv unset on the switch")
 

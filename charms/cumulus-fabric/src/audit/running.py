@@ -67,6 +67,9 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """Ports of the intent that others route, or use as access ports or with an ESI of another type."""
     interfaces, sessions = get_tree(wanted, "interface"), get_tree(applied, *IN_VRF, "neighbor")
     linked = get_tree(wanted, *IN_VRF, "neighbor")
+    subs: dict[str, list[str]] = defaultdict(list)
+    for sub, other in get_tree(applied, "interface").items():
+        subs[str(get_tree(other).get("base-interface"))].append(sub)
     for port in sorted(interfaces.keys() - {"lo"}, key=ports.natural):
         node, above = get_tree(applied, "interface", port), f"interface {port}"
         paths = VRFS if port in linked else (*VRFS, *ADDRESSES, ACCESS, IDENTIFIER)
@@ -75,11 +78,8 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         ]
         if port in sessions.keys() - linked.keys() and get_tree(sessions, port).get("peer-group") != GROUP:
             found.append(f"{' '.join(IN_VRF)} neighbor {port}")
-        found += [
-            f"interface {sub}"
-            for sub, other in get_tree(applied, "interface").items()
-            if get_tree(other).get("base-interface") == port and port not in linked
-        ]
+        if port not in linked:
+            found += [f"interface {sub}" for sub in subs[port]]
         if found:
             what = f"{port} has another use on the switch ({'; '.join(found)}), which excludes the intent's"
             yield Finding(Severity.BLOCKED, name, what, f"remove {port} from the intent, or {_unset(found)}")

@@ -26,7 +26,9 @@ def get_path(tree: object, path: Path) -> object:
     """The node at ``path``, or None."""
     node = tree
     for key in path:
-        node = (as_tree(node) or {}).get(key)
+        if not isinstance(node, dict):
+            return None
+        node = cast("Tree", node).get(key)
     return node
 
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import cast
 
-from tree import Path, Tree, as_tree, expand_ranges, get_tree, matches, merged, nested
+from tree import Path, Tree, as_tree, get_tree, matches, merged, nested
 from tree.render import DEFAULT_MTU
 
 PORTS = (
@@ -59,8 +59,7 @@ _MISSING = object()
 
 
 def difference(applied: Tree, wanted: Tree) -> Tree:
-    """The patch that brings ``applied`` to ``wanted``; null unsets. Empty when nothing differs."""
-    applied = expand_ranges(applied)
+    """The patch that brings ``applied``, without ranges, to ``wanted``; null unsets. Empty if nothing differs."""
     wanted = _without_implied(applied, with_speeds(applied, _with_bgp_identity(applied, wanted)))
     return merged(_unwanted(applied, wanted), patch_between(applied, wanted, unset=False))
 

@@ -76,18 +76,20 @@ def objects(tree: Tree) -> Objects:
     return frozenset(found for found, _ in _places(tree))
 
 
-def foreign(applied: Tree, wanted: Tree, made: Collection[Object]) -> Objects:
-    """What a switch runs that is neither in the intent nor made by this charm.
+def foreign(surplus: Objects, wanted: Tree, made: Collection[Object]) -> Objects:
+    """What a switch runs that is neither in the intent, which is its ``surplus``, nor made by this charm.
 
     Where the intent has both a bond and a port, it says which bond has the port.
     """
     ports_of_intent = get_tree(wanted, "interface").keys()
-    found = objects(applied) - objects(wanted) - frozenset(made)
+    found = surplus - frozenset(made)
     return frozenset(each for each in found if not ports_of_intent >= {each.whole, each.part})
 
 
 def exempt(tree: Tree, unmanaged: Unmanaged) -> Objects:
     """The objects of a tree that others look after, as the intent says."""
+    if unmanaged == Unmanaged():
+        return frozenset()
     return frozenset(
         found
         for found, path in _places(tree)
@@ -104,11 +106,12 @@ def kept_tree(
     So do the ``settings`` that others look after. What is ``removed`` is taken out of an object that stays.
     """
     tree: Tree = {}
-    for found, path in _places(applied):
+    places = list(_places(applied)) if kept or removed else []
+    for found, path in places:
         if found in kept:
             _parent(tree, path).setdefault(path[-1], deepcopy(get_path(applied, path)))
     tree = merged(tree, deepcopy(parted(applied, settings)[0]))
-    for found, path in _places(applied):
+    for found, path in places:
         if found in removed and get_path(tree, path) is not None:
             del _parent(tree, path)[path[-1]]
     return tree

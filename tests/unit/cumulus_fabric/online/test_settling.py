@@ -127,7 +127,7 @@ def test_the_work_of_verify_grows_with_the_fabric_and_not_faster(monkeypatch: py
         with rack(fabric, applied=True) as made:
             seen = made.site.survey(state=True)
             counted.number = 0
-            assert [each for each in verify(fabric, seen.wanted, seen.observed) if each.severity > 0] == []
+            assert [each for each in verify(fabric, seen.patches, seen.observed) if each.severity > 0] == []
             counts.append(counted.number)
         monkeypatch.undo()
     assert counts[1] <= 10 * counts[0]
