@@ -29,7 +29,7 @@ MODEL, OVERLAY = Path("the model"), Path("the overlay")
 class Running(NamedTuple):
     """A model as `controller:model`, what runs in it as a bundle's text, and what its units say.
 
-    Those of our charms say something at all times; those of others, with which ours work, are in error.
+    Those of our charms say something at all times; those of others, with which ours work, run no hooks.
     """
 
     name: str
@@ -62,14 +62,15 @@ def read(juju: Juju) -> Running:
         if body.get("charm-name") in known
     }
     told = [
-        (bodies.get(unit.partition("/")[0], {}).get("charm-name"), unit, mapping(body.get("workload-status")))
-        for unit, body in units(status)
+        (bodies.get(unit.partition("/")[0], {}).get("charm-name"), unit, body) for unit, body in units(status)
     ]
     said, failed = (
-        tuple((unit, str(has.get("message") or "")) for _, unit, has in chosen)
+        tuple(
+            (unit, str(mapping(has.get("workload-status")).get("message") or "")) for _, unit, has in chosen
+        )
         for chosen in (
             [each for each in told if each[0] in own()],
-            [each for each in told if each[0] in known and each[2].get("current") == "error"],
+            [each for each in told if each[0] in known and _out_of_reach(each[2])],
         )
     )
     text = json.dumps(_document(status, bodies, options), ensure_ascii=False)
@@ -79,6 +80,12 @@ def read(juju: Juju) -> Running:
     except FileError as error:
         raise StepError(f"juju prints something that this revision cannot read: {error.what}") from None
     return running
+
+
+def _out_of_reach(unit: Mapping[str, Any]) -> bool:
+    """Whether Juju runs none of its hooks."""
+    has = [mapping(unit.get(key)).get("current") for key in ("workload-status", "juju-status")]
+    return has[0] == "error" or has[1] in ("lost", "failed")
 
 
 def units(status: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

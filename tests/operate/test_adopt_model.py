@@ -113,7 +113,20 @@ def test_units_in_error_are_to_be_mended_first():
     said = printed(model)[0]
     assert commands(said)[:2] == [["juju", "show-status-log", f"ovn-chassis/{number}"] for number in (0, 1)]
     assert commands(said)[2:] == commands(told("listed"))
-    assert '1. Mend the units in error: ovn-chassis/0 (hook failed: "config-changed"), ovn-chassis/1' in said
+    assert '1. Mend the units that run no hooks: ovn-chassis/0 (hook failed: "config-changed"), ovn-' in said
+
+
+def test_units_whose_agent_is_lost_are_to_be_mended_first():
+    """No hook runs there either, and Juju then tells nothing of the workload."""
+    model = cloud("listed")
+    lost = {"current": "unknown", "message": "agent lost, see 'juju show-status-log ovn-chassis/0'"}
+    agent = {"current": "lost", "message": "agent is not communicating with the server"}
+    chassis = model["status"]["applications"]["nova-compute"]["units"]["nova-compute/0"]["subordinates"]
+    chassis["ovn-chassis/0"] |= {"workload-status": lost, "juju-status": agent}
+    said = printed(model)[0]
+    assert commands(said)[0] == ["juju", "show-status-log", "ovn-chassis/0"]
+    assert commands(said)[1:] == commands(told("listed"))
+    assert "1. Mend the units that run no hooks: ovn-chassis/0 (agent lost, see" in said
 
 
 def test_units_of_other_charms_in_error_are_no_matter_of_these_charms():

@@ -38,10 +38,12 @@ def read_first(group: Group) -> Step:
 
 
 def mend_first(failed: Iterable[tuple[str, str]]) -> Step:
-    """What the operator has to mend: Juju runs no hook of a unit in error, and no option arrives there."""
+    """What the operator has to mend: Juju runs no hook of a unit in error, or whose agent is lost."""
     units = [f"{unit} ({message})" for unit, message in failed]
-    why = f"Mend the units in error: {', '.join(units[:3])}{' and others' if units[3:] else ''}. Until then, "
-    why += "what the next steps set does not reach them."
+    named = ", ".join(units[:3]) + (" and others" if units[3:] else "")
+    why = (
+        f"Mend the units that run no hooks: {named}. Until then, what the next steps set does not reach them."
+    )
     return Step(why, tuple(("juju", "show-status-log", unit) for unit, _ in [*failed][:3]))
 
 

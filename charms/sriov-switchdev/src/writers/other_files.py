@@ -21,22 +21,19 @@ from writers import netplan
 SHIM = "/etc/sriov-netplan-shim/interfaces.yaml"
 """Of the tool that charms used before netplan had its keys (openstack-charmers/sriov-netplan-shim)."""
 
-SETS = re.compile(r"sriov_numvfs|dev\s+eswitch\s+set|compat/devlink/mode")
-"""The last one is a file of MLNX_OFED's drivers."""
+SETS = re.compile(r"sriov_numvfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b")
+"""The last two are of MLNX_OFED's drivers, and of sriov-network-operator's files."""
 SCRIPTS = (
     *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/spool/cron/crontabs", "/etc/init.d"),
     *("/var/lib/cloud/scripts/per-boot", "/etc/cloud/cloud.cfg.d", "/etc/modprobe.d"),
     *("/etc/sysfs.conf", "/etc/sysfs.d", "/etc/tmpfiles.d", "/run/tmpfiles.d"),
     *("/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/network/if-pre-up.d"),
-    *(
-        "/etc/network/if-up.d",
-        "/etc/NetworkManager/dispatcher.d",
-        "/etc/NetworkManager/dispatcher.d/pre-up.d",
-    ),
+    "/etc/network/if-up.d",
+    *(f"/etc/NetworkManager/dispatcher.d{under}" for under in ("", "/pre-up.d")),
     *(f"/etc/networkd-dispatcher/{state}.d" for state in ("configured", "carrier", "degraded", "routable")),
-    *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox"),
+    *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox", "/etc/sriov-operator/pci"),
 )
-"""Files, and directories of files, that run or apply at boot: MLNX_OFED's among them."""
+"""Files, and directories of files, that run or apply at boot: those of MLNX_OFED and sriov-network-operator, too."""
 
 UNITS = (units.DIRECTORY, "/run/systemd/system", "/usr/local/lib/systemd/system")
 PACKAGED_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
@@ -314,6 +311,8 @@ def _named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
 
 def _lines(text: str) -> tuple[str, ...]:
     """What to remove, in words."""
+    if "numVfs" in text:
+        return ("the port from the policies of sriov-network-operator, and then numVfs",)
     found = (re.sub(r"\s+", " ", each) for each in SETS.findall(text))
     return (f"the lines with {' and '.join(dict.fromkeys(found))}",)
 
