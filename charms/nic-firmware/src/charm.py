@@ -76,7 +76,7 @@ class NicFirmwareCharm(ops.CharmBase):
             publish=self._publish,
             version=lambda survey: version.of_firmware(self.system, survey.observed.nics),
             capture=self._capture,
-            on_refused=lambda finding: self.reboot.options_refused(finding),
+            on_refused=self._on_refused,
             uninstall=self._uninstall,
             ports=ports,
             reboot=lambda: self.reboot.told,
@@ -169,6 +169,9 @@ class NicFirmwareCharm(ops.CharmBase):
         except OSError as error:
             return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
         return ()
+
+    def _on_refused(self, finding: Finding) -> Sequence[Finding]:
+        return self.reboot.options_refused(finding)
 
     def _uninstall(self) -> Removed:
         """Remove what the charm installed; the firmware keeps its parameters."""

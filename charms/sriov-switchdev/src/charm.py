@@ -68,7 +68,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             publish=self._publish,
             version=self._version,
             capture=self._capture,
-            on_refused=lambda finding: self.reboot.options_refused(finding),
+            on_refused=self._on_refused,
             uninstall=self._uninstall,
             ports=ports,
             flows=lambda found: flows(self.system, found),
@@ -116,6 +116,9 @@ class SriovSwitchdevCharm(ops.CharmBase):
         policy = RebootPolicy(mode, options.reboot_settle, options.reboot_parallel)
         asked = self.reboot.reconcile(need, policy, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
+
+    def _on_refused(self, finding: Finding) -> Sequence[Finding]:
+        return self.reboot.options_refused(finding)
 
     def _uninstall(self) -> Removed:
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""
