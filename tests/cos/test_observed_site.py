@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that take hooks of several hosts, or a VF's counters, under Prometheus and Alertmanager."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import ops
+import pytest
+from exporter.main import Exporter
+from lab.observed import faults, watch
+from prometheus_client import CollectorRegistry, generate_latest
+
+from cos.site import P0, Host, Site
+
+HOOKS = 10.0
+"""Seconds between two update-status."""
+
+
+class Modelled:
+    """A site of modelled hosts as the lab; their time passes as the clock's does."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self._began, self._hooked = time.monotonic(), 0.0
+        self._came = max(host.machine.now() - host.began for host in site.hosts)
+
+    def run(self, *_: object) -> None:
+        raise AssertionError("no fault here is a command")
+
+    def until(self, holds: Callable[[], bool], limit: float) -> bool:
+        ends = time.monotonic() + limit
+        while not (held := holds()) and time.monotonic() < ends:
+            self.hooks()
+            time.sleep(0.5)
+        return held
+
+    def hooks(self) -> None:
+        now = time.monotonic()
+        for host in self.site.hosts:
+            host.come_to(self._came + now - self._began)
+        if now - self._hooked > HOOKS:
+            self._hooked = now
+            for host in self.site.hosts:
+                self.site.emit(host, "update_status")
+
+    def change(self, **options: Any) -> None:
+        self.site.configure(**options)
+        for _ in range(3):
+            self._hooked = 0.0
+            self.hooks()
+
+
+def target(host: Host) -> watch.Target:
+    """A host, as the guest that is scraped."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Exporter(lambda: host.machine))
+
+    def run(*_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(returncode=0, stdout=generate_latest(registry).decode())
+
+    guest: Any = SimpleNamespace(run=run)
+    return watch.Target(host.name, f"sriov-switchdev/{host.number}", guest)
+
+
+@pytest.mark.thorough
+def test_each_fault_raises_its_alert_alone_which_clears(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    site = Site(monkeypatch, 2)
+    site.run(1)
+    lab, vf = Modelled(site), next(iter(site.hosts[0].machine.network.ports())).vfs[0]
+    monkeypatch.setattr(ops.Unit, "reboot", lambda *_: None)  # Juju's agent is asked, and does not do it
+    cases = [
+        faults.Fault(
+            "a tenant's flows are no longer offloaded",
+            "OffloadFlowsInSoftware",
+            (f"node-0 {P0}",),
+            lambda _: vf.growth.update(software_packets=40_000),
+            lambda _: vf.growth.update(software_packets=20),
+        ),
+        faults.Fault(
+            "a host that has the reboot lock does not reboot",
+            "OffloadRebootLockStuck",
+            ("sriov-switchdev/0", "sriov-switchdev/1"),
+            lambda _: lab.change(num_vfs=4),
+            lambda _: lab.change(num_vfs=8),
+        ),
+    ]
+    with watch.watching(lab, [*map(target, site.hosts)], tmp_path) as watched:
+        assert faults.quiet(watched), watched.restless()
+        seen = [faults.try_out(watched, case) for case in cases]
+    print(faults.table(seen, watched.factor))
+    assert [each.told for each in seen if not each.holds] == []
