@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulations of Juju run hooks in the order of the real one, which tests/lab/hooks.yaml has."""
 
-import json
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from lab.rack import controller as juju
 from lab.rack.controller import Controller
 from lab.rack.deployment import ROOT, read
 from lab.rack.machine import Floor, Machine
+from lib.lab.silent import SilentGuest, SilentRunner
 from ops import testing
 from unit import hooks
 
@@ -32,46 +31,6 @@ def by_relation(ran: list[str]) -> list[str]:
     first = ran.index("start") + 1
     met = sorted(ran[first:], key=lambda hook: hook.partition("-relation-")[0])
     return [ran[0], *sorted(created), *ran[1 + len(created) : first], *met]
-
-
-class SilentGuest:
-    """A machine on which no charm dispatches a hook by itself."""
-
-    def __init__(self) -> None:
-        self.known: list[dict[str, Any]] = []
-
-    def run(self, command: str) -> Any:
-        return SimpleNamespace(stdout="\n".join(["boot", *map(json.dumps, self.known), ""]))
-
-    def kill(self) -> None:
-        pass
-
-    cut_power = power_cycle = kill
-
-    def processes(self) -> list[int]:
-        return []
-
-
-class SilentRunner:
-    """A charm that writes nothing into databags."""
-
-    def __init__(self, guest: SilentGuest, app: str, **known: Any) -> None:
-        self.guest, self.known = guest, {"app": app, "status": ["active", ""], **known}
-        guest.known.append(self.known)
-        self.ran: list[str] = []
-
-    def emit(self, event: str, *, relations: list[dict[str, Any]], told: dict[str, str], **of: Any) -> Result:
-        self.ran.append(event.replace("_", "-"))
-        self.of = "application" if told.get("JUJU_REMOTE_UNIT") == "" else of.get("remote_unit")
-        self.seen = {"relations": relations, "leader": of["leader"], "planned_units": of["planned_units"]}
-        for kept in self.known["relations"]:
-            kept.update(next(new for new in relations if new["id"] == kept["id"]))
-            if event == "update_status":
-                kept["local_app_data"] = {"policy": "new"}
-        return Result(("active", ""), False, self.known["relations"], [], [], {}, None)
-
-    def remove(self) -> None:
-        self.guest.known.remove(self.known)
 
 
 @pytest.fixture

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines and charms for the rack's Juju on which nothing happens but what it tells them."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from lab.juju import Result
+
+
+class SilentGuest:
+    """A machine on which no charm dispatches a hook by itself."""
+
+    def __init__(self) -> None:
+        self.known: list[dict[str, Any]] = []
+
+    def run(self, command: str) -> Any:
+        return SimpleNamespace(stdout="\n".join(["boot", *map(json.dumps, self.known), ""]))
+
+    def kill(self) -> None:
+        pass
+
+    cut_power = power_cycle = kill
+
+    def processes(self) -> list[int]:
+        return []
+
+
+class SilentRunner:
+    """A charm that writes nothing into databags."""
+
+    def __init__(self, guest: SilentGuest, app: str, **known: Any) -> None:
+        self.guest, self.known = guest, {"app": app, "status": ["active", ""], **known}
+        guest.known.append(self.known)
+        self.ran: list[str] = []
+
+    def emit(self, event: str, *, relations: list[dict[str, Any]], told: dict[str, str], **of: Any) -> Result:
+        self.ran.append(event.replace("_", "-"))
+        self.of = "application" if told.get("JUJU_REMOTE_UNIT") == "" else of.get("remote_unit")
+        self.seen = {"relations": relations, "leader": of["leader"], "planned_units": of["planned_units"]}
+        for kept in self.known["relations"]:
+            kept.update(next(new for new in relations if new["id"] == kept["id"]))
+            if event == "update_status":
+                kept["local_app_data"] = {"policy": "new"}
+        return Result(("active", ""), False, self.known["relations"], [], [], {}, None)
+
+    def remove(self) -> None:
+        self.guest.known.remove(self.known)
