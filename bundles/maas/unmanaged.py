@@ -82,7 +82,7 @@ def findings(site: Site, objects: Objects) -> Iterator[Finding]:
         yield from _differing(site, objects, f"subnet {network.cidr}", subnet_values(network))
         yield from _place(site, objects, network)
         yield from _dhcp(site, objects, network)
-        yield from _ranges(objects, network)
+        yield from _ranges(site, objects, network)
     for tag in site.tags.values():
         yield from _differing(site, objects, f"tag {tag.name}", tag_values(tag))
         if objects.get(f"tag {tag.name}", {}).get("definition"):
@@ -211,20 +211,26 @@ def racks(objects: Objects, network: Network) -> list[str]:
     return sorted(body["hostname"] for body in within or every)
 
 
-def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
+def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     """What is in the way of a new range. MAAS would refuse it after a part of the plan was done."""
-    known = [(key, body) for key, body in objects.items() if " range " in key]
+    ranges = {
+        key: f"{body['start_ip']}-{body['end_ip']}" for key, body in objects.items() if " range " in key
+    }
     managed = objects.get(f"subnet {network.cidr}", {}).get("managed") is not False
-    within = [ip_address(body["start_ip"]) in ip_network(network.cidr) for _, body in known]
-    if not managed and not any(within):
+    within = [ip_address(each.partition("-")[0]) in ip_network(network.cidr) for each in ranges.values()]
+    known = [objects[key]["status_name"] for name in site.machines if (key := f"machine {name}") in objects]
+    if not managed and not any(within) and sum(map(settled, known)) < len(site.machines):
         what = "MAAS does not manage it, and has no reserved range in it from which nodes get addresses"
         yield Finding(Severity.WARNING, f"subnet {network.cidr}", what, "reserve one for the nodes in MAAS")
-    addresses = [
-        (str(link["ip_address"]), body["hostname"])
+    taken = [
+        (f"MAAS has the {key}, which overlaps it", "write that range in the site file", has)
+        for key, has in ranges.items()
+    ] + [
+        (f"{body['hostname']} has address {has} in it", "write a range without that address", str(has))
         for body in _machines(objects)
         for port in body["interface_set"]
         for link in port["links"]
-        if link.get("ip_address")
+        if (has := link.get("ip_address"))
     ]
     for text in filter(None, (network.dhcp, *network.reserved)):
         wanted = f"{'dynamic' if text is network.dhcp else 'reserved'} range {text}"
@@ -233,16 +239,9 @@ def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
         if not managed:
             what = "MAAS does not manage this subnet: there, it gives addresses of reserved ranges alone"
             yield _blocked(wanted, what, f"leave ranges of {network.name} out of the site file")
-        for key, body in known:
-            if ranges_overlap(text, f"{body['start_ip']}-{body['end_ip']}"):
-                yield _blocked(
-                    wanted, f"MAAS has the {key}, which overlaps it", "write that range in the site file"
-                )
-        for address, name in addresses:
-            if ranges_overlap(text, address):
-                yield _blocked(
-                    wanted, f"{name} has address {address} in it", "write a range without that address"
-                )
+        for what, remedy, has in taken:
+            if ranges_overlap(text, has):
+                yield _blocked(wanted, what, remedy)
 
 
 def reserved_already(objects: Objects, network: Network, text: str) -> bool:

@@ -62,17 +62,11 @@ def read(juju: Juju) -> Running:
         if body.get("charm-name") in known
     }
     told = [
-        (bodies.get(unit.partition("/")[0], {}).get("charm-name"), unit, body) for unit, body in units(status)
+        (bodies.get(unit.partition("/")[0], {}).get("charm-name"), unit, *_status(body))
+        for unit, body in units(status)
     ]
-    said, failed = (
-        tuple(
-            (unit, str(mapping(has.get("workload-status")).get("message") or "")) for _, unit, has in chosen
-        )
-        for chosen in (
-            [each for each in told if each[0] in own()],
-            [each for each in told if each[0] in known and _out_of_reach(each[2])],
-        )
-    )
+    said = tuple((unit, message) for charm, unit, message, _ in told if charm in own())
+    failed = tuple((unit, message) for charm, unit, message, runs in told if charm in known and not runs)
     text = json.dumps(_document(status, bodies, options), ensure_ascii=False)
     running = Running(name, text, said, failed)
     try:
@@ -82,10 +76,11 @@ def read(juju: Juju) -> Running:
     return running
 
 
-def _out_of_reach(unit: Mapping[str, Any]) -> bool:
-    """Whether Juju runs none of its hooks."""
-    has = [mapping(unit.get(key)).get("current") for key in ("workload-status", "juju-status")]
-    return has[0] == "error" or has[1] in ("lost", "failed")
+def _status(unit: Mapping[str, Any]) -> tuple[str, bool]:
+    """What a unit says, and whether Juju runs its hooks."""
+    workload, agent = (mapping(unit.get(f"{key}-status")) for key in ("workload", "juju"))
+    runs = workload.get("current") != "error" and agent.get("current") not in ("lost", "failed")
+    return str(workload.get("message") or ""), runs
 
 
 def units(status: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -24,6 +24,11 @@ GENEVE = 58
 """Bytes that Geneve with OVN's option adds to a packet over IPv4: 14 + 20 + 8 + 8 + 8."""
 NAMED = 10
 """Compute hosts that a sentence lists."""
+HOSTS = (
+    "name others as nodes in the site file; openstack compute service list tells which ones are down, "
+    "and openstack hypervisor list has ironic as the type of those that deploy whole machines"
+)
+"""What helps where a compute host takes no test servers."""
 SUBNETS = {
     "gen_mgmt": "22.22.22.0/24",
     "gen_data": "33.33.33.0/24",
@@ -101,12 +106,9 @@ def servers(site: Site, facts: Facts) -> dict[str, str]:
     up = few([*facts.zones], NAMED) or "none"
     for host in hosts:
         if host not in facts.zones:
-            raise StepError(
-                f"no compute service for virtual machines is up on {host}; up are: {up}",
-                "see: juju status nova-compute",
-            )
+            raise StepError(f"no compute service for virtual machines is up on {host}; up are: {up}", HOSTS)
     if len(nodes) < 2:
-        raise StepError(f"two compute hosts are needed; up are: {up}", "see: juju status nova-compute")
+        raise StepError(f"two compute hosts are needed; up are: {up}", HOSTS)
     return {f"vm{number}": host for number, host in enumerate(hosts, 1)}
 
 

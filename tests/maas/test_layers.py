@@ -112,6 +112,10 @@ def test_a_subnet_that_maas_does_not_manage_has_no_addresses_for_nodes(built, ru
     subnet["managed"] = False
     said = " ".join(run("plan").split())
     assert "warning subnet 172.16.0.0/24 MAAS does not manage it, and has no reserved range in it" in said
+    for name in ("controller", "node1", "node2", "node3"):
+        machine(built, name)["status_name"] = "Deployed"
+    assert "does not manage" not in run("plan")
+    machine(built, "node1")["status_name"] = "Ready"
     built.add("ipranges", type="reserved", start_ip="172.16.0.9", end_ip="172.16.0.99", subnet=subnet)
     assert "does not manage" not in run("plan")
 

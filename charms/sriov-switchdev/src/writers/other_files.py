@@ -33,7 +33,7 @@ SCRIPTS = (
     *(f"/etc/networkd-dispatcher/{state}.d" for state in ("configured", "carrier", "degraded", "routable")),
     *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox", "/etc/sriov-operator/pci"),
 )
-"""Files, and directories of files, that apply at boot; also of MLNX_OFED and sriov-network-operator."""
+"""Files, and directories of files, that run or apply at boot; the last ones are of other tools for VFs."""
 
 UNITS = (units.DIRECTORY, "/run/systemd/system", "/usr/local/lib/systemd/system")
 PACKAGED_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
