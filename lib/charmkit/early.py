@@ -2,6 +2,8 @@
 """Ends a hook that is nothing to this unit, before ops is loaded: that takes most of such a hook's time.
 
 - A unit that joins a relation has published nothing yet; what it publishes has a hook of its own.
+- Juju has a changed hook behind each joined one. Of a unit that has still published nothing, nor has its
+  application, it tells the other side of ``fabric`` nothing.
 - A subordinate's principal has nothing to tell by juju-info. Juju 4.0 has these hooks for the principals of
   all machines.
 - Only the leader reads what its peers publish for the reboots. The leader's own state is in the
@@ -13,6 +15,12 @@ In a roll, two of three hooks are such ones; in a deployment, most. A charm impo
 import os
 
 OF_A_PEER = ("reboot-relation-changed", "reboot-relation-departed")
+OF_THE_OTHER_SIDE = "fabric-relation-changed"
+BY_JUJU = {"egress-subnets", "ingress-address", "private-address"}
+"""What a unit's databag has from the beginning."""
+
+read: dict[str, dict[str, str]] = {}
+"""By owner, the databags that were read here; a charm that takes one out starts no hook tool for it."""
 
 
 def end_early() -> None:
@@ -23,18 +31,34 @@ def end_early() -> None:
         return
     if kind == "joined" or endpoint == "juju-info":
         raise SystemExit(0)
-    if hook not in OF_A_PEER or not os.environ.get("JUJU_REMOTE_UNIT"):
+    if not (unit := os.environ.get("JUJU_REMOTE_UNIT")):
         return
+    if hook in OF_A_PEER and _told("is-leader") is False:
+        raise SystemExit(0)
+    if hook == OF_THE_OTHER_SIDE and not (_published(unit) or _published(unit.partition("/")[0], "--app")):
+        raise SystemExit(0)
+
+
+def _published(owner: str, *option: str) -> bool:
+    """Whether a databag has, or may have, anything that its owner has written."""
+    found = _told("relation-get", *option, "-r", os.environ.get("JUJU_RELATION_ID", ""), "-", owner)
+    if not isinstance(found, dict):
+        return True
+    read[owner] = found
+    return bool(found.keys() - BY_JUJU)
+
+
+def _told(tool: str, *words: str) -> object:
+    """What a hook tool answers; None where it fails, so that ops runs and says what is wrong."""
+    import json
 
     from hostnic.process import run
     from hostnic.system import CommandError
 
     try:
-        leads = run(["is-leader", "--format=json"]).strip()
-    except CommandError:
-        return  # ops says what is wrong
-    if leads == "false":
-        raise SystemExit(0)
+        return json.loads(run([tool, "--format=json", *words]))
+    except (CommandError, ValueError):
+        return None
 
 
 end_early()

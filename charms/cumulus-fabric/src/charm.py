@@ -3,7 +3,7 @@
 """Translates Juju's events, actions and options into the four verbs."""
 
 # First: it ends hooks that are nothing to this unit before ops is loaded.
-import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from charmkit import early
 
 # isort: split
 
@@ -303,10 +303,11 @@ class CumulusFabricCharm(ops.CharmBase):
     def _follow(self, event: ops.RelationEvent) -> bool:
         """Compare one host's report with what is expected; True if the switches have to be asked, too."""
         unit = event.unit
+        bag = early.read.pop(unit.name, None) if unit else None
         if unit is None or not self.unit.is_leader():
             return False
         departed = isinstance(event, ops.RelationDepartedEvent)
-        text = None if departed else event.relation.data[unit].get(HOST, "")
+        text = None if departed else (bag or event.relation.data[unit]).get(HOST, "")
         if not self._reports.take(unit.name, text):
             return False
         if self._reports.rested(time.time()):

@@ -19,8 +19,11 @@ from tree.foreign import Objects
 
 logger = logging.getLogger(__name__)
 
-REST = 300.0
-"""Seconds, as between two update-status hooks of a model whose options nobody has changed."""
+REST = 600.0
+"""Seconds: two of the intervals between update-status hooks, which ask the switches anyway, as Juju has them.
+
+Only in a model that has them less often does a host's report have a survey of its own.
+"""
 
 RECORD = "made"
 """The databag's key of what this charm has made on the switches."""

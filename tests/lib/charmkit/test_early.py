@@ -93,6 +93,40 @@ def test_the_hook_ends_without_an_error(tools: Path, monkeypatch: pytest.MonkeyP
     assert ended.value.code == 0
 
 
+NOTHING = '{"egress-subnets": "192.0.2.7/32", "ingress-address": "192.0.2.7"}'
+
+
+@pytest.mark.parametrize(
+    ("unit", "application", "ends"),
+    [
+        pytest.param(NOTHING, "{}", True, id="neither has published anything"),
+        pytest.param('{"host": "{}"}', "{}", False, id="the unit has"),
+        pytest.param(NOTHING, '{"policy": "{}"}', False, id="its application has"),
+        pytest.param("", "{}", False, id="the tool says nothing"),
+        pytest.param("null", "{}", False, id="the tool says something else"),
+    ],
+)
+def test_behind_joined_the_other_side_of_fabric_tells_something_once_it_has_published_it(
+    tools: Path, monkeypatch: pytest.MonkeyPatch, unit: str, application: str, ends: bool
+):
+    (tools / "unit").write_text(unit)
+    (tools / "application").write_text(application)
+    tool = tools / "relation-get"
+    words = '"--format=json -r fabric:3 - roce-qos/1") cat unit;; "--format=json --app -r fabric:3 - roce-qos")'
+    tool.write_text(f'#!/bin/sh\ncd {tools}; case "$*" in {words} cat application;; *) exit 1;; esac\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    monkeypatch.setenv("JUJU_DISPATCH_PATH", "hooks/fabric-relation-changed")
+    monkeypatch.setenv("JUJU_REMOTE_UNIT", "roce-qos/1")
+    monkeypatch.setenv("JUJU_RELATION_ID", "fabric:3")
+    try:
+        importlib.import_module("charmkit.early").end_early()
+    except SystemExit as ended:
+        assert (ends, ended.code) == (True, 0)
+    else:
+        assert not ends
+
+
 @pytest.mark.parametrize(
     ("hook", "unit", "ends"),
     [

@@ -20,7 +20,7 @@ from intent.model import Fabric
 from lab.hooktools import Application, Controller, Ran, declared
 from rest import Fleet
 from rest.connection import Access
-from tree import leaves
+from tree import diff, foreign, leaves
 from unit.cumulus_fabric.fabrics import CHARM
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
@@ -157,6 +157,16 @@ def test_a_hook_that_changes_nothing_starts_four_hook_tools_and_asks_no_switch(f
     assert full.asked == 0
 
 
+def test_a_unit_that_has_published_nothing_costs_two_hook_tools_without_ops(full: Site) -> None:
+    full.controller.units[full.hosts.id]["roce-qos/999"] = {"ingress-address": "192.0.2.7"}
+    ran = full.about("roce-qos/999")
+    assert ran.early
+    assert ran.tools == {"relation-get": 2}
+    full.controller.units[full.hosts.id]["roce-qos/999"]["host"] = report(7, mtu=1500)
+    assert not full.about("roce-qos/999").early
+    assert "MTU 1500" in full.status[1]
+
+
 def test_a_unit_that_joins_starts_none(full: Site) -> None:
     ran = full.about("roce-qos/7", "joined")
     assert ran.early
@@ -165,9 +175,9 @@ def test_a_unit_that_joins_starts_none(full: Site) -> None:
 
 def test_a_unit_that_does_not_lead_reads_no_report(full: Site) -> None:
     full.application.leader = "cumulus-fabric/1"
-    for kind in ("changed", "departed"):
+    for kind, by_early in (("changed", {"relation-get": 1}), ("departed", {})):
         ran = full.about(full.publish(7, report(7, mtu=1500)), kind)
-        assert ran.tools == {"relation-ids": 1, "relation-list": 1, "is-leader": 1}
+        assert ran.tools == {"relation-ids": 1, "relation-list": 1, "is-leader": 1, **by_early}
         assert full.asked == 0
     assert full.status == ("active", "")
 
@@ -195,10 +205,10 @@ def test_a_host_that_departs_takes_its_findings_along(full: Site) -> None:
 def test_the_switches_are_asked_once_for_many_reports(full: Site) -> None:
     asked = []
     for number in range(HOSTS):
-        full.now += 2.0
+        full.now += 4.0
         full.about(full.publish(number, report(number, mtu=1500)))
         asked += [full.now] if full.asked else []
-    assert len(asked) == 1  # five minutes after the last time
+    assert len(asked) == 1  # ten minutes after the last time, without update-status in between
     full.emit("update-status")
     assert full.asked > 0
     assert f"(+{HOSTS - 1} more, see verify)" in full.status[1]
@@ -280,6 +290,12 @@ def test_a_hook_that_asks_the_switches_audits_the_intent_once(full: Site, hook: 
 def test_the_switches_are_asked_20_times_at_most_while_256_hosts_come_up(site: Site) -> None:
     assert site.deploy(HOSTS) <= 20
     assert site.status == ("active", "")
+
+
+def test_a_look_compares_each_switch_with_the_intent_once(full: Site) -> None:
+    switches = len(full.rack.servers)
+    assert calls(lambda: full.emit("update-status"), of=diff.difference) == switches
+    assert calls(lambda: full.emit("update-status"), of=foreign.objects) == 3 * switches
 
 
 @contextmanager
