@@ -345,12 +345,11 @@ FAULTS = [
     Fault(
         "RebootLockStuck",
         {
-            series("reboot_lock_age_seconds", charm=promtool.APP, unit=f"{promtool.APP}/4"): "0+60x90",
+            series("reboot_lock_age_seconds", charm=promtool.APP, unit="offload-rack2/4"): "0+60x90",
             series("reboot_lock_limit_seconds", charm=promtool.APP): "2400x90",
         },
-        {"charm": promtool.APP, "unit": f"{promtool.APP}/4"},
-        "sriov-switchdev/4 has held the reboot lock for 1h 0m 0s, longer than a reboot takes; "
-        "all others wait.",
+        {"charm": promtool.APP, "unit": "offload-rack2/4"},
+        "offload-rack2/4 has held the reboot lock for 1h 0m 0s, longer than a reboot takes; all others wait.",
         60,
         42,
     ),
@@ -376,6 +375,8 @@ AGGREGATED = {
 
 def filled(text: str, labels: Mapping[str, str]) -> str:
     """A text of a rule without values."""
+    application = r'{{ reReplaceAll "/\.\*" "" \$labels\.(\w+) }}'
+    text = re.sub(application, lambda found: labels[found[1]].partition("/")[0], text)
     return re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], text)
 
 
