@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 from hostnic.capture.file import Capture, CaptureError, Shown, read
+from yamlfile import reader
+from yamlfile.values import FileError
 
 CHARMS = Path(__file__).parents[2] / "charms"
 
@@ -32,11 +34,14 @@ def main(arguments: list[str]) -> int:
     """Replay one capture; 0 if it could be shown, 2 if not."""
     options = parser().parse_args(arguments)
     try:
-        capture = read(options.file.read_text())
+        capture = read(reader.text_of(options.file))
         if options.content:
             print(json.dumps(capture.content, indent=1, sort_keys=True))
             return 0
         shown = replay(capture)
+    except FileError as error:
+        print(error, file=sys.stderr)
+        return 2
     except (OSError, CaptureError) as error:
         print(f"{options.file}: {error}", file=sys.stderr)
         return 2

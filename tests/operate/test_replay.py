@@ -40,6 +40,25 @@ def captured(tmp_path):
     return file
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "capture.txt cannot be read: No such file or directory."),
+        (b"\x1f\x8b\x08\x00", "capture.txt:1: this is not UTF-8."),
+        (
+            b"status: active",
+            "capture.txt: there is no capture in it: nothing begins with ovn-offload-capture:",
+        ),
+    ],
+)
+def test_a_file_that_is_no_capture_is_said_in_one_sentence(tmp_path, content, said):
+    file = tmp_path / "capture.txt"
+    if content is not None:
+        file.write_bytes(content)
+    done = run("-m", "replay", str(file))
+    assert (done.returncode, done.stderr) == (2, f"{tmp_path}/{said}\n")
+
+
 def test_it_shows_what_the_charm_makes_of_the_host(captured):
     done = run("-m", "replay", str(captured))
     assert done.returncode == 0, done.stderr
