@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that take hooks of several hosts, or a VF's counters, under Prometheus and Alertmanager."""
+"""A fault that only a VF's counters tell, on a site of modelled hosts, under Prometheus and Alertmanager."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import ops
 import pytest
 from exporter.main import Exporter
 from lab.observed import faults, watch
@@ -46,12 +45,6 @@ class Modelled:
             for host in self.site.hosts:
                 self.site.emit(host, "update_status")
 
-    def change(self, **options: Any) -> None:
-        self.site.configure(**options)
-        for _ in range(3):
-            self._hooked = 0.0
-            self.hooks()
-
 
 def target(host: Host) -> watch.Target:
     """A host, as the guest that is scraped."""
@@ -72,7 +65,6 @@ def test_each_fault_raises_its_alert_alone_which_clears(
     site = Site(monkeypatch, 2)
     site.run(1)
     lab, vf = Modelled(site), next(iter(site.hosts[0].machine.network.ports())).vfs[0]
-    monkeypatch.setattr(ops.Unit, "reboot", lambda *_: None)  # Juju's agent is asked, and does not do it
     cases = [
         faults.Fault(
             "a tenant's flows are no longer offloaded",
@@ -80,13 +72,6 @@ def test_each_fault_raises_its_alert_alone_which_clears(
             (f"node-0 {P0}",),
             lambda _: vf.growth.update(software_packets=40_000),
             lambda _: vf.growth.update(software_packets=20),
-        ),
-        faults.Fault(
-            "a host that has the reboot lock does not reboot",
-            "OffloadRebootLockStuck",
-            ("sriov-switchdev/0", "sriov-switchdev/1"),
-            lambda _: lab.change(num_vfs=4),
-            lambda _: lab.change(num_vfs=8),
         ),
     ]
     with watch.watching(lab, [*map(target, site.hosts)], tmp_path) as watched:

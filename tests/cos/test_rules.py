@@ -418,6 +418,23 @@ def test_no_alert_fires_of_what_a_drained_switch_takes_away(tmp_path: Path) -> N
     assert promtool.test(RULES, [case], tmp_path) == ""
 
 
+def test_a_boot_is_no_flapping_link(tmp_path: Path) -> None:
+    """A port begins to count anew, and its link goes up and down for the mode, the bond and PFC."""
+    given = {**USED, series("port_carrier_changes_total", **P0): "12x9 _x5 9x75"}
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in given.items()],
+        "promql_expr_test": [
+            {
+                "expr": 'count_over_time(ALERTS{alertstate="firing"}[1d])',
+                "eval_time": "60m",
+                "exp_samples": [],
+            }
+        ],
+    }
+    assert promtool.test(RULES, [case], tmp_path) == ""
+
+
 def test_prometheus_takes_the_rules(tmp_path: Path) -> None:
     assert promtool.check(RULES, tmp_path) == ""
     assert promtool.check(promtool.databag()["metrics_alert_rules"], tmp_path) == ""
