@@ -66,7 +66,8 @@ def read(path: Path) -> str:
             raise StepError(f"{path} can be read by others", f"run chmod 600 {path}")
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise StepError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from error
+        said = getattr(error, "strerror", "it is not UTF-8 text")
+        raise StepError(f"{path} cannot be read: {said}") from error
 
 
 def create(path: Path) -> int:

@@ -22,8 +22,8 @@ def pinned(path: Path | None, words: Sequence[str]) -> str:
     try:
         kept, more = pins.given(path.read_text() if path else "", words)
     except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", error)
-        raise StepError(f"{path} cannot be read as text: {said}", "name the file with --pins") from None
+        said = getattr(error, "strerror", "it is not UTF-8 text")
+        raise StepError(f"{path} cannot be read: {said}", "name the file with --pins") from None
     except InvalidValue as error:
         raise StepError(f"{error.where}: {error.shown} is not allowed; give {error.allowed}") from None
     return " ".join(f"{name}={digits}" for name, digits in (kept | more).items())

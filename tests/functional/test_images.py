@@ -22,6 +22,8 @@ RECIPES = Path(__file__).parents[1] / "acceptance/images"
 PARTS = ("t-rex-64", "automation/trex_control_plane/interactive/trex/stl.py")
 RUN = r"""
 set -eu
+# As in an instance. That of somebody who is not root lacks the folder of the recipes' programs.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 root=$1 here=$(dirname "$0")
 seed=$root/var/lib/cloud/seed/nocloud
 mkdir -p "$seed"

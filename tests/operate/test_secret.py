@@ -76,11 +76,13 @@ def test_a_file_of_pins_is_set_together_with_it(world, give):
             ["--pins", "pins.txt", "--pin", f"Leaf0-1={DIGITS}"],
             "'Leaf0-1' is not allowed; give switches that --pins",
         ),
-        (["--pins", "none.txt"], "none.txt cannot be read as text: No such file or directory; name"),
+        (["--pins", "none.txt"], "none.txt cannot be read: No such file or directory; name the file with"),
+        (["--pins", "binary"], "binary cannot be read: it is not UTF-8 text; name the file with --pins"),
     ],
 )
 def test_a_pin_that_is_not_right_is_said_before_a_secret_is_made(world, give, words, says):
     world.private("pins.txt", f"Leaf0-1={COLONS}\n")
+    (world.folder / "binary").write_bytes(b"\x1f\x8b")
     assert says in give(*words, expected=2)
     assert world.state["calls"] == []
 
@@ -89,6 +91,12 @@ def test_a_file_that_others_can_read_is_refused(world, give):
     world.private("switches.txt", f"cumulus:{PASSWORD}", mode=0o644)
     assert give(expected=2) == "switches.txt can be read by others; run chmod 600 switches.txt\n"
     assert world.state["calls"] == []
+
+
+def test_a_file_that_is_not_text_is_said_in_words(world, give):
+    world.private("switches.txt", "")
+    (world.folder / "switches.txt").write_bytes(b"\x1f\x8b")
+    assert give(expected=2) == "switches.txt cannot be read: it is not UTF-8 text\n"
 
 
 @pytest.mark.parametrize("text", ["", "cumulus", "cumulus:", ":secret"])
