@@ -181,7 +181,7 @@ def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
         groups[machine_of(step.key, site)].append(step)
 
     def run(steps: list[Step[Maas]]) -> Outcome[Maas]:
-        if maas.lost:  # by another machine's step: each of the rest would wait as long
+        if maas.silent():  # by another machine's step: each of the rest would wait as long
             return Outcome()
         # One write for each line: others write at the same time.
         return execute(Plan(tuple(steps)), maas, lambda step: print(f"{step.what}\n", end="", flush=True))

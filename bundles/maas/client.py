@@ -10,11 +10,13 @@ set_config (maas.py).
 import http.client
 import json
 import re
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPMessage
 from typing import IO, Any, cast
@@ -51,7 +53,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Maas:
-    """One MAAS region, the key to it, and its objects as it told of them last; `lost` once it is silent."""
+    """One MAAS region, the key to it, its objects as it told of them last; `lost` if it gave no answer."""
 
     def __init__(self, address: str, key: str) -> None:
         parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key.strip())
@@ -68,7 +70,8 @@ class Maas:
         direct = urllib.request.ProxyHandler({})
         self._open = urllib.request.build_opener(_NoRedirects, direct, Bounded(MOST)).open
         self.objects: Objects = {}
-        self.lost = False
+        self.lost = self._gone = False
+        self._asking = threading.Lock()
 
     def send(
         self, path: str, method: str = "GET", values: dict[str, Any] | None = None, *, tries: int = TRIES
@@ -80,6 +83,7 @@ class Maas:
         request.add_header("Authorization", f"{self._oauth}, {once}")
         try:
             with self._open(request, timeout=TIMEOUT) as answer:
+                self.lost = self._gone = False
                 text = answer.read().decode()
                 return text if answer.headers.get_content_type() == "text/plain" else json.loads(text)
         except urllib.error.HTTPError as error:
@@ -98,6 +102,15 @@ class Maas:
             raise StepError(f"MAAS at {self._address} cannot be reached: {reason}", remedy) from error
         except (ValueError, RecursionError) as error:
             raise StepError(f"MAAS answers {method} {path} with something that is not JSON") from error
+
+    def silent(self) -> bool:
+        """Whether the last request had no answer, nor one that was sent then to see whether MAAS is there."""
+        with self._asking:
+            if self.lost and not self._gone:
+                self._gone = True
+                with suppress(StepError):
+                    self.send("spaces/")
+        return self.lost
 
 
 def _said(error: urllib.error.HTTPError) -> str:

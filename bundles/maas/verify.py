@@ -36,7 +36,7 @@ def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list
     known = [body for body in bodies if body["hostname"] in site.machines]
 
     def devices_of(body: Any) -> Any:
-        if maas.lost:  # each of the rest would wait as long
+        if maas.silent():  # each of the rest would wait as long
             raise StepError("MAAS no longer answers")
         return answers.ask(maas, f"nodes/{body['system_id']}/devices/", answers.DEVICES)
 

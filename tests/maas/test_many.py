@@ -184,6 +184,24 @@ def test_a_region_that_is_lost_is_not_asked_for_each_machine(seen, run, monkeypa
     assert len(writes(seen)) <= 1 + 2 * together.AT_ONCE
 
 
+def test_one_request_without_answer_costs_only_the_machine_that_it_was_about(seen, run, monkeypatch):
+    run("apply")
+    (node9,) = [each["system_id"] for each in seen.machines if each["hostname"] == "node9"]
+    left, opened = [f"/nodes/{node9}/devices/"], seen.http_open
+
+    def breaks_once(request):
+        if any(part in request.full_url for part in left):
+            left.clear()
+            raise urllib.error.URLError("connection reset by peer")
+        return opened(request)
+
+    monkeypatch.setattr(seen, "http_open", breaks_once)
+    said = run("verify", expected=1)
+    (line,) = [line for line in said.splitlines() if "its hardware is not known" in line]
+    assert line.split()[:2] == ["held", "node9"]
+    assert "connection reset by peer" in line
+
+
 @pytest.mark.parametrize(("verb", "what"), [("plan", "steps"), ("verify", "findings")])
 def test_the_first_rows_and_a_number_are_shown_unless_all_are_wanted(seen, run, verb, what):
     expected = int(verb == "verify")
