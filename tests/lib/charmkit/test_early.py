@@ -112,8 +112,8 @@ def test_behind_joined_the_other_side_of_fabric_tells_something_once_it_has_publ
     (tools / "unit").write_text(unit)
     (tools / "application").write_text(application)
     tool = tools / "relation-get"
-    words = '"--format=json -r fabric:3 - roce-qos/1") cat unit;; "--format=json --app -r fabric:3 - roce-qos")'
-    tool.write_text(f'#!/bin/sh\ncd {tools}; case "$*" in {words} cat application;; *) exit 1;; esac\n')
+    cases = '"-r fabric:3 - roce-qos/1") cat unit;; "--app -r fabric:3 - roce-qos") cat application;;'
+    tool.write_text(f'#!/bin/sh\ncd {tools}; shift; case "$*" in {cases} *) exit 1;; esac\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     monkeypatch.setenv("JUJU_DISPATCH_PATH", "hooks/fabric-relation-changed")

@@ -59,7 +59,7 @@ _MISSING = object()
 
 
 def difference(applied: Tree, wanted: Tree) -> Tree:
-    """The patch that brings ``applied``, without ranges, to ``wanted``; null unsets. Empty if nothing differs."""
+    """The patch that brings ``applied``, without ranges, to ``wanted``; null unsets, and empty is none."""
     wanted = _without_implied(applied, with_speeds(applied, _with_bgp_identity(applied, wanted)))
     return merged(_unwanted(applied, wanted), patch_between(applied, wanted, unset=False))
 
