@@ -53,7 +53,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Maas:
-    """One MAAS region, the key to it, and its objects as it told of them last; `lost` without an answer."""
+    """One MAAS region, the key to it, its objects as it told of them last; `lost` if it gave no answer."""
 
     def __init__(self, address: str, key: str) -> None:
         parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key.strip())

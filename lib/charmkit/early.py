@@ -13,6 +13,7 @@ In a roll, two of three hooks are such ones; in a deployment, most. A charm impo
 """
 
 import os
+from typing import cast
 
 OF_A_PEER = ("reboot-relation-changed", "reboot-relation-departed")
 OF_THE_OTHER_SIDE = "fabric-relation-changed"
@@ -44,8 +45,8 @@ def _published(owner: str, *option: str) -> bool:
     found = _told("relation-get", *option, "-r", os.environ.get("JUJU_RELATION_ID", ""), "-", owner)
     if not isinstance(found, dict):
         return True
-    read[owner] = found
-    return bool(found.keys() - BY_JUJU)
+    read[owner] = bag = cast("dict[str, str]", found)
+    return bool(bag.keys() - BY_JUJU)
 
 
 def _told(tool: str, *words: str) -> object:
