@@ -89,8 +89,11 @@ class SriovSwitchdevCharm(ops.CharmBase):
         import capture  # only this action needs it: hooks stay fast
         from hostnic.capture.file import take
 
-        inputs = {"options": asdict(load_config(self, Options)), "controllers": _controllers()}
-        inputs["application"] = self.app.name
+        inputs = {
+            "options": asdict(load_config(self, Options)),
+            "controllers": _controllers(),
+            "application": self.app.name,
+        }
         return take(self.system, NAME, inputs, capture.show, capture.RULES)
 
     def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
