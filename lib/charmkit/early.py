@@ -13,7 +13,6 @@ In a roll, two of three hooks are such ones; in a deployment, most. A charm impo
 """
 
 import os
-from typing import cast
 
 OF_A_PEER = ("reboot-relation-changed", "reboot-relation-departed")
 OF_THE_OTHER_SIDE = "fabric-relation-changed"
@@ -42,6 +41,8 @@ def end_early() -> None:
 
 def _published(owner: str, *option: str) -> bool:
     """Whether a databag has, or may have, anything that its owner has written."""
+    from typing import cast  # other hooks end sooner without it
+
     found = _told("relation-get", *option, "-r", os.environ.get("JUJU_RELATION_ID", ""), "-", owner)
     if not isinstance(found, dict):
         return True
