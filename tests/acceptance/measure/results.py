@@ -206,7 +206,7 @@ _SAMPLE_KEYS = {
 }
 _SAMPLE = Record(_sample, {**_SAMPLE_KEYS, "near": LINE}, tuple(_SAMPLE_KEYS))
 _FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
-_PROTECTION_KEYS = {"priority": _COUNT, "share": _COUNT, "dcqcn": _COUNT, "off": LINE}
+_PROTECTION_KEYS = {"unit": LINE, "priority": _COUNT, "share": _COUNT, "dcqcn": _COUNT, "off": LINE}
 _TRACKED_KEYS = {"in_nic": _COUNT, "connections": _COUNT, "flows": _COUNT, "why_not": LINE}
 _RUNG = Record(
     RungResult,
