@@ -34,7 +34,12 @@ def told() -> Told:
         verdict("vf", "vf-to-host", "failed", "tcp-1: 0.10 of 0.20 Gb/s = 50%"),
     ]
     sentence = "At 8 pairs the host spends 1.9 cores on virtio and 1.2 on the VF, for 0.2 and 0.2 Gb/s."
-    cpu = {"sentence": sentence, "unknown": []}
+    rows = [
+        {"rung": key, "measure": each, "nodes": {"node-0": 1.9, "node-1": 1.2}}
+        for key, measures in MEASURES.items()
+        for each in measures
+    ]
+    cpu = {"sentence": sentence, "unknown": [], "rows": rows}
     return {"results": {"rungs": rungs}, "checks": checks, "host-cpu": cpu}
 
 
@@ -62,7 +67,7 @@ def bad(found: dict[str, Check]) -> list[str]:
 def test_figures_of_emulated_processors_are_not_judged_by_their_speed(told: Told, tmp_path: Path) -> None:
     found = measured(told, tmp_path)
     assert bad(found) == []
-    assert found["rung vf"].found == "tcp-1 0.2 Gb/s; tcp-8 0.2 Gb/s"
+    assert found["rung vf"].found == "tcp-1 0.2 Gb/s, 1.9 host cores; tcp-8 0.2 Gb/s, 1.9 host cores"
     assert not any("vf-to-host" in subject for subject in found)
 
 
@@ -101,9 +106,10 @@ def test_a_measurement_that_is_missing_does_not_hold(told: Told, tmp_path: Path)
 
 def test_a_report_without_the_hosts_cpu_on_both_paths_does_not_hold(told: Told, tmp_path: Path) -> None:
     assert measured(told, tmp_path)["CPU of the host"].found.startswith("At 8 pairs the host spends 1.9")
-    told["host-cpu"] = {"sentence": "", "unknown": ["CPU of node-0: it has no /proc/stat"]}
+    unknown = ["CPU of node-0: it has no /proc/stat"]
+    told["host-cpu"] = {"sentence": "", "unknown": unknown, "rows": told["host-cpu"]["rows"][1:]}
     found = measured(told, tmp_path)
-    assert bad(found) == ["CPU of the host"]
+    assert bad(found) == ["rung host", "CPU of the host"]
     assert found["CPU of the host"].found == "CPU of node-0: it has no /proc/stat"
 
 
