@@ -18,6 +18,7 @@ ALLOWED = {
     "lab/cloud/compute/servers.py": "in Nova's own process, which has no other code of the lab",
     "lab/twin/events.py": "returns after so many seconds; nothing fails then",
     "lab/rack/adopt.py": "turns of a ping that waits by itself",
+    "lab/rack/removed.py": "turns of a ping that waits by itself",
     "lab/rack/perftest.py": "ends a client that hangs, and it is tried again",
     "lab/rack/scenarios.py": "shows how many ports the bond has by then",
     "lib/lab/test_patience.py": "shows what the wall clock would have counted",

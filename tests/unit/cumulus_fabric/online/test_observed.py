@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from exporter.main import Exporter
 from lab.observed import faults, watch
+from lab.patience import Patience
 from prometheus_client import CollectorRegistry, generate_latest
 from unit.cumulus_fabric.online.test_charm_status import spoil
 from unit.cumulus_fabric.online.test_exporter import OTHER_SEGMENT, behind_nvue
@@ -34,8 +35,8 @@ class Modelled:
         return SimpleNamespace(returncode=0, stdout=generate_latest(self._registry).decode())
 
     def until(self, holds: Callable[[], bool], limit: float) -> bool:
-        ends = time.monotonic() + limit
-        while not (held := holds()) and time.monotonic() < ends:
+        patience = Patience(limit)
+        while not (held := holds()) and not patience.over():
             time.sleep(0.5)
         return held
 
