@@ -114,12 +114,6 @@ def _differences(each: Wanted, found: Object, objects: dict[str, Object]) -> Ite
         else:
             what = f"{what}, and this tool did not create it"
             yield Finding(Severity.BLOCKED, each.key, what, each.choice)
-    if each.kind == "security_group":
-        rules = found.get("security_group_rules") or ()
-        if not any((rule["direction"], rule["ethertype"]) == ("egress", "IPv4") for rule in rules):
-            what = "no rule lets IPv4 out: the cloud's rules for new security groups have none"
-            remedy = f"run: openstack security group rule create --egress --ethertype IPv4 {each.name}"
-            yield Finding(Severity.HELD, each.key, what, remedy)
     placed = str(each.once.get("availability_zone", "")).partition(":")[2]
     if each.kind == "server" and found["compute_host"] not in (None, placed):
         remedy = "name the servers' compute hosts as nodes in the site file, or run destroy, then apply again"

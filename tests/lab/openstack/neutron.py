@@ -30,15 +30,12 @@ def in_use(kind, what):
 
 
 class Neutron:
-    """Objects by collection and id; `quota` by resource; `mtu` and `vlans` as in Neutron's configuration.
-
-    `egress`: what the rules for new security groups let out; since 2023.2, administrators change these.
-    """
+    """Objects by collection and id; `quota` by resource; `mtu` and `vlans` as in Neutron's configuration."""
 
     def __init__(self, release):
         self.url, self.release, self.mtu = "", release, 9000
         self.objects = {collection: {} for collection in SINGULAR}
-        self.quota, self.vlans, self.egress = {}, [101], ["IPv4", "IPv6"]
+        self.quota, self.vlans = {}, [101]
 
     def of(self, collection, **values):
         """Objects with these values."""
@@ -170,8 +167,7 @@ class Neutron:
         self._create("ports", {**port, "fixed_ips": fixed})
 
     def _new_security_group(self, values):
-        rules = [{"direction": "egress", "ethertype": each, "protocol": None} for each in self.egress]
-        return {"stateful": True, "security_group_rules": rules, **values}
+        return {"stateful": True, "security_group_rules": [], **values}
 
     def _new_security_group_rule(self, values):
         same = ("security_group_id", "direction", "protocol", "port_range_min", "port_range_max", "ethertype")

@@ -304,15 +304,6 @@ def test_a_compute_service_of_ironic_that_the_site_file_names_is_refused(world):
     assert "juju status" not in said
 
 
-def test_a_cloud_whose_new_security_groups_let_nothing_out_is_told_before_a_measurement(world):
-    world.openstack.neutron.egress.clear()
-    said = " ".join(world.run("apply")[1].split())
-    assert "security group mgmt_policy no rule lets IPv4 out" in said
-    assert "openstack security group rule create --egress --ethertype IPv4 mgmt_policy" in said
-    status, _, err = world.run("measure")
-    assert (status, "no rule lets IPv4 out" in err) == (2, True)
-
-
 def test_an_administrator_who_may_not_list_hypervisors_still_chooses_hosts(world):
     world.openstack.nova.hides_hypervisors = True
     world.site["nodes"] = ["node2.maas", "node1.maas"]
