@@ -2,16 +2,12 @@
 """How the lab watches its guests under faults, with a modelled host in place of a guest."""
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from exporter.main import Exporter
-from lab.observed import faults, scaled, watch
-from prometheus_client import CollectorRegistry, generate_latest
+from lab.observed import faults, modelled, scaled, watch
 
 from cos import promtool
 from cos.promtool import by_name
@@ -20,23 +16,15 @@ from cos.site import P0, Host, Site
 HOST, PORT = "node-0", f"node-0 {P0}"
 
 
-class Modelled:
+class Modelled(modelled.Exported):
     """A modelled host as the lab and as the guest that it scrapes."""
 
     def __init__(self, host: Host) -> None:
+        super().__init__(lambda: host.machine)
         self.unplugged = host.machine.network.unplugged
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(Exporter(lambda: host.machine))
-
-    def run(self, command: str, *_: Any, **__: Any) -> SimpleNamespace:
-        assert command == watch.ASK
-        return SimpleNamespace(returncode=0, stdout=generate_latest(self._registry).decode())
 
     def until(self, holds: Callable[[], bool], limit: float) -> bool:
-        ends = time.monotonic() + min(limit, 90)
-        while not (held := holds()) and time.monotonic() < ends:
-            time.sleep(0.5)
-        return held
+        return modelled.until(holds, min(limit, 90))
 
     def cut(self, alert: str) -> faults.Fault:
         begins, ends = lambda _: self.unplugged.add(P0), lambda _: self.unplugged.clear()

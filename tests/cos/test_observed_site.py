@@ -4,13 +4,10 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from exporter.main import Exporter
-from lab.observed import faults, watch
-from prometheus_client import CollectorRegistry, generate_latest
+from lab.observed import faults, modelled, watch
 
 from cos.site import P0, Host, Site
 
@@ -30,11 +27,7 @@ class Modelled:
         raise AssertionError("no fault here is a command")
 
     def until(self, holds: Callable[[], bool], limit: float) -> bool:
-        ends = time.monotonic() + limit
-        while not (held := holds()) and time.monotonic() < ends:
-            self.hooks()
-            time.sleep(0.5)
-        return held
+        return modelled.until(holds, limit, self.hooks)
 
     def hooks(self) -> None:
         now = time.monotonic()
@@ -48,13 +41,7 @@ class Modelled:
 
 def target(host: Host) -> watch.Target:
     """A host, as the guest that is scraped."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Exporter(lambda: host.machine))
-
-    def run(*_: object, **__: object) -> SimpleNamespace:
-        return SimpleNamespace(returncode=0, stdout=generate_latest(registry).decode())
-
-    guest: Any = SimpleNamespace(run=run)
+    guest: Any = modelled.Exported(lambda: host.machine)
     return watch.Target(host.name, f"sriov-switchdev/{host.number}", guest)
 
 

@@ -4,16 +4,11 @@
 The rack's scenario `observed` does the same with FRR and guests.
 """
 
-import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from exporter.main import Exporter
-from lab.observed import faults, watch
-from lab.patience import Patience
-from prometheus_client import CollectorRegistry, generate_latest
+from lab.observed import faults, modelled, watch
 from unit.cumulus_fabric.online.test_charm_status import spoil
 from unit.cumulus_fabric.online.test_exporter import OTHER_SEGMENT, behind_nvue
 from unit.cumulus_fabric.online.unit import Unit
@@ -23,22 +18,14 @@ OWN_SEGMENT = {"interface": {"bond1": {"evpn": {"multihoming": {"segment": {"loc
 LEAVES = (f"{HOST} Leaf0-1", f"{HOST} Leaf0-2")
 
 
-class Modelled:
+class Modelled(modelled.Exported):
     """The unit as the lab, and as the guest that it scrapes."""
 
     def __init__(self, unit: Unit) -> None:
+        super().__init__(lambda: unit.host)
         self._unit = unit
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(Exporter(lambda: unit.host))
 
-    def run(self, *_: object, **__: object) -> SimpleNamespace:
-        return SimpleNamespace(returncode=0, stdout=generate_latest(self._registry).decode())
-
-    def until(self, holds: Callable[[], bool], limit: float) -> bool:
-        patience = Patience(limit)
-        while not (held := holds()) and not patience.over():
-            time.sleep(0.5)
-        return held
+    until = staticmethod(modelled.until)
 
     def seen(self, change: Callable[[], object]) -> faults.Act:
         """A change, and the update-status that sees it."""
