@@ -125,9 +125,8 @@ def faults_of(rack: Rack) -> list[Fault]:
         more_vfs(rack, 1)
 
     def released(_: object) -> None:
-        for unit in on_nodes(
-            rack, [holder]
-        ):  # the leader's own node is next: in a model, it loses the lead then
+        # The leader's own node is next: in a model, it loses the lead then.
+        for unit in on_nodes(rack, [holder]):
             rack.controller.lead(unit.name)
         rack.on(holder, containers.RUN)
         settled(rack)
