@@ -87,7 +87,7 @@ def physnet_elsewhere(bundle: Bundle) -> Iterator[Wrong]:
             yield application.place("options", option), what, _mapped(name, "BRIDGE")
 
 
-@rule("placeholder", "No option still has the word to-be-set of upstream's bundles.", warning=True)
+@rule("placeholder", "No option still has the placeholder to-be-set of upstream's bundles.", warning=True)
 def placeholder(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         for option, value in application.section("options").items():

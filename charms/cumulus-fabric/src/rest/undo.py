@@ -15,7 +15,7 @@ ROLLBACK_TIMEOUT_S = 30.0
 class Undo:
     """Brings one switch back to what it ran before a run.
 
-    ``polling`` has the clock, the time between two reads, and the time for everything together.
+    ``polling`` has the clock, how long to wait between two reads, and how long all of it may take.
     """
 
     def __init__(self, switch: Nvue, before: Tree, patch: Tree, polling: Polling) -> None:
