@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from converge import StepError
+from cos.server import ServerError
 from yamlfile.values import FileError
 
 from lab import juju
@@ -85,8 +86,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nStopped; nothing is left running.", file=sys.stderr)
         return 130
-    except (FileError, HostError, GuestError, StepError, TimeoutError, juju.HookError) as problem:
-        print(f"\n{problem}", file=sys.stderr)
+    except (FileError, HostError, GuestError, ServerError, StepError, TimeoutError, juju.HookError) as why:
+        print(f"\n{why}", file=sys.stderr)
         return 1
 
 
