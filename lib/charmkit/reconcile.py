@@ -16,8 +16,9 @@ A charm owns a :class:`Reconciler`; it inherits nothing but ``ops.CharmBase``::
 
 Every event that may change what is wanted or what is there leads to ``converge``, unless it repeats another
 one (:mod:`charmkit.repeats`); nothing is deferred. Nothing of the machine is stored, since it can tell.
-Two things are: by what those repetitions are known, and the workload version that Juju was told, which
-cannot be asked for and would start a process in every hook if it were told again. A charm that reboots its
+Three things are: by what those repetitions are known; that the unit is being removed, which one hook is told
+for those that follow; and the workload version that Juju was told, which cannot be asked for and would start
+a process in every hook if it were told again. A charm that reboots its
 host keeps what it does not publish of that (:class:`charmkit.reboot.relation.PrivateState`).
 """
 
@@ -181,7 +182,7 @@ class Reconciler(ops.Object):
         self._stop = stop
         self._planning = planning
         self._whole = whole
-        self._told.set_default(version="")
+        self._told.set_default(version="", leaves=False)
         self._findings: Sequence[Finding] | None = None
         self._repeats = Repeats(charm, boot, by_application)
         self._follow: dict[str, Callable[[ops.RelationEvent], bool]] = {}
@@ -218,8 +219,10 @@ class Reconciler(ops.Object):
 
     def _on_lifecycle(self, event: ops.EventBase) -> None:
         if isinstance(event, ops.RelationDepartedEvent) and event.departing_unit == self._charm.unit:
-            return
-        if not self._leads_to_a_look(event):
+            # Only of a unit, or an application, that is being removed (worker/uniter: relation/resolver.go).
+            # The hooks that follow name nobody who departs: relation-broken, and others up to stop.
+            self._told.leaves = True
+        if self._told.leaves or not self._leads_to_a_look(event):
             return
         try:
             findings = self._converge()

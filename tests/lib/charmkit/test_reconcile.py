@@ -195,6 +195,23 @@ def test_a_unit_that_departs_itself_does_nothing_more(
     assert charm.calls == calls
 
 
+@pytest.mark.parametrize(("departing", "calls"), [(1, ["converge 8"] * 2), (3, [])])
+def test_nor_does_it_in_the_hooks_that_follow(
+    context: testing.Context[Charm], charm: type[Charm], departing: int, calls: list[str]
+):
+    """A relation that somebody removes departs unit by unit, too: then this unit has to look without it.
+
+    ops' model names only units of the other application, so that one has this one's name here.
+    """
+    fabric = testing.Relation("fabric", remote_app_name="nic", remote_units_data={1: {}})
+    before = testing.State(config={"site": "earth"}, relations=[fabric])
+
+    left = context.run(context.on.relation_departed(fabric, remote_unit=1, departing_unit=departing), before)
+    context.run(context.on.relation_broken(left.get_relation(fabric.id)), left)
+
+    assert charm.calls == calls
+
+
 def test_the_stop_hook_takes_away_and_says_what_stays(context: testing.Context[Charm], charm: type[Charm]):
     out = context.run(context.on.stop(), state())
 
