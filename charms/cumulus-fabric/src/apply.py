@@ -15,7 +15,7 @@ from converge.execute import execute
 from output.report import Report, Result
 from plan import Candidate, Change
 from rest import Fleet
-from rest.client import CONFIRMED_BY, Nvue
+from rest.client import CONFIRMED_BY, Nvue, Progress
 from rest.connection import SwitchError
 from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
@@ -144,22 +144,32 @@ class _Run:
         if outcome.error is not None:
             raise outcome.error
         if not switch.difference(revision):
-            self.results[switch.name] = Result.UNCHANGED
-            switch.drop(self.revisions.pop(switch.name))  # otherwise each run would leave one pending
-            return False
+            return self._unchanged(switch)
         waiting = AwaitsConfirmation(self.clock)
         seen = reach(
             switch,
             revision,
             lambda: switch.apply(revision, self.policy.confirm),
             started=lambda seen: seen.state != "pending",
-            reached=lambda seen: seen.applied or waiting(seen),
+            reached=lambda seen: seen.applied or waiting(seen) or self._made_by_another(switch, seen),
             polling=self._polling(),
         )
+        if seen.state == "pending":
+            return self._unchanged(switch)
         if seen.applied:
             what = "it applied the change permanently instead of waiting for a confirmation"
             raise SwitchError("refused", what, "upgrade it to a release that has nv config apply --confirm")
         return True
+
+    def _made_by_another(self, switch: Nvue, seen: Progress) -> bool:
+        """Whether another apply has made this change meanwhile: NVUE begins none that changes nothing."""
+        return seen.state == "pending" and not switch.difference(self.revisions[switch.name])
+
+    def _unchanged(self, switch: Nvue) -> bool:
+        """Remember that there was nothing to apply; False, since nothing waits for a confirmation."""
+        self.results[switch.name] = Result.UNCHANGED
+        switch.drop(self.revisions.pop(switch.name))  # otherwise each run would leave one pending
+        return False
 
     def _confirm(self, switch: Nvue) -> None:
         revision = self.revisions[switch.name]
@@ -197,8 +207,8 @@ class _Run:
             return Result.UNCHANGED
         change = self.changes[switch.name]
         polling = Polling(self.clock, self._left(self.policy.undo), self.policy.poll)
-        Undo(switch, change.before, change.patch, polling).run(self.revisions.get(switch.name, ""))
-        return Result.ROLLED_BACK
+        begun = Undo(switch, change.before, change.patch, polling).run(self.revisions.get(switch.name, ""))
+        return Result.ROLLED_BACK if begun else Result.UNCHANGED
 
     def _save(self) -> list[Finding]:
         """Save on releases that do not save by themselves."""

@@ -16,6 +16,7 @@ from observe import Observed, observe
 from output.report import Report, Result
 from plan import Candidate, Change, changes, digest, plan
 from rest import Fleet
+from rest.answers import ITS_RESULT
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
@@ -163,7 +164,7 @@ class Site:
 
         Nothing is sent if the audit blocks or one of these switches does not answer, or if the plan, of these
         switches or of all, does not have the digest that was ``approved``. Without a canary, the first switch
-        that needs a change goes first.
+        that needs a change goes first. An approved plan of which nothing is left to change has been applied.
         """
         began = self.fleet.clock.monotonic()
         survey = self.survey(names, state=True)
@@ -172,6 +173,8 @@ class Site:
             return Report({}, tuple(stopped))
         if approved and survey.digest != approved:
             whole = self.approved(approved)
+            if whole is None and not (survey.changes or survey.scripts):
+                return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED), (nothing_left(),))
             if whole is None:
                 return Report({}, (not_approved(approved),))
             survey = whole.only(names or self.names)
@@ -296,6 +299,12 @@ def not_approved(digest: str) -> Finding:
     return Finding(
         Severity.BLOCKED, "plan", what, "run plan again, and run apply with the digest that plan then shows"
     )
+
+
+def nothing_left() -> Finding:
+    """The finding for a plan that was approved, where nothing differs from the intent any more."""
+    what = "nothing is left to change: every switch runs the intent"
+    return Finding(Severity.INFO, "plan", what, f"if an earlier apply did this, {ITS_RESULT}")
 
 
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:

@@ -61,7 +61,9 @@ class Report:
             remedy = "run drain to finish it, or undrain to return it"
             return f"not finished: {self.partway} is drained in part; {remedy}"
         if not unknown:
-            return f"{'' if self.rollback else 'fully '}{undone}: every switch runs what it ran before"
+            left = "every switch runs what it ran before"
+            left = left if self._with(Result.ROLLED_BACK) else "this run has changed no switch"
+            return f"{'' if self.rollback else 'fully '}{undone}: {left}"
         return (
             f"{undone}, but the state of {', '.join(unknown)} is unknown; check it when it is reachable again"
         )

@@ -19,6 +19,12 @@ MAX_NUMBER = 2**64
 MAX_VALUES = 2**21
 """Values of an answer, which take more memory than the answer itself. The largest switch has a million."""
 
+ITS_RESULT = "juju operations lists it, and juju show-task N has its result"
+"""Where an earlier or another action is found, by its task's number."""
+
+BUSY = f"if another change of it is under way, wait until that has ended ({ITS_RESULT}), and apply again"
+"""The remedy where the switch is at another change."""
+
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -59,7 +65,8 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
         # NVUE sends no redirects. Following one would send the password to another place.
         remedy = f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
         raise SwitchError("unreachable", reason, remedy, status)
-    raise SwitchError("unreachable" if status in RETRIED_STATUSES else "refused", reason, status=status)
+    kind = "unreachable" if status in RETRIED_STATUSES else "refused"
+    raise SwitchError(kind, reason, BUSY if status == HTTPStatus.CONFLICT else "", status)
 
 
 def _is_tame(answer: object) -> bool:

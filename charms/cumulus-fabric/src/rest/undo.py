@@ -23,13 +23,15 @@ class Undo:
         self._clock, self._poll = polling.clock, polling.poll
         self._deadline = self._clock.monotonic() + polling.deadline
         self._revision = ""
+        self._restores = False  # a revision of this run was applied, and this is taking it back
         self._refusals = MAX_ATTEMPTS
         self._failed_at: float | None = None
 
-    def run(self, revision: str) -> None:
+    def run(self, revision: str) -> bool:
         """Refuse ``revision`` or wait until it is rolled back, and undo it if it runs nevertheless.
 
-        Without a revision, or if the switch has confirmed it, only undo what remains of it.
+        False if there was nothing to take back, since there is no revision or the switch has never begun to
+        apply it: what differs from before is another's, such as a second apply's.
 
         Raises SwitchError if it is not known whether the switch runs what it ran before.
         """
@@ -39,7 +41,9 @@ class Undo:
             try:
                 seen = self._switch.progress(self._revision) if self._revision else None
                 if seen is None or self._at_rest(seen):
-                    return self._restore()
+                    if begun := bool(self._revision) or self._restores:
+                        self._restore()
+                    return begun
                 reason = "; ".join((f"revision {self._revision} is still {seen.state}", *seen.issues))
                 if seen.asks:
                     remedy = f"run nv config apply {self._revision} on it and answer no, "
@@ -54,6 +58,7 @@ class Undo:
 
     def _restore(self) -> None:
         """Restore what the switch ran before, unless it runs that already."""
+        self._restores = True
         if not self._remains():
             return
         revision = self._revision = self._switch.create()

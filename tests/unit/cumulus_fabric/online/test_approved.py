@@ -36,6 +36,7 @@ def test_an_approved_plan_is_applied_once(fresh: Unit) -> None:
     digest = planned(fresh)
     assert fresh.action("apply", plan=digest)["applied"] == "true"
     assert fresh.writes
+    by_hand(fresh.rack, "Leaf0-1", {"interface": {"bond1": {"link": {"mtu": 1500}}}})
     said = fresh.failure("apply", plan=digest)
     assert said == (
         "nothing was sent to any switch: "

@@ -142,7 +142,7 @@ def test_the_report_says_what_runs_after_any_failure(waits: str, errors: dict[st
         assert all(name in report.verdict for name in unknown)
 
 
-LASTING = ["create", "patch", "diff", "apply", "confirm"]
+LASTING = ["patch", "diff", "apply", "confirm"]
 
 
 @pytest.mark.parametrize("call", LASTING)
@@ -156,6 +156,19 @@ def test_a_switch_that_is_lost_from_one_call_on(three: Rack, kind: str, call: st
     assert LAST in report.verdict
     assert set(report.results.values()) - {Result.ROLLED_BACK} == {Result.UNKNOWN}
     assert outcome(three, before) == "rolled back", "the lost switch has gone back by itself"
+
+
+@pytest.mark.parametrize("kind", ["hang", "500", "reset"])
+def test_a_switch_that_is_lost_before_it_has_a_revision_has_nothing_to_take_back(
+    three: Rack, kind: str
+) -> None:
+    before = deepcopy(three.applied)
+    three.servers[LAST].inject(Fault(kind, times=0, call="create"))
+    report = change(three)
+    assert report.results[LAST] is Result.UNCHANGED
+    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert LAST in [each.subject for each in report.reasons]
+    assert outcome(three, before) == "rolled back"
 
 
 def test_an_invalid_tree_is_named_with_the_switchs_own_words(three: Rack) -> None:
