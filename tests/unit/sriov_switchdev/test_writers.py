@@ -65,6 +65,7 @@ def arrange(host: FakeHost, files: Files) -> None:
 
 RULE = "remove the rule with sriov_numvfs from this file"
 CLOUD_INIT = "/etc/netplan/50-cloud-init.yaml"
+USER_DATA = "/var/lib/cloud/instance/cloud-config.txt"
 OVN = "/etc/netplan/150-charm-ovn.yaml"
 SHIM_FILE = "/etc/sriov-netplan-shim/interfaces.yaml"
 COUNTED = "virtual-function-count: 4"
@@ -266,6 +267,18 @@ OURS: dict[str, tuple[Files, str]] = {
         {"/etc/rc.local": f"devlink -v dev eswitch set pci/{BDF} mode legacy\n"},
         "remove the lines with dev eswitch set from this file",
     ),
+    "cloud-init's bootcmd": (
+        {USER_DATA: f"#cloud-config\nruncmd: [true]\nbootcmd:\n- {echo(PORT)}\n"},
+        USER_DATA,
+    ),
+    "cloud-init's bootcmd, as words": (
+        {USER_DATA: f"bootcmd: [[devlink, dev, eswitch, set, pci/{BDF}, mode, legacy]]\n"},
+        "remove the lines with dev eswitch set from this file",
+    ),
+    "cloud-init's network configuration, as it renders it": (
+        netplan(f"pf: {{match: {{macaddress: {MAC}}}, set-name: {PORT}, {COUNTED}}}", CLOUD_INIT),
+        CLOUD_INIT,
+    ),
     "MLNX_OFED": ({"/etc/mlnx-en.d/vfs": f"{echo(PORT)}\n"}, "/etc/mlnx-en.d/vfs"),
 }
 
@@ -312,6 +325,9 @@ NOT_OURS: dict[str, Files] = {
     },
     "a drop-in": {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost={echo(OTHER)}\n"},
     "root's own table of cron": {"/var/spool/cron/crontabs/root": f"@reboot {echo(OTHER)}\n"},
+    "cloud-init's runcmd, which has run": {USER_DATA: f"bootcmd: [true]\nruncmd:\n- {echo(PORT)}\n"},
+    "cloud-init's bootcmd": {USER_DATA: f"bootcmd:\n- {echo(OTHER)}\n"},
+    "user data that cloud-init cannot read": {USER_DATA: f"bootcmd: [\n- {echo(PORT)}\n"},
     "a longer name": {"/etc/rc.local": f"{echo(PORT + '0')}\n"},
 }
 

@@ -209,6 +209,16 @@ def _first_document(text: str) -> yaml.Node | None:
         raise ValueError("nested too deeply") from None
 
 
+def words(text: str, key: str) -> Iterator[str]:
+    """Of another YAML file: the texts below a key of its top level, or lists of their words.
+
+    Raises ValueError as :func:`_first_document`.
+    """
+    for value in _of(_first_document(text), key):
+        for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+            yield " ".join(_texts(each))
+
+
 def interfaces(text: str) -> Iterator[tuple[str, list[str]]]:
     """Of a file of sriov-netplan-shim: each interface with VFs, and the values of its ``match``.
 

@@ -6,6 +6,7 @@ that packages bring, those whose names speak of it are read, as there are hundre
 concern each one.
 """
 
+import contextlib
 import re
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
@@ -34,6 +35,10 @@ SCRIPTS = (
     *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox", "/etc/sriov-operator/pci"),
 )
 """Files, and directories of files, that run or apply at boot; the last ones are of other tools for VFs."""
+
+USER_DATA = "/var/lib/cloud/instance/cloud-config.txt"
+"""What cloud-init has merged of user and vendor data. Of its commands only bootcmd runs at each boot; runcmd
+and scripts in user data have run once for this instance."""
 
 UNITS = (units.DIRECTORY, "/run/systemd/system", "/usr/local/lib/systemd/system")
 PACKAGED_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
@@ -78,7 +83,19 @@ def others(system: System, pfs: Collection[Pf]) -> tuple[tuple[Writer, ...], tup
         for path in _in(system, place)
         if SETS.search(text := _plain(_read(system, path)))
     ]
+    found += [
+        Writer(USER_DATA, (Setting("bootcmd", _lines(text), _named(text, pfs)),), "cloud-init's user data")
+        for text in _boot_commands(_read(system, USER_DATA))
+        if SETS.search(text)
+    ]
     return tuple(found), tuple(findings)
+
+
+def _boot_commands(user_data: str) -> Iterator[str]:
+    """The commands of bootcmd; nothing of a file that is no YAML, which cloud-init does not read either."""
+    if "bootcmd" in user_data:  # most have none, and YAML takes its time
+        with contextlib.suppress(ValueError):
+            yield "\n".join(netplan.words(user_data, "bootcmd"))
 
 
 def _units(system: System, pfs: Collection[Pf], findings: list[Finding]) -> Iterator[Writer]:
