@@ -11,7 +11,8 @@ from lab.twin.wiring import Wiring
 SAYS = "/run/twin.json"
 """What :mod:`lab.twin` says, once every switch answers."""
 
-UNIT = f"systemd-run --quiet --unit=twin --property=StandardOutput=truncate:{SAYS} --property=StandardError=journal"
+STREAMS = f"--property=StandardOutput=truncate:{SAYS} --property=StandardError=journal"
+UNIT = f"systemd-run --quiet --unit=twin {STREAMS}"
 COPY = "/opt/twin"
 LOG = "journalctl -q -u twin | tail -30"
 ANSWERS = f"""until [ -s {SAYS} ]; do
