@@ -71,7 +71,7 @@ class RebootActions(ops.Object):
         bags = self._bags()
         if bags is None:
             return
-        own = bags.units()[0][bags.unit]
+        own = bags.units(peers=False)[0][bags.unit]
         if own.needs:
             event.set_results(interruption(self._system, bags.unit, {bags.unit: own}))
 

@@ -30,6 +30,7 @@ class Result(NamedTuple):
     decision: Decision
     host: UnitNow
     unreadable: list[Finding]
+    read: Mapping[str, UnitState]  # the other units' states that it read
 
 
 def run(
@@ -38,19 +39,33 @@ def run(
     look: Callable[[UnitState], UnitNow],
     silent: Silent,
     missing_members: Callable[[], str] = str,
+    *,
+    periodic: bool = False,
 ) -> Result | list[Finding]:
     """A hook that looks at its host; only findings if the leader's state cannot be read.
 
-    ``look`` tells of its host, given the unit's state so far. ``missing_members``, those of the clusters in
-    its host's containers, is called only right before a reboot.
+    Args:
+        bags: the databags.
+        policy: the unit's options.
+        look: tells of its host, given the unit's state so far.
+        silent: see :data:`Silent`.
+        missing_members: those of the clusters in its host's containers; called only right before a reboot.
+        periodic: nothing has caused this hook, so that the leader reads its peers only if one of them or its
+            own host may need something; see :meth:`.Databags.at_rest`.
+
     """
-    units, unreadable = bags.units()
+    at_rest = periodic and bags.at_rest()
+    units, unreadable = bags.units(peers=not at_rest)
     cluster = bags.cluster()
     if isinstance(cluster, Finding):
         return [*unreadable, cluster]
     own = units.pop(bags.unit)
     host = look(own)
     decision = decide(host, policy, own, units, cluster)
+    if at_rest and not _stays_at_rest(own, cluster, decision):
+        at_rest, (units, unreadable) = False, bags.units()
+        del units[bags.unit]
+        decision = decide(host, policy, own, units, cluster)
     if decision.cluster.grant != cluster.grant and (unheard := silent()):
         host = host._replace(silent=unheard)
         decision = decide(host, policy, own, units, cluster)
@@ -59,12 +74,25 @@ def run(
         decision = decide(host, policy, own, units, cluster)
     bags.publish(decision.own, decision.cluster)
     about = digest_about(bags.unit, decision.own, decision.cluster)
-    private = {"digest_about": about, "parallel": policy.parallel}
+    bags.keep(digest_about=about, parallel=policy.parallel)
+    everyone = {**units, bags.unit: decision.own}
     if bags.leader:
-        units[bags.unit] = decision.own
-        private["blocking_unit"] = blocking_unit(bags.unit, units, decision.cluster, host.silent)
-    bags.keep(**private)
-    return Result(decision, host, unreadable)
+        bags.keep(blocking_unit=blocking_unit(bags.unit, everyone, decision.cluster, host.silent))
+    if not at_rest:
+        bags.rest(bags.leader and not unreadable and _nobody_needs_anything(everyone, decision.cluster))
+    return Result(decision, host, unreadable, units)
+
+
+def _nobody_needs_anything(units: Mapping[str, UnitState], cluster: Cluster) -> bool:
+    """Whether nothing is left to grant or to take back, whatever the time is."""
+    return not (cluster.held or cluster.taken or any(state.needs for state in units.values()))
+
+
+def _stays_at_rest(before: UnitState, cluster: Cluster, decision: Decision) -> bool:
+    """Whether the leader has decided that nothing changes, for which it has read no peer."""
+    own = decision.own
+    same_boot = own.boot_id == before.boot_id and own.settled
+    return same_boot and not own.needs and decision.cluster == cluster
 
 
 def follow(bags: "Databags", boot_id: str, now: int, changed: str, silent: Silent) -> bool:
@@ -82,6 +110,7 @@ def follow(bags: "Databags", boot_id: str, now: int, changed: str, silent: Silen
         Whether the unit has to look at its host.
 
     """
+    bags.rest(False)
     try:
         own = bags.own()
         if own.boot_id != boot_id:

@@ -27,6 +27,9 @@ class PrivateState(Protocol):
     digest_about: str  # what the leader's state said of this unit when it looked at its host last
     parallel: str  # the option `reboot-parallel` at that time
     blocking_unit: str  # the unit because of which the leader granted nothing, though another one waits
+    # A digest of the peers' names and of the leader's state, where this unit led and nobody needed anything
+    # when it read all of its peers last; no hook has told of a peer since. Empty otherwise.
+    at_rest: str
 
 
 class Databags:
@@ -61,14 +64,15 @@ class Databags:
                 return databag.decode_unit(self._peers.data[unit].get(databag.KEY))
         return UnitState()
 
-    def units(self) -> tuple[dict[str, UnitState], list[Finding]]:
-        """What this unit knows of itself and, on the leader, what its peers publish.
+    def units(self, *, peers: bool = True) -> tuple[dict[str, UnitState], list[Finding]]:
+        """What this unit knows of itself and, on the leader, what its ``peers`` publish.
 
         A malformed databag is a finding and no candidate.
         """
         units: dict[str, UnitState] = {}
         findings: list[Finding] = []
-        for name in sorted({self.unit, *(unit.name for unit in self._peers.units if self.leader)}):
+        others = self._peers.units if self.leader and peers else ()
+        for name in sorted({self.unit, *(unit.name for unit in others)}):
             try:
                 units[name] = self.own() if name == self.unit else self.peer(name)
             except InvalidValue as error:
@@ -82,6 +86,23 @@ class Databags:
             return databag.decode_cluster(self._peers.data[self._me.app].get(databag.KEY))
         except InvalidValue as error:
             return unusable(Severity.BLOCKED, "no reboot is granted: what the leader publishes", error)
+
+    def at_rest(self) -> bool:
+        """Whether this unit leads, and no peer needed anything when it read them last.
+
+        Each hook about a peer ends this. A new leader's leader-elected reads all; an update-status before it
+        may miss what a peer has published meanwhile. Nothing is granted from what is kept, so that a reboot
+        that is needed then waits for that hook.
+        """
+        return self.leader and bool(self.private.at_rest) and self.private.at_rest == self._resting()
+
+    def rest(self, resting: bool) -> None:
+        """Keep whether no peer needs anything, as :meth:`at_rest` tells it."""
+        self.keep(at_rest=self._resting() if resting else "")
+
+    def _resting(self) -> str:
+        names = sorted(unit.name for unit in self._peers.units)
+        return _digest(" ".join([*names, self._peers.data[self._me.app].get(databag.KEY, "")]))
 
     def count(self) -> int:
         """How many units there are, this one among them."""

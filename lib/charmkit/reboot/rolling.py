@@ -68,7 +68,7 @@ class RollingReboot(ops.Object):
         self._dispatcher = dispatcher
         self._has_lock = False
         self.told = Reboot()
-        self._private.set_default(state="", digest_about="", parallel="", blocking_unit="")
+        self._private.set_default(state="", digest_about="", parallel="", blocking_unit="", at_rest="")
         self._actions = RebootActions(
             charm, system, self._databags, self._silent, lambda: self._wake(dispatcher.now)
         )
@@ -131,7 +131,7 @@ class RollingReboot(ops.Object):
         bags = self._databags()
         if bags is None:
             return ()
-        own = bags.units()[0][bags.unit]
+        own = bags.units(peers=False)[0][bags.unit]
         before = (*own.reasons, *own.still_needed) if own.boot_id == self._boot_id() else ()
         need = Need(before, not_ready=finding.sentence(), contested=own.contested)
         return self.roll(need, RebootPolicy())
@@ -153,13 +153,14 @@ class RollingReboot(ops.Object):
             lambda own: self._host(need, policy, own),
             lambda: self._silent(bags),
             self._missing_members,
+            periodic=os.environ.get("JUJU_DISPATCH_PATH") == "hooks/update-status",
         )
         if not isinstance(result, hook.Result):
             self._has_lock = True  # nobody knows: no other charm is to grant one meanwhile
             return tuple(result)
-        (own, cluster, reboot), host, findings = result
+        (own, cluster, reboot), host, findings, others = result
         self._has_lock = has_lock(host.unit, own, cluster)
-        self.told = self._tell(bags, policy, host, own, cluster)
+        self.told = self._tell(others, policy, host, own, cluster)
         if reboot:
             logger.warning("asking Juju for a reboot, %s", needed_for(own.reasons))
             self.model.unit.reboot()
@@ -168,10 +169,14 @@ class RollingReboot(ops.Object):
         return (*findings, *report(host, policy, own, cluster))
 
     def _tell(
-        self, bags: Databags, policy: RebootPolicy, host: UnitNow, own: UnitState, cluster: Cluster
+        self,
+        others: Mapping[str, UnitState],
+        policy: RebootPolicy,
+        host: UnitNow,
+        own: UnitState,
+        cluster: Cluster,
     ) -> Reboot:
         """Of other units, only what the leader knows: what the others have read of them may be old."""
-        units = bags.units()[0] if host.leader else {}
         return Reboot(
             needed=own.needs,
             maintenance=self._has_lock or own.requested_at is not None or not own.settled,
@@ -179,7 +184,7 @@ class RollingReboot(ops.Object):
             held={
                 unit: since for unit, since in self._held(cluster).items() if host.leader or unit == host.unit
             },
-            queue=_queue(units, cluster) if host.leader else None,
+            queue=_queue({**others, host.unit: own}, cluster) if host.leader else None,
         )
 
     def _held(self, cluster: Cluster) -> dict[str, int]:

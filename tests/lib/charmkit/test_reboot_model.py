@@ -104,11 +104,15 @@ class Application(RuleBasedStateMachine):
         peers = Peers(name, self.visible_to(name), texts)
         return databags(name, peers, self.nodes[name].memory, leader=name == self.leader), peers
 
-    def hook(self, name: str, *, of: str | None = None, app_data: str | None = None) -> None:
+    def hook(
+        self, name: str, *, of: str | None = None, app_data: str | None = None, periodic: bool = False
+    ) -> None:
         """One hook of one unit, and Juju's reboot after it.
 
         ``of`` is the peer whose change it is about, or empty for the leader's state; None is another hook.
         ``app_data`` is what it sees of the leader, if it began before the leader's last write.
+        ``periodic`` is an update-status, in which the leader may read no peer; a hook about one that has
+        changed may not have come yet.
         """
         node = self.nodes[name]
         if node.down:
@@ -127,8 +131,12 @@ class Application(RuleBasedStateMachine):
             lambda own: self.look(name),
             lambda: self.silent(name),
             lambda: LACKS if node.lacks else "",
+            periodic=periodic,
         )
         assert isinstance(result, Result)
+        if not result.read:
+            granted = result.decision.cluster.grant > self.cluster().grant
+            assert not granted or len(self.visible_to(name)) == 1, "a grant without a look at the peers"
         own, cluster, reboot = result.decision
         report(result.host, self.policy, own, cluster)
         self.carry(name, peers)
@@ -354,6 +362,10 @@ class Application(RuleBasedStateMachine):
     def any_hook(self, data: st.DataObject) -> None:
         self.hook(self.pick(data))
 
+    @rule(data=st.data())
+    def update_status(self, data: st.DataObject) -> None:
+        self.hook(self.pick(data), periodic=True)
+
     @rule()
     def everybody_hooks(self) -> None:
         for name in list(self.nodes):
@@ -506,6 +518,8 @@ class Application(RuleBasedStateMachine):
             self.now += SETTLE
             self.approve_on_the_leader()
             self.everybody_hooks()
+        for name in self.nodes:
+            self.hook(name, periodic=True)
         units, cluster = self.units(), self.cluster()
         assert not cluster.held, (cluster, units)
         assert not set(cluster.taken) & set(units)
@@ -553,6 +567,7 @@ def move(application: Application, chance: random.Random) -> None:
     moves: list[tuple[int, Callable[[], object]]] = [
         (30, lambda: application.any_hook(None)),
         (30, lambda: application.a_peer_changed(None)),
+        (15, lambda: application.update_status(None)),
         (8, application.everybody_hooks),
         (8, application.everybody_hears_of_everybody),
         (4, lambda: application.hook_that_began_before_the_leaders_write(None)),
