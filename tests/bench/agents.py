@@ -26,7 +26,8 @@ NOTICED = 1.0
 """Seconds from the end of a hook until the agents of the others know what it wrote."""
 
 EARLY, START, SURVEY = 0.05, 0.2, 3.0
-"""Seconds of a hook that ends before ops is loaded, of one that loads it, and of a look at all switches."""
+"""Seconds of a hook that ends before ops is loaded, of one that loads it, and of a look at all switches: as
+they may be on a controller, for the hours."""
 
 
 class Event(NamedTuple):
@@ -55,11 +56,6 @@ class Count:
     surveys: int = 0
     seconds: float = 0.0
     busy: float = 0.0
-
-    @property
-    def processor(self) -> float:
-        """Seconds of processor time with the start of Python, which ``seconds`` is without."""
-        return self.seconds + EARLY * self.early + START * (self.hooks.total() - self.early)
 
 
 class Does(NamedTuple):

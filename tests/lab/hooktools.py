@@ -139,6 +139,38 @@ class Controller:
         bags = (name for name in self.units[relation.id] if "/" in name and name != unit)
         return [each for each in bags if relation.peers or each.partition("/")[0] != app]
 
+    def state(self, unit: str) -> Path:
+        """The file in which a unit keeps what it stores."""
+        return self.directory / f"{unit.replace('/', '-')}.db"
+
+    def environment(
+        self,
+        unit: str,
+        hook: str,
+        relation: Relation | None = None,
+        remote: str = "",
+        params: Mapping[str, Any] | None = None,
+    ) -> dict[str, str]:
+        """What Juju's agent tells a hook or an action, as for :meth:`run`."""
+        name = unit.partition("/")[0]
+        path = f"hooks/{hook}" if params is None else f"actions/{hook}"
+        environment = {
+            **MODEL,
+            "JUJU_UNIT_NAME": unit,
+            "JUJU_CHARM_DIR": str(self.applications[name].directory),
+        }
+        if params is not None:
+            environment |= {"JUJU_ACTION_NAME": hook, "JUJU_ACTION_UUID": "1"}
+        if relation:
+            endpoint = relation.ends[name]
+            path = f"hooks/{endpoint}-{hook}"
+            environment |= {"JUJU_RELATION": endpoint, "JUJU_RELATION_ID": f"{endpoint}:{relation.id}"}
+            other = remote.partition("/")[0] or next((app for app in relation.ends if app != name), name)
+            environment |= {"JUJU_REMOTE_APP": other, "JUJU_REMOTE_UNIT": remote if "/" in remote else ""}
+            if hook == "relation-departed":
+                environment["JUJU_DEPARTING_UNIT"] = remote
+        return environment | {"JUJU_DISPATCH_PATH": path}
+
     def run(
         self,
         unit: str,
@@ -155,25 +187,8 @@ class Controller:
 
         Raises whatever the charm raises; nothing is written then.
         """
-        name = unit.partition("/")[0]
-        application = self.applications[name]
-        path = f"hooks/{hook}" if params is None else f"actions/{hook}"
-        environment = {
-            **MODEL,
-            "JUJU_UNIT_NAME": unit,
-            "JUJU_CHARM_DIR": str(application.directory),
-        }
-        if params is not None:
-            environment |= {"JUJU_ACTION_NAME": hook, "JUJU_ACTION_UUID": "1"}
-        if relation:
-            endpoint = relation.ends[name]
-            path = f"hooks/{endpoint}-{hook}"
-            environment |= {"JUJU_RELATION": endpoint, "JUJU_RELATION_ID": f"{endpoint}:{relation.id}"}
-            other = remote.partition("/")[0] or next((app for app in relation.ends if app != name), name)
-            environment |= {"JUJU_REMOTE_APP": other, "JUJU_REMOTE_UNIT": remote if "/" in remote else ""}
-            if hook == "relation-departed":
-                environment["JUJU_DEPARTING_UNIT"] = remote
-        environment["JUJU_DISPATCH_PATH"] = path
+        environment = self.environment(unit, hook, relation, remote, params)
+        application = self.applications[unit.partition("/")[0]]
         tools = Tools(self, unit, params or {})
         with _answered(tools, environment):
             began = time.thread_time()
@@ -193,7 +208,6 @@ class Controller:
     def _dispatch(self, application: Application, unit: str, environment: dict[str, str]) -> None:
         main: Any = importlib.import_module("ops._main")
         context = importlib.import_module("ops.jujucontext").JujuContext._from_dict(environment)
-        state = self.directory / f"{unit.replace('/', '-')}.db"
 
         class Manager(main._Manager):
             """Reads metadata once for all hooks."""
@@ -204,7 +218,7 @@ class Controller:
         # ops defines a charm's events on these classes, once in a process.
         events = type("Events", (type(application.kind.on),), {})
         kind = type(application.kind.__name__, (application.kind,), {"on": events()})
-        manager = Manager(kind, charm_state_path=str(state), juju_context=context)
+        manager = Manager(kind, charm_state_path=str(self.state(unit)), juju_context=context)
         try:
             manager.run()
         finally:
