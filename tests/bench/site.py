@@ -303,8 +303,6 @@ def run(nodes: int, tool: float) -> Deployed:
         site.add_rack(RACK)
         phase("one more rack")
         site.tick(FABRIC, *HOST_CHARMS)
-        phase("the first update-status of all after that")
-        site.tick(FABRIC, *HOST_CHARMS)
         phase("update-status of all", times=int(DAY / STATUS))
     return found
 
