@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from converge import Finding, Plan, Severity, Step, StepError, worst_first
+from converge import Finding, Plan, Severity, Step, StepError
 from converge.execute import Outcome, execute
-from converge.render import findings_as_table, plan_as_table
+from converge.render import MOST, cut, findings_as_table, plan_as_table
 from intent.model import Fabric
 from maas import commission, juju, overlay, readiness
 from maas.client import Maas
@@ -31,7 +31,7 @@ from maas.progress import following, states
 from maas.sitefile import Site
 from maas.verify import checks, verify
 from operate.client import Juju
-from operate.together import MOST, cut, progress, side_by_side
+from operate.together import progress, side_by_side
 from yamlfile.values import FileError
 
 
@@ -82,7 +82,7 @@ def _plan(options: argparse.Namespace, site: Site) -> int:
     objects = observe(_connect(site), site)
     wanted = plan(site, objects, intent)
     out = tuple(readiness.way_out(site, objects))
-    print(_planned(Plan(wanted.steps, findings=(*wanted.findings, *out)), _most(options)))
+    print(plan_as_table(Plan(wanted.steps, findings=(*wanted.findings, *out)), _most(options)))
     return 0
 
 
@@ -109,7 +109,7 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
     ]
     first = Plan(wanted.steps, findings=(*blocking, *readiness.way_out(site, maas.objects)))
     if not options.power_on:
-        shown = _planned(first, _most(options))
+        shown = plan_as_table(first, _most(options))
         print(shown.replace("everything is as declared", "MAAS has seen every machine"))
         if wanted.steps:
             print("Nothing was powered on: add --power-on to do that.")
@@ -211,18 +211,9 @@ def _refused(wanted: Plan[Maas], most: int | None) -> int:
     return int(wanted.blocked)
 
 
-def _planned(wanted: Plan[Maas], most: int | None) -> str:
-    """The first steps, the worst findings, and how many more there are."""
-    steps, more = cut(wanted.steps, most, "steps")
-    findings, others = cut(worst_first(wanted.findings), most, "findings")
-    shown = plan_as_table(Plan(tuple(steps), findings=tuple(findings)))
-    return "\n".join(filter(None, (shown, more, others)))
-
-
 def _told(found: Sequence[Finding], most: int | None) -> str:
-    findings, more = cut(worst_first(found), most, "findings")
-    shown = findings_as_table(findings).replace("everything is as declared", "MAAS is as the site file says")
-    return "\n".join(filter(None, (shown, more)))
+    shown = findings_as_table(found, most=most)
+    return shown.replace("everything is as declared", "MAAS is as the site file says")
 
 
 def _ended(maas: Maas, site: Site, intent: Fabric | None, options: argparse.Namespace) -> int:

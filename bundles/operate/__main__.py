@@ -13,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from converge import StepError
+from converge.render import MOST
 from operate import health, running, secret, verify
 from operate.adopt import text
 from operate.adopt.adoption import adoption
 from operate.adopt.hypervisors import vfs_of
 from operate.client import Juju
-from operate.together import MOST, progress
+from operate.together import progress
 
 
 def parser() -> argparse.ArgumentParser:

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 from check.facts import own
 from converge import Severity, StepError
-from converge.render import table
 from operate import running
 from operate.client import Juju, mapping
-from operate.together import cut, side_by_side
+from operate.together import side_by_side
 
 TOGETHER = 16
 """Units that one client asks: each client logs in to the controller."""
@@ -134,9 +133,3 @@ def _lost(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def worst(state: str) -> int:
     """Sorts states, worst first; one that this revision does not know is among the worst."""
     return WORST.index(state) if state in WORST else 0
-
-
-def shown(header: Sequence[str], rows: Sequence[Sequence[str]], most: int | None) -> str:
-    """A table of the first rows, and how many more there are."""
-    first, more = cut(rows, most)
-    return "\n".join(filter(None, (table(header, first), more)))

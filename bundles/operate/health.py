@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from converge import StepError
-from operate import fleet
+from converge.render import cut_table
 from operate.client import Juju
 from operate.fleet import OK, UNKNOWN, WORST, Answer, ask, worst
 
@@ -40,9 +40,7 @@ class Health(NamedTuple):
     def shown(self, most: int | None) -> str:
         """A table of what was found, and one sentence about it."""
         end = f"{self.units - self.ill} of {self.units} units are healthy."
-        return "\n\n".join(
-            filter(None, (fleet.shown(Row._fields, self.rows, most) if self.rows else "", end))
-        )
+        return "\n\n".join(filter(None, (cut_table(Row._fields, self.rows, most) if self.rows else "", end)))
 
 
 def health(juju: Juju, announce: Callable[[str], None]) -> Health:

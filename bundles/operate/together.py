@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hundreds of calls side by side, with the time left, and tables that are cut."""
+"""Hundreds of calls side by side, with the time left."""
 
 import sys
 import time
@@ -11,11 +11,8 @@ from converge import StepError
 
 AT_ONCE = 8
 """Calls at a time: what a controller, or a MAAS, answers beside its other work."""
-MOST = 60
-"""Rows of a table that are shown unless all are wanted."""
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-Row = TypeVar("Row")
 
 
 def progress(text: str) -> None:
@@ -59,10 +56,3 @@ def side_by_side(
             pool.shutdown(cancel_futures=True)
             raise
     return [found[number] for number in range(len(jobs))]
-
-
-def cut(rows: Sequence[Row], most: int | None, of: str = "rows") -> tuple[Sequence[Row], str]:
-    """The first rows, and a line that says how many more there are; empty if none are."""
-    if most is None or len(rows) <= most:
-        return rows, ""
-    return rows[:most], f"{len(rows) - most} more {of}: --all shows them"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from converge import StepError
-from operate import fleet
+from converge.render import cut_table
 from operate.client import Juju
 from operate.fleet import OK, UNKNOWN, Answer, ask, worst
 
@@ -62,5 +62,5 @@ def shown(rows: list[Row], most: int | None) -> str:
     units = {row.unit: row.verified for row in rows}
     failed = [unit for unit, verified in units.items() if verified != "true"]
     end = f"{len(units) - len(failed)} of {len(units)} units are verified."
-    told = fleet.shown(Row._fields, rows, most)
+    told = cut_table(Row._fields, rows, most)
     return told + "\n\n" + (end if failed else f"All {len(units)} units are verified.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans and findings as a table for people and as JSON for programs."""
+"""Plans and findings as a table for people, cut if it is long, and as JSON for programs."""
 
 import textwrap
 from collections.abc import Sequence
@@ -10,9 +10,36 @@ from converge.finding import Finding, Severity, one_line, unfinished, worst_firs
 from converge.plan import Held, Plan, Step
 
 System = TypeVar("System")
+Row = TypeVar("Row")
 
 PLAN_WIDTH = 160
 """Columns of a plan: it is read in a terminal."""
+MOST = 60
+"""Rows of a table that a command shows unless all are wanted."""
+ALL = "--all shows them"
+"""What shows the rows that were cut."""
+
+
+def cut(
+    rows: Sequence[Row], most: int | None, of: str = "rows", rest: str = ALL
+) -> tuple[Sequence[Row], str]:
+    """The first rows, and a line that says how many more there are; empty if none are."""
+    if most is None or len(rows) <= most:
+        return rows, ""
+    return rows[:most], f"{len(rows) - most} more {of}: {rest}"
+
+
+def cut_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    most: int | None,
+    of: str = "rows",
+    rest: str = ALL,
+    width: int | None = None,
+) -> str:
+    """A table of the first rows, and how many more there are; see :func:`cut` and :func:`table`."""
+    first, more = cut(rows, most, of, rest)
+    return "\n".join(filter(None, (table(header, first, width), more)))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
@@ -49,20 +76,23 @@ def with_differences(plan: Plan[System], verified: Sequence[Finding]) -> Plan[Sy
     return Plan(plan.steps, plan.held, tuple(dict.fromkeys((*own, *more))))
 
 
-def plan_as_table(plan: Plan[System]) -> str:
-    """The plan as the ``plan`` action prints it; held steps and findings follow the steps."""
+def plan_as_table(plan: Plan[System], most: int | None = None) -> str:
+    """The plan as the ``plan`` action prints it; held steps and findings follow the steps.
+
+    With ``most``, each table has no more rows than that, and counts the others.
+    """
     parts: list[str] = []
     if plan.steps:
-        parts.append(_steps_as_table(plan.steps))
+        parts.append(_steps_as_table(plan.steps, most))
     elif not plan.held and not unfinished(plan.findings):
         parts.append("Nothing to do: everything is as declared.")
-    parts += [_held_as_table(why, list(held)) for why, held in groupby(plan.held, _why_held)]
+    parts += [_held_as_table(why, list(held), most) for why, held in groupby(plan.held, _why_held)]
     if plan.findings:
-        parts.append(findings_as_table(plan.findings, PLAN_WIDTH))
+        parts.append(findings_as_table(plan.findings, PLAN_WIDTH, most))
     return "\n\n".join(parts)
 
 
-def _steps_as_table(steps: Sequence[Step[System]]) -> str:
+def _steps_as_table(steps: Sequence[Step[System]], most: int | None) -> str:
     """Steps in order; one with the reason of an earlier step refers to that step."""
     first: dict[str, int] = {}
     rows = list[tuple[str, ...]]()
@@ -71,14 +101,14 @@ def _steps_as_table(steps: Sequence[Step[System]]) -> str:
         if first.setdefault(why, number) != number:
             why = min(why, f"as step {first[why]}", key=len)
         rows.append((str(number), step.what, why, step.disruption.label))
-    return table(("#", "step", "because", "disruption"), rows, PLAN_WIDTH)
+    return cut_table(("#", "step", "because", "disruption"), rows, most, "steps", width=PLAN_WIDTH)
 
 
 def _why_held(held: Held[System]) -> tuple[str, str]:
     return held.reason, held.release
 
 
-def _held_as_table(why: tuple[str, str], held: Sequence[Held[System]]) -> str:
+def _held_as_table(why: tuple[str, str], held: Sequence[Held[System]], most: int | None) -> str:
     """Steps that wait for the same, below what they wait for and what has them run."""
     rows = [(each.step.what, each.step.disruption.label) for each in held]
     reason, release = (_wrapped(one_line(text), PLAN_WIDTH - 14) for text in why)
@@ -86,15 +116,21 @@ def _held_as_table(why: tuple[str, str], held: Sequence[Held[System]]) -> str:
         *(f"{title}{line}" for title, line in zip_longest(["held because: "], reason, fillvalue=" " * 14)),
         *(f"{title}{line}" for title, line in zip_longest(["what to do:   "], release, fillvalue=" " * 14)),
     ]
-    return "\n".join((*lines, table(("held step", "disruption"), rows, PLAN_WIDTH)))
+    shown = cut_table(("held step", "disruption"), rows, most, "held steps", width=PLAN_WIDTH)
+    return "\n".join((*lines, shown))
 
 
-def findings_as_table(findings: Sequence[Finding], width: int | None = None) -> str:
-    """Findings, worst first, as the ``verify`` action prints them; no wider than ``width``."""
+def findings_as_table(
+    findings: Sequence[Finding], width: int | None = None, most: int | None = None, rest: str = ALL
+) -> str:
+    """Findings, worst first, as the ``verify`` action prints them; no wider than ``width``.
+
+    With ``most``, only so many, and a line that counts the others and says what shows the ``rest``.
+    """
     if not findings:
         return "No finding: everything is as declared."
     rows = [(f.severity.name.lower(), f.subject, f.what, f.remedy) for f in worst_first(findings)]
-    return table(("severity", "subject", "finding", "remedy"), rows, width)
+    return cut_table(("severity", "subject", "finding", "remedy"), rows, most, "findings", rest, width)
 
 
 def _step(step: Step[System]) -> dict[str, Any]:

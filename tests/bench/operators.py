@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 
 import fabric
+from converge.render import MOST
 from lab.jujufleet import Fleet
 from lab.maas import Region
 from lab.maassite import NUMA, PORTS, commission, discover, grown, written
 from maas import __main__ as maas
 from operate import health, verify
 from operate.client import Juju
-from operate.together import MOST
 
 ROOT = Path(__file__).parents[2]
 NODES = (16, 64, 256)

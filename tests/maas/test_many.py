@@ -8,6 +8,7 @@ import urllib.request
 from functools import partial
 
 import pytest
+from converge.render import MOST
 from lab.maas import CONFLICT, RefusedError, Region
 from lab.maassite import NUMA, PORTS, commission, discover, grown, machine, writes, written
 from maas import __main__ as command
@@ -102,8 +103,8 @@ def bridged(region, name):
 def test_what_maas_refuses_for_each_machine_is_told_for_60_of_them(seen, run):
     seen.failing = {f"node{number}" for number in range(NODES)}
     said = run("apply", expected=1).splitlines()
-    assert sum("its BMC does not answer" in line for line in said) == together.MOST
-    assert f"{NODES - together.MOST} more failures: --all shows them" in said
+    assert sum("its BMC does not answer" in line for line in said) == MOST
+    assert f"{NODES - MOST} more failures: --all shows them" in said
 
 
 def test_a_machine_that_does_not_power_on_keeps_no_other_one_from_commissioning(maas, run, monkeypatch):
@@ -196,7 +197,7 @@ def test_the_first_rows_and_a_number_are_shown_unless_all_are_wanted(seen, run, 
     expected = int(verb == "verify")
     short, whole = run(verb, expected=expected), run(verb, "--all", expected=expected)
     (more,) = [line for line in short.splitlines() if line.endswith(f"more {what}: --all shows them")]
-    assert len(short.splitlines()) < 3 * together.MOST
+    assert len(short.splitlines()) < 3 * MOST
     assert "more " + what not in whole
     assert len(whole.splitlines()) > int(more.split()[0]) > 9 * NODES
 

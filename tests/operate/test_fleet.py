@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from converge import StepError
+from converge.render import MOST
 from lab import jujuclient
 from lab.jujufleet import CHARMS, Fleet
 from operate import fleet, health, together, verify
@@ -111,10 +112,10 @@ def test_how_far_it_is_and_the_time_left_are_told(site):
 
 def test_the_worst_rows_come_first_and_the_rest_is_a_number(site):
     site.failing = {"sriov-switchdev/200", "nic-firmware/9"}
-    lines = verify.shown(rows(site), together.MOST).splitlines()
+    lines = verify.shown(rows(site), MOST).splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["nic-firmware/9", "sriov-switchdev/200"]
     assert lines[-3:] == ["708 more rows: --all shows them", "", "766 of 768 units are verified."]
-    assert len(lines) == 1 + together.MOST + 3
+    assert len(lines) == 1 + MOST + 3
 
 
 def test_all_rows_are_shown_when_they_are_wanted(site):
@@ -124,5 +125,5 @@ def test_all_rows_are_shown_when_they_are_wanted(site):
 def test_health_of_a_whole_site_that_is_ill_is_cut_as_well(site):
     site.failing = {f"{name}/{number}" for name in CHARMS for number in range(NODES)}
     found = health.health(Juju(run=site), lambda _: None)
-    assert "452 more rows: --all shows them" in found.shown(together.MOST)
-    assert found.shown(together.MOST).endswith("256 of 768 units are healthy.")
+    assert "452 more rows: --all shows them" in found.shown(MOST)
+    assert found.shown(MOST).endswith("256 of 768 units are healthy.")

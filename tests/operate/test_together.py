@@ -39,9 +39,3 @@ def test_after_an_interruption_no_further_job_begins():
     with pytest.raises(KeyboardInterrupt):
         together.side_by_side(work, range(100), "done", interrupted)
     assert len(begun) <= 1 + together.AT_ONCE
-
-
-def test_the_rows_that_are_cut_are_counted():
-    assert together.cut([1, 2, 3], 2, "steps") == ([1, 2], "1 more steps: --all shows them")
-    assert together.cut([1, 2], 2) == ([1, 2], "")
-    assert together.cut([1, 2, 3], None) == ([1, 2, 3], "")

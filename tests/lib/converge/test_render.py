@@ -7,6 +7,7 @@ from dataclasses import replace
 from converge import Disruption, Finding, Held, Plan, Severity, Step, worst_first
 from converge.render import (
     PLAN_WIDTH,
+    cut,
     findings_as_json,
     findings_as_table,
     plan_as_json,
@@ -68,6 +69,35 @@ def test_a_reason_stands_once():
 
     assert [line.split("  ")[2].strip() for line in lines[1:5]] == [why, "no", "as step 1", "no"]
     assert "\n".join(lines).count("would cut the network") == 1
+
+
+def test_the_rows_that_are_cut_are_counted():
+    assert cut([1, 2, 3], 2, "steps") == ([1, 2], "1 more steps: --all shows them")
+    assert cut([1, 2], 2) == ([1, 2], "")
+    assert cut([1, 2, 3], None) == ([1, 2, 3], "")
+
+
+def test_the_worst_findings_stay_when_a_table_is_cut():
+    many = [*(FLAP._replace(subject=f"port{n}") for n in range(9)), THREE]
+    lines = findings_as_table(many, most=3, rest="verify shows them").splitlines()
+
+    assert [line.split()[1] for line in lines[1:4]] == ["bond0", "port0", "port1"]
+    assert lines[4:] == ["7 more findings: verify shows them"]
+    assert len(findings_as_table(many).splitlines()) == 1 + len(many)
+
+
+def test_each_table_of_a_plan_is_cut_and_steps_refer_to_shown_ones():
+    steps = tuple(replace(VFS, key=str(n), what=f"do {n}", why="a reason that is long") for n in range(5))
+    held = tuple(Held(step, "would cut the network", "run approve-reboot") for step in steps)
+    lines = plan_as_table(Plan(steps, held, (FLAP,) * 5), 2).splitlines()
+
+    assert [line for line in lines if "more" in line] == [
+        "3 more steps: --all shows them",
+        "3 more held steps: --all shows them",
+        "3 more findings: --all shows them",
+    ]
+    assert lines[2].startswith("2  do 1  as step 1")
+    assert sum("has no carrier" in line for line in lines) == 2
 
 
 def test_a_converged_machine():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from audit import audit
 from converge import Finding, Severity
-from converge.render import findings_as_json, table
+from converge.render import cut_table, findings_as_json
 from intent import expand, numbers
 from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
     checks = verbs.add_parser("audit", parents=[common], help="what is wrong with the intent")
     checks.add_argument("--format", choices=("table", "json"), default="table")
+    switches.all_rows(checks)
 
     picture_ = verbs.add_parser("show", parents=[common], help="the fabric as text, or as a picture")
     picture_.add_argument("--format", choices=("text", "svg"), default="text")
@@ -127,7 +128,7 @@ def _audit(options: argparse.Namespace, fabric: Fabric) -> int:
         print(json.dumps(findings_as_json(found), indent=2))
     elif found:
         rows = [(each.severity.name.lower(), each.subject, each.what, each.remedy) for each in found]
-        print(table(("severity", "path", "finding", "remedy"), rows))
+        print(cut_table(("severity", "path", "finding", "remedy"), rows, switches.most(options), "findings"))
     else:
         print("No finding: the intent can be applied.")
     return WRONG if any(each.severity is Severity.BLOCKED for each in found) else WORKED

@@ -6,19 +6,20 @@ import json
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import online
 from audit.foreign import Ownership, named
 from config import least_confirm
-from converge import Finding, Severity
-from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge import Finding, Plan, Severity
+from converge.render import ALL, MOST, cut, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 from intent import pins
 from intent.model import Fabric, Switch
 from maintenance import Maintenance
 from names import unknown_switch, without_address
-from output.report import Report
+from output.report import Report, Result
 from rest import MAX_PARALLEL, in_parallel
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from cli.passwords import Door, UnknownKeyError
 
 MAINTENANCE = ("drain", "undrain", "decommission")
+NOW = "audit --all and verify --all show what still differs"
+"""What shows more than the first rows after a change: its own --all would mean a second change."""
 
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
@@ -39,6 +42,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
     )
+    all_rows(parser)
     if verb == "pins":
         return
     if verb == "first-password":
@@ -71,6 +75,11 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if verb == "apply":
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="for Onyx and Comware switches")
+
+
+def all_rows(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for tables that are not cut."""
+    parser.add_argument("--all", action="store_true", help=f"all rows of a table; default: the first {MOST}")
 
 
 def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
@@ -109,8 +118,20 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
 
 def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
     plan = wording.of_plan(site.survey(_nvue(site, names)).plan)
-    print(json.dumps(plan_as_json(plan), indent=2) if options.format == "json" else plan_as_table(plan))
+    print(json.dumps(plan_as_json(plan), indent=2) if options.format == "json" else _shown(options, plan))
     return not plan.blocked
+
+
+def _shown(options: argparse.Namespace, plan: Plan[Any]) -> str:
+    """A plan for people, whose last line has the digest however many findings are cut."""
+    digests = [each for each in plan.findings if each.subject == "digest"]
+    rest = replace(plan, findings=tuple(each for each in plan.findings if each not in digests))
+    return "\n\n".join((plan_as_table(rest, most(options)), *(each.sentence() for each in digests)))
+
+
+def most(options: argparse.Namespace) -> int | None:
+    """How many rows a table has at most."""
+    return None if options.all else MOST
 
 
 def _verify(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
@@ -119,7 +140,7 @@ def _verify(options: argparse.Namespace, site: online.Site, names: Collection[st
     found = [finding for finding in every if finding.subject.partition(" ")[0] in {*names, "remove"}]
     found = wording.of_findings(found)
     as_json = options.format == "json"
-    print(json.dumps(findings_as_json(found), indent=2) if as_json else findings_as_table(found))
+    print(json.dumps(findings_as_json(found), indent=2) if as_json else _findings(options, found))
     return all(finding.severity < Severity.WARNING for finding in found)
 
 
@@ -133,13 +154,13 @@ def _change(
     only = _nvue(site, names)
     well = True
     if options.verb == "rollback" and not options.plan:
-        return _would_restore(site, only if options.switch else ())
+        return _would_restore(options, site, only if options.switch else ())
     if only:
         report = _run(options, site, only, policy)
-        for name, result in report.results.items():
-            print(f"{name}: {result.value}")
+        if report.results:
+            print(_results(options, report.results))
         if report.reasons:
-            print(findings_as_table(wording.of_findings(report.reasons)))
+            print(_findings(options, wording.of_findings(report.reasons), NOW))
         print(wording.translated(report.verdict))
         well = report.applied
     elif options.verb == "apply" and options.plan and not site.approved(options.plan):
@@ -167,10 +188,10 @@ def _run(
     return report
 
 
-def _would_restore(site: online.Site, names: Collection[str]) -> bool:
+def _would_restore(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
     """Show what a rollback would do; whether it can be done."""
     plan = wording.of_plan(site.restoration(names)[1].plan)
-    print(plan_as_table(plan))
+    print(_shown(options, plan))
     print("nothing was sent to any switch")
     return not plan.blocked
 
@@ -184,12 +205,24 @@ def _push_standalone(
     login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
     found = push.apply(site.fabric, names, login, site.audit, _announce)
     if found:
-        print(findings_as_table(wording.of_findings(found)))
+        print(_findings(options, wording.of_findings(found), NOW))
     return all(finding.severity < Severity.WARNING for finding in found)
 
 
 def _nvue(site: online.Site, names: Collection[str]) -> list[str]:
     return [name for name in site.names if name in names]
+
+
+def _findings(options: argparse.Namespace, found: Sequence[Finding], rest: str = ALL) -> str:
+    return findings_as_table(found, most=most(options), rest=rest)
+
+
+def _results(options: argparse.Namespace, results: Mapping[str, Result]) -> str:
+    """A line for each switch, the worst first."""
+    order = [*Result]
+    worst = sorted(results.items(), key=lambda each: -order.index(each[1]))
+    first, more = cut([f"{name}: {result.value}" for name, result in worst], most(options), "switches", NOW)
+    return "\n".join((*first, *filter(None, [more])))
 
 
 def _announce(text: str) -> None:
@@ -236,7 +269,7 @@ def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
         print(f"{name}={digits}")
     _announce("Nothing has checked these certificates yet: compare them with the switches' consoles.")
     if silent:
-        _announce(findings_as_table(_failures(silent)))
+        _announce(_findings(options, _failures(silent)))
     return not silent
 
 
@@ -265,7 +298,7 @@ def first_password(options: argparse.Namespace, fabric: Fabric) -> bool:
     for name in (each for each in switches if each in done):
         print(f"{name}: {done[name].value}")
     if failed:
-        print(findings_as_table(_failures(failed)))
+        print(_findings(options, _failures(failed)))
     return not failed
 
 

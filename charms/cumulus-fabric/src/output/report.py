@@ -12,7 +12,7 @@ BROKEN = (Severity.WAITING, Severity.BLOCKED)
 
 
 class Result(enum.Enum):
-    """The outcome for one switch."""
+    """The outcome for one switch, the best first."""
 
     UNCHANGED = "unchanged"
     APPLIED = "applied"
