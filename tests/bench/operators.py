@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an operator waits for at 16, 64 and 256 nodes: each command against simulated services.
 
-MAAS takes DELAY seconds for each request, whatever else it answers, and so do Juju's units for an action.
+MAAS and OpenStack take DELAY seconds for each request, whatever else they answer, and so do Juju's units for
+an action or a script.
 Fails if the processor time of a command grows more than the number of nodes by half.
 """
 
@@ -18,13 +19,17 @@ from functools import partial
 from pathlib import Path
 
 import fabric
+from acceptance.measure.shells import hosting
 from converge.render import MOST
 from lab.jujufleet import Fleet
 from lab.maas import Region
 from lab.maassite import NUMA, PORTS, commission, discover, grown, written
+from lab.openstack.machines import Machines
+from lab.openstack.operator import world_in
 from maas import __main__ as maas
 from operate import health, verify
 from operate.client import Juju
+from operate.process import Output
 
 ROOT = Path(__file__).parents[2]
 NODES = (16, 64, 256)
@@ -59,6 +64,14 @@ class Units(Fleet):
     def __call__(self, command, given, seconds, *, shown=False):
         time.sleep(DELAY)
         return super().__call__(command, given, seconds, shown=shown)
+
+
+class Computes(Machines):
+    """Compute nodes that need a while for a script, and have as many servers: that of node 3 has the id 3."""
+
+    def run_on(self, unit, script):
+        time.sleep(DELAY)
+        return Output(0, unit.partition("/")[2])
 
 
 def timed(run: Callable[[], object]) -> tuple[float, float, int]:
@@ -123,6 +136,37 @@ def model(nodes: int) -> Times:
     return {"juju verify": timed(verified), "juju health": timed(healthy)}
 
 
+def instances(nodes: int, folder: Path) -> Times:
+    """The acceptance test, which has two servers however many nodes there are."""
+    with world_in(folder, "2024.1") as world:
+        world.openstack.nova.hosts = {f"node{number}.maas": "nova" for number in range(nodes)}
+        del world.site["nodes"]
+        answer = world.openstack.answer
+
+        def late(*request):
+            time.sleep(DELAY)
+            began = time.thread_time()
+            try:
+                return answer(*request)
+            finally:
+                Late.used += time.thread_time() - began
+
+        world.openstack.answer = late
+        juju = Juju(run=Computes(world.openstack, folder))
+
+        def planned() -> int:
+            status, out, err = world.run("plan")
+            print(out + err)
+            return status
+
+        return {
+            "acceptance plan": timed(planned),
+            "acceptance measure, finding servers": timed(
+                lambda: print(*hosting(juju, {"vm1": "0", "vm2": str(nodes - 1)}))
+            ),
+        }
+
+
 def switches(nodes: int) -> Times:
     """What needs the intent alone."""
     text = fabric.intent(*SWITCHES[nodes], nodes)
@@ -140,7 +184,12 @@ def main() -> None:
     found: dict[int, Times] = {}
     for nodes in NODES:
         with tempfile.TemporaryDirectory() as folder:
-            found[nodes] = {**site(nodes, Path(folder)), **model(nodes), **switches(nodes)}
+            found[nodes] = {
+                **site(nodes, Path(folder)),
+                **model(nodes),
+                **instances(nodes, Path(folder)),
+                **switches(nodes),
+            }
     print(f"{'seconds (of the processor), lines':36}" + "".join(f"{nodes:>20} nodes" for nodes in NODES))
     for name in found[NODES[0]]:
         rows = [found[nodes][name] for nodes in NODES]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from converge import StepError
 from operate.client import Juju, mapping
 from operate.process import WORDS, Process, last_words
+from operate.together import progress, side_by_side
 
 UPLINKS = """\
 uplinks() {
@@ -113,16 +114,30 @@ def nodes(juju: Juju, hosts: list[str]) -> dict[str, Node]:
 def hosting(juju: Juju, servers: dict[str, str]) -> dict[str, Node]:
     """The compute node of each server, by the ids in libvirt, as Nova tells it to administrators only.
 
+    Several are asked at a time. One that does not answer matters only if a server is on none of the others.
+
     Raises:
         StepError: Juju does not answer, or a server is on none of its compute nodes.
 
     """
+    computes = [node for _, node in _computes(juju)]
+    said = side_by_side(
+        lambda node: node.run("virsh -q list --all --uuid", 60).split(),
+        computes,
+        "compute nodes asked",
+        progress,
+    )
     found: dict[str, Node] = {}
-    for _, node in _computes(juju):
-        there = node.run("virsh -q list --all --uuid", 60).split()
-        found |= {vm: node for vm, number in servers.items() if number in there}
+    silent: list[StepError] = []
+    for node, there in zip(computes, said):
+        if isinstance(there, StepError):
+            silent.append(there)
+        else:
+            found |= {vm: node for vm, number in servers.items() if number in there}
     for vm in servers:
         if vm not in found:
+            if silent:
+                raise silent[0]
             raise StepError(
                 f"{vm} is on no unit of nova-compute of this model", "juju switch MODEL; see: juju status"
             )
