@@ -90,6 +90,65 @@ def test_what_could_not_be_looked_up_is_a_fault() -> None:
     ]
 
 
+NOT_FOUND = "Dependency not found on PyPI and could not be audited: {} (1.0)"
+
+
+def missing(*names: str) -> dict[str, list[object]]:
+    """What pip-audit prints if PyPI, or what answers in its place, answers 404 for these packages."""
+    return {"dependencies": [{"name": name, "skip_reason": NOT_FOUND.format(name)} for name in names]}
+
+
+def prints(
+    reports: dict[str, dict[str, list[object]]],
+    answers: str,
+    place: pytest.MonkeyPatch,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> tuple[int, list[str]]:
+    """Exit status and lines of an audit of these files, with a pip-audit that reports this of each."""
+    for name in reports:
+        (folder / f"{name}.txt").write_text("")
+    (folder / "answers.yaml").write_text(answers)
+    (folder / "pip_audit.py").write_text(
+        f"import json, pathlib, sys\nprint(json.dumps({reports!r}[pathlib.Path(sys.argv[-1]).stem]))\n"
+    )
+    place.setenv("PYTHONPATH", str(folder))
+    place.setattr(audit, "HERE", folder)
+    place.setattr(audit, "ANSWERS", folder / "answers.yaml")
+    return audit.main([]), capsys.readouterr().out.splitlines()
+
+
+def test_a_pypi_that_cannot_be_asked_is_one_sentence_with_what_to_check(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No answer counts as needless then, either."""
+    reports = {"guest": missing("one", "two"), "lint": missing("ruff")}
+    status, lines = prints(reports, f"[{ANSWER}]", monkeypatch, tmp_path, capsys)
+    assert (status, len(lines)) == (2, 1)
+    assert lines[0].startswith(f"Nothing could be looked up, such as: {NOT_FOUND.format('one')}. Check that")
+    assert "curl https://pypi.org/pypi/pip/json" in lines[0]
+    assert "HTTPS_PROXY and pip config list" in lines[0]
+
+
+def test_the_same_if_no_file_could_be_looked_up_for_another_reason() -> None:
+    error = {"error": "Could not connect to PyPI's vulnerability feed"}
+    assert "Could not connect to PyPI" in audit.unanswered([("guest", error), ("lint", missing("ruff"))])
+
+
+def test_only_what_was_not_found_is_named_if_the_rest_was_looked_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether the answer for it is still needed nobody knows."""
+    found: list[object] = [{"name": "two", "version": "1.0", "vulns": []}, *missing("one")["dependencies"]]
+    reports = {"guest": {"dependencies": found}}
+    status, lines = prints(reports, f"[{ANSWER}]", monkeypatch, tmp_path, capsys)
+    assert status == 1
+    assert lines == [
+        f"one of guest.txt could not be looked up: {NOT_FOUND.format('one')}",
+        "2 pins of 1 files: 1 faults, 1 answered findings",
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

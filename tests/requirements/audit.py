@@ -4,7 +4,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,8 @@ ANSWERS = HERE / "answers.yaml"
 KEYS = ("id", "package", "version", "reason")
 OPTIONS = "--require-hashes --disable-pip --format=json --progress-spinner=off"
 SECONDS = 900
+JSON_API = "https://pypi.org/pypi/pip/json"
+"""Where pip-audit looks up a package, here pip; its address is fixed (pip_audit/_service/pypi.py)."""
 
 
 class Answer(NamedTuple):
@@ -27,7 +29,10 @@ class Answer(NamedTuple):
 
 
 def main(names: list[str]) -> int:
-    """Print each fault of the named .txt files, or of all; 0 without any."""
+    """Print each fault of the named .txt files, or of all.
+
+    0 without any, 1 with some, 2 if nothing could be looked up or the answers cannot be read.
+    """
     try:
         answers = read(ANSWERS.read_text())
     except ValueError as error:
@@ -35,6 +40,9 @@ def main(names: list[str]) -> int:
         return 2
     pins = [path for path in sorted(HERE.glob("*.txt")) if not names or path.stem in names]
     reports = [(path.stem, _report(path)) for path in pins]
+    if nothing := unanswered(reports):
+        print(nothing)
+        return 2
     wrong = faults(reports, answers, whole=not names)
     for fault in wrong:
         print(fault)
@@ -60,18 +68,38 @@ def read(text: str) -> list[Answer]:
     return [Answer(**entry) for entry in entries]
 
 
+def unanswered(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """Why no pin at all was looked up, and what to check; nothing if one was."""
+    pins = [pin for _, report in reports for pin in report.get("dependencies", [])]
+    said = [report["error"] for _, report in reports if report.get("error")]
+    said += [pin["skip_reason"] for pin in pins if pin.get("skip_reason")]
+    if not said or not all(pin.get("skip_reason") for pin in pins):
+        return ""
+    return (
+        f"Nothing could be looked up, such as: {said[0].rstrip('.')}. Check that this answers from here: "
+        f"curl {JSON_API}. pip-audit asks PyPI itself, whatever index pip uses; a proxy or mirror that "
+        "answers in its place has to have PyPI's JSON API (see HTTPS_PROXY and pip config list)."
+    )
+
+
 def faults(
     reports: Iterable[tuple[str, Mapping[str, Any]]], answers: Iterable[Answer], *, whole: bool
 ) -> list[str]:
-    """What pip-audit reported and nobody answered, and answers that no report needs, if it is of all pins."""
+    """What pip-audit reported and nobody answered, and answers that no report needs, if it is of all pins.
+
+    An answer for a pin that was not looked up is needed as far as anyone knows.
+    """
     known = {(answer.id, answer.package, answer.version) for answer in answers}
     wrong: dict[str, None] = {}
     needed: set[tuple[str, str, str]] = set()
+    unseen: set[str] = set()
     for name, report in reports:
         if error := report.get("error"):
             wrong[f"{name}.txt could not be looked up: {error}"] = None
+            whole = False
         for pin in report.get("dependencies", []):
             if reason := pin.get("skip_reason"):
+                unseen.add(pin["name"])
                 wrong[f"{pin['name']} of {name}.txt could not be looked up: {reason}"] = None
             for found in pin.get("vulns", []):
                 ids = {(each, pin["name"], pin["version"]) for each in (found["id"], *found["aliases"])}
@@ -79,7 +107,7 @@ def faults(
                 if not ids & known:
                     fixed = ", ".join(found["fix_versions"]) or "no version"
                     wrong[f"{pin['name']} {pin['version']} has {found['id']}, fixed in {fixed}"] = None
-    stale = sorted(known - needed) if whole else []
+    stale = sorted(each for each in known - needed if each[1] not in unseen) if whole else []
     return [
         *wrong,
         *(f"answers.yaml: {name} {version} has no {each} any more" for each, name, version in stale),
