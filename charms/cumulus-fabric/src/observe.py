@@ -36,6 +36,8 @@ class SwitchState:
     applied: Tree  # the running configuration, without defaults, with ranges expanded
     # The operational state, as `nv show` has it; empty if only the configuration was read
     state: Tree = field(default_factory=dict[str, Any])
+    # `primary` or `secondary` where MLAG is configured; empty without it, or if the switch does not tell
+    mlag_role: str = ""
 
     @property
     def version(self) -> tuple[int, int]:
@@ -80,7 +82,11 @@ def observe(
         with switch.within(LOOK_S):
             release = before.release if before else release_of(switch)
             applied = before.applied if before else switch.applied()
-            return SwitchState(switch.name, release, applied, _state(switch) if state else {})
+            # `local-role` of `nv show mlag` (as of 5.4.0).
+            role = switch.get("/mlag").get("local-role") if applied.get("mlag") else ""
+            return SwitchState(
+                switch.name, release, applied, _state(switch) if state else {}, str(role or "")
+            )
 
     return Observed(*fleet.each(names, look))
 

@@ -121,7 +121,8 @@ class Site:
             tree = render.tree(self.fabric, switch, speaks)
             beside[name] = self.ownership.beside(name, seen.applied, tree, switch.unmanaged)
             findings += [*conflicts(name, seen.applied, tree), *beside[name].findings()]
-        findings += mlag(self.fabric, beside)
+        roles = {name: seen.mlag_role for name, seen in observed.switches.items()}
+        findings += mlag(self.fabric, beside, roles)
         if not observed.errors:
             findings += self.ownership.misnamed(beside.values())
         wanted = {name: each.tree for name, each in beside.items()}

@@ -126,7 +126,24 @@ class Member:
             "vrf": {"default": {"router": {"bgp": {"neighbor": self._neighbors()}}}},
             "evpn": {"multihoming": {"esi": self._segments()}, "vni": self._vnis()},
             "qos": {"roce": self._roce()},
+            "mlag": self._mlag(),
         }
+
+    def _mlag(self) -> Tree:
+        """The lower priority is the primary, or else the lower address; alone, a switch is the primary."""
+        mine = self.tree.get("mlag", {})
+        if not self.rules.on(mine):
+            return {}
+        pair = [
+            (each.tree["mlag"].get("priority", 32768), each.mac)
+            for each in self.fabric.members.values()
+            if self.rules.on(each.tree.get("mlag", {}))
+            and each.tree["mlag"].get("mac-address") == mine.get("mac-address")
+        ]
+        first = min(pair) == (mine.get("priority", 32768), self.mac)
+        roles = ("primary", "secondary") if first else ("secondary", "primary")
+        peer = {"peer-role": roles[1]} if len(pair) > 1 else {}
+        return {"local-id": self.mac, "local-role": roles[0], "peer-alive": len(pair) > 1, **peer}
 
     def _bgp(self) -> Tree:
         return self.tree.get("vrf", {}).get("default", {}).get("router", {}).get("bgp", {})

@@ -4,6 +4,10 @@
 The Cumulus Linux user guide ("EVPN Multihoming") has MLAG removed first. Its hosts stay connected if that is
 done leaf by leaf: a host's bond uses the ports of one LACP system only, so it stays with the leaf that runs
 MLAG until the ports of that leaf go down, and then uses those of the other one.
+
+The secondary leaf is first. Without its peer the primary keeps MLAG's address as the LACP system of its
+bonds, while a secondary changes it, or puts its bonds down if the backup address still answers (the guide's
+"Multi-Chassis Link Aggregation", on roles and protodown): its hosts would lose their network.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +20,11 @@ from tree.drain import host_ports, shut
 
 from audit.foreign import Beside
 
+SECOND = "secondary"
 
-def mlag(fabric: Fabric, switches: Mapping[str, Beside]) -> Iterator[Finding]:
-    """Leaves of these switches that have MLAG, and what to do with each now."""
+
+def mlag(fabric: Fabric, switches: Mapping[str, Beside], roles: Mapping[str, str]) -> Iterator[Finding]:
+    """Leaves of these switches that have MLAG, and what to do with each now; `roles` in MLAG by switch."""
     having = {name: found for name, each in switches.items() if (found := _remains(each))}
     for name, found in having.items():
         if (switch := fabric.switch(name)) is None:
@@ -28,7 +34,10 @@ def mlag(fabric: Fabric, switches: Mapping[str, Beside]) -> Iterator[Finding]:
         if unread := [each.name for each in others if each.name not in switches]:
             remedy = f"run plan for {unread[0]}, too: the hosts may use this leaf alone"
         else:
-            remedy = _next(switch, found, switches, others, having)
+            secondary = [
+                each for each in (name, *(mate.name for mate in others)) if roles.get(each) == SECOND
+            ]
+            remedy = _next(switch, found, switches, others, having, secondary)
         yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
@@ -64,6 +73,7 @@ def _next(
     switches: Mapping[str, Beside],
     mates: Sequence[Switch],
     having: Mapping[str, object],
+    secondary: Sequence[str],
 ) -> str:
     """The next step for a leaf: its hosts keep the rack's other leaf at each."""
     done = [each for each in mates if each.name not in having]
@@ -85,6 +95,11 @@ def _next(
     if done:
         return f"move its hosts to {done[0].name}: {close}, and then run plan again"
     first = "one leaf at a time, first the one that nv show mlag calls secondary"
+    if len(secondary) == 1:
+        if switch.name not in secondary:
+            reason = f"the secondary: without {switch.name} its bonds go down"
+            return f"leave MLAG behind on {secondary[0]} first, {reason}"
+        first = f"{switch.name} first, the secondary"
     return f"leave MLAG behind on {first}: {close}, and then run plan again, which names the next step"
 
 

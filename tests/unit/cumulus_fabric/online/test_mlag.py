@@ -90,12 +90,30 @@ def test_no_step_is_named_without_a_look_at_the_other_leaf(three: Rack) -> None:
     assert "link state down" not in found.remedy
 
 
+def test_the_priority_decides_which_leaf_is_the_secondary(three: Rack) -> None:
+    typed(three, "Leaf0-2", {"mlag": {"priority": 1000}})
+    first = "leave MLAG behind on Leaf0-1 first, the secondary: "
+    now = said(three)
+    assert now["Leaf0-1"].startswith(f"{first}run nv set interface swp9-10 link state down")
+    assert now["Leaf0-2"] == f"{first}without Leaf0-2 its bonds go down"
+
+
+def test_leaves_that_are_no_pair_have_no_secondary(three: Rack) -> None:
+    """Each is the primary of its own, as while the peerlink is not configured alike."""
+    typed(three, "Leaf0-2", {"mlag": {"mac-address": "44:38:39:BE:EF:BB"}})
+    begin = "leave MLAG behind on one leaf at a time, first the one that nv show mlag calls secondary: "
+    assert all(each.startswith(begin) for each in said(three).values())
+
+
 def test_each_step_is_named_and_one_leaf_carries_the_hosts_at_each(three: Rack) -> None:
     first, second = "Leaf0-2", "Leaf0-1"
     now = said(three)
     shut = "run nv set interface swp9-10 link state down and nv config apply on the switch"
-    begin = "leave MLAG behind on one leaf at a time, first the one that nv show mlag calls secondary: "
-    assert now == dict.fromkeys(LEAVES, f"{begin}{shut}, and then run plan again, which names the next step")
+    assert now == {
+        first: f"leave MLAG behind on {first} first, the secondary: {shut}, and then run plan again, "
+        "which names the next step",
+        second: f"leave MLAG behind on {first} first, the secondary: without {second} its bonds go down",
+    }
     follow(three, first, now[first])
     now = said(three)
     assert now[second] == f"leave MLAG behind on {first} first, whose ports to hosts are shut down"
