@@ -21,6 +21,7 @@ INTERFACES = (
     "link/state",
     "link/oper-status",
     "link/mac",
+    "link/mac-address",
     "lldp/neighbor",
     "bond/member",
 )

@@ -204,7 +204,8 @@ class Member:
             "lo": _interface("loopback", 65536, True),
             "eth0": _interface("eth", 1500, True),
         }
-        shown["eth0"]["link"]["mac"] = self.mac
+        # The command reference shows it as mac up to 5.10, and as mac-address with 5.11.
+        shown["eth0"]["link"]["mac-address" if self.rules.release >= (5, 11) else "mac"] = self.mac
         master = {member: bond for bond in self.tree.get("interface", {}) for member in self._members(bond)}
         for port in self._ports():
             owner = self._configured(master.get(port, port))

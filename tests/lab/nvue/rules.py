@@ -32,7 +32,7 @@ class Rules:
     """The rules of one release, such as (5, 9)."""
 
     def __init__(self, release: tuple[int, ...]) -> None:
-        self.new = release >= paths.RENAMED
+        self.release, self.new = release, release >= paths.RENAMED
         self._tree: Tree = {}
         for path, check in paths.of(release).items():
             node = self._tree

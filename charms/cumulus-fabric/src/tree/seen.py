@@ -33,7 +33,9 @@ def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None)
 
 def switches_by_chassis(states: Mapping[str, Tree]) -> dict[str, str]:
     """The switches by their LLDP chassis id, for which lldpd takes the MAC of the management port."""
-    macs = {name: get_path(state, ("interface", "eth0", "link", "mac")) for name, state in states.items()}
+    links = {name: get_tree(state, "interface", "eth0", "link") for name, state in states.items()}
+    # 5.11 renamed mac to mac-address.
+    macs = {name: link.get("mac-address", link.get("mac")) for name, link in links.items()}
     told = {name: mac.lower() for name, mac in macs.items() if isinstance(mac, str)}
     times = Counter(told.values())
     return {mac: name for name, mac in told.items() if times[mac] == 1}

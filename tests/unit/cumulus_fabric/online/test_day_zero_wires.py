@@ -34,7 +34,7 @@ HOSTS, NAMED = fabric(change=hosts), fabric(change=named)
 
 @pytest.fixture(params=["5.9.2", "5.15.0"])
 def new(request: pytest.FixtureRequest) -> Iterator[Rack]:
-    """Six switches as they come from the factory."""
+    """Six switches as they come from the factory; their answers differ, such as in the name of a MAC."""
     with rack(HOSTS, release=request.param) as made:
         yield made
 
@@ -125,7 +125,8 @@ def without_chassis(made: Rack) -> None:
     """As if a switch sent another chassis id than its management port's MAC."""
     for member in made.wires.members.values():
         shown = member._interfaces
-        member._interfaces = lambda shown=shown: merge(shown(), {"eth0": {"link": {"mac": None}}})
+        told = {"mac": None, "mac-address": None}
+        member._interfaces = lambda shown=shown, told=told: merge(shown(), {"eth0": {"link": told}})
 
 
 @pytest.mark.parametrize(
