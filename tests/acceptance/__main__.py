@@ -29,7 +29,7 @@ from converge.render import findings_as_json, findings_as_table, plan_as_json, p
 from operate.client import Juju
 from operate.process import Process, process
 
-from acceptance import member, openrc
+from acceptance import addresses, member, openrc
 from acceptance.cloud import Clock, Cloud, connect
 from acceptance.measure.ladder import RUNGS, Rung
 from acceptance.measure.results import Results, as_data, keep
@@ -215,7 +215,11 @@ class Command:
     def _planned(self, cloud: Cloud, facts: Facts) -> Plan[Cloud]:
         """What is missing of what the user may ask for, and what no check will see."""
         wanted = list(member.allowed(list(objects(self.site, facts)), self.site, facts))
-        found = plan(wanted, cloud.observe())
+        existing = cloud.observe()
+        asked = [key for key in addresses.needed(wanted, existing) if key in existing]
+        taken = {key: cloud.addresses(existing[key]) for key in asked}
+        short = addresses.short(wanted, existing, taken, whole=not facts.refused)
+        found = plan(wanted, existing, short)
         said = (*chosen(self.site, facts), *member.findings(self.site, facts))
         return Plan(found.steps, findings=(*found.findings, *said))
 

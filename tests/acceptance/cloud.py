@@ -97,6 +97,9 @@ _GONE = "validate token"
 _DOWN = (502, 503, 504)
 _QUOTA = "have an administrator raise the quota of the project: openstack quota set"
 _VLAN_IN_USE = "name the network that has it as public.name in the site file, or set another public.vlan"
+_POOL_IS_USED = (
+    "enlarge the pool of public, or set public.name to an external network that has free addresses"
+)
 _SAID = (
     (("uota exceeded",), _QUOTA),
     (("uota has been",), _QUOTA),
@@ -120,10 +123,8 @@ _SAID = (
         ("No tenant network is available",),
         "give vlan-physical-network more VLANs: juju config neutron-api vlan-ranges",
     ),
-    (
-        ("No more IP addresses available",),
-        "enlarge the pool of public, or set public.name to an external network that has free addresses",
-    ),
+    (("No more IP addresses available",), _POOL_IS_USED),
+    (("Unable to find any IP address",), _POOL_IS_USED),
 )
 """Words that an answer has, all of them, and what helps then."""
 _BY_STATUS = {
@@ -298,6 +299,12 @@ class Cloud:
         """A server's ports as they are now."""
         with asking("the list of ports"):
             return [port.to_dict() for port in self.connection.network.ports(device_id=server)]
+
+    def addresses(self, network: Object) -> list[str]:
+        """The addresses in use in a network: for a user who is no administrator, those of the project."""
+        with asking(f"the list of ports of network {network['name']}"):
+            ports = self.connection.network.ports(network_id=network["id"], fields="fixed_ips")
+            return [fixed["ip_address"] for port in ports for fixed in port.fixed_ips or ()]
 
     def secure(self, key: str, group: str) -> None:
         """Give a port one security group, or none and no port security, if it has others."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is missing of the wanted objects, and what there is to delete: pure functions of a cloud's objects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from converge import Disruption, Finding, Plan, Severity, Step
@@ -16,10 +16,13 @@ CloudStep = Step[Cloud]
 ANOTHER_PROJECT = "set project_name in clouds.yaml to a project in which nothing has this name"
 
 
-def plan(wanted: list[Wanted], objects: dict[str, Object]) -> Plan[Cloud]:
-    """Every object that is missing, in order; an object of the same name that differs is a finding."""
+def plan(wanted: list[Wanted], objects: dict[str, Object], beside: Iterable[Finding] = ()) -> Plan[Cloud]:
+    """Every object that is missing, in order; an object of the same name that differs is a finding.
+
+    Nothing is created if any finding blocks, of these or of `beside`.
+    """
     steps: list[CloudStep] = []
-    findings: list[Finding] = []
+    findings = [*beside]
     for each in wanted:
         needed, found = _one(each, objects)
         steps += needed

@@ -3,6 +3,7 @@
 
 import json
 from ipaddress import ip_address, ip_network
+from itertools import chain
 
 from lab.openstack.answer import PROJECT, Answer, RefusedError, number
 
@@ -16,6 +17,9 @@ SINGULAR = {
     "security-group-rules": "security_group_rule",
 }
 INTERFACE = "network:router_interface"
+GATEWAY, FLOATING = "network:router_gateway", "network:floatingip"
+NOBODY = {"project_id": "", "security_groups": []}
+"""Ports that Neutron makes on an external network for itself: no project sees them (neutron/db/l3_db.py)."""
 METADATA = "network:distributed"
 GENEVE = 58
 
@@ -27,6 +31,20 @@ def refuse(status, kind, message):
 
 def in_use(kind, what):
     refuse(409, kind, what)
+
+
+def _ends(pool):
+    """The first address of a pool, and the one after its last, as numbers."""
+    return int(ip_address(pool["start"])), int(ip_address(pool["end"])) + 1
+
+
+def _pools(cidr, gateway):
+    """The pools of a subnet that gives none: all of it without the gateway."""
+    hosts = (cidr[1], cidr[-2] if cidr.version == 4 else cidr[-1])
+    parts = [hosts]
+    if gateway:
+        parts = [(hosts[0], ip_address(gateway) - 1), (ip_address(gateway) + 1, hosts[1])]
+    return [{"start": str(first), "end": str(last)} for first, last in parts if first <= last]
 
 
 class Neutron:
@@ -81,8 +99,14 @@ class Neutron:
     def _collection(self, method, collection, words, values, content):
         kind = SINGULAR[collection]
         if not words and method == "GET":
-            filters = {key: value for key, value in values.items() if key not in ("limit", "marker")}
-            return Answer(200, {collection.replace("-", "_"): self.of(collection, **filters)})
+            filters = {
+                key: value for key, value in values.items() if key not in ("limit", "marker", "fields")
+            }
+            found = self.of(collection, **filters)
+            if field := values.get("fields"):
+                # The project decides who sees it; Neutron asks its policies before it leaves fields out.
+                found = [{key: each[key] for key in (field, "project_id")} for each in found]
+            return Answer(200, {collection.replace("-", "_"): found})
         if not words:
             return Answer(201, {kind: self._create(collection, content[kind])})
         found = self.objects[collection].get(words[0])
@@ -147,7 +171,15 @@ class Neutron:
                 said = f"Requested subnet with cidr: {cidr} for network: {network['id']}"
                 said += " overlaps with another subnet."
                 refuse(400, "InvalidInput", f"Invalid input for operation: {said}")
-        made = {"enable_dhcp": True, "gateway_ip": str(cidr[1]), "id": number(), **values}
+        made = {
+            "enable_dhcp": True,
+            "gateway_ip": str(cidr[1]),
+            "service_types": [],
+            "shared": network["shared"],
+            "id": number(),
+            **values,
+        }
+        made.setdefault("allocation_pools", _pools(cidr, made["gateway_ip"]))
         network["subnets"].append(made["id"])
         if made["enable_dhcp"]:
             self._metadata(network, made)
@@ -155,15 +187,14 @@ class Neutron:
 
     def _metadata(self, network, subnet):
         """ML2/OVN's port for metadata, which has the first free address of each subnet with DHCP."""
-        pools = subnet.get("allocation_pools") or [{"start": str(ip_network(subnet["cidr"])[1])}]
-        first = ip_address(pools[0]["start"])
-        taken = first + 1 if str(first) == subnet["gateway_ip"] else first
+        pools = subnet["allocation_pools"] or [{"start": str(ip_network(subnet["cidr"])[1])}]
+        taken = pools[0]["start"]
         port = {
             "network_id": network["id"],
             "device_owner": METADATA,
             "device_id": f"ovnmeta-{network['id']}",
         }
-        fixed = [{"subnet_id": subnet["id"], "ip_address": str(taken)}]
+        fixed = [{"subnet_id": subnet["id"], "ip_address": taken}]
         self._create("ports", {**port, "fixed_ips": fixed})
 
     def _new_security_group(self, values):
@@ -180,9 +211,7 @@ class Neutron:
             said = "(rule:create_port and rule:create_port:binding:profile) is disallowed by policy"
             refuse(403, "PolicyNotAuthorized", said)
         network = self.objects["networks"][values["network_id"]]
-        fixed = values.get("fixed_ips") or [
-            {"subnet_id": subnet, "ip_address": self._address(subnet)} for subnet in network["subnets"][:1]
-        ]
+        fixed = values.get("fixed_ips") or self._fixed(network, values.get("device_owner", ""))
         for each in fixed:
             address, subnet = each["ip_address"], each["subnet_id"]
             if any(each in port["fixed_ips"] for port in self.of("ports")):
@@ -214,13 +243,33 @@ class Neutron:
         if values.get("security_groups") and not secure:
             refuse(400, "PortSecurityAndIPRequiredForSecurityGroups", "Port security must be enabled first.")
 
-    def _address(self, subnet):
-        cidr = ip_network(self.objects["subnets"][subnet]["cidr"])
+    def _fixed(self, network, owner):
+        """An address of the first subnet that has a free one, IPv4 before IPv6; nothing without a subnet.
+
+        A subnet with service types is for these owners of ports only (neutron/db/ipam_backend_mixin.py).
+        """
+        subnets = [self.objects["subnets"][each] for each in network["subnets"]]
+        subnets = [each for each in subnets if owner in (each["service_types"] or [owner])]
         used = {fixed["ip_address"] for port in self.of("ports") for fixed in port["fixed_ips"]}
-        return next(str(cidr[host]) for host in range(10, 250) if str(cidr[host]) not in used)
+        for subnet in sorted(subnets, key=lambda each: each["ip_version"]):
+            pools = [range(*_ends(pool)) for pool in subnet["allocation_pools"]]
+            # Neutron takes a random one, so others than the first ones come first.
+            parts = [*(pool[8:] for pool in pools), *(pool[:8] for pool in pools)]
+            for address in map(str, map(ip_address, chain.from_iterable(parts))):
+                if address not in used:
+                    return [{"subnet_id": subnet["id"], "ip_address": address}]
+        if subnets:
+            said = f"No more IP addresses available on network {network['id']}."
+            refuse(409, "IpAddressGenerationFailure", said)
+        return []
 
     def _new_router(self, values):
-        return {"external_gateway_info": None, "status": "ACTIVE", **values}
+        made = {"external_gateway_info": None, "status": "ACTIVE", "id": number(), **values}
+        if made["external_gateway_info"]:
+            network = made["external_gateway_info"]["network_id"]
+            port = {"network_id": network, "device_owner": GATEWAY, "device_id": made["id"]}
+            self._create("ports", {**port, **NOBODY})
+        return made
 
     def _new_floatingip(self, values):
         port = self.objects["ports"][values["port_id"]]
@@ -230,15 +279,12 @@ class Neutron:
             said = f"External network {values['floating_network_id']} is not reachable from subnet"
             said += f" {min(subnets)}. Therefore, cannot associate Port {port['id']} with a Floating IP."
             refuse(404, "ExternalGatewayForFloatingIPNotFound", said)
-        pools = [
-            subnet["allocation_pools"][0]
-            for subnet in self.of("subnets", network_id=values["floating_network_id"], ip_version=4)
-            if subnet["allocation_pools"]
-        ]
-        first = pools[0]["start"].rpartition(".")
-        address = f"{first[0]}.{int(first[2]) + len(self.objects['floatingips']) + 1}"
+        made = number()
+        outside = {"network_id": values["floating_network_id"], "device_owner": FLOATING, "device_id": made}
+        (fixed,) = self._create("ports", {**outside, **NOBODY})["fixed_ips"]
         return {
-            "floating_ip_address": address,
+            "id": made,
+            "floating_ip_address": fixed["ip_address"],
             "fixed_ip_address": port["fixed_ips"][0]["ip_address"],
             **values,
         }
@@ -303,6 +349,14 @@ class Neutron:
     def _drop_router(self, router):
         if self.of("ports", device_id=router["id"], device_owner=INTERFACE):
             in_use("RouterInUse", f"Router {router['id']} still has ports")
+        self._drop_ports_of(router, GATEWAY)
+
+    def _drop_floatingip(self, floating):
+        self._drop_ports_of(floating, FLOATING)
+
+    def _drop_ports_of(self, found, owner):
+        for port in self.of("ports", device_id=found["id"], device_owner=owner):
+            del self.objects["ports"][port["id"]]
 
     def _drop_security_group(self, group):
         if any(group["id"] in port["security_groups"] for port in self.of("ports")):

@@ -24,7 +24,9 @@ def counts(openstack):
 ALL = {
     "networks": 5,
     "subnets": 5,
-    "ports": 14,  # four of each server, two of the router, Neutron's own one of each network with DHCP
+    # Four of each server and two of the router; Neutron's own are one of each network with DHCP, one of the
+    # router's gateway, and one of each floating IP.
+    "ports": 19,
     "routers": 1,
     "floatingips": 4,
     "security-groups": 3,
