@@ -84,7 +84,8 @@ def one_at_a_time(rack: Rack, before: int = 0) -> Check:
 def by_hand(switch: str, patch: str = "") -> str:
     """A command on the fabric's machine: a switch is blank again or, with JSON, differs in these settings."""
     path = "/opt/ovn-offload/charms/cumulus-fabric/src:/opt/ovn-offload/lib"
-    program = f"PYTHONPATH={path} python3 /opt/ovn-offload/tests/lab/rack/leaf.py"
+    # -P: beside the program lies an operator.py, which is not Python's own.
+    program = f"PYTHONPATH={path} python3 -P /opt/ovn-offload/tests/lab/rack/leaf.py"
     address = layout.wiring().switches[switch].partition("/")[0]
     return f"{program} {switch} {address} {layout.CERTIFICATE} {shlex.quote(patch) if patch else ''}".rstrip()
 

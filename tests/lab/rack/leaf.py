@@ -38,4 +38,6 @@ if __name__ == "__main__":
     name, address, ca, *patch = sys.argv[1:]
     access = Access(Credentials("cumulus", "CumulusLinux!"), ca=Path(ca).read_text(), timeout=60)
     leaf = Nvue(name, address, access)
-    print(change(leaf, json.loads(patch[0])) if patch else blank(leaf))
+    state = change(leaf, json.loads(patch[0])) if patch else blank(leaf)
+    print(state)
+    sys.exit("applied" not in state)

@@ -107,7 +107,11 @@ def faults_of(rack: Rack) -> list[Fault]:
     holder = list(rack.nodes)[1]
 
     def seen_by_hook(script: str) -> Callable[[object], object]:
-        return lambda _: (rack.on(layout.FABRIC, script, timeout=300), look(rack, units))
+        def act(_: object) -> None:
+            rack.floor.each("", {layout.FABRIC: lambda guest: guest.run(script, timeout=300)})
+            look(rack, units)
+
+        return act
 
     def held(_: object) -> None:
         containers.create(rack, [holder])

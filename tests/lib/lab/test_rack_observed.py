@@ -3,12 +3,17 @@
 
 import json
 import re
+import subprocess
+import sys
 from importlib import resources
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from lab.nvue import Certificate, Server, Switch
 from lab.rack import deployment, layout, observed
 from lab.rack.build import Rack
+from lab.rack.common import by_hand
 from lab.rack.controller import Controller
 from lab.rack.display import Display
 from lab.rack.machine import Floor, Machine
@@ -53,3 +58,24 @@ def test_the_cables_of_two_ports_to_the_spines_are_exchanged() -> None:
     assert ports == {"swp31": "cable of swp32", "swp32": "cable of swp31"}
     ends = {(port, far) for one, port, far, _ in layout.wiring().cables if one == observed.LEAF}
     assert ends >= {("swp31", "Spine0"), ("swp32", "Spine1")}
+
+
+def test_a_setting_is_changed_on_a_switch_as_by_hand(tmp_path: Path) -> None:
+    address = "127.7.7.7"  # nobody else's: the program knows only NVUE's own port
+    certificate = Certificate.make(tmp_path, names=(f"IP:{address}",))
+    switch = Switch()
+    with Server(switch, certificate, address=address, port=8765):
+        switch.applied["qos"] = {"roce": {"enable": "on", "mode": "lossless"}}
+        own = layout.wiring().switches[observed.LEAF].partition("/")[0]
+        places = {
+            own: address,
+            layout.CERTIFICATE: str(certificate.certificate),
+            "/opt/ovn-offload": str(deployment.ROOT),
+            "python3": sys.executable,
+        }
+        command = by_hand(observed.LEAF, observed.DRIFT)
+        for place, here in places.items():
+            command = command.replace(place, here)
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert switch.applied["qos"]["roce"]["mode"] == "lossy"
