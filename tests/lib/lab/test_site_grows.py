@@ -44,5 +44,5 @@ def test_each_phase_has_a_table_for_both_sizes(printed: str, phase: str) -> None
 def test_the_fabrics_unit_takes_at_most_ten_times_the_processor_time_for_eight_times_the_nodes(
     printed: str,
 ) -> None:
-    assert "with Python's start, 64 nodes against 8: " in printed
+    assert "in a deployment of 64 nodes against 8: " in printed
     assert "allowed 10.0" in printed
