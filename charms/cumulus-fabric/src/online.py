@@ -165,7 +165,7 @@ class Site:
 
         Nothing is sent if the audit blocks or one of these switches does not answer, or if the plan, of these
         switches or of all, does not have the digest that was ``approved``. Without a canary, the first switch
-        that needs a change goes first. An approved plan of which nothing is left to change has been applied.
+        that needs a change goes first.
         """
         began = self.fleet.clock.monotonic()
         survey = self.survey(names, state=True)
@@ -174,10 +174,9 @@ class Site:
             return Report({}, tuple(stopped))
         if approved and survey.digest != approved:
             whole = self.approved(approved)
-            if whole is None and not (survey.changes or survey.scripts):
-                return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED), (nothing_left(),))
             if whole is None:
-                return Report({}, (not_approved(approved),))
+                left = bool(survey.changes or survey.scripts)
+                return Report({}, (not_approved(approved) if left else nothing_left(approved),))
             survey = whole.only(names or self.names)
         policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
         return self.run(survey, survey.changes, canary, order, policy, announce)
@@ -302,10 +301,13 @@ def not_approved(digest: str) -> Finding:
     )
 
 
-def nothing_left() -> Finding:
-    """The finding for a plan that was approved, where nothing differs from the intent any more."""
-    what = "nothing is left to change: every switch runs the intent"
-    return Finding(Severity.INFO, "plan", what, f"if an earlier apply did this, {ITS_RESULT}")
+def nothing_left(digest: str) -> Finding:
+    """The finding for an approved plan that has changes, where the intent leaves none."""
+    what = f"nothing is left to change, and the plan with the digest {digest} has changes"
+    remedy = (
+        f"if an earlier apply made them, {ITS_RESULT}; if plan was run with remove, run apply with the same"
+    )
+    return Finding(Severity.BLOCKED, "plan", what, remedy)
 
 
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:

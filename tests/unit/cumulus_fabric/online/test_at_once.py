@@ -77,10 +77,11 @@ def test_the_second_of_one_unit_says_that_nothing_is_left_and_where_the_first_on
 ) -> None:
     digest = planned(fresh)
     assert fresh.action("apply", plan=digest)["result"] == "fully applied: 3 switches changed"
-    again = fresh.action("apply", plan=digest)
-    assert (again["applied"], again["result"]) == ("true", "fully applied: 0 switches changed")
-    assert "if an earlier apply did this, juju operations lists it" in again["reasons"]
-    assert "juju show-task N has its result" in again["reasons"]
+    said = fresh.failure("apply", plan=digest)
+    assert said.startswith("nothing was sent to any switch: plan: nothing is left to change")
+    assert (
+        "if an earlier apply made them, juju operations lists it, and juju show-task N has its result" in said
+    )
     assert fresh.writes == []
     assert fresh.action("apply")["result"] == "fully applied: 0 switches changed"
     assert fresh.writes == []
