@@ -174,4 +174,4 @@ def test_the_report_shows_what_ran_on_both_ends(whole):
     server, client = command.partition("# vm1\n")[::2]
     assert server.startswith("# vm2\n")
     assert "iperf3 -s -1" in server
-    assert "iperf3 -c 33.33.33.11" in client
+    assert "iperf3 -c 33.33.33.10" in client
