@@ -4,23 +4,11 @@
 import pytest
 from lab.openstack.answer import Answer
 from lab.openstack.operator import SECRET
-from unit.acceptance.test_external import FLAT, V6, operators, refusal
+from unit.acceptance.test_external import FLAT, OTHER_V4, V4, V6, operators, refusal
 
 POOL = {"start": "203.0.113.40", "end": "203.0.113.45"}
-SMALL = {
-    "name": "ext_subnet",
-    "cidr": "203.0.113.0/24",
-    "ip_version": 4,
-    "gateway_ip": "203.0.113.1",
-    "allocation_pools": [POOL],
-}
-OTHER = {
-    "name": "more",
-    "cidr": "198.51.100.0/24",
-    "ip_version": 4,
-    "gateway_ip": "198.51.100.1",
-    "allocation_pools": [{"start": "198.51.100.9", "end": "198.51.100.9"}],
-}
+SMALL = {**V4, "allocation_pools": [POOL]}
+OTHER = {**OTHER_V4, "allocation_pools": [{"start": "198.51.100.9", "end": "198.51.100.9"}]}
 ENLARGE = "add addresses that nothing else uses: openstack subnet set --allocation-pool start=FIRST,end=LAST"
 
 
