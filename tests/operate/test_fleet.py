@@ -31,7 +31,7 @@ class Site(Fleet):
             if self.at_once == together.AT_ONCE:
                 self.full.set()
         if "run" in command and len(self.units(command)) > 1:
-            self.full.wait(5)
+            self.full.wait(60)
         try:
             return super().__call__(command, given, seconds, shown=shown)
         finally:

@@ -14,7 +14,7 @@ def test_what_came_of_each_job_is_in_the_order_of_the_jobs():
 
     def work(number):
         if number == 0:
-            later.wait(5)  # the first one ends last
+            later.wait(60)  # the first one ends last
         if number == 20:
             later.set()
         if number == 7:
