@@ -92,6 +92,24 @@ def test_a_cancelled_roll_stops_after_the_node_under_way(application: Any):
     assert sum(reboots(app)) == 2, "an approval lets it go on"
 
 
+def test_an_approval_that_is_given_twice_is_good_for_one_reboot(application: Any):
+    app = application(1)
+    (node,) = app.nodes
+    node.needs = (WHY,)
+    app.hook(0)
+    for _ in range(2):
+        app.action(0, "approve-reboot")
+        node.host.sleep(1)
+
+    app.hook(0)
+    node.boot(changes_nothing=True)
+    for _ in range(5):
+        app.hook(0)
+        node.host.sleep(60)
+
+    assert reboots(app) == [1]
+
+
 @pytest.mark.parametrize("mode", ["when-idle", "always"])
 def test_a_cancelled_roll_stays_stopped_under_every_policy(application: Any, mode: str):
     app = application(2, mode)
