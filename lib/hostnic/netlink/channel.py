@@ -13,6 +13,7 @@ import os
 import socket
 import struct
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from functools import lru_cache
@@ -30,6 +31,8 @@ HEADER = struct.Struct("IHHII")
 """nlmsghdr: length, type, flags, sequence number, port id (linux/netlink.h)."""
 Untyped: TypeAlias = Any
 """An object of pyroute2's, which declares no types."""
+_LOADING = threading.Lock()
+"""Other threads see the empty umbrella module while one loads the codec."""
 BUFFER = 1 << 17
 ANSWER_TIME = 60.0
 """Seconds until an answer is given up, unless the caller allows more."""
@@ -38,6 +41,11 @@ ANSWER_TIME = 60.0
 @lru_cache(maxsize=1)
 def codec() -> Untyped:
     """``pyroute2.netlink``: classes that encode and decode messages."""
+    with _LOADING:
+        return _load()
+
+
+def _load() -> Untyped:
     if "pyroute2" in sys.modules:
         return importlib.import_module("pyroute2.netlink")
     spec = importlib.util.find_spec("pyroute2")

@@ -5,6 +5,8 @@ import errno
 import os
 import socket
 import struct
+import subprocess
+import sys
 
 import pytest
 from hostnic.netlink import channel as netlink
@@ -73,3 +75,26 @@ def test_any_trailer_is_words_or_none(trailer: bytes, flags: int) -> None:
     error = answer(refusal(REQUEST + trailer, flags=flags))
     assert error is not None
     assert error.errno == errno.EPERM
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_many_threads_load_the_codec_at_once(attempt: int) -> None:
+    """As the exporter's do at its first scrape. In a new process, since a process loads it once."""
+    program = """
+import sys, threading
+from hostnic.netlink.channel import codec
+sys.setswitchinterval(1e-5)
+ready, loaded = threading.Barrier(25), []
+def load():
+    ready.wait()
+    loaded.append(codec())
+threads = [threading.Thread(target=load) for _ in range(25)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(loaded))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    assert (done.stdout, done.stderr) == ("25\n", "")
