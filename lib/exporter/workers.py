@@ -6,6 +6,7 @@ source's last values stay and grow old, and nothing else is asked of it.
 """
 
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
@@ -67,6 +68,9 @@ class _Worker:
                 self.answered, self.ok = monotonic(), True
             except (OSError, ValueError):  # the device is gone, perhaps to come again, or answers nonsense
                 self.samples, self.ok = source.silent, False
+            except Exception:  # a fault of this program, which says nothing of the device
+                self.samples, self.ok = (), False
+                traceback.print_exc()
             finally:
                 self.idle.set()
 

@@ -188,6 +188,24 @@ def test_firmware_that_answers_nothing_is_told_although_the_link_is_up() -> None
     assert seen["firmware_answers", "enp59s0f1np1"] == 1
 
 
+def test_a_fault_of_the_exporter_is_told_as_such_and_ends_no_source(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = converged()
+    info, found = host.devlink.info, exporter(host)
+
+    def fails(bdf: str) -> object:
+        raise KeyError(bdf)
+
+    monkeypatch.setattr(host.devlink, "info", fails)
+    seen = scrape(found)
+    assert seen["source_up", f"firmware {PF}"] == 0
+    assert ("firmware_answers", PF) not in seen
+    assert "KeyError: '0000:3b:00.0'" in capsys.readouterr().err
+    monkeypatch.setattr(host.devlink, "info", info)
+    assert scrape(found)["firmware_answers", PF] == 1
+
+
 def test_a_read_that_hangs_holds_up_nothing_and_grows_old(monkeypatch: pytest.MonkeyPatch) -> None:
     host = converged()
     released = threading.Event()
