@@ -6,10 +6,12 @@ source (:mod:`exporter.workers`); those of a port are apart, since a driver that
 answers others.
 """
 
+import errno
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 from hostnic.devices import lag, rdma
 from hostnic.devices.pci import DEVICES
@@ -25,8 +27,12 @@ from exporter.workers import Sample, Source
 NODES = "/sys/devices/system/node"
 CONNTRACK = "/proc/sys/net/netfilter/nf_conntrack_"
 REPORTERS = ("fw", "fw_fatal")
+NO_DEVLINK = (errno.ENODEV, errno.EOPNOTSUPP)
+"""The kernel's answers for a driver without devlink, or whose devlink does not tell this (net/devlink)."""
 PARTNER_AGGREGATES = 0x04
 """In the partner's state: it bonds. Without a partner the kernel's default state lacks it (bond_3ad.c)."""
+
+Value = TypeVar("Value")
 
 _COUNTERS = {
     metric.source.removeprefix("ethtool "): metric.name.removeprefix(PREFIX)
@@ -214,18 +220,28 @@ def counters(system: System, port: Port) -> Iterator[Sample]:
 
 def firmware(system: System, port: Port) -> Iterator[Sample]:
     """Whether the firmware answers: its version is asked for by a command like any other."""
-    system.devlink.info(port.bdf)
-    yield Sample("firmware_answers", (port.netdev,), 1.0)
+    if _of_devlink(lambda: system.devlink.info(port.bdf)):
+        yield Sample("firmware_answers", (port.netdev,), 1.0)
 
 
 def health(system: System, port: Port) -> Iterator[Sample]:
     """The driver's own watch over its firmware."""
     for reporter in REPORTERS:
-        if found := system.devlink.health(port.bdf, reporter):
+        if found := _of_devlink(lambda name=reporter: system.devlink.health(port.bdf, name)):
             label = (port.netdev, reporter)
             yield Sample("health_reporter_healthy", label, float(found.healthy))
             yield Sample("health_reporter_errors", label, found.errors)
             yield Sample("health_reporter_recoveries", label, found.recoveries)
+
+
+def _of_devlink(read: Callable[[], Value]) -> Value | None:
+    """What devlink says; None where the driver has none, which is no fault of its firmware."""
+    try:
+        return read()
+    except OSError as error:
+        if error.errno in NO_DEVLINK:
+            return None
+        raise
 
 
 def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> Iterator[Sample]:

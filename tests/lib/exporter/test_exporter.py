@@ -188,6 +188,16 @@ def test_firmware_that_answers_nothing_is_told_although_the_link_is_up() -> None
     assert seen["firmware_answers", "enp59s0f1np1"] == 1
 
 
+def test_a_driver_without_devlink_is_no_silent_firmware() -> None:
+    host = converged()
+    for port in host.network.ports():
+        port.driver = "ixgbe"
+    tell(host, ports=tuple(Port(port.bdf, port.netdev) for port in host.network.ports()))
+    seen = scrape(exporter(host))
+    assert ("firmware_answers", PF) not in seen
+    assert {series: up for series, up in seen.items() if series[0] == "source_up" and not up} == {}
+
+
 def test_a_fault_of_the_exporter_is_told_as_such_and_ends_no_source(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
