@@ -202,21 +202,30 @@ class RollingReboot(ops.Object):
             return True
         changed = isinstance(event, ops.RelationChangedEvent) and event.unit
         name = changed.name if changed else ""
-        before = bags.cluster() if bags.leader else None
+        before = bags.cluster()
         try:
             look = hook.follow(bags, self._boot_id(), self._now(), name, lambda: self._silent(bags))
             if not look and isinstance(before, Cluster):
-                self._tell_of_grants(bags, before)
+                self._tell_of_others(bags, before)
         except OSError:
             return True  # the look says what cannot be read
         return look
 
-    def _tell_of_grants(self, bags: Databags, before: Cluster) -> None:
-        """Tell the exporter what the leader has granted, or freed, without a look at its host."""
+    def _tell_of_others(self, bags: Databags, before: Cluster) -> None:
+        """Tell the exporter, without a look at the host, what the leader has granted, or freed.
+
+        A unit that no longer leads takes back what it told of others: Juju has no hook for the end of a lead.
+        """
         now, known = bags.cluster(), facts.read(self._system, self._charm.meta.name)
-        if isinstance(now, Cluster) and now.held != before.held and known and known.reboot:
-            told = known.reboot._replace(held=self._held(now), queue=_queue(bags.units()[0], now))
-            facts.publish(self._system, known._replace(reboot=told))
+        if not isinstance(now, Cluster) or not known or not known.reboot:
+            return
+        told = known.reboot
+        if bags.leader and now.held != before.held:
+            told = told._replace(held=self._held(now), queue=_queue(bags.units()[0], now))
+        elif not bags.leader and told.queue is not None:
+            own = {unit: since for unit, since in told.held.items() if unit == bags.unit}
+            told = told._replace(held=own, queue=None)
+        facts.publish(self._system, known._replace(reboot=told))
 
     def _databags(self) -> Databags | None:
         peers = self.model.get_relation(PEERS)

@@ -132,6 +132,19 @@ def test_what_the_leader_grants_without_a_look_reaches_the_exporter(application:
     assert told.reboot.held["sriov/1"] == pytest.approx(host.now(), abs=2)
 
 
+def test_a_unit_that_no_longer_leads_tells_the_exporter_of_no_others(roll: Any):
+    host = roll.nodes[0].host
+    roll.hook(0)
+    facts.publish(host, facts.Facts("sriov", "sriov/0", int(host.now()), reboot=roll.nodes[0].told))
+    assert list(facts.read(host, "sriov").reboot.held) == ["sriov/1"]
+    roll.leader = 2
+    roll.hook(2)
+
+    assert looks(roll, 0, lambda: roll.changed(0)) == 0
+    told = facts.read(host, "sriov").reboot
+    assert (told.held, told.queue) == ({}, None)
+
+
 def test_a_new_leader_tells_of_the_holder_and_its_limit(roll: Any):
     assert list(roll.nodes[2].told.held) == []
     roll.leader = 2
