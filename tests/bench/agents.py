@@ -1,61 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agents of a model's units, without real time: which hook each runs next, and what all of them count.
 
-The hooks themselves are the charms' own (:mod:`lab.hooktools`); which of several that are due comes first is
-:mod:`lab.uniter`'s. From worker/uniter and the controller's watchers of Juju 3.6:
+What a hook does is the controller's: that of :mod:`lab.hooktools` runs the charms' own hooks, that of
+:mod:`reboots` only their code for reboots. Which of several that are due comes first is :mod:`lab.uniter`'s.
+From worker/uniter and the controller's watchers of Juju 3.6:
 
-- A machine runs one hook at a time.
+- A machine runs one hook at a time. It reads databags as they are when it starts; what it writes is there
+  when it ends, and wakes the others then.
 - A unit that enters a relation is met by the others, and meets them: joined, and changed right behind it.
 - A databag that has changed is one relation-changed on each unit that sees it; until that begins,
-  further changes of the same databag add none.
+  further changes of the same databag add none. The leader has none for its application's, which it wrote.
+- A reboot begins when the hook that asked for it has ended; after the boot there is ``start``, and then what
+  was due. A unit's leadership ends some time after its machine went down.
 - Juju 4.0 has hooks of juju-info for the principals of all machines, not only for a subordinate's own.
 """
 
 import heapq
 import itertools
+import math
+import random
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from lab import uniter
-from lab.hooktools import Controller, Ran, Relation
+from lab.hooktools import Controller, Relation, Tools
 
 NOTICED = 1.0
 """Seconds from the end of a hook until the agents of the others know what it wrote."""
 
-EARLY, START, SURVEY = 0.05, 0.2, 3.0
-"""Seconds of a hook that ends before ops is loaded, of one that loads it, and of a look at all switches: as
-they may be on a controller, for the hours."""
+BOOT = 300.0
+"""From the reboot of a server until its agent runs the first hook."""
+
+LEASE = 60.0
+"""A leader that is gone for so long is replaced."""
+
+STATUS = 300.0
+"""Between two update-status hooks."""
+
+
+class Costs(NamedTuple):
+    """Seconds, for the hours."""
+
+    tool: float  # a hook tool, or another process
+    early: float = 0.05  # a hook that ends before ops is loaded
+    start: float = 0.2  # one that loads it
+    look: float = 0.0  # what a look at the machine takes besides its processes
+    survey: float = 3.0  # a look at all switches
 
 
 class Event(NamedTuple):
-    """A hook that is due."""
+    """A hook that is due, or an ``action`` or ``juju-exec``."""
 
     kind: str
     relation: Relation | None = None
     remote: str = ""
 
-    @property
     def rank(self) -> tuple[int, str]:
         return uniter.rank(self.kind, self.remote if "/" in self.remote else "")
 
 
 @dataclass
 class Count:
-    """What the units of one application did in one phase."""
+    """What units did in one phase; ``tools`` has how many hooks started so many hook tools."""
 
     hooks: Counter[str] = field(default_factory=Counter[str])
+    tools: Counter[int] = field(default_factory=Counter[int])
     early: int = 0
     looks: int = 0
-    tools: int = 0
-    most_tools: int = 0
     others: int = 0
     requests: int = 0
     surveys: int = 0
     seconds: float = 0.0
     busy: float = 0.0
+
+    def __add__(self, other: "Count") -> "Count":
+        return Count(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+
+class Spent(NamedTuple):
+    """What the last hook did besides what Juju sees of it.
+
+    Attributes:
+        others: processes that it started besides hook tools.
+        requests: to switches.
+        wake: in how many seconds from its end the unit wants to be woken.
+
+    """
+
+    others: int = 0
+    requests: int = 0
+    wake: float | None = None
 
 
 class Does(NamedTuple):
@@ -63,28 +100,42 @@ class Does(NamedTuple):
 
     Attributes:
         code: while one of its hooks runs: its modules, and the machine that the unit is on.
-        spent: processes that the last hook started besides hook tools, and its requests to switches.
+        spent: what a unit's last hook did.
+        boot: a unit's machine boots.
 
     """
 
-    code: Callable[[str], AbstractContextManager[None]]
-    spent: Callable[[str], tuple[int, int]]
+    code: Callable[[str], AbstractContextManager[None]] = nullcontext
+    spent: Callable[[str], Spent] = lambda unit: Spent()
+    boot: Callable[[str], None] = lambda unit: None
+
+
+@dataclass
+class Machine:
+    """One machine; ``due`` has the hooks of each of its units."""
+
+    due: dict[str, dict[Event, None]] = field(default_factory=dict[str, dict[Event, None]])
+    up: bool = True
+    busy: bool = False
+    boots: int = 0
+    booted: float = 0.0
 
 
 class Agents:
     """All units of a model; ``now`` is its clock, in seconds."""
 
-    def __init__(self, controller: Controller, does: dict[str, Does], tool: float) -> None:
+    def __init__(self, controller: Controller, does: dict[str, Does], costs: Costs) -> None:
         self.controller = controller
         self.now = 1_000_000.0
+        self.machines: dict[str, Machine] = {}
+        """That of each unit."""
         self.counts: dict[str, Count] = defaultdict(Count)
         self.largest: Counter[str] = Counter()
-        self.surveys: list[float] = []
         self._does = does
-        self._tool = tool
-        self._machines: dict[str, str] = {}
-        self._due: dict[str, dict[str, dict[Event, None]]] = defaultdict(dict)
-        self._busy: set[str] = set()
+        self._costs = costs
+        self._new: set[str] = set()
+        self._alarms: Counter[str] = Counter()
+        self._chance = random.Random(21)
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._number = itertools.count()
 
@@ -92,22 +143,34 @@ class Agents:
         """Have something happen."""
         heapq.heappush(self._queue, (self.now + seconds, next(self._number), act))
 
-    def settle(self) -> float:
-        """Let time pass until nothing is left to do; how many seconds that took."""
-        began = self.now
-        while self._queue:
+    def settle(self, seconds: float = math.inf) -> float:
+        """Let time pass, at most so many seconds, until nothing is left to do; how long that took."""
+        began, until = self.now, self.now + seconds
+        while self._queue and self._queue[0][0] <= until:
             self.now, _, act = heapq.heappop(self._queue)
             act()
+        if self._queue:
+            self.now = until
         return self.now - began
 
-    def start(self, unit: str, machine: str) -> None:
+    def reset(self) -> None:
+        """Count from here."""
+        self.counts.clear()
+        self.largest.clear()
+
+    def place(self, unit: str, machine: Machine) -> None:
+        """A unit that is there, and runs what is due from now on."""
+        self.machines[unit] = machine
+        machine.due[unit] = {}
+
+    def start(self, unit: str, machine: Machine) -> None:
         """A new unit, which enters the relations of its application."""
-        self._machines[unit] = machine
-        self._due[machine][unit] = {}
+        self.place(unit, machine)
+        self._new.add(unit)
         app = unit.partition("/")[0]
         relations = [each for each in self.controller.relations if app in each.ends]
-        created, leads = iter(relations), self.controller.applications[app].leader == unit
-        for hook in uniter.of_a_new_unit([each.ends[app] for each in relations], leads=leads):
+        created = iter(relations)
+        for hook in uniter.of_a_new_unit([each.ends[app] for each in relations], leads=self._leads(unit)):
             of_relation = hook.endswith("-relation-created")
             self.emit(unit, Event("relation-created", next(created)) if of_relation else Event(hook))
         for relation in relations:
@@ -125,7 +188,7 @@ class Agents:
     def lose(self, units: list[str]) -> None:
         """Units that are gone at once, as with a machine that is removed by force."""
         for unit in units:
-            self._due[self._machines.pop(unit)].pop(unit)
+            self.machines.pop(unit).due.pop(unit)
             for relation in self.controller.relations:
                 if unit in self.controller.units[relation.id]:
                     others = self.controller.seen(relation, unit)
@@ -134,65 +197,118 @@ class Agents:
                         self.emit(other, Event("relation-departed", relation, unit))
 
     def emit(self, unit: str, event: Event) -> None:
-        """Have a hook of a unit due."""
-        if (machine := self._machines.get(unit)) is not None:
-            self._due[machine][unit].setdefault(event)
+        """Have a hook of a unit due; one that is due already is not so twice."""
+        if (machine := self.machines.get(unit)) is not None:
+            machine.due[unit].setdefault(event)
             self._wake(machine)
+
+    def update_status(self, unit: str) -> None:
+        """Have a unit run update-status now and every five minutes, while its machine is up."""
+        if self.machines[unit].up:
+            self.emit(unit, Event("update-status"))
+        self.later(STATUS, lambda: self.update_status(unit))
+
+    def down(self, machine: Machine, seconds: float = BOOT) -> None:
+        """A machine boots; ``start`` follows on each of its units."""
+        machine.up = machine.busy = False
+        machine.boots += 1
+        self.later(seconds, lambda: self._up(machine))
+        for unit in filter(self._leads, machine.due):
+            self.later(LEASE, lambda unit=unit: self._elect(unit.partition("/")[0]))
 
     def all(self, app: str) -> list[str]:
         """The units of an application."""
-        return [unit for unit in self._machines if unit.startswith(f"{app}/")]
+        return [unit for unit in self.machines if unit.startswith(f"{app}/")]
 
-    def _wake(self, machine: str) -> None:
-        if machine not in self._busy:
-            self._busy.add(machine)
-            self.later(0.0, lambda: self._next(machine))
+    def count(self, app: str) -> Count:
+        """What the units of an application did."""
+        return sum((each for unit, each in self.counts.items() if unit.startswith(f"{app}/")), Count())
 
-    def _next(self, machine: str) -> None:
-        unit, events = next(((u, due) for u, due in self._due[machine].items() if due), ("", {}))
+    def _leads(self, unit: str) -> bool:
+        return self.controller.applications[unit.partition("/")[0]].leader == unit
+
+    def _up(self, machine: Machine) -> None:
+        machine.up, machine.booted = True, self.now
+        for unit in machine.due:
+            app = unit.partition("/")[0]
+            self._does[app].boot(unit)
+            self._elect(app)
+            self.emit(unit, Event("start"))
+
+    def _elect(self, app: str) -> None:
+        application, units = self.controller.applications[app], self.all(app)
+        candidates = [unit for unit in units if self.machines[unit].up]
+        if candidates and application.leader not in candidates:
+            application.leader = self._chance.choice(candidates)
+            self.emit(application.leader, Event("leader-elected"))
+
+    def _in_this_boot(self, machine: Machine, seconds: float, act: Callable[[], None]) -> None:
+        """Have something happen unless the machine goes down before."""
+        boots = machine.boots
+        self.later(seconds, lambda: act() if machine.boots == boots else None)
+
+    def _wake(self, machine: Machine) -> None:
+        if machine.up and not machine.busy:
+            machine.busy = True
+            self._in_this_boot(machine, 0.0, lambda: self._next(machine))
+
+    def _next(self, machine: Machine) -> None:
+        unit, events = next(((u, due) for u, due in machine.due.items() if due), ("", {}))
         if not events:
-            self._busy.discard(machine)
+            machine.busy = False
             return
-        new = next(
-            (each for each in events if each.kind in uniter.NEW or each.kind == "relation-created"), None
-        )
         # A new unit's first hooks are in Juju's order already.
-        event = new or min(events, key=lambda each: each.rank)
+        event = next(iter(events)) if unit in self._new else min(events, key=Event.rank)
+        if event.kind == "start":
+            self._new.discard(unit)
         del events[event]
         self._run(machine, unit, event)
 
-    def _run(self, machine: str, unit: str, event: Event) -> None:
-        app = unit.partition("/")[0]
-        code = self._does[app].code(unit)
-        ran = self.controller.run(unit, event.kind, event.relation, event.remote, code=code)
-        others, requests = (0, 0) if ran.early else self._does[app].spent(unit)
+    def _run(self, machine: Machine, unit: str, event: Event) -> None:
+        does, costs = self._does[unit.partition("/")[0]], self._costs
+        hook = self.controller.begin(unit, event.kind, event.relation, event.remote, code=does.code(unit))
+        ran = hook.ran
+        spent = Spent() if ran.early else does.spent(unit)
         tools = ran.tools.total()
-        busy = (EARLY if ran.early else START) + self._tool * (tools + others) + (SURVEY if requests else 0.0)
-        count = self.counts[app]
+        busy = (costs.early if ran.early else costs.start) + costs.tool * (tools + spent.others)
+        busy += costs.look * ran.looked + costs.survey * (spent.requests > 0)
+        count = self.counts[unit]
         count.hooks[event.kind] += 1
+        count.tools[tools] += 1
         count.early += ran.early
         count.looks += ran.looked
-        count.tools += tools
-        count.most_tools = max(count.most_tools, tools)
-        count.others += others
-        count.requests += requests
-        count.surveys += requests > 0
+        count.others += spent.others
+        count.requests += spent.requests
+        count.surveys += spent.requests > 0
         count.seconds += ran.seconds
         count.busy += busy
-        self.later(busy, lambda: self._end(machine, unit, event, ran))
+        self._in_this_boot(machine, busy, lambda: self._end(machine, unit, event, hook, spent.wake))
 
-    def _end(self, machine: str, unit: str, event: Event, ran: Ran) -> None:
-        for relation, owner in ran.changed:
+    def _end(self, machine: Machine, unit: str, event: Event, hook: Tools, wake: float | None) -> None:
+        if unit not in self.machines:
+            self._next(machine)
+            return
+        hook.commit()
+        for relation, owner in hook.ran.changed:
             size = sum(len(f"{k}{v}".encode()) for k, v in self.controller.units[relation.id][owner].items())
             kind = "unit's" if "/" in owner else "application's"
             self.largest[kind] = max(self.largest[kind], size)
-            self.later(NOTICED, lambda r=relation, o=owner, u=unit: self._tell(r, o, u))
-        if event.kind == "relation-joined" and unit in self._machines:  # changed follows directly
+            self.later(NOTICED, lambda r=relation, o=owner: self._tell(r, o, unit))
+        if wake is not None:
+            self._alarms[unit] = alarm = self._alarms[unit] + 1
+            self._in_this_boot(machine, wake, lambda: self._alarm(unit, alarm))
+        if hook.ran.reboot:
+            self.down(machine)
+        elif event.kind == "relation-joined":  # changed follows directly
             follows = Event("relation-changed", event.relation, event.remote)
-            self._due[machine][unit].pop(follows, None)
+            machine.due[unit].pop(follows, None)
             self._run(machine, unit, follows)
         else:
             self._next(machine)
+
+    def _alarm(self, unit: str, number: int) -> None:
+        if self._alarms[unit] == number:  # a later one takes its place
+            self.emit(unit, Event("juju-exec"))
 
     def _tell(self, relation: Relation, owner: str, writer: str) -> None:
         app = owner.partition("/")[0]

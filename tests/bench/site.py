@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT / "tests/bench")]
 
 import fabric as fabrics  # noqa: E402
 import processes  # noqa: E402
-from agents import Agents, Count, Does, Event  # noqa: E402
+from agents import STATUS, Agents, Costs, Count, Does, Event, Machine, Spent  # noqa: E402
 from hostnic.testing import FakeHost  # noqa: E402
 from lab.hooktools import Application, Controller, Relation, declared  # noqa: E402
 
@@ -42,7 +42,6 @@ IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 RACK = 16
 FABRIC = "cumulus-fabric"
 HOST_CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos")
-STATUS = 300.0
 SURVEYS = 20
 """Of all switches in a deployment, at most."""
 
@@ -94,8 +93,9 @@ class Site:
         self.of_the_fabric = FakeHost([], bonded=False)
         self.controller = Controller(directory)
         self.codes = {name: Code(name) for name in (FABRIC, *HOST_CHARMS)}
-        does = {name: Does(self._on_host, self._spawned) for name in HOST_CHARMS}
-        self.agents = Agents(self.controller, {**does, FABRIC: Does(self._at_switches, self._asked)}, tool)
+        of_a_host = Does(self._on_host, self._spawned, lambda unit: self.hosts[unit].reboot())
+        does = {**dict.fromkeys(HOST_CHARMS, of_a_host), FABRIC: Does(self._at_switches, self._asked)}
+        self.agents = Agents(self.controller, does, Costs(tool))
         spines, leaves = SIZES.get(nodes) or (1, 2 * -(-nodes // RACK))
         self._rack(spines, leaves, max(nodes, RACK), stack)
         for name, code in self.codes.items():
@@ -149,8 +149,8 @@ class Site:
         with self.codes[FABRIC].active():
             yield
 
-    def _asked(self, unit: str) -> tuple[int, int]:
-        return 0, sum(len(server.calls) for server in self.rack.servers.values())
+    def _asked(self, unit: str) -> Spent:
+        return Spent(requests=sum(len(server.calls) for server in self.rack.servers.values()))
 
     def measured(self, directory: Path) -> processes.Seconds:
         """What hooks of the fabric's unit take as processes, with what it has kept until now."""
@@ -174,17 +174,18 @@ class Site:
         with code.active():
             yield
 
-    def _spawned(self, unit: str) -> tuple[int, int]:
-        return len(self.hosts[unit].spawned), 0
+    def _spawned(self, unit: str) -> Spent:
+        return Spent(others=len(self.hosts[unit].spawned))
 
     def add_rack(self, nodes: int) -> None:
         """Nodes with one unit of each host charm."""
         numbers = range(self.nodes, self.nodes + nodes)
         for number in numbers:
+            machine = Machine()
             for name in HOST_CHARMS:
                 unit = f"{name}/{number}"
                 self.hosts[unit] = node()
-                self.agents.start(unit, f"machine-{number}")
+                self.agents.start(unit, machine)
                 others = [f"nova-compute/{other}" for other in range(numbers.stop) if other != number]
                 self.agents.hears(unit, self._juju_info, others)
         for number in range(self.nodes):
@@ -195,7 +196,7 @@ class Site:
 
     def deploy(self, nodes: int) -> None:
         """The fabric first, then rack by rack."""
-        self.agents.start(f"{FABRIC}/0", "fabric")
+        self.agents.start(f"{FABRIC}/0", Machine())
         for start in range(0, nodes, RACK):
             few = min(RACK, nodes - start)
             self.agents.later(60.0 * (start // RACK), lambda few=few: self.add_rack(few))
@@ -243,19 +244,22 @@ def show(site: Site, phase: str, seconds: float, times: int = 1) -> None:
     """The rows of one phase; then everything is counted from here."""
     print(f"\n{phase}: {seconds / 3600:.2f} hours" + (f", of which {times} in a day" if times > 1 else ""))
     print(f"{'':16}" + "".join(f"{head:>13}" for head in HEADS))
-    for name, count in site.agents.counts.items():
+    for name in site.codes:
+        count = site.agents.count(name)
+        if not count.hooks:
+            continue
         hooks, units = count.hooks.total(), max(len(site.agents.all(name)), 1)
+        tools = sum(many * each for many, each in count.tools.items())
         cells = (
-            f"{hooks / units:.1f}", f"{count.looks / units:.1f}", f"{count.tools / hooks:.1f}",
-            str(count.most_tools), f"{count.others / hooks:.1f}", str(count.surveys),
+            f"{hooks / units:.1f}", f"{count.looks / units:.1f}", f"{tools / hooks:.1f}",
+            str(max(count.tools)), f"{count.others / hooks:.1f}", str(count.surveys),
             f"{count.requests / len(site.rack.servers):.0f}", f"{count.seconds:.2f}",
             f"{count.busy / units:.1f}",
         )  # fmt: skip
         print(f"{name:16}" + "".join(f"{cell:>13}" for cell in cells), flush=True)
     bags = ", ".join(f"{kind} {size:,}" for kind, size in sorted(site.agents.largest.items()))
     print(f"databags, bytes at most: {bags or 'none written'}", flush=True)
-    site.agents.counts.clear()
-    site.agents.largest.clear()
+    site.agents.reset()
 
 
 class Deployed(NamedTuple):
@@ -284,9 +288,9 @@ def run(nodes: int, tool: float) -> Deployed:
 
         def phase(name: str, times: int = 1) -> Count:
             seconds = site.agents.settle()
-            counts = dict(site.agents.counts)
+            count = site.agents.count(FABRIC)
             show(site, name, seconds, times)
-            return counts.get(FABRIC, Count())
+            return count
 
         site.deploy(nodes)
         found = Deployed(phase("deployment"), site.measured(Path(directory) / "processes"))

@@ -9,7 +9,7 @@ counted. As on a controller (juju/juju 3.6: worker/uniter/runner/context):
 - Setting what is there already changes nothing, so that nobody is told.
 - Juju takes no argument of 128 KiB (Linux' MAX_ARG_STRLEN).
 
-Which hooks follow is the caller's: :meth:`Controller.run` returns the databags that have changed.
+Which hooks follow is the caller's, who is told which databags have changed.
 """
 
 import contextlib
@@ -151,7 +151,7 @@ class Controller:
         remote: str = "",
         params: Mapping[str, Any] | None = None,
     ) -> dict[str, str]:
-        """What Juju's agent tells a hook or an action, as for :meth:`run`."""
+        """What Juju's agent tells a hook or an action, as for :meth:`begin`."""
         name = unit.partition("/")[0]
         path = f"hooks/{hook}" if params is None else f"actions/{hook}"
         environment = {
@@ -171,7 +171,7 @@ class Controller:
                 environment["JUJU_DEPARTING_UNIT"] = remote
         return environment | {"JUJU_DISPATCH_PATH": path}
 
-    def run(
+    def begin(
         self,
         unit: str,
         hook: str,
@@ -180,10 +180,11 @@ class Controller:
         *,
         params: Mapping[str, Any] | None = None,
         code: contextlib.AbstractContextManager[None] | None = None,
-    ) -> Ran:
+    ) -> "Tools":
         """Run a hook, named as Juju names it without its relation's endpoint, or an action with its params.
 
-        Only what is not over before ops is loaded needs the charm's ``code``.
+        Others see what it has written once that is committed. Only what is not over before ops is loaded
+        needs the charm's ``code``.
 
         Raises whatever the charm raises; nothing is written then.
         """
@@ -202,6 +203,11 @@ class Controller:
                     began = time.thread_time()
                     self._dispatch(application, unit, environment)
                     tools.ran.seconds += time.thread_time() - began
+        return tools
+
+    def run(self, *what: Any, **named: Any) -> Ran:
+        """The same, and what it has written is there at once."""
+        tools = self.begin(*what, **named)
         tools.commit()
         return tools.ran
 
@@ -289,8 +295,12 @@ class Tools:
         owner = self._app if "--app" in words else self._unit
         if owner == self._app and not self._is_leader([]):
             raise KeyError(f"{self._unit} is not leader, so its application's databag")
-        key = (self._relation(words).id, owner)
-        self._written[key] = self._written.get(key, {}) | json.loads(given or "{}")
+        self.write(self._relation(words), owner, json.loads(given or "{}"))
+
+    def write(self, relation: Relation, owner: str, data: Mapping[str, str]) -> None:
+        """Have keys of a databag set with :meth:`commit`; an empty text removes one."""
+        key = (relation.id, owner)
+        self._written[key] = {**self._written.get(key, {}), **data}
 
     def _is_leader(self, _: list[str]) -> bool:
         return self._controller.applications[self._app].leader == self._unit

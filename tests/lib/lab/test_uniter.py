@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from bench.cloud import LIGHT, Cloud, Done, Event
 from lab import uniter
 from lab.juju import Result
 from lab.rack import controller as juju
@@ -225,43 +224,6 @@ def test_unit_tests_begin_with_the_hooks_of_the_real_one(charm: str) -> None:
 def test_the_recorded_number_of_hooks_is_that_of_the_controller() -> None:
     """It counted 10 of cumulus-fabric; 12 to 13 on a host, where two or three are of what peers write."""
     assert {len(ran) for ran in RECORDED.values()} == {10}
-
-
-class Idle:
-    """A unit that writes nothing, and what it was called for."""
-
-    def __init__(self) -> None:
-        self.ran: list[Event] = []
-
-    def run(self, event: Event, cloud: Cloud) -> Done:
-        self.ran.append(event)
-        return Done(LIGHT)
-
-    def boot(self) -> None:
-        pass
-
-
-def test_the_benchs_units_run_what_is_due_in_the_order_of_the_real_ones() -> None:
-    due = [
-        Event("update-status"),
-        Event("relation-changed", 3),
-        Event("relation-changed", 2),
-        Event("relation-changed"),
-        Event("config-changed"),
-        Event("wake"),
-        Event("leader-elected"),
-    ]
-    units = [Idle()]
-    cloud = Cloud(units, periodic=False)
-    cloud.down(0, 300)
-    for event in due:
-        cloud.emit(0, event)
-    cloud.run(1000)
-    assert [event for event in units[0].ran if event.kind != "leader-elected"] == [
-        Event("start"),
-        *(event for event in reversed(due) if event.kind != "leader-elected"),
-    ]
-    assert units[0].ran[1].kind == "leader-elected"
 
 
 def test_each_end_of_a_removed_relation_loses_each_unit_and_then_the_relation() -> None:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench's agents run hooks when and in the order that the real ones do."""
+
+from pathlib import Path
+from typing import Any
+
+import ops
+import pytest
+from bench.agents import BOOT, LEASE, Agents, Costs, Does, Event, Machine
+from lab import uniter
+from lab.hooktools import Application, Controller, Relation, Tools
+
+APP = "a"
+
+
+class Quiet(Controller):
+    """Units ``a/0`` to ``a/2`` on machines of their own, whose hooks write what ``writes`` has."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+        self.applications[APP] = Application(ops.CharmBase, Path(), {}, leader="a/0")
+        self.peers = self.relate({APP: "peers"})
+        self.ran: list[tuple[str, Event]] = []
+        self.writes: dict[str, str] = {}
+        self.agents = Agents(self, {APP: Does()}, Costs(tool=0.0))
+
+    def begin(
+        self, unit: str, hook: str, relation: Relation | None = None, remote: str = "", **_: Any
+    ) -> Tools:
+        self.ran.append((unit, Event(hook, relation, remote)))
+        tools = Tools(self, unit, {})
+        tools.write(self.peers, unit, self.writes)
+        return tools
+
+    def of(self, unit: str) -> list[Event]:
+        return [event for each, event in self.ran if each == unit]
+
+
+@pytest.fixture
+def quiet() -> Quiet:
+    """They have been there for long."""
+    found = Quiet()
+    for unit in ("a/0", "a/1", "a/2"):
+        found.units[found.peers.id][unit] = {}
+        found.agents.place(unit, Machine())
+    return found
+
+
+def test_a_new_unit_has_its_first_hooks_in_the_order_of_the_real_one_and_then_meets_the_others() -> None:
+    quiet = Quiet()
+    for unit in ("a/0", "a/1"):
+        quiet.agents.start(unit, Machine())
+    quiet.agents.settle()
+    for unit, other in (("a/0", "a/1"), ("a/1", "a/0")):
+        first = uniter.of_a_new_unit(["peers"], leads=unit == "a/0")
+        ran = [event.kind for event in quiet.of(unit)]
+        assert ran[: len(first)] == [hook.removeprefix("peers-") for hook in first]
+        met = [Event(kind, quiet.peers, other) for kind in uniter.MET]
+        assert quiet.of(unit)[len(first) :] == met
+
+
+def test_what_is_due_after_a_boot_runs_in_the_order_of_the_real_ones(quiet: Quiet) -> None:
+    due = [
+        Event("update-status"),
+        Event("relation-changed", quiet.peers, "a/2"),
+        Event("relation-changed", quiet.peers, "a/1"),
+        Event("relation-changed", quiet.peers, APP),
+        Event("config-changed"),
+        Event("juju-exec"),
+        Event("leader-elected"),
+    ]
+    quiet.agents.down(quiet.agents.machines["a/0"])
+    for event in due:
+        quiet.agents.emit("a/0", event)
+    quiet.agents.settle()
+    assert quiet.of("a/0") == [Event("start"), *reversed(due)]
+
+
+def test_what_a_hook_writes_is_there_when_it_ends_and_heard_by_each_other_unit_once(quiet: Quiet) -> None:
+    quiet.writes, bags = {"key": "new"}, quiet.units[quiet.peers.id]
+    quiet.agents.emit("a/0", Event("update-status"))
+    quiet.agents.settle(0.0)
+    assert (quiet.ran, bags["a/0"]) == ([("a/0", Event("update-status"))], {})
+    quiet.agents.settle()
+    assert bags["a/0"] == {"key": "new"}
+    assert quiet.of("a/1").count(Event("relation-changed", quiet.peers, "a/0")) == 1
+
+
+def test_what_a_hook_was_about_to_write_is_lost_with_its_machine_and_its_leadership_a_minute_later(
+    quiet: Quiet,
+) -> None:
+    quiet.writes, machine = {"key": "new"}, quiet.agents.machines["a/0"]
+    quiet.agents.emit("a/0", Event("update-status"))
+    quiet.agents.settle(0.0)
+    quiet.agents.down(machine)
+    quiet.agents.settle(LEASE - 1)
+    assert quiet.applications[APP].leader == "a/0"
+    quiet.agents.settle(2)
+    assert [event for unit, event in quiet.ran if unit == quiet.applications[APP].leader] == [
+        Event("leader-elected")
+    ]
+    quiet.agents.settle(BOOT - LEASE - 2)
+    assert quiet.units[quiet.peers.id]["a/0"] == {}
+    assert not machine.up
