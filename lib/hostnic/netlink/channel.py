@@ -29,6 +29,8 @@ SOL_NETLINK, NETLINK_EXT_ACK = 270, 11
 EXT_ACK_MSG = 1
 HEADER = struct.Struct("IHHII")
 """nlmsghdr: length, type, flags, sequence number, port id (linux/netlink.h)."""
+ATTRIBUTE = struct.Struct("=HH")
+"""nlattr: length and type."""
 Untyped: TypeAlias = Any
 """An object of pyroute2's, which declares no types."""
 _LOADING = threading.Lock()
@@ -82,18 +84,19 @@ class Channel:
 
         Raises OSError if the kernel refuses, with its extended-ack text as ``strerror``.
         """
-        number = next(self._numbers)
-        message["header"].update({"type": kind, "flags": REQUEST | flags, "sequence_number": number})
-        message.encode()
-        self._socket.send(message.data)
         decoded: list[Untyped] = []
-        for data, offset in self._answers(number):
-            item = type(message)(data, offset=offset)
+        for answer in self.answers(message, kind, flags):
+            item = type(message)(answer)
             item.decode()
             decoded.append(item)
         return decoded
 
-    def _answers(self, number: int) -> Iterator[tuple[bytes, int]]:
+    def answers(self, message: Untyped, kind: int, flags: int) -> Iterator[bytes]:
+        """The same, with the answers as they come, in the kernel's bytes."""
+        number = next(self._numbers)
+        message["header"].update({"type": kind, "flags": REQUEST | flags, "sequence_number": number})
+        message.encode()
+        self._socket.send(message.data)
         while True:
             data = self._socket.recv(BUFFER)
             offset = 0
@@ -103,8 +106,19 @@ class Channel:
                     if kind in (ERROR, DONE):
                         _raise_refusal(data[offset : offset + length], kind, flags)
                         return
-                    yield data, offset
+                    yield data[offset : offset + length]
                 offset += (length + 3) & ~3
+
+
+def attributes(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and content of each attribute in ``content``, up to the first one that does not fit."""
+    offset = 0
+    while offset + ATTRIBUTE.size <= len(content):
+        length, kind = ATTRIBUTE.unpack_from(content, offset)
+        if length < ATTRIBUTE.size or offset + length > len(content):
+            return
+        yield kind & 0x3FFF, content[offset + ATTRIBUTE.size : offset + length]
+        offset += (length + 3) & ~3
 
 
 def _raise_refusal(message: bytes, kind: int, flags: int) -> None:
@@ -124,14 +138,7 @@ def _extended_ack(message: bytes, kind: int, flags: int) -> str:
     if kind == ERROR:
         (request_length,) = struct.unpack_from("I", message, offset)
         offset += HEADER.size if flags & CAPPED else (request_length + 3) & ~3
-    while offset + 4 <= len(message):
-        length, attribute = struct.unpack_from("HH", message, offset)
-        if length < 4:
-            break
-        if attribute & 0x3FFF == EXT_ACK_MSG:
-            return message[offset + 4 : offset + length].rstrip(b"\0").decode(errors="replace")
-        offset += (length + 3) & ~3
-    return ""
+    return dict(attributes(message[offset:])).get(EXT_ACK_MSG, b"").rstrip(b"\0").decode(errors="replace")
 
 
 @lru_cache(maxsize=1)

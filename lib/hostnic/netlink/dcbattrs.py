@@ -9,12 +9,12 @@ comes from a newer kernel.
 import struct
 from collections.abc import Iterable, Iterator
 
+from hostnic.netlink.channel import ATTRIBUTE, attributes
 from hostnic.netlink.dcb import CLASSES, ETS, TSA, UNKNOWN_TSA, App, Dcb, Ets, Pfc, priorities
 
 _ETS = struct.Struct("=3B8s8s8s8s8s8s8s")
 _PFC = struct.Struct("=4BH2x8Q8Q")
 _APP = struct.Struct("=BBH")
-_HEADER = struct.Struct("=HH")
 
 _A_ETS, _A_PFC, _A_APPS = 1, 2, 3
 _A_APP = 1
@@ -33,7 +33,7 @@ def encode(wanted: Dcb) -> bytes:
 
 def decode(content: bytes) -> Dcb:
     """The content of attribute IEEE in the kernel's answer to IEEE_GET."""
-    found = dict(_split(content))
+    found = dict(attributes(content))
     return Dcb(
         ets=_decode_ets(found.get(_A_ETS, b"")),
         pfc=_decode_pfc(found.get(_A_PFC, b"")),
@@ -72,18 +72,7 @@ def _octets(values: Iterable[int]) -> bytes:
 
 def _attribute(kind: int, content: bytes) -> bytes:
     """A netlink attribute, padded to four bytes."""
-    return _HEADER.pack(_HEADER.size + len(content), kind) + content + bytes(-len(content) % 4)
-
-
-def _split(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Attributes in ``content``, up to the first one that does not fit."""
-    offset = 0
-    while offset + _HEADER.size <= len(content):
-        length, kind = _HEADER.unpack_from(content, offset)
-        if length < _HEADER.size or offset + length > len(content):
-            return
-        yield kind & 0x3FFF, content[offset + _HEADER.size : offset + length]
-        offset += (length + 3) & ~3
+    return ATTRIBUTE.pack(ATTRIBUTE.size + len(content), kind) + content + bytes(-len(content) % 4)
 
 
 def _decode_ets(content: bytes) -> Ets | None:
@@ -103,7 +92,7 @@ def _decode_pfc(content: bytes) -> Pfc | None:
 
 
 def _decode_apps(content: bytes) -> Iterator[App]:
-    for kind, entry in _split(content):
+    for kind, entry in attributes(content):
         if kind == _A_APP and len(entry) >= _APP.size:
             selector, priority, protocol = _APP.unpack_from(entry)
             yield App(selector, protocol, priority)
