@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "lib")]
+sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests")]
 
 from exporter import facts  # noqa: E402
 from exporter.facts import Facts, Port  # noqa: E402
@@ -25,6 +25,7 @@ from exporter.main import Exporter  # noqa: E402
 from hostnic.netlink.links import LinksClient  # noqa: E402
 from hostnic.testing import FakeHost, card  # noqa: E402
 from prometheus_client import CollectorRegistry, generate_latest  # noqa: E402
+from vfs import in_switchdev  # noqa: E402
 
 VFS, ROUNDS, INTERVAL = 127, 3, 60
 MOST_SERIES, MOST_SHARE = 2500, 0.01
@@ -76,6 +77,12 @@ def spent(work: Callable[[], object]) -> float:
     return min(times)
 
 
+def of_a_netdev() -> float:
+    """Seconds of processor time in which one netdev of this machine is asked for and decoded."""
+    here = LinksClient()
+    return spent(here.all) / len(here.all())
+
+
 def written(collector: Any) -> Callable[[], bytes]:
     """Writes what a collector has as Prometheus reads it."""
     registry = CollectorRegistry(auto_describe=False)
@@ -88,12 +95,7 @@ def host() -> FakeHost:
     nic = card("3b", total_vfs=VFS)
     nic.rdma = True
     made = FakeHost([nic])
-    for port in nic.ports:
-        directory = f"/sys/bus/pci/devices/{port.bdf}"
-        made.files.write(f"{directory}/sriov_drivers_autoprobe", "0")
-        made.files.write(f"{directory}/sriov_numvfs", str(VFS))
-        made.devlink.set_eswitch_mode(port.bdf, "switchdev")
-    made.sleep(30)
+    in_switchdev(made, VFS)
     declared = {"vfs": VFS, "switchdev": 1, "hw_tc_offload": 1, "queues": 8, "vf_lag": 1}
     ports = tuple(Port(port.bdf, port.netdev, "bond0", True, declared) for port in nic.ports)
     facts.publish(made, Facts("sriov-switchdev", "sriov-switchdev/0", int(made.now()), ports=ports))
@@ -112,9 +114,8 @@ def main() -> None:
     asked = doors["links"].asked
     asked.clear()
     reading = spent(written(exporter))
-    here, every = LinksClient(), len(modelled.links.all())
-    netdev = spent(here.all) / len(here.all())
-    decoding = asked["all"] / ROUNDS * every * netdev
+    every = len(modelled.links.all())
+    decoding = asked["all"] / ROUNDS * every * of_a_netdev()
     print(f"exporter, {VFS} VFs on 2 ports: {series} series, {len(text)} bytes", flush=True)
     share = (reading + decoding) / INTERVAL
     shown = (

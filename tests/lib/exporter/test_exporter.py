@@ -21,6 +21,7 @@ from hostnic.netlink.measured import Health
 from hostnic.system import Link, System
 from hostnic.testing import FakeHost, card
 from prometheus_client import CollectorRegistry, generate_latest
+from vfs import in_switchdev
 
 PF = "enp59s0f0np0"
 DECLARED = {"vfs": 4, "switchdev": 1, "hw_tc_offload": 1, "queues": 8, "vf_lag": 1}
@@ -30,11 +31,7 @@ def converged(vfs: int = 4) -> FakeHost:
     """A host in switchdev mode, and what a hook has written."""
     host = FakeHost([card("3b", total_vfs=vfs)])
     host.cards[0].rdma = True
-    for port in host.network.ports():
-        host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_drivers_autoprobe", "0")
-        host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(vfs))
-        host.devlink.set_eswitch_mode(port.bdf, "switchdev")
-    host.sleep(30)
+    in_switchdev(host, vfs)
     tell(host)
     return host
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hostnic.devices import discover
 from hostnic.testing import FakeHost, card
+from vfs import FEW, MANY, in_switchdev
 
 
 class Counted(list[Any]):
@@ -22,21 +23,10 @@ class Counted(list[Any]):
         return super().__reversed__()
 
 
-def host_with(vfs: int) -> FakeHost:
-    nic = card("3b", total_vfs=127)
-    host = FakeHost([nic])
-    for port in nic.ports:
-        directory = f"/sys/bus/pci/devices/{port.bdf}"
-        host.files.write(f"{directory}/sriov_drivers_autoprobe", "0")
-        host.files.write(f"{directory}/sriov_numvfs", str(vfs))
-        host.devlink.set_eswitch_mode(port.bdf, "switchdev")
-    host.sleep(30)
-    return host
-
-
 def test_links_are_read_once_and_gone_through_as_often_for_many_vfs(monkeypatch: pytest.MonkeyPatch) -> None:
     def times(vfs: int) -> int:
-        host, read = host_with(vfs), list[Counted]()
+        host, read = FakeHost([card("3b", total_vfs=MANY)]), list[Counted]()
+        in_switchdev(host, vfs)
         ask = host.links.all
         with monkeypatch.context() as patch:
             patch.setattr(host.links, "all", lambda: read.append(Counted(ask())) or read[-1])
@@ -45,4 +35,4 @@ def test_links_are_read_once_and_gone_through_as_often_for_many_vfs(monkeypatch:
         (links,) = read
         return links.times
 
-    assert times(127) == times(8)
+    assert times(MANY) == times(FEW)

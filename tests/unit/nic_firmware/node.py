@@ -37,12 +37,12 @@ def factory(host: FakeHost, vfs: int = 4) -> None:
         port.total_vfs = 0
 
 
-def rdg(host: FakeHost) -> None:
+def rdg(host: FakeHost, vfs: int = 8) -> None:
     """Every NIC as the profile ovn-offload wants it, current and next."""
     for nic in host.cards:
         for port in nic.ports:
             firmware = port.firmware
-            firmware.num_of_vfs = firmware.next_num_of_vfs = port.total_vfs = 8
+            firmware.num_of_vfs = firmware.next_num_of_vfs = port.total_vfs = vfs
             firmware.sriov_en = firmware.next_sriov_en = True
         for name, value in {"NUM_VF_MSIX": 63, "LAG_RESOURCE_ALLOCATION": 1}.items():
             nic.settings[name].current = nic.settings[name].next_boot = value

@@ -87,11 +87,12 @@ def _without_others(wanted: Desired, observed: Observed) -> tuple[Desired, list[
 
 def _converge(system: System, wanted: Desired, deadline: float, rounds: int = ROUNDS) -> tuple[str, ...]:
     # If a port is still missing or out of its bond, the others are set now, and the next hook does the rest.
-    until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
+    looks: list[Observed] = []
+    until(system, lambda: _formed(system, wanted, looks), deadline)
     with exclusive.lock(system, TURN) as lock:
         if not lock.held:
             return (f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}",)
-        observed = _look(system, wanted)
+        observed = _look(system, wanted) if lock.waited else looks[0]
         wanted, others = _without_others(wanted, observed)
         found = plan(wanted, observed, preflight(wanted, observed))
         failed = execute(found, system, _announce).finding if found.steps else None
@@ -106,8 +107,9 @@ def _look(system: System, wanted: Desired) -> Observed:
     return observe(system, (name for name, _ in wanted.cc_params), wanted.qos.roce.priority)
 
 
-def _formed(wanted: Desired, observed: Observed) -> bool:
-    ports = [observed.port(bdf) for bdf in wanted.ports]
+def _formed(system: System, wanted: Desired, looks: list[Observed]) -> bool:
+    looks[:] = [_look(system, wanted)]
+    ports = [looks[0].port(bdf) for bdf in wanted.ports]
     return all(
         port is not None and (port.distributing or wanted.is_other(port.bdf, port.permanent_mac))
         for port in ports
