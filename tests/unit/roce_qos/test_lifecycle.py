@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 import record
 from boot import bootfile, files, main
+from hostnic import exclusive
 from hostnic.boot import bootcopy
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
 from hostnic.testing import FakeBond, FakeHost, hca
 from observed import BOOT_TIMEOUT_S
-from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
+from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 EVENTS = ("config_changed", "update_status", "start", "upgrade_charm")
 DROP_IN = "/etc/systemd/network/10-netplan-{}.network.d/50-ovn-offload-lldp.conf"
@@ -220,6 +221,25 @@ def test_boot_with_one_port_down_sets_all_that_does_not_cut_the_network(converge
     host.sleep(5)
     assert converged.emit("update_status").name == "active"
     assert host.blackouts == 0
+
+
+class Busy(FakeHost):
+    """The lock's program -1 ends as soon as time passes, and a port has just lost its settings then."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        if self.locks.get(exclusive.PATH) == -1:
+            self.port(P0).dcb.power_on()
+            del self.locks[exclusive.PATH]
+
+
+def test_a_boot_unit_that_had_to_wait_looks_at_the_host_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = compute_node(kind=Busy)
+    Node(host, monkeypatch).deploy()
+    host.sleep(60)
+    host.locks[exclusive.PATH] = -1
+    assert main.converge(host, main.DEADLINE) == ()
+    assert host.port(P0).dcb.pfc == (3,)
 
 
 def test_trouble_at_boot_is_reported_until_it_is_fixed(converged: Node) -> None:
