@@ -17,6 +17,7 @@ from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort
 from observe import Observed
 from tree import Tree, covers, get_path, get_tree, leaves
+from tree.diff import same
 from tree.drain import withdrawn
 from tree.expected import Expected, progress
 from tree.render import BRIDGE
@@ -330,5 +331,6 @@ class Checker:
     def _roce(self) -> Iterator[Finding]:
         mode = str(get_path(self.state, ("roce", "mode")) or "off")
         # Where the intent has none, somebody else may have switched it on.
-        if self.switch.roce not in ("off", mode) and not self._left("qos", "roce"):
-            yield self._differs("RoCE", f"is {mode}, the intent says {self.switch.roce}")
+        wanted = self.switch.roce
+        if wanted != "off" and not same(mode, wanted) and not self._left("qos", "roce"):
+            yield self._differs("RoCE", f"is {mode}, the intent says {wanted}")

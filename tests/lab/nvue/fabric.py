@@ -355,7 +355,7 @@ class Member:
         if not self.rules.on(roce):
             return {}
         mode = roce.get("mode", "lossless")
-        pfc = {"pfc-priority": "3", "rx-enabled": "yes", "tx-enabled": "yes"} if mode == "lossless" else {}
+        pfc = {"pfc-priority": "3", "rx-enabled": "yes", "tx-enabled": "yes"} if mode != "lossy" else {}
         return {"mode": mode, "congestion-control": {"congestion-mode": "ECN"}, "pfc": pfc}
 
 

@@ -134,7 +134,6 @@ COMMON: Paths = {
     },
     "router/policy/route-map/{name}/rule/{rule}/action/deny": None,
     "router/policy/route-map/{name}/rule/{rule}/action/permit": None,
-    "qos/roce/mode": one_of("lossless", "lossy"),
 }
 """Paths that every release has."""
 
@@ -228,6 +227,8 @@ SPANS: list[tuple[int, int, Paths]] = [
     (6, 99, {"bridge/domain/{domain}/stp/vlan/{vlan}/bridge-priority": integer(4096, 61440)}),
     (0, 5, {_IDENTIFIER: ESI}),
     (6, 99, {_IDENTIFIER: DIGITS}),
+    (0, 11, {"qos/roce/mode": one_of("lossless", "lossy")}),
+    (12, 99, {"qos/roce/mode": one_of("lossless", "lossy", "lossless-single-ipool")}),
     (0, 9, {"system/config/auto-save/enable": ON_OFF}),
     (10, 99, {"system/config/auto-save/state": STATE}),
 ]

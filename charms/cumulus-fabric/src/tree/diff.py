@@ -64,11 +64,14 @@ def difference(applied: Tree, wanted: Tree) -> Tree:
     return merged(_unwanted(applied, wanted), patch_between(applied, wanted, unset=False))
 
 
-def same(one: object, other: object) -> bool:
-    """Whether two values are equal; MAC addresses are compared without regard to case."""
-    if isinstance(one, str) and isinstance(other, str) and _MAC.fullmatch(one):
-        return one.lower() == other.lower()
-    return one == other
+def same(have: object, wanted: object) -> bool:
+    """Whether a value is as wanted; MAC addresses are compared without regard to case.
+
+    RoCE with a single ingress pool (from 5.12 on) is lossless, too: PFC, ECN and the priorities are the same.
+    """
+    if isinstance(have, str) and isinstance(wanted, str) and _MAC.fullmatch(have):
+        return have.lower() == wanted.lower()
+    return have == wanted or (have, wanted) == ("lossless-single-ipool", "lossless")
 
 
 def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:

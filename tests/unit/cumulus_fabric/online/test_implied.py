@@ -44,6 +44,21 @@ def test_nothing_is_written_to_a_switch_that_leaves_defaults_out(release: str) -
         assert [each for each in made.site.verify() if each.severity > 0] == []
 
 
+@pytest.mark.parametrize("release", ["5.14.0", "5.15.0"])
+def test_a_switch_with_one_ingress_pool_is_lossless(release: str) -> None:
+    with rack(SMALL, applied=True, release=release) as made:
+        typed(made, "Leaf0-1", {"qos": {"roce": {"mode": "lossless-single-ipool"}}})
+        assert made.site.survey().plan.empty
+        assert made.site.apply().applied
+        assert made.writes() == []
+        assert [each for each in made.site.verify() if each.severity > 0] == []
+
+
+def test_a_switch_with_one_ingress_pool_is_not_lossy() -> None:
+    wanted = {"qos": {"roce": {"mode": "lossy"}}}
+    assert difference({"qos": {"roce": {"mode": "lossless-single-ipool"}}}, wanted) == wanted
+
+
 def test_a_value_that_is_no_default_is_a_difference() -> None:
     whole = fabric(change={"roce.mode": "lossy"})
     wanted = render.tree(whole, whole.switch("Leaf0-1"), Dialect.UNTIL_5_14)
