@@ -196,6 +196,24 @@ OURS: dict[str, tuple[Files, str]] = {
         {"/var/spool/cron/crontabs/root": f"@reboot {echo(PORT)}\n"},
         "/var/spool/cron/crontabs/root",
     ),
+    "a script that cron starts when the host boots": (
+        {
+            "/etc/cron.d/vfs": "@reboot root /opt/site/vfs.sh >> /var/log/vfs.log 2>&1\n",
+            "/opt/site/vfs.sh": f"[ $(cat /sys/class/net/{PORT}/device/sriov_numvfs) = 4 ] || {echo(PORT)}\n",
+        },
+        "/opt/site/vfs.sh",
+    ),
+    "rc.local, with the port as argument of a script": (
+        {"/etc/rc.local": f"/root/vfs.sh {PORT} 4\n", "/root/vfs.sh": f"{echo('$1')}\n"},
+        "remove the lines with sriov_numvfs from this file",
+    ),
+    "cloud-init's bootcmd that starts a script": (
+        {
+            USER_DATA: f"bootcmd: [[/usr/local/bin/vfs, {PORT}]]\n",
+            "/usr/local/bin/vfs": f"#!/bin/sh\n{echo('$1')}\n",
+        },
+        "/usr/local/bin/vfs",
+    ),
     "a script of System V": (
         {"/etc/init.d/vfs": f"#!/bin/sh\n{echo(PORT)}\n"},
         "/etc/init.d/vfs",
@@ -207,6 +225,10 @@ OURS: dict[str, tuple[Files, str]] = {
     "cloud-init at each boot": (
         {"/etc/cloud/cloud.cfg.d/99-vfs.cfg": f"bootcmd:\n- {echo(PORT)}\n"},
         "/etc/cloud/cloud.cfg.d/99-vfs.cfg",
+    ),
+    "cloud-init at each boot, in its first file": (
+        {"/etc/cloud/cloud.cfg": f"bootcmd:\n- [sh, -c, '{echo(PORT)}']\n"},
+        "/etc/cloud/cloud.cfg",
     ),
     "NetworkManager's dispatcher": (
         {"/etc/NetworkManager/dispatcher.d/20-vfs": f"#!/bin/sh\n[ $1 = {PORT} ] && {echo('$1')}\n"},
@@ -327,6 +349,22 @@ NOT_OURS: dict[str, Files] = {
     "root's own table of cron": {"/var/spool/cron/crontabs/root": f"@reboot {echo(OTHER)}\n"},
     "cloud-init's runcmd, which has run": {USER_DATA: f"bootcmd: [true]\nruncmd:\n- {echo(PORT)}\n"},
     "cloud-init's bootcmd": {USER_DATA: f"bootcmd:\n- {echo(OTHER)}\n"},
+    "a script that cron starts, for another port": {
+        "/etc/cron.d/vfs": f"@reboot root /opt/vfs.sh {OTHER} >> /var/log/vfs.log\n",
+        "/opt/vfs.sh": f"#!/bin/sh\n{echo('$1')}\n",
+        "/var/log/vfs.log": f"{echo(PORT)}\n",
+    },
+    "a script that only reads": {
+        "/etc/cron.d/vfs": f"*/5 * * * * root cat /sys/class/net/{PORT}/device/sriov_numvfs > /run/vfs; "
+        "/opt/vfs-metrics\n",
+        "/opt/vfs-metrics": "for pf in /sys/class/net/*; do [ -r $pf/device/sriov_numvfs ] || continue\n"
+        "echo vfs{pf=$pf} $(cat $pf/device/sriov_numvfs); read n < $pf/device/sriov_numvfs; done\n"
+        "grep -H . /sys/class/net/*/device/sriov_numvfs\n",
+    },
+    "a udev rule's program with a comment": {
+        **rule(f'SUBSYSTEM=="net", KERNEL=="{PORT}", RUN+="/usr/local/bin/up %k"'),
+        "/usr/local/bin/up": f"#!/bin/sh\n# {echo('$1')}\nethtool -G $1 rx 8192\n",
+    },
     "user data that cloud-init cannot read": {USER_DATA: f"bootcmd: [\n- {echo(PORT)}\n"},
     "a longer name": {"/etc/rc.local": f"{echo(PORT + '0')}\n"},
 }

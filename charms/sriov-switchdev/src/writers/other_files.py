@@ -24,9 +24,12 @@ SHIM = "/etc/sriov-netplan-shim/interfaces.yaml"
 
 SETS = re.compile(r"sriov_numvfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b")
 """The last two are of MLNX_OFED's drivers, and of sriov-network-operator's files."""
+READS = re.compile(
+    r"(?:\b(?:cat|grep)\s(?:[^\n;|&>]*\s)?|\[+\s+-\w\s+|<\s*)[^\s;|&>]*?(?:sriov_numvfs|compat/devlink/mode)"
+)
 SCRIPTS = (
     *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/spool/cron/crontabs", "/etc/init.d"),
-    *("/var/lib/cloud/scripts/per-boot", "/etc/cloud/cloud.cfg.d", "/etc/modprobe.d"),
+    *("/var/lib/cloud/scripts/per-boot", "/etc/cloud", "/etc/cloud/cloud.cfg.d", "/etc/modprobe.d"),
     *("/etc/sysfs.conf", "/etc/sysfs.d", "/etc/tmpfiles.d", "/run/tmpfiles.d"),
     *("/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/network/if-pre-up.d"),
     "/etc/network/if-up.d",
@@ -55,9 +58,9 @@ SRIOV = re.compile(r"^\s*\[sriov\]", re.MULTILINE)
 SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
 OWN = ("ovn-offload-", "netplan-")
 """Units of these charms, and those that netplan makes of the files that netplan.py reads."""
-STARTED = re.compile(r"^\s*(?:Exec\w+|Environment(?:File)?)\s*=.*$", re.MULTILINE)
+STARTED = r"^\s*(?:Exec\w+|Environment(?:File)?)\s*=.*$"
 PROGRAM = re.compile(
-    r"/(?:usr/local|opt|etc|root|home|srv|var|(?:usr/)?lib/udev)/[^\s\"';&|]+"
+    r"/(?:usr/local|opt|etc|root|home|srv|var(?!/log)|(?:usr/)?lib/udev)/[^\s\"';&|,)\]]+"
     r"|/(?:usr/)?s?bin/[^\s\"';&|]*(?:sriov|vfs|switchdev|eswitch)[^\s\"';&|]*"
 )
 WORD = r"(?<![\w.:-]){}(?![\w.-])"
@@ -77,17 +80,11 @@ def others(system: System, pfs: Collection[Pf]) -> tuple[tuple[Writer, ...], tup
     findings: list[Finding] = []
     found = [*_units(system, pfs, findings), *_links(system, pfs), *_connections(system, pfs)]
     found += _rules(system, pfs)
-    found += [
-        Writer(path, (Setting(path, _lines(text), _named(text, pfs)),), "a script or setting")
-        for place in SCRIPTS
-        for path in _in(system, place)
-        if SETS.search(text := _plain(_read(system, path)))
-    ]
-    found += [
-        Writer(USER_DATA, (Setting("bootcmd", _lines(text), _named(text, pfs)),), "cloud-init's user data")
-        for text in _boot_commands(_read(system, USER_DATA))
-        if SETS.search(text)
-    ]
+    for path in (path for place in SCRIPTS for path in _in(system, place)):
+        text = _plain(_read(system, path))
+        found += _started(system, path, text, pfs, path, "a script or setting", ".+")
+    for text in _boot_commands(_read(system, USER_DATA)):
+        found += _started(system, USER_DATA, text, pfs, "bootcmd", "cloud-init's user data", ".+")
     return tuple(found), tuple(findings)
 
 
@@ -114,10 +111,10 @@ def _units(system: System, pfs: Collection[Pf], findings: list[Finding]) -> Iter
 
 
 def _started(
-    system: System, path: str, text: str, pfs: Collection[Pf], name: str, tool: str
+    system: System, path: str, text: str, pfs: Collection[Pf], name: str, tool: str, says: str = STARTED
 ) -> Iterator[Writer]:
-    """What a unit says and starts: ports may be named by any of these files."""
-    started = "\n".join(STARTED.findall(text))
+    """What a text says and starts: ports may be named by any of these files."""
+    started = "\n".join(re.findall(says, text, re.MULTILINE))
     programs = _programs(system, started)
     programs |= _programs(system, "\n".join(programs.values()))
     ports = _named("\n".join((started, *programs.values())), pfs)
@@ -262,7 +259,7 @@ def _rules(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
             path, settings = f"{directory}/{name}", list[Setting]()
             for line in _plain(_read(system, path)).replace("\\\n", " ").splitlines():
                 run = " ".join(RUNS.findall(line))
-                run += "".join(f"\n{_read(system, program)}" for program in PROGRAM.findall(run))
+                run = "\n".join((run, *_programs(system, run).values()))
                 if ASSIGNED.search(line) or SETS.search(run):
                     settings.append(Setting(name, ("the rule with sriov_numvfs",), _of_rule(line, run, pfs)))
             if settings:
@@ -335,8 +332,8 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Without lines that are comments."""
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("#", ";")))
+    """Without lines that are comments, and without what only reads."""
+    return READS.sub("", "\n".join(x for x in text.splitlines() if not x.lstrip().startswith(("#", ";"))))
 
 
 def _in(system: System, place: str) -> list[str]:
