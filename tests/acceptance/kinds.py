@@ -66,6 +66,15 @@ def ours(found: Object) -> bool:
     return by_id or MARK in (found.get("tags") or ()) or found.get("description") == MARK
 
 
+def lets_out(group: Object) -> bool:
+    """Whether a security group lets out all that its servers send over IPv4."""
+    narrow = ("protocol", "remote_ip_prefix", "remote_group_id", "remote_address_group_id")
+    return any(
+        rule["direction"] == "egress" and rule["ethertype"] == "IPv4" and not any(map(rule.get, narrow))
+        for rule in group["security_group_rules"]
+    )
+
+
 def unmarked(found: Object) -> Object:
     """An object without the tool's mark."""
     return {**found, "tags": [tag for tag in found.get("tags") or () if tag != MARK], "description": ""}

@@ -7,8 +7,9 @@ from typing import Any
 from converge import StepError
 
 from acceptance.cloud import Cloud
-from acceptance.kinds import KINDS
+from acceptance.kinds import KINDS, lets_out
 from acceptance.waiting import why
+from acceptance.wanted import Ref
 
 STARTS = 600
 """Seconds within which a server must be ACTIVE; the first one on a node waits for its image."""
@@ -36,6 +37,18 @@ class Create:
             system.tag(self.kind, f"{self.kind.replace('_', ' ')} {self.name}")
         if system.get(self.kind, made["id"]) is None:
             raise StepError("the service took the request, but the object does not exist")
+        if self.kind == "security_group" and not lets_out(made):
+            let_out(self.name).run(system)
+
+
+def let_out(group: str) -> Create:
+    """Let servers of a security group send: by itself Neutron does, unless its default rules are changed."""
+    values = {
+        "security_group_id": Ref(f"security group {group}"),
+        "direction": "egress",
+        "ether_type": "IPv4",
+    }
+    return Create("security_group_rule", f"{group} egress", values)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 from converge import Disruption, Finding, Plan, Severity, Step
 
 from acceptance.cloud import Cloud
-from acceptance.kinds import INTERFACES, KINDS, Object, ours
-from acceptance.ops import Connect, Create, Delete, Disconnect, SetSpecs, Tag, Wait
+from acceptance.kinds import INTERFACES, KINDS, Object, lets_out, ours
+from acceptance.ops import Connect, Create, Delete, Disconnect, SetSpecs, Tag, Wait, let_out
 from acceptance.waiting import why
 from acceptance.wanted import MARK, Ref, Wanted
 
@@ -96,6 +96,11 @@ def _unfinished(each: Wanted, found: Object) -> Iterator[CloudStep]:
     if how and how.service == "network" and how.tagged and MARK not in found["tags"]:
         yield _step(
             f"{each.key}/tag", f"tag {each.key}", "its creation was interrupted", Tag(each.kind, each.key)
+        )
+    if each.kind == "security_group" and not lets_out(found):
+        because = "it has no rule for that, so that servers would get no address and answer no test"
+        yield _step(
+            f"{each.key}/egress", f"let out what servers in {each.key} send", because, let_out(each.name)
         )
     if each.kind == "flavor" and not found["extra_specs"] and (specs := each.values["extra_specs"]):
         because = "its creation was interrupted"

@@ -54,6 +54,8 @@ class Neutron:
         self.url, self.release, self.mtu = "", release, 9000
         self.objects = {collection: {} for collection in SINGULAR}
         self.quota, self.vlans = {}, [101]
+        self.let_out = ("IPv4", "IPv6")
+        """What a new security group has a rule for; an administrator may change it (default rules)."""
 
     def of(self, collection, **values):
         """Objects with these values."""
@@ -198,13 +200,23 @@ class Neutron:
         self._create("ports", {**port, "fixed_ips": fixed})
 
     def _new_security_group(self, values):
-        return {"stateful": True, "security_group_rules": [], **values}
+        made = {"id": number(), "stateful": True, "security_group_rules": [], **values}
+        self.objects["security-groups"][made["id"]] = made
+        for family in self.let_out:
+            rule = {"security_group_id": made["id"], "direction": "egress", "ethertype": family}
+            self._create("security-group-rules", rule)
+        return made
 
     def _new_security_group_rule(self, values):
         same = ("security_group_id", "direction", "protocol", "port_range_min", "port_range_max", "ethertype")
+        values = {
+            **dict.fromkeys(("protocol", "port_range_min", "port_range_max", "remote_group_id")),
+            **values,
+        }
         for rule in self.of("security-group-rules", **{key: values.get(key) for key in same}):
             in_use("SecurityGroupRuleExists", f"Security group rule already exists. Rule id is {rule['id']}.")
-        return {"port_range_min": None, "port_range_max": None, "remote_group_id": None, **values}
+        self.objects["security-groups"][values["security_group_id"]]["security_group_rules"].append(values)
+        return values
 
     def _new_port(self, values):
         if values.get("binding:profile") and self.release != "yoga":

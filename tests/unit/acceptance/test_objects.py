@@ -30,7 +30,7 @@ ALL = {
     "routers": 1,
     "floatingips": 4,
     "security-groups": 3,
-    "security-group-rules": 9,
+    "security-group-rules": 9 + 3 * 2,  # Neutron lets out what the servers of each group send
     "flavors": 1,
     "keypairs": 1,
     "servers": 2,
@@ -249,6 +249,37 @@ def test_an_object_that_the_operator_made_by_hand_is_not_touched(world, collecti
         in out
     )
     assert world.writes() == []
+
+
+def egress(openstack):
+    rules = openstack.neutron.of("security-group-rules", direction="egress", ethertype="IPv4")
+    return len([each for each in rules if each["protocol"] is None])
+
+
+def test_servers_may_send_where_the_cloud_has_no_default_rules_for_that(world):
+    """From 2023.2 on an administrator may change the rules that Neutron gives to each new group."""
+    world.openstack.neutron.let_out = ()
+    assert world.run("apply")[0] == 0
+    assert egress(world.openstack) == 3
+    world.writes()
+    assert world.run("apply")[0] == 0
+    assert world.writes() == []
+    assert world.run("destroy")[0] == 0
+    assert world.openstack.neutron.objects["security-group-rules"] == {}
+
+
+def test_an_own_group_that_lost_its_egress_rule_gets_it_again(applied):
+    neutron = applied.openstack.neutron
+    group = only(neutron.objects["security-groups"], name="mgmt_policy")
+    for rule in neutron.of("security-group-rules", direction="egress", security_group_id=group["id"]):
+        del neutron.objects["security-group-rules"][rule["id"]]
+    group["security_group_rules"] = [
+        each for each in group["security_group_rules"] if each["direction"] == "ingress"
+    ]
+    _, out, _ = applied.run("plan")
+    assert "let out what servers in security group mgmt_policy send" in out
+    assert applied.run("apply")[0] == 0
+    assert egress(applied.openstack) == 3
 
 
 def test_an_own_object_that_differs_is_held(applied):
