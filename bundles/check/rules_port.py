@@ -20,6 +20,7 @@ CHASSIS = ("ovn-chassis", "ovn-dedicated-chassis")
 """Charms of the nodes that OVN forwards on: hypervisors, and gateways on nodes of their own."""
 BEFORE_OVN = ("neutron-openvswitch", "neutron-gateway")
 """The same of a cloud, or the part of one, that Open vSwitch's agents serve; they have `bridge-mappings`."""
+INTEGRATION, LAST_VLAN = "br-int", 4094
 HOST_CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos")
 
 
@@ -33,21 +34,63 @@ def _mapped(physnet: str, bridge: str) -> str:
     return f"Add {physnet}:{bridge} to ovn-bridge-mappings, whose pairs are separated by spaces"
 
 
-@rule("bridge", "Bridges that get an interface are mapped to a physnet.")
+@rule("physnet-bridge", "A physnet is on one bridge of its own, not on OVN's.")
+def physnet_bridge(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of(*CHASSIS):
+        place = application.place("options", "ovn-bridge-mappings")
+        for physnet, name in pairs(application.option("ovn-bridge-mappings")):
+            if name != _bridges(application)[physnet]:
+                what = f"{application.name}: physnet {physnet} is on {name} and on another bridge"
+                yield place, what, "Keep one of the two"
+            elif name == INTEGRATION:
+                what = f"{application.name}: physnet {physnet} is on {name}, which is OVN's own bridge"
+                yield place, what, f"Write {physnet}:br-ex, or another bridge that only physnets have"
+
+
+@rule("bridge", "Bridges that get an interface are mapped to a physnet, and an interface is on one bridge.")
 def bridge(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of(*CHASSIS):
-        mapped = set(_bridges(application).values())
+        mapped = {name for _, name in pairs(application.option("ovn-bridge-mappings"))}
+        on = dict[str, str]()
         for name, interface in pairs(application.option("bridge-interface-mappings")):
+            what = instead = ""
             if not interface:
                 # The charm unpacks each word as a pair (BridgePortInterfaceMap in charmhelpers).
-                what = f"{application.name}: bridge-interface-mappings has {name}, which names no bridge"
-                what += ", so that its hooks fail"
-                place = application.place("options", "bridge-interface-mappings")
-                yield place, what, "Write BRIDGE:INTERFACE, such as br-ex:bond0"
+                what = f"bridge-interface-mappings has {name}, which names no bridge, so that its hooks fail"
+                instead = "Write BRIDGE:INTERFACE, such as br-ex:bond0"
             elif name not in mapped:
-                what = f"{application.name}: bridge {name} is in no ovn-bridge-mappings"
+                what = f"bridge {name} is in no ovn-bridge-mappings"
                 instead = near(name, mapped, _mapped("PHYSNET", name))
-                yield application.place("options", "bridge-interface-mappings"), what, instead
+            elif name != on.setdefault(interface, name):
+                what = f"{interface} is on {on[interface]} and on {name}: Open vSwitch refuses the second"
+                instead = (
+                    f"Map the physnets of both to {on[interface]}, and write {on[interface]}:{interface}"
+                )
+            elif lag := _needs_bond(bundle, application, interface):
+                what = f"{name} gets {interface} itself, whose VF-LAG {lag.name} requires: it leaves its bond"
+                instead = f"Write {name}:BOND, or vf-lag: disabled for {lag.name}"
+            if what:
+                place = application.place("options", "bridge-interface-mappings")
+                yield place, f"{application.name}: {what}", instead
+
+
+def _needs_bond(bundle: Bundle, chassis: Application, port: str) -> Application | None:
+    """The charm on a chassis' hosts that wants VF-LAG, if the port is one of those with VFs."""
+    ours = [each for each in bundle.of("sriov-switchdev") if bundle.places(each) & bundle.places(chassis)]
+    spelt = {name for each in bundle.of("nova-compute") for name in _devnames(each)}
+    return next((each for each in ours if port in spelt and each.option("vf-lag") == "required"), None)
+
+
+@rule("vlan-range", "Neutron's vlan-ranges are such that it starts.")
+def vlan_range(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("neutron-api"):
+        for word in re.split(r"[\s,]+", str(application.option("vlan-ranges") or "").strip()):
+            _, colon, ends = word.partition(":")
+            found = re.fullmatch(r"(\d+):(\d+)", ends)
+            if colon and not (found and 1 <= int(found[1]) <= int(found[2]) <= LAST_VLAN):
+                what = f"{application.name}: vlan-ranges has {word}, with which neutron-server does not start"
+                instead = f"Write PHYSNET:FIRST:LAST with VLANs from 1 to {LAST_VLAN}, or PHYSNET alone"
+                yield application.place("options", "vlan-ranges"), what, instead
 
 
 def _unmapped(bundle: Bundle) -> Iterator[tuple[Application, str, str, set[str]]]:
