@@ -52,6 +52,7 @@ COMMON: Paths = {
     "interface/{interface}/description": LINE,
     "interface/{interface}/acl/{name}/inbound": None,
     "interface/{interface}/acl/{name}/outbound": None,
+    "interface/{interface}/qos/mapping/profile": NAME,
     "interface/{interface}/link/breakout/{mode}/lanes-per-port": one_of("1", "2", "4", "8"),
     "interface/{interface}/link/mtu": integer(552, 9216),
     "interface/{interface}/link/speed": one_of(

@@ -29,6 +29,7 @@ WHOLE_SWITCH: dict[str, Path] = {"anycast-mac": ("system", "global", "anycast-ma
 IN_SCOPE = (
     f"interface/*/bridge/domain/{BRIDGE}",
     "interface/*/evpn/multihoming",
+    *("interface/*/qos", "interface/*/acl", "nve/vxlan/encapsulation", "nve/vxlan/flooding"),
     f"bridge/domain/{BRIDGE}/vlan",
     "evpn/multihoming/segment",
     "evpn/vni/*/route-target",

@@ -205,7 +205,19 @@ BESIDE: dict[str, tuple[Tree, list[str]]] = {
                 }
             }
         },
-        [],
+        ["nve vxlan encapsulation dscp action", "nve vxlan flooding head-end-replication 10.10.10.99"],
+    ),
+    "QoS of its own on a bond, and an ACL": (
+        {
+            "acl": {"HOSTS": {"type": "ipv4", "rule": {"10": {"action": {"permit": {}}}}}},
+            "interface": {
+                "bond1": {
+                    "acl": {"HOSTS": {"inbound": {}}},
+                    "qos": {"mapping": {"profile": "default-global"}},
+                }
+            },
+        },
+        ["interface bond1 acl HOSTS inbound", "interface bond1 qos mapping profile"],
     ),
     "a port's settings": (
         {"interface": {"swp31": {"description": "to the spine", "link": {"speed": "100G", "fec": "rs"}}}},
