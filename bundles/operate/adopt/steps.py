@@ -32,7 +32,7 @@ def read_first(group: Group) -> Step:
     """What the operator has to read where ovn-chassis does not say how many VFs there are."""
     names = listed(each.name for each in group.chassis)
     why = f"{NUMVFS} of {names} does not say how many VFs a port has. Read the numbers, and name the "
-    why += "ports of ConnectX NICs with theirs: steps and overlay follow from that."
+    why += "ports of ConnectX NICs on all hypervisors with theirs: steps and overlay follow from that."
     again = ("pipx", "run", "tox", "-e", "juju", "--", "adopt", "--vfs", "PORT:COUNT PORT:COUNT")
     return Step(why, (*looks(group), again))
 
