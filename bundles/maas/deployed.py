@@ -95,9 +95,9 @@ def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
 
 
 def _release(body: Any) -> Iterator[Difference]:
-    """The release of Ubuntu; of an image of the operator's own, MAAS does not tell it."""
+    """The release; of an image of the operator's own, MAAS does not tell it."""
     has = body.get("distro_series")
-    if body.get("osystem") == "ubuntu" and has and has != SERIES:
+    if body.get("osystem") not in (None, "", "custom") and has and has != SERIES:
         yield True, f"it runs {has}, and the bundles are for {SERIES}"
 
 
