@@ -270,6 +270,23 @@ OURS: dict[str, tuple[Files, str]] = {
         },
         RULE,
     ),
+    "a unit that a udev rule wants": (
+        {
+            **rule(
+                'SUBSYSTEM=="net", DRIVERS=="mlx5_core", TAG+="systemd", ENV{SYSTEMD_WANTS}+="vfs@%k.service"'
+            ),
+            f"{UNITS}/vfs@.service": f"[Service]\nExecStart=/bin/sh -c '{echo('%i')}'\n",
+        },
+        RULE,
+    ),
+    "a unit that a udev rule starts": (
+        {
+            **rule(f'KERNEL=="{PORT}", RUN+="/bin/systemctl start --no-block vfs.service"'),
+            f"{UNITS}/vfs.service": "[Service]\nExecStart=/opt/vfs.sh\n",
+            "/opt/vfs.sh": f"{echo(PORT)}\n",
+        },
+        RULE,
+    ),
     "a drop-in of another unit": (
         {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost=/bin/sh -c '{echo(PORT)}'\n"},
         f"{UNITS}/openibd.service.d/vfs.conf",
@@ -360,6 +377,10 @@ NOT_OURS: dict[str, Files] = {
         "/opt/vfs-metrics": "for pf in /sys/class/net/*; do [ -r $pf/device/sriov_numvfs ] || continue\n"
         "echo vfs{pf=$pf} $(cat $pf/device/sriov_numvfs); read n < $pf/device/sriov_numvfs; done\n"
         "grep -H . /sys/class/net/*/device/sriov_numvfs\n",
+    },
+    "a unit that a udev rule wants for another NIC": {
+        **rule('SUBSYSTEM=="net", DRIVERS=="ice", TAG+="systemd", ENV{SYSTEMD_WANTS}+="vfs@%k.service"'),
+        f"{UNITS}/vfs@.service": f"[Service]\nExecStart=/bin/sh -c '{echo('%i')}'\n",
     },
     "a udev rule's program with a comment": {
         **rule(f'SUBSYSTEM=="net", KERNEL=="{PORT}", RUN+="/usr/local/bin/up %k"'),

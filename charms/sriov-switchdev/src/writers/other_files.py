@@ -31,8 +31,7 @@ SCRIPTS = (
     *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/spool/cron/crontabs", "/etc/init.d"),
     *("/var/lib/cloud/scripts/per-boot", "/etc/cloud", "/etc/cloud/cloud.cfg.d", "/etc/modprobe.d"),
     *("/etc/sysfs.conf", "/etc/sysfs.d", "/etc/tmpfiles.d", "/run/tmpfiles.d"),
-    *("/etc/network/interfaces", "/etc/network/interfaces.d", "/etc/network/if-pre-up.d"),
-    "/etc/network/if-up.d",
+    *(f"/etc/network/{name}" for name in ("interfaces", "interfaces.d", "if-pre-up.d", "if-up.d")),
     *(f"/etc/NetworkManager/dispatcher.d{under}" for under in ("", "/pre-up.d")),
     *(f"/etc/networkd-dispatcher/{state}.d" for state in ("configured", "carrier", "degraded", "routable")),
     *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox", "/etc/sriov-operator/pci"),
@@ -247,7 +246,7 @@ def _digits(mac: str) -> str:
 
 CONDITION = re.compile(r'(\w+)(?:\{([^}]*)\})?\s*(==|!=)\s*"([^"]*)"')
 ASSIGNED = re.compile(r'ATTR\{[^}]*sriov_numvfs\}\s*[+:]?=(?!=)\s*"')
-RUNS = re.compile(r'(?:RUN|PROGRAM|IMPORT)(?:\{\w+\})?\s*[+:]?={1,2}\s*"([^"]*)"')
+RUNS = re.compile(r'(?:RUN|PROGRAM|IMPORT|ENV\{SYSTEMD_WANTS\})(?:\{\w+\})?\s*[+:]?={1,2}\s*"([^"]*)"')
 
 
 def _rules(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
@@ -259,6 +258,7 @@ def _rules(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
             path, settings = f"{directory}/{name}", list[Setting]()
             for line in _plain(_read(system, path)).replace("\\\n", " ").splitlines():
                 run = " ".join(RUNS.findall(line))
+                run = "\n".join((run, *(_unit(system, x)[1] for x in run.split() if x.endswith(".service"))))
                 run = "\n".join((run, *_programs(system, run).values()))
                 if ASSIGNED.search(line) or SETS.search(run):
                     settings.append(Setting(name, ("the rule with sriov_numvfs",), _of_rule(line, run, pfs)))
