@@ -96,6 +96,7 @@ _GONE = "validate token"
 """In what Keystone answers, with status 404, to a login by a token that has expired or was revoked."""
 _DOWN = (502, 503, 504)
 _QUOTA = "have an administrator raise the quota of the project: openstack quota set"
+_OVN = "this tool needs Neutron with OVN, whose tenants' networks are Geneve"
 _VLAN_IN_USE = "name the network that has it as public.name in the site file, or set another public.vlan"
 _POOL_IS_USED = (
     "enlarge the pool of public, or set public.name to an external network that has free addresses"
@@ -104,6 +105,16 @@ _SAID = (
     (("uota exceeded",), _QUOTA),
     (("uota has been",), _QUOTA),
     (("Maximum number of",), _QUOTA),
+    (
+        ("over limit of",),
+        "have an administrator raise the limit of the project in Keystone: openstack limit list, limit set",
+    ),
+    (
+        ("exceeds the quota",),
+        "delete images of the project that nobody needs, or have an administrator raise user_storage_quota "
+        "in glance-api.conf",
+    ),
+    (("disk is too small",), "set flavor.disk in the site file to at least what the image needs"),
     (
         ("alias", "is not defined"),
         "set pci-alias of nova-compute and nova-cloud-controller, or gpu-alias in the site file",
@@ -118,7 +129,8 @@ _SAID = (
         ("physical_network", "unknown"),
         "name a physical network of Neutron as public.physical-network and vlan-physical-network",
     ),
-    (("'geneve' not supported",), "this tool needs Neutron with OVN, whose tenants' networks are Geneve"),
+    (("'geneve' not supported",), _OVN),
+    (("l3 agents",), _OVN),
     (
         ("No tenant network is available",),
         "give vlan-physical-network more VLANs: juju config neutron-api vlan-ranges",
