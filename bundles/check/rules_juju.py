@@ -10,7 +10,7 @@ from yamlfile.values import Map, Place, Seq
 
 from check import releases
 from check.facts import SETTINGS, of_all_tracks, own
-from check.model import Application, Bundle, coerced, machine_of
+from check.model import Application, Bundle, base_of, coerced, machine_of
 from check.options import classes
 from check.rule import Wrong, listed, misspelt, near, rule
 
@@ -120,6 +120,17 @@ def _unpublished(application: Application, place: Place | None) -> Iterator[Wron
         found = application.place("base") if "base" in application.body else place
         what = f"{name} is not published for {application.base}"
         yield found or application.place("series"), what, f"Write one of {listed(known.bases)}"
+
+
+@rule("machine-base", "A machine has the base of the applications on it; containers have their own.")
+def machine_base(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for machine in sorted(bundle.hosts(application) if application.targets else ()):
+            body = bundle.machines.get(machine)
+            has = (base_of(body, "base") if isinstance(body, Map) else "") or bundle.base
+            if application.base and has and has != application.base:
+                what = f"{application.name} is of {application.base}, and machine {machine} of {has}"
+                yield application.place("base"), what, f"Write base: {application.base} in machine {machine}"
 
 
 @rule("charm-known", "Every charm is in the facts table; nothing is checked of others.", warning=True)

@@ -94,7 +94,7 @@ def vf_count(bundle: Bundle) -> Iterator[Wrong]:
     for driver in bundle.of("sriov-switchdev"):
         for firmware in _beside(bundle, driver, "nic-firmware"):
             has, wants = firmware.option("num-vfs"), driver.option("num-vfs")
-            if isinstance(has, int) and isinstance(wants, int) and has != wants:
+            if isinstance(has, int) and isinstance(wants, int) and has != wants > 0:
                 what = f"{driver.name} wants {wants} VFs per port, {firmware.name} says {has}"
                 yield firmware.place("options", "num-vfs"), what, f"Write num-vfs: {wants} in both"
             for port, count in pairs(driver.option("devices")):
@@ -105,6 +105,22 @@ def vf_count(bundle: Bundle) -> Iterator[Wrong]:
                         what,
                         f"Write num-vfs: {count} for {firmware.name}",
                     )
+            for port in sorted(set(_ports(driver)) if (cards := _ports(firmware)) else ()):
+                if _card(port) not in map(_card, cards):
+                    what = f"{driver.name} wants VFs on {port}, and {firmware.name} leaves its NIC alone"
+                    instead = f"Add {port} to devices of {firmware.name}"
+                    yield firmware.place("options", "devices"), what, instead
+
+
+def _ports(application: Application) -> list[str]:
+    """The ports that its devices names as netdevs; none if it names any in another way."""
+    names = [name for name, _ in pairs(application.option("devices"))]
+    return names if all(re.search(r"f\d+(np\d+)?$", name) for name in names) else []
+
+
+def _card(port: str) -> str:
+    """The card of a port, by its name: both ports have one firmware."""
+    return re.sub(r"f\d+(np\d+)?$", "", port)
 
 
 @rule("vf-lag-count", "VF-LAG needs at most 64 VFs in the firmware.", warning=True)

@@ -139,6 +139,10 @@ def placeholder(bundle: Bundle) -> Iterator[Wrong]:
                 yield application.place("options", option), what, "Write your own value"
 
 
+OTHERWISE = "Correct one of the two"
+ENTRIES = (
+    'Write entries such as {"devname": "enp63s0f0", "physical_network": null}, with the ports that have VFs'
+)
 PCI_OPTIONS = (WHITELIST, "pci-alias")
 
 
@@ -188,6 +192,26 @@ def pci_remote(bundle: Bundle) -> Iterator[Wrong]:
             if str(entry.get("remote_managed", "")).lower() in ("true", "1", "yes", "on"):
                 what = f"{application.name}: an entry has remote_managed: a SmartNIC would plug its VFs"
                 yield application.place("options", WHITELIST), what, "Remove remote_managed from it"
+
+
+@rule("pci-offered", "Nova offers VFs of sriov-switchdev's ports to instances.", warning=True)
+def pci_offered(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.offloading("nova-compute"):
+        entries = _entries(application, WHITELIST)
+        offered = [each for each in entries if "physical_network" in each]
+        names = {port_stem(str(each.get("devname"))) for each in offered}
+        for driver in bundle.of("sriov-switchdev"):
+            ports = {port_stem(name) for name in _named(driver)}
+            by_name = not _other_selectors(driver, "devices") and all("devname" in each for each in offered)
+            what = ""
+            if entries and not offered:
+                what = "no whitelist entry has physical_network, so that no port of an instance gets a VF"
+            elif (
+                offered and by_name and ports.isdisjoint(names) and not any("bond" in port for port in ports)
+            ):
+                what = f"the whitelist has {listed(names)}, and {driver.name} makes VFs on {listed(ports)}"
+            if what and bundle.places(driver) & bundle.places(application):
+                yield application.place("options", WHITELIST), f"{application.name}: {what}", ENTRIES
 
 
 @rule("scheduler-filter", "Nova's scheduler looks for hosts with free VFs where its filters are written out.")
@@ -288,9 +312,6 @@ def _hosts(bundle: Bundle, site: Site, application: Application) -> tuple[list[M
     names = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
     tags = [tag for name, tag in site.tags.items() if name in names]
     return [machine for machine in site.machines.values() if machine.tag in names], tags
-
-
-OTHERWISE = "Correct one of the two"
 
 
 def _selects(pattern: str, address: str) -> bool:
