@@ -16,6 +16,7 @@ from intent.model import Unmanaged
 
 from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, merged, parted
 from tree.diff import IN_VRF, MANAGEMENT_PORTS
+from tree.drain import ROUTE_MAP
 from tree.render import BRIDGE, GROUP
 
 VLANS: Path = ("bridge", "domain", BRIDGE, "vlan")
@@ -33,7 +34,7 @@ IN_SCOPE = (
     f"bridge/domain/{BRIDGE}/vlan",
     "evpn/multihoming/segment",
     "evpn/vni/*/route-target",
-    "vrf/default/router/bgp/address-family",
+    *(f"vrf/default/router/bgp/{each}" for each in ("address-family", "neighbor", "peer-group")),
 )
 """Where other people's settings apply to what the intent has, too."""
 
@@ -201,17 +202,17 @@ def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str
     Each is said as ``nv`` has it, once for all interfaces and VNIs that have it. ``wanted`` is ``intent``
     with the objects that stay, which are named by themselves.
     """
-    vnis = {vni for vlan in get_tree(intent, *VLANS).values() for vni in get_tree(vlan, "vni")}
     named = {
         ("interface",): get_tree(intent, "interface"),
-        ("evpn", "vni"): vnis,
+        ("evpn", "vni"): {vni for vlan in get_tree(intent, *VLANS).values() for vni in get_tree(vlan, "vni")},
         VLANS: get_tree(intent, *VLANS),
+        **{(*IN_VRF, each): get_tree(intent, *IN_VRF, each) for each in ("neighbor", "peer-group")},
     }
     found: dict[tuple[Path, Path], list[str]] = {}
-    for path, _ in leaves({key: applied[key] for key in _TOPS if key in applied}):
+    for path, value in leaves(applied):
         above = next((above for above in named if path[: len(above)] == above), ())
         own = path[len(above)] if above and len(path) > len(above) else ""
-        if above and own not in named[above]:
+        if (above and own not in named[above]) or value == ROUTE_MAP:
             continue
         if any(covers(pattern, path) for pattern in IN_SCOPE) and not (
             _has(wanted, path) or _unset(patch, path)
@@ -221,9 +222,6 @@ def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str
         " ".join((*above, *([ports.compact(own)] if above else []), *rest))
         for (above, rest), own in found.items()
     ]
-
-
-_TOPS = sorted({pattern.partition("/")[0] for pattern in IN_SCOPE})
 
 
 def _has(tree: Tree, path: Path) -> bool:

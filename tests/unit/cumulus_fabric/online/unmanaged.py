@@ -219,6 +219,25 @@ BESIDE: dict[str, tuple[Tree, list[str]]] = {
         },
         ["interface bond1 acl HOSTS inbound", "interface bond1 qos mapping profile"],
     ),
+    "an AS number and a policy of the fabric's own sessions": (
+        joined(
+            bgp({"neighbor": {"swp31": {"remote-as": "external"}}}),
+            bgp(
+                {
+                    "peer-group": {
+                        "underlay": {
+                            "address-family": {"l2vpn-evpn": {"policy": {"inbound": {"route-map": "ALL"}}}}
+                        }
+                    }
+                }
+            ),
+            {"router": {"policy": {"route-map": {"ALL": {"rule": {"10": {"action": {"permit": {}}}}}}}}},
+        ),
+        [
+            "vrf default router bgp neighbor swp31 remote-as",
+            "peer-group underlay address-family l2vpn-evpn policy inbound route-map",
+        ],
+    ),
     "a port's settings": (
         {"interface": {"swp31": {"description": "to the spine", "link": {"speed": "100G", "fec": "rs"}}}},
         [],
