@@ -317,6 +317,13 @@ DOUBTFUL = {
 }
 
 
+def test_vlans_that_the_switch_reserves_are_one_warning():
+    these = [each for each in found(WARNING, {"provider-vlans": "3700-3730,3999"}) if "reserves" in each]
+    assert these == [
+        "provider-vlans: VLAN 3725-3730,3999 is in the range that Cumulus Linux reserves (3725-3999)"
+    ]
+
+
 @pytest.mark.parametrize(("change", "said"), DOUBTFUL.values(), ids=DOUBTFUL)
 def test_what_may_be_meant_is_a_warning(change, said):
     assert found(BLOCKED, change) == []

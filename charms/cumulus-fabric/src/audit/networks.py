@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from converge import Finding, Severity
 from converge.finding import few
 from intent.model import Fabric, Network, Role, SwitchPort
+from intent.ports import compact
 from tree.render import DEFAULT_MTU
 
 VXLAN_BYTES = 50
@@ -36,16 +37,17 @@ def vlans_and_vnis(fabric: Fabric) -> Iterator[Finding]:
                 said.add((kind, network.path))  # one finding for all provider VLANs
                 what = f"network {network.name} and network {other.name} both have {kind.upper()} {number}"
                 yield Finding(Severity.BLOCKED, network.place(kind), what, "give each network its own")
+    reserved: dict[str, list[str]] = defaultdict(list)
     for network in fabric.networks:
         if network.vlan == DEFAULT_VLAN:
             what = f"network {network.name} has VLAN 1, which switches carry untagged on each port that has "
             what += "no other untagged network: hosts that must not have the network would get it"
             yield Finding(Severity.BLOCKED, network.place("vlan"), what, "use a VLAN from 2 to 4094")
         if network.vlan in RESERVED_VLANS and fabric.by_role(Role.LEAF):
-            first, last = RESERVED_VLANS[0], RESERVED_VLANS[-1]
-            what = f"VLAN {network.vlan} is in the range that Cumulus Linux reserves ({first}-{last})"
-            remedy = "use another, or move the switches' reserved range"
-            yield Finding(Severity.WARNING, network.place("vlan"), what, remedy)
+            reserved[network.place("vlan")].append(str(network.vlan))
+    for place, vlans in reserved.items():
+        what = f"VLAN {compact(vlans)} is in the range that Cumulus Linux reserves (3725-3999)"
+        yield Finding(Severity.WARNING, place, what, "use another, or move the switches' reserved range")
     yield from _overlapping_subnets(fabric)
 
 
