@@ -3,6 +3,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -24,14 +25,18 @@ def interval(scrape: float) -> int:
     return next((each for each in (SHORTEST, 6, 10, 12, 15, 20, 30) if each >= SHARE * scrape), 60)
 
 
-def rules(factor: int) -> Rules:
-    """Those that the charms publish, with each ``for``, each range and the reboot lock's limit divided."""
+def rules(factor: int, model: Mapping[str, str]) -> Rules:
+    """Those that the charms publish, with each ``for``, each range and the reboot lock's limit divided.
+
+    Each alert has the labels of its ``model``, as a charm publishes it: Alertmanager compares them.
+    """
     found: Rules = json.loads((resources.files("exporter") / "cos" / "alerts.json").read_text())
     for group in found["groups"]:
         for rule in group["rules"]:
             waits = seconds(rule["for"])
             waits = min(waits, LONG) + max(0, waits - LONG) // BEYOND
             rule["for"] = shorter(waits, factor)
+            rule["labels"] |= model
             limited = re.sub(rf"(last_over_time\()?{LIMIT}(\[\w+\]\))?", rf"\g<0> / {factor}", rule["expr"])
             rule["expr"] = re.sub(
                 r"\[(\w+)\]", lambda found: f"[{shorter(seconds(found[1]), factor)}]", limited

@@ -103,7 +103,7 @@ def watching(lab: Lab, targets: Sequence[Target], directory: Path) -> Iterator[W
     alerts = free_port()
     interval = scaled.interval(max(_takes(target.guest) for target in targets for _ in range(TRIALS)))
     factor = 60 // interval
-    (directory / "rules.yaml").write_text(json.dumps(scaled.rules(factor)))
+    (directory / "rules.yaml").write_text(json.dumps(scaled.rules(factor, MODEL)))
     with ExitStack() as stack:
         jobs = [_job(target, stack.enter_context(_collector(target.guest))) for target in targets]
         paged = stack.enter_context(alertmanager(directory, INHIBITION, alerts))
