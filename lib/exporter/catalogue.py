@@ -39,7 +39,8 @@ class Metric(NamedTuple):
 # A line: kind, name, labels | help | source. A line that begins with two spaces continues the one before it.
 _HOST_TABLE = """
 gauge source_up source | Whether this source answered in time when it was asked last: 1 or 0 | exporter
-gauge source_age_seconds source | Seconds since this source answered; its values are as old | exporter
+gauge source_age_seconds source | Seconds since this source answered, or was first asked; its values are as
+  old | exporter
 gauge threshold name | What rules compare with, by name | exporter
 gauge charm_look_age_seconds charm,unit | Seconds since a hook of the charm's unit looked | hook
 gauge charm_findings charm,severity | Findings of that look, by severity | hook

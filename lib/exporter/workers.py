@@ -5,6 +5,7 @@ A thread that waits for a driver cannot be ended. It keeps its source until the 
 source's last values stay and grow old, and nothing else is asked of it.
 """
 
+import errno
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +16,8 @@ from hostnic.system import System
 
 DEADLINE = 3.0
 """Seconds for all sources of a scrape; Prometheus gives up after ten."""
+GONE = (errno.ENODEV, errno.ENOENT)
+"""The kernel's answers if there is no such device: nothing hangs."""
 
 
 class Sample(NamedTuple):
@@ -44,16 +47,18 @@ class _Worker:
         self.idle.set()
         self.source: Source | None = None
         self.samples: Sequence[Sample] = ()
-        self.answered: float | None = None
+        self.answered = monotonic()
         self.ok = False
         threading.Thread(target=self._serve, daemon=True).start()
 
-    def ask(self, source: Source) -> None:
-        """Have it read, unless it still waits for an earlier answer."""
-        if self.idle.is_set():
-            self.source = source
-            self.idle.clear()
-            self._asked.release()
+    def ask(self, source: Source) -> bool:
+        """Have it read; False if it still waits for an earlier answer."""
+        if not self.idle.is_set():
+            return False
+        self.source = source
+        self.idle.clear()
+        self._asked.release()
+        return True
 
     def end(self) -> None:
         """Have the thread end once it has its answer."""
@@ -66,8 +71,10 @@ class _Worker:
                 self._system = self._system or self._machine()
                 self.samples = [*source.read(self._system)]
                 self.answered, self.ok = monotonic(), True
-            except (OSError, ValueError):  # the device is gone, perhaps to come again, or answers nonsense
+            except (OSError, ValueError) as error:  # it is gone, perhaps to come again, or answers nonsense
                 self.samples, self.ok = source.silent, False
+                if isinstance(error, OSError) and error.errno in GONE:
+                    self.answered = monotonic()
             except Exception:  # a fault of this program, which says nothing of the device
                 self.samples, self.ok = (), False
                 traceback.print_exc()
@@ -86,19 +93,24 @@ class Workers:
         self._workers: dict[str, _Worker] = {}
 
     def read(self, sources: Mapping[str, Source]) -> Iterable[Sample]:
-        """What all sources say, each as far as it answers in time; then how old each answer is."""
+        """What all sources say, each as far as it answers in time; then how old each answer is.
+
+        One that is late for the first time may be slow as its machine is: only the next read calls it silent.
+        """
         for name in self._workers.keys() - sources.keys():
             if self._workers[name].idle.is_set():  # else it may be needed again, and would not answer twice
                 self._workers.pop(name).end()
+        waiting = set[str]()
         for name, source in sources.items():
             if name not in self._workers:
                 self._workers[name] = _Worker(self._machine)
-            self._workers[name].ask(source)
+            if not self._workers[name].ask(source):
+                waiting.add(name)
         until = monotonic() + self._deadline
         for name, source in sources.items():
             worker = self._workers[name]
             in_time = worker.idle.wait(max(until - monotonic(), 0.0))
-            yield from worker.samples if in_time or not source.silent else source.silent
+            silent = not in_time and name in waiting and source.silent
+            yield from silent or worker.samples
             yield Sample("source_up", (name,), float(in_time and worker.ok))
-            if worker.answered is not None:
-                yield Sample("source_age_seconds", (name,), max(monotonic() - worker.answered, 0.0))
+            yield Sample("source_age_seconds", (name,), max(monotonic() - worker.answered, 0.0))

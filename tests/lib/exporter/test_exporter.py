@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exporter import facts, install, main
+from exporter import facts, install, main, workers
 from exporter.catalogue import METRICS
 from exporter.facts import Facts, Flows, Port, Reboot
 from exporter.main import Exporter
@@ -244,6 +244,69 @@ def test_a_read_that_hangs_holds_up_nothing_and_grows_old(monkeypatch: pytest.Mo
     released.set()
     time.sleep(0.2)
     assert scrape(found)["source_up", f"counters {PF}"] == 1
+
+
+def hanging(host: FakeHost, monkeypatch: pytest.MonkeyPatch, door: str, call: str) -> threading.Event:
+    """Have a call about the first port wait until the event that is returned is set."""
+    released, read = threading.Event(), getattr(getattr(host, door), call)
+    about = {PF, host.port(PF).bdf}
+
+    def waits(what: str) -> object:
+        if what in about:
+            released.wait(20)
+        return read(what)
+
+    monkeypatch.setattr(getattr(host, door), call, waits)
+    return released
+
+
+def test_a_read_that_hangs_from_the_first_scrape_on_grows_old_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a refresh or a boot while the driver hangs: OffloadSourceSilent asks for the age alone."""
+    host = converged()
+    released = hanging(host, monkeypatch, "ethtool", "statistics")
+    found = exporter(host, deadline=0.2)
+    ages = [scrape(found)["source_age_seconds", f"counters {PF}"] for _ in range(2)]
+    released.set()
+    assert 0.2 <= ages[0] < ages[1]
+
+
+def test_a_late_answer_of_the_firmware_is_no_silence_but_one_that_never_comes_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a host whose processors are busy all of a scrape is slow; OffloadFirmwareSilent is critical."""
+    host = converged()
+    found = exporter(host)
+    assert scrape(found)["firmware_answers", PF] == 1
+    released = hanging(host, monkeypatch, "devlink", "info")
+    slow = exporter(host, deadline=0.2)
+    assert ("firmware_answers", PF) not in scrape(slow)
+    assert scrape(slow)["firmware_answers", PF] == 0
+    released.set()
+    assert slow_until(slow, lambda seen: seen["firmware_answers", PF] == 1)
+    released.clear()
+    late = scrape(slow)
+    assert (late["firmware_answers", PF], late["source_up", f"firmware {PF}"]) == (1, 0)
+    assert scrape(slow)["firmware_answers", PF] == 0
+    released.set()
+
+
+def slow_until(found: Exporter, holds: Callable[[Mapping[tuple[str, ...], float]], bool]) -> bool:
+    """Whether something comes to hold in a few scrapes."""
+    return any(holds(scrape(found)) for _ in range(50))
+
+
+def test_a_port_without_a_netdev_is_no_read_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel answers at once that there is none; OffloadPortGone says so, and only for a port in use."""
+    now = 0.0
+    monkeypatch.setattr(workers, "monotonic", lambda: now)
+    host = converged()
+    found = exporter(host)
+    scrape(found)
+    host.port(PF).gone = True
+    now = 900.0
+    seen = scrape(found)
+    assert seen["port_present", PF] == 0
+    assert {series: age for series, age in seen.items() if series[0] == "source_age_seconds" and age} == {}
 
 
 def test_only_declared_ports_have_series() -> None:
