@@ -29,7 +29,7 @@ class Exporter:
 
     def __init__(self, machine: Callable[[], System], deadline: float = DEADLINE) -> None:
         self._system = machine()
-        self._workers = Workers(machine, deadline)
+        self._workers, self._hardware = Workers(machine, deadline), sources.Hardware()
         self._turn = threading.Lock()
 
     def collect(self) -> Iterator["Family"]:
@@ -53,7 +53,7 @@ class Exporter:
         found = [*facts.read_all(self._system)]
         ports = [*facts.ports_of(found).values()]
         yield from sources.of_hooks(found, ports, self._system.now())
-        yield from self._workers.read(sources.of_host(ports))
+        yield from self._workers.read(sources.of_host(ports, self._hardware))
         for name, value in THRESHOLDS.items():
             yield Sample("threshold", (name,), value)
 

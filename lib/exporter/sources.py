@@ -51,13 +51,32 @@ _ROCE = {
 }
 
 
-def of_host(ports: Iterable[Port]) -> dict[str, Source]:
+class Hardware:
+    """What of a VF's traffic did not pass in software: a difference that is kept from falling.
+
+    mlx5 refreshes the total in the background, and counts at once what passes in software (en_rep.c:
+    mlx5e_rep_get_stats). Without traffic in hardware the difference falls now and then, and to Prometheus a
+    counter that falls has begun anew: all of its value would be new traffic in hardware.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, ...], tuple[int, int]] = {}
+
+    def of(self, count: tuple[str, ...], total: int, software: int) -> int:
+        """The present value of a count; a total that falls has begun anew."""
+        before, least = self._seen.get(count, (0, 0))
+        value = max(total - software, least if total >= before else 0)
+        self._seen[count] = total, value
+        return value
+
+
+def of_host(ports: Iterable[Port], hardware: Hardware) -> dict[str, Source]:
     """All sources of a host with these declared ports, by name; none of another machine."""
     declared = tuple(ports)
     if not declared:
         return {}
     every = [
-        Source("netdevs", partial(netdevs, ports=declared)),
+        Source("netdevs", partial(netdevs, ports=declared, hardware=hardware)),
         Source("rdma", partial(roce, ports=declared)),
         Source("vf_lag", partial(vf_lag, ports=declared)),
         Source("memory", memory),
@@ -76,7 +95,7 @@ def of_host(ports: Iterable[Port]) -> dict[str, Source]:
     return {source.name: source for source in every}
 
 
-def netdevs(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
+def netdevs(system: System, ports: Iterable[Port], hardware: Hardware) -> Iterator[Sample]:
     """Carriers of uplinks and representors, and what passed the latter in hardware and in software."""
     links, traffic = system.links.all(), system.links.traffic()
     for port in ports:
@@ -87,11 +106,12 @@ def netdevs(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
             label = (port.netdev, vf)
             yield Sample("vf_carrier", label, float(bool(representor.carrier)))
             if seen := traffic.get(representor.ifindex):
-                hardware = seen.packets - seen.software_packets, seen.bytes - seen.software_bytes
-                yield Sample("vf_packets", (*label, "hardware"), max(hardware[0], 0))
-                yield Sample("vf_packets", (*label, "software"), seen.software_packets)
-                yield Sample("vf_bytes", (*label, "hardware"), max(hardware[1], 0))
-                yield Sample("vf_bytes", (*label, "software"), seen.software_bytes)
+                for metric, total, software in (
+                    ("vf_packets", seen.packets, seen.software_packets),
+                    ("vf_bytes", seen.bytes, seen.software_bytes),
+                ):
+                    yield Sample(metric, (*label, "hardware"), hardware.of((metric, *label), total, software))
+                    yield Sample(metric, (*label, "software"), software)
 
 
 def _representors(links: list[Link], port: Port) -> Iterator[tuple[str, Link]]:

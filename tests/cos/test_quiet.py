@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostnic.netlink.measured import Traffic
 from hostnic.testing import card
 
 from cos import promtool
@@ -122,3 +123,26 @@ def test_the_same_check_sees_a_cable_that_is_cut(monkeypatch: pytest.MonkeyPatch
     said = fired(site, tmp_path)
     assert 'alertname="OffloadLinkDown"' in said
     assert f'port="{P0}"' in said
+
+
+def test_the_same_check_sees_flows_in_software_though_the_driver_refreshes_totals_late(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What passes in software is counted at once. A billion packets have passed in hardware before."""
+    site = Site(monkeypatch, 1)
+    site.run(5)
+    machine = site.hosts[0].machine
+    machine.port(P0).vfs[0].growth |= {"packets": 40_000, "software_packets": 40_000}
+    exact, late = machine.links.traffic, 0
+
+    def traffic() -> dict[int, Traffic]:
+        nonlocal late
+        late = 30 - late
+        return {
+            index: seen._replace(packets=seen.packets + 10**9 - 40_000 * late)
+            for index, seen in exact().items()
+        }
+
+    monkeypatch.setattr(machine.links, "traffic", traffic)
+    site.run(40)
+    assert 'alertname="OffloadFlowsInSoftware"' in fired(site, tmp_path)

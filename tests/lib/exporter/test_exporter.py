@@ -17,7 +17,7 @@ from exporter.catalogue import METRICS
 from exporter.facts import Facts, Flows, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
-from hostnic.netlink.measured import Health
+from hostnic.netlink.measured import Health, Traffic
 from hostnic.system import Link, System
 from hostnic.testing import FakeHost, card
 from prometheus_client import CollectorRegistry, generate_latest
@@ -139,6 +139,29 @@ def test_what_a_vf_sends_by_path_and_what_its_roce_suffers() -> None:
     assert seen["vf_roce_out_of_sequence_total", PF, "1"] == 0
     host.rdma.vports = False  # neither firmware nor kernel
     assert not [name for name in scrape(exporter(host)) if name[0].startswith("vf_roce")]
+
+
+def test_what_passes_in_hardware_never_falls_though_the_driver_refreshes_the_total_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = converged()
+    index = next(link.ifindex for link in host.links.all() if link.port_name == "pf0vf2")
+    counted = [  # in all, and of it in software: 900 passed in hardware, then all in software, then a reload
+        ((1000, 100), 900),
+        ((1000, 150), 900),
+        ((1050, 160), 900),
+        ((1200, 160), 1040),
+        ((30, 10), 20),
+    ]
+    found, seen = exporter(host), list[float]()
+    for (packets, software), _ in counted:
+        traffic = Traffic(packets, 9 * packets, software, 9 * software)
+        monkeypatch.setattr(host.links, "traffic", lambda told=traffic: {index: told})
+        series = scrape(found)
+        seen.append(series["vf_packets_total", PF, "2", "hardware"])
+        assert series["vf_bytes_total", PF, "2", "hardware"] == 9 * seen[-1]
+        assert series["vf_packets_total", PF, "2", "software"] == software
+    assert seen == [value for _, value in counted]
 
 
 def test_memory_of_the_host() -> None:
