@@ -145,7 +145,8 @@ def memory(system: System) -> Iterator[Sample]:
                 text = system.files.read(f"{NODES}/{node}/hugepages/{pool}/{name}_hugepages")
                 yield Sample(metric, label, int(text))
     for name, metric in ("count", "connections_tracked"), ("max", "connections_limit"):
-        if text := read_text(system, CONNTRACK + name):
+        text = read_text(system, CONNTRACK + name)
+        if text and (name == "count" or text != "0"):  # a limit of 0 is none
             yield Sample(metric, (), int(text))
 
 
@@ -176,10 +177,11 @@ def _temperature(system: System, directory: str, label: tuple[str]) -> Iterator[
         text = read_text(system, f"{directory}/{name}") if name.endswith("_label") else None
         if text and text.lower().startswith("module"):
             sensor = f"{directory}/{name.removesuffix('_label')}"
-            if now := read_text(system, f"{sensor}_input"):
-                yield Sample("port_module_temperature_celsius", label, int(now) / 1000)
-            if most := read_text(system, f"{sensor}_crit"):
-                yield Sample("port_module_temperature_limit_celsius", label, int(most) / 1000)
+            now, most = (int(read_text(system, f"{sensor}_{part}") or 0) for part in ("input", "crit"))
+            if now:  # without a transceiver, or with one that does not measure, all is 0
+                yield Sample("port_module_temperature_celsius", label, now / 1000)
+            if most:
+                yield Sample("port_module_temperature_limit_celsius", label, most / 1000)
             return
 
 

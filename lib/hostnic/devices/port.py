@@ -10,6 +10,8 @@ from hostnic.system import Link
 UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
 REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
 """``phys_port_name`` as the kernel's devlink gives it (net/devlink/port.c)."""
+IPOIB = "ipoib"
+"""The kind of an InfiniBand port's netdev (ipoib_main.c)."""
 
 
 class Port(NamedTuple):
@@ -65,7 +67,7 @@ def uplink_of(links: Iterable[Link], bdf: str) -> Link | None:
     A PF's representors have the PF as their parent device, too (kernel 5.8 and later), so the parent alone
     is not enough. With a driver that gives no port names, it is the PF's only netdev.
     """
-    own = [link for link in links if link.pci == bdf and link.kind is None]
+    own = [link for link in links if link.pci == bdf and link.kind in (None, IPOIB)]
     named = [link for link in own if link.port_name and UPLINK_NAME.fullmatch(link.port_name)]
     if named:
         return named[0]

@@ -5,6 +5,7 @@ import errno
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hostnic.devices.port import IPOIB
 from hostnic.system import Link
 from hostnic.testing.nic.mlx5 import refuse
 from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
@@ -170,7 +171,7 @@ class FakeNetwork:
             altnames=port.altnames,
         )  # fmt: skip
         if card.is_infiniband(port):
-            uplink = uplink._replace(switch_id=None, port_name=None)
+            uplink = uplink._replace(kind=IPOIB, switch_id=None, port_name=None)
         found = [uplink] if card.has_netdev(port) else []
         stem = _stem(port)
         for vf in port.present(now):

@@ -71,7 +71,7 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
         tree["net"] = {port.netdev: {}}
     tree["config"] = nic_config(port.mrrs)
     if port.temperature is not None:
-        now_milli, most = f"{port.temperature * 1000:.0f}\n", "75000\n"
+        now_milli, most = f"{port.temperature * 1000:.0f}\n", "75000\n" if port.temperature else "0\n"
         asic: Tree = {"temp1_label": "asic\n", "temp1_input": "55000\n"}
         module: Tree = {"temp2_label": "Module0\n", "temp2_input": now_milli, "temp2_crit": most}
         tree["hwmon"] = {"hwmon3": {**asic, **module}}
@@ -141,18 +141,22 @@ def net_class(network: FakeNetwork, now: float) -> Tree:
             above[name]["carrier_changes"] = f"{changes}\n"
     tree: Tree = {**above}
     for bond in network.bonds.values():
-        tree[bond.name] = {"bonding": {"mode": bond.mode, "ad_aggregator": "1\n"}}
+        lacp = bond.mode == "802.3ad"
+        tree[bond.name] = {"bonding": {"mode": bond.mode, "ad_aggregator": "1\n" if lacp else "\n"}}
         for member in bond.members:
             live = network.has_carrier(member, now)
             joined = network.joined(bond, member, now)
+            states = {
+                "ad_aggregator_id": "1\n" if live else "2\n",  # before the partner is heard
+                "ad_actor_oper_port_state": "63\n" if live and joined else "7\n",
+                "ad_partner_oper_port_state": "63\n" if live and joined else "1\n",
+            }
             tree[member] = {
                 **above.get(member, {}),
                 "master": SymLink(f"../{bond.name}"),
                 "bonding_slave": {
                     "mii_status": "up\n" if live else "down\n",
-                    "ad_aggregator_id": "1\n" if live else "2\n",  # before the partner is heard
-                    "ad_actor_oper_port_state": "63\n" if live and joined else "7\n",
-                    "ad_partner_oper_port_state": "63\n" if live and joined else "1\n",
+                    **(states if lacp else dict.fromkeys(states, "N/A\n")),
                 },
             }
     return tree

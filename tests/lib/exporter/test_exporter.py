@@ -17,9 +17,10 @@ from exporter.catalogue import METRICS
 from exporter.facts import Facts, Flows, Port, Reboot
 from exporter.main import Exporter
 from hostnic.boot import bootcopy, units
+from hostnic.handover import AGENTS
 from hostnic.netlink.measured import Health, Traffic
 from hostnic.system import Link, System
-from hostnic.testing import FakeHost, card
+from hostnic.testing import FakeBond, FakeHost, card, hca
 from prometheus_client import CollectorRegistry, generate_latest
 from vfs import in_switchdev
 
@@ -179,12 +180,46 @@ def test_memory_of_the_host() -> None:
     assert (seen["connections_tracked",], seen["connections_limit",]) == (70, 100)
 
 
+def test_a_kernel_that_tracks_without_a_limit_has_none() -> None:
+    host = converged()
+    for name, text in ("count", "70\n"), ("max", "0\n"):
+        host.disk.install(f"/proc/sys/net/netfilter/nf_conntrack_{name}", text.encode(), 0o444)
+    seen = scrape(exporter(host))
+    assert seen["connections_tracked",] == 70
+    assert ("connections_limit",) not in seen
+
+
+def test_a_transceiver_that_was_pulled_has_neither_temperature_nor_limit() -> None:
+    """The driver keeps the sensor, which then shows 0: as hot as its limit, to OffloadModuleHot."""
+    host = converged()
+    host.port(PF).temperature = 0.0
+    told = [series for series in scrape(exporter(host)) if series[0].startswith("port_module_temperature")]
+    assert told == []
+
+
+def test_a_port_of_infiniband_in_a_bond_is_present() -> None:
+    """nic-firmware sets parameters of such ports, too. Their bond has no LACP, and one port is a spare."""
+    host = FakeHost([hca(lids=(4, 7))])
+    netdevs = [port.netdev for port in host.network.ports()]
+    host.network.bonds["bond9"] = FakeBond("bond9", "active-backup", members=netdevs)
+    tell(host, ports=tuple(Port(port.bdf, port.netdev, "bond9") for port in host.network.ports()))
+    seen = scrape(exporter(host))
+    for netdev in netdevs:
+        assert (seen["port_present", netdev], seen["port_carrier", netdev]) == (1, 1)
+        assert ("port_lacp_partner", netdev) not in seen
+
+
 def test_the_units_of_the_machine_which_a_reboot_takes_away() -> None:
     host = converged()
-    for agent in "unit-nova-compute-3", "unit-opentelemetry-collector-12", "machine-7":
-        host.disk.install(f"/var/lib/juju/agents/{agent}/agent.conf", b"", 0o600)
+    for agent in (
+        "unit-sriov-switchdev-3",
+        "unit-nova-compute-3",
+        "unit-opentelemetry-collector-12",
+        "machine-7",
+    ):
+        host.disk.install(f"{AGENTS}/{agent}/agent.conf", b"", 0o600)
     found = {series[1] for series in scrape(exporter(host)) if series[0] == "machine_unit"}
-    assert found == {"nova-compute/3", "opentelemetry-collector/12"}
+    assert found == {"sriov-switchdev/3", "nova-compute/3", "opentelemetry-collector/12"}
 
 
 def test_a_nic_that_goes_and_comes_is_survived() -> None:
