@@ -26,9 +26,11 @@ from converge.shape import (
     Text,
 )
 from hostnic import shapes
+from hostnic.handover import AGENTS
 from hostnic.system import System, list_names
 
-DIRECTORY = "/run/ovn-offload/facts"
+DIRECTORY, COPIES = "/run/ovn-offload/facts", "/usr/lib/ovn-offload"
+"""Of these files, and of the charms' copies of the exporter."""
 VERSION = 1
 FRESH = 240
 """Seconds for which a file that says the same stays; update-status comes every five minutes."""
@@ -205,13 +207,24 @@ def read(system: System, charm: str) -> Facts | None:
 
 
 def read_all(system: System) -> Iterator[Facts]:
-    """Those of all charms on this machine; a file that cannot be read is left out, and ages."""
+    """Those of all charms on this machine; a file that cannot be read is left out, and ages.
+
+    One of a unit that Juju has removed without its stop hook is left out. A charm whose unit has told nothing
+    since the machine booted has been silent for as long.
+    """
+    units, told = list_names(system, AGENTS), set[str]()
     for name in list_names(system, DIRECTORY):
         charm = name.removesuffix(".json")
         if charm == name or not re.fullmatch("[a-z][a-z0-9-]*", charm):
             continue
-        if found := read(system, charm):
+        found = read(system, charm)
+        if found and (not units or f"unit-{found.unit.replace('/', '-')}" in units):
+            told.add(charm)
             yield found
+    for charm in list_names(system, COPIES):
+        unit = next((name for name in units if re.fullmatch(rf"unit-{re.escape(charm)}-\d+", name)), "")
+        if unit and charm not in told and system.files.exists(f"{COPIES}/{charm}/exporter.pyz"):
+            yield Facts(charm, f"{charm}/{unit.rpartition('-')[2]}", 0)
 
 
 def ports_of(all_facts: Iterable[Facts]) -> dict[str, Port]:

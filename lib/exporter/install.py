@@ -12,10 +12,11 @@ from hostnic.boot.sandbox import Does
 from hostnic.ops.boot import InstallBootCopy
 from hostnic.system import System, read_text
 
+from exporter.facts import COPIES
+
 CHARMS = ("sriov-switchdev", "nic-firmware", "roce-qos", "cumulus-fabric")
 """Charms that install it; the first one that is there runs its copy."""
 MODULES = ("exporter", *(f"exporter.{name}" for name in ("catalogue", "facts", "main", "sources", "workers")))
-DIRECTORY = "/usr/lib/ovn-offload"
 MOST_MEMORY = "64M"
 UNIT = "ovn-offload-exporter.service"
 
@@ -25,13 +26,13 @@ def unit_text(address: str = "") -> str:
 
     It serves loopback, and ``address`` unless that is empty.
     """
-    program = f"{DIRECTORY}/$$charm/exporter.pyz"
+    program = f"{COPIES}/$$charm/exporter.pyz"
     start = f"test -e {program} && exec /usr/bin/python3 -I -S {program} {address}".rstrip()
     return f"""# Installed by the charms of ovn-offload; local changes are overwritten.
 
 [Unit]
 Description=Metrics of the charms of ovn-offload for Prometheus
-ConditionPathExistsGlob={DIRECTORY}/*/exporter.pyz
+ConditionPathExistsGlob={COPIES}/*/exporter.pyz
 After=network.target
 StartLimitIntervalSec=0
 

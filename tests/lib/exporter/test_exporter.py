@@ -374,6 +374,25 @@ def test_only_declared_ports_have_series() -> None:
     assert not [series for series in scrape(exporter(host)) if PF in series]
 
 
+def test_a_unit_that_juju_has_removed_without_its_stop_hook_is_told_of_no_more() -> None:
+    host = converged()
+    host.disk.install(f"{AGENTS}/unit-sriov-switchdev-3/agent.conf", b"", 0o600)
+    facts.publish(host, Facts("roce-qos", "roce-qos/3", int(host.now()), {"blocked": 1}))
+    seen = scrape(exporter(host))
+    assert ("charm_look_age_seconds", "sriov-switchdev", "sriov-switchdev/3") in seen
+    assert not [series for series in seen if "roce-qos" in series]
+
+
+def test_a_charm_whose_agent_has_not_come_back_since_the_boot_is_silent_since_then() -> None:
+    host = FakeHost()
+    install.install(host, "roce-qos")
+    install.install(host, "nic-firmware")
+    host.disk.install(f"{AGENTS}/unit-roce-qos-3/agent.conf", b"", 0o600)
+    host.sleep(4000)
+    ages = {series[1:]: age for series, age in scrape(exporter(host)).items() if "age_seconds" in series[0]}
+    assert ages == {("roce-qos", "roce-qos/3"): pytest.approx(host.now(), abs=1)}
+
+
 def test_a_damaged_file_of_a_hook_stops_nothing() -> None:
     host = converged()
     host.disk.install(facts.path_of("roce-qos"), b'{"version": 1, "at": []', 0o644)
