@@ -150,7 +150,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             unit=self._charm.unit.name, at=int(self._system.now()), findings=found, reboot=self._reboot()
         )
         if survey:
-            told = told._replace(held=len(survey.plan.held), ports=tuple(self._ports(survey)))
+            ports = tuple(facts.remembered(self._ports(survey), told.ports))
+            told = told._replace(held=len(survey.plan.held), ports=ports)
             told = told._replace(flows=self._flows(survey))
         return (
             *findings,

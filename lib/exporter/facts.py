@@ -227,6 +227,15 @@ def read_all(system: System) -> Iterator[Facts]:
             yield Facts(charm, f"{charm}/{unit.rpartition('-')[2]}", 0)
 
 
+def remembered(ports: Iterable[Port], before: Iterable[Port]) -> Iterator[Port]:
+    """``ports``, of which one that has no netdev is called as before, and is to be where it was."""
+    known = {port.bdf: port for port in before}
+    for port in ports:
+        last = known.get(port.bdf, port)
+        gone = not port.netdev
+        yield port._replace(netdev=last.netdev, bond=last.bond, used=last.used) if gone else port
+
+
 def ports_of(all_facts: Iterable[Facts]) -> dict[str, Port]:
     """Declared ports by PCI address, each with what all charms say of it."""
     found: dict[str, Port] = {}

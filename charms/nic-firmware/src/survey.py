@@ -74,7 +74,9 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
             right = {"firmware_parameters": found.count(State.RIGHT)}
             used = bool(port.bond or port.bridge)
             declared = {"firmware_parameters": len(found)}
-            yield facts.Port(port.bdf, port.netdev or "", port.bond or "", used, declared, right)
+            # With a driver that makes no netdev, such as vfio-pci, the port misses none.
+            netdev = port.netdev or (port.bdf if port.driver else "")
+            yield facts.Port(port.bdf, netdev, port.bond or "", used, declared, right)
 
 
 def survey(

@@ -57,7 +57,10 @@ def read_host(system: System, options: Options) -> Observed:
 def ports(survey: Survey) -> Iterator[facts.Port]:
     """The declared ports, for the exporter; one with a step left is not as declared."""
     left = [step.key for step in (*survey.plan.steps, *(held.step for held in survey.plan.held))]
-    for seen in survey.observed.among(survey.wanted.ports):
+    for bdf in survey.wanted.ports:
+        if not (seen := survey.observed.port(bdf)):
+            yield facts.Port(bdf, "", used=False, declared={"qos": 1})
+            continue
         actual = {"qos": int(not any(key.startswith(seen.bdf) for key in left))}
         used = bool(seen.bond or seen.port.bridge)
         yield facts.Port(seen.bdf, seen.netdev, seen.bond or "", used, {"qos": 1}, actual)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from charmkit.reboot.databag import KEY, decode_unit, encode
 from charmkit.reboot.state import Cluster, Slot
+from exporter import facts
 from hostnic.firmware.mstdatabase import Database
 from ops import testing
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
@@ -40,6 +41,23 @@ def test_from_factory_settings_to_the_rdgs_with_one_reboot(node: Node) -> None:
     node.emit("update_status")
     assert node.reboots_asked == 1
     assert node.writes == []
+
+
+@pytest.mark.parametrize(
+    ("driver", "expected"), [(None, ("enp59s0f0np0", "bond0", True)), ("vfio-pci", (PF0, "", False))]
+)
+def test_the_exporter_misses_the_netdev_of_a_port_that_has_lost_its_driver_alone(
+    node: Node, driver: str | None, expected: tuple[str, str, bool]
+) -> None:
+    """Otherwise the next hook would end OffloadPortGone before it fires; vfio-pci has no netdevs."""
+    node.set_up()
+    node.emit("update_status")
+    node.host.port(PF0).driver = driver
+    for _ in range(2):
+        node.emit("update_status")
+    found = facts.read(node.host, "nic-firmware")
+    ports = {port.bdf: (port.netdev, port.bond, port.used) for port in found.ports} if found else {}
+    assert ports[PF0] == expected
 
 
 def test_a_gate_is_set_in_a_call_before_the_parameter_that_it_hides(node: Node) -> None:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from boot import bootfile, files, main
+from exporter import facts
 from hostnic.netlink.dcb import App
 from hostnic.testing import FakeHost
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
@@ -273,6 +274,21 @@ def test_a_managed_port_that_is_gone_blocks_and_the_other_is_still_managed(
     assert served(converged.host) == [PF0, PF1]
     converged.emit("update_status")
     assert converged.writes == []
+
+
+def test_the_exporter_goes_on_with_a_port_that_is_gone_as_one_that_was_in_use(converged: Node) -> None:
+    """Otherwise the next hook would end OffloadPortGone before it fires."""
+    before = told(converged)
+    converged.host.port(P1).gone = True
+    converged.emit("update_status")
+    converged.emit("update_status")
+    assert told(converged) == before == {PF0: (P0, "bond0", True), PF1: (P1, "bond0", True)}
+
+
+def told(node: Node) -> dict[str, tuple[str, str, bool]]:
+    """Netdev, bond and use of each port, as the exporter is told of them."""
+    found = facts.read(node.host, "roce-qos")
+    return {port.bdf: (port.netdev, port.bond, port.used) for port in found.ports} if found else {}
 
 
 def served(host: FakeHost) -> list[str]:
