@@ -35,7 +35,11 @@ FAULTS = [
     ),
     Fault(
         "FabricSwitchSilent",
-        {fabric("switch_answers", **ON_LEAF): "1x10 0x80"},
+        {
+            fabric("switch_answers", **ON_LEAF): "1x10 0x80",
+            fabric("switch_drained", **ON_LEAF): "0x90",
+            fabric("switch_drained", switch="Spine0"): "1x90",
+        },
         ON_LEAF,
         f"{LEAF} could not be read at the last look (0 of 1).",
         30,
@@ -87,5 +91,6 @@ DRAINED = {
     **fewer("segments", "2x10 0x80"),
     fabric("drift", **ON_LEAF): "0x10 3x80",
     fabric("switch_drained", switch="Spine0"): "0x10 1x80",
+    fabric("switch_answers", switch="Spine0"): "1x20 0x70",
 }
-"""A spine is out of use for work on it: each leaf lacks its session meanwhile."""
+"""A spine is out of use for work on it, and off: each leaf lacks its session meanwhile."""

@@ -223,7 +223,8 @@ class CumulusFabricCharm(ops.CharmBase):
         differing = hosts.by_unit(wanted, self._told)
         if self.unit.is_leader():
             self._reports.surveyed(self._told, differing, wanted, switches, time.time())
-            seen = tuple(figures.switches(site.fabric, survey, switches))
+            before = facts.read(self._system, NAME)
+            seen = tuple(figures.switches(site.fabric, survey, switches, before))
             self._seen = facts.Fabric(int(self._system.now()), seen)
         return (*switches, *(each for found in differing.values() for each in found))
 

@@ -13,8 +13,15 @@ from tree import drain, leaves
 from verify import CABLING_REMEDY, Checker, checkers
 
 
-def switches(fabric: Fabric, survey: Survey, findings: Iterable[Finding]) -> Iterator[facts.Switch]:
-    """Each switch of the intent that the charm configures, from a survey with ``state`` and its findings."""
+def switches(
+    fabric: Fabric, survey: Survey, findings: Iterable[Finding], before: facts.Facts | None
+) -> Iterator[facts.Switch]:
+    """Each switch of the intent that the charm configures, from a survey with ``state`` and its findings.
+
+    A drained switch is still drained while it does not answer, as ``before`` has it: it may be at work.
+    """
+    known = before.fabric.switches if before and before.fabric else ()
+    out = {each.name for each in known if each.drained}
     miswired = Counter(each.subject.split()[0] for each in findings if each.remedy == CABLING_REMEDY)
     seen = survey.observed.switches
     found = {each.switch.name: each for each in checkers(fabric, survey.wanted, survey.observed)}
@@ -26,7 +33,7 @@ def switches(fabric: Fabric, survey: Survey, findings: Iterable[Finding]) -> Ite
         yield facts.Switch(
             name,
             name in seen,
-            name in seen and drain.drained(seen[name].applied),
+            drain.drained(seen[name].applied) if name in seen else name in out,
             len([*leaves(change.patch)]) if change else 0,
             miswired[name],
             {part: len(those) for part, those in parts},

@@ -152,6 +152,18 @@ def test_a_drained_switch_is_told_as_such(running: Unit) -> None:
     assert (series["fabric_switch_drained", "Leaf0-1"], series["fabric_switch_drained", "Leaf0-2"]) == (1, 0)
 
 
+def test_a_drained_switch_that_is_off_for_the_work_on_it_is_still_drained(running: Unit) -> None:
+    """Its neighbours lack their sessions with it meanwhile, which is no fault."""
+    running.action("drain", switch="Leaf0-1", **{"cut-off": "swp9 swp10 node1 node2"})
+    for name in "Leaf0-1", "Leaf0-2":
+        running.rack.servers[name].inject(Fault("reset", times=0))
+    for _ in range(2):
+        running.emit()
+    series = scrape(running)
+    assert (series["fabric_switch_answers", "Leaf0-1"], series["fabric_switch_drained", "Leaf0-1"]) == (0, 1)
+    assert (series["fabric_switch_answers", "Leaf0-2"], series["fabric_switch_drained", "Leaf0-2"]) == (0, 0)
+
+
 def test_hosts_differ_by_what_it_is_about(running: Unit) -> None:
     def report(name: str, mtu: int) -> str:
         return Host(name, (Port("enp59s0f0np0", "0000:3b:00.0", "b8:3f:d2:00:00:01", mtu),)).to_json()
