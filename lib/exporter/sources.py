@@ -27,8 +27,8 @@ from exporter.workers import Sample, Source
 NODES = "/sys/devices/system/node"
 CONNTRACK = "/proc/sys/net/netfilter/nf_conntrack_"
 REPORTERS = ("fw", "fw_fatal")
-NO_DEVLINK = (errno.ENODEV, errno.EOPNOTSUPP)
-"""The kernel's answers for a driver without devlink, or whose devlink does not tell this (net/devlink)."""
+NO_DEVLINK = (errno.ENODEV, errno.EOPNOTSUPP, errno.ENOENT)
+"""The kernel's answers if it has no devlink, the driver has none, or its devlink does not tell this."""
 PARTNER_AGGREGATES = 0x04
 """In the partner's state: it bonds. Without a partner the kernel's default state lacks it (bond_3ad.c)."""
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exporter on a modelled host, and as a real process that is scraped over HTTP."""
 
+import errno
+import os
 import subprocess
 import sys
 import threading
@@ -251,6 +253,19 @@ def test_a_driver_without_devlink_is_no_silent_firmware() -> None:
     seen = scrape(exporter(host))
     assert ("firmware_answers", PF) not in seen
     assert {series: up for series, up in seen.items() if series[0] == "source_up" and not up} == {}
+
+
+def test_a_kernel_without_devlink_has_no_silent_firmware(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = converged()
+
+    def no_family(*_: object) -> object:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    for call in "info", "health":
+        monkeypatch.setattr(host.devlink, call, no_family)
+    seen = scrape(exporter(host))
+    assert ("firmware_answers", PF) not in seen
+    assert seen["source_up", f"health {PF}"] == seen["source_up", f"firmware {PF}"] == 1
 
 
 def test_a_fault_of_the_exporter_is_told_as_such_and_ends_no_source(
