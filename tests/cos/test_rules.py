@@ -411,6 +411,50 @@ def test_each_rule_fires_on_its_fault(tmp_path: Path) -> None:
     assert sorted(told) == sorted(by_name(RULES))
 
 
+def test_a_host_that_stays_away_for_days_stays_told(tmp_path: Path) -> None:
+    """The exporter has answered before, however long ago that is."""
+    hours = 50
+    given = {**thresholds(20), series("up"): f"1x20 0x{hours * HOUR}"}
+    down = {"expr": 'count(ALERTS{alertname="OffloadExporterDown",alertstate="firing"})'}
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in given.items()],
+        "promql_expr_test": [
+            {**down, "eval_time": f"{hour}h", "exp_samples": [{"labels": "{}", "value": 1}]}
+            for hour in (1, 30, hours)
+        ],
+    }
+    assert promtool.test(RULES, [case], tmp_path) == ""
+
+
+INTERVAL = 60
+"""Seconds between two scrapes of a collector that is set up as it comes."""
+
+
+@pytest.mark.parametrize("name", by_name(RULES))
+def test_its_windows_hold_four_scrapes(name: str) -> None:
+    windows = re.findall(r"\[(\d+)([mhd])\]", EVERY[name]["expr"])
+    seconds = [int(number) * {"m": 60, "h": 3600, "d": 86400}[unit] for number, unit in windows]
+    assert all(window >= 5 * INTERVAL for window in seconds), "four scrapes, wherever the window begins"
+
+
+def test_an_hour_between_two_hooks_is_no_silence(tmp_path: Path) -> None:
+    """Juju's longest update-status-hook-interval, which it lengthens by up to a fifth at random."""
+    looks = " ".join(["0+60x72"] * 8)
+    given = {
+        **thresholds(8 * 73),
+        series("charm_look_age_seconds", charm=promtool.APP, unit=f"{promtool.APP}/0"): looks,
+        series("fabric_look_age_seconds"): looks,
+    }
+    fired = {"expr": 'count_over_time(ALERTS{alertstate="firing"}[1d])', "eval_time": "8h", "exp_samples": []}
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in given.items()],
+        "promql_expr_test": [fired],
+    }
+    assert promtool.test(RULES, [case], tmp_path) == ""
+
+
 def test_no_alert_fires_of_what_a_drained_switch_takes_away(tmp_path: Path) -> None:
     given = [{"series": name, "values": values} for name, values in fabric.DRAINED.items()]
     firing = {"expr": 'ALERTS{alertstate="firing"}', "eval_time": "80m", "exp_samples": []}
