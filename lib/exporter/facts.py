@@ -212,18 +212,17 @@ def read_all(system: System) -> Iterator[Facts]:
     One of a unit that Juju has removed without its stop hook is left out. A charm whose unit has told nothing
     since the machine booted has been silent for as long.
     """
-    units, told = list_names(system, AGENTS), set[str]()
-    for name in list_names(system, DIRECTORY):
+    units, told = list_names(system, AGENTS), list_names(system, DIRECTORY)
+    for name in told:
         charm = name.removesuffix(".json")
         if charm == name or not re.fullmatch("[a-z][a-z0-9-]*", charm):
             continue
         found = read(system, charm)
         if found and (not units or f"unit-{found.unit.replace('/', '-')}" in units):
-            told.add(charm)
             yield found
     for charm in list_names(system, COPIES):
         unit = next((name for name in units if re.fullmatch(rf"unit-{re.escape(charm)}-\d+", name)), "")
-        if unit and charm not in told and system.files.exists(f"{COPIES}/{charm}/exporter.pyz"):
+        if unit and f"{charm}.json" not in told and system.files.exists(f"{COPIES}/{charm}/exporter.pyz"):
             yield Facts(charm, f"{charm}/{unit.rpartition('-')[2]}", 0)
 
 

@@ -403,6 +403,10 @@ def test_a_charm_whose_agent_has_not_come_back_since_the_boot_is_silent_since_th
     install.install(host, "roce-qos")
     install.install(host, "nic-firmware")
     host.disk.install(f"{AGENTS}/unit-roce-qos-3/agent.conf", b"", 0o600)
+    host.disk.install(f"{AGENTS}/unit-sriov-switchdev-3/agent.conf", b"", 0o600)
+    install.install(host, "sriov-switchdev")
+    newer = b'{"version": 2}'  # of a revision that this exporter does not know
+    host.disk.install(facts.path_of("sriov-switchdev"), newer, 0o644)
     host.sleep(4000)
     ages = {series[1:]: age for series, age in scrape(exporter(host)).items() if "age_seconds" in series[0]}
     assert ages == {("roce-qos", "roce-qos/3"): pytest.approx(host.now(), abs=1)}
