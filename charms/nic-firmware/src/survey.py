@@ -12,6 +12,7 @@ from desired import Desired, State, states
 from exporter import facts
 from hostnic import handover
 from hostnic.devices import users
+from hostnic.devices.infiniband import OWN_DRIVERS
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.system import System
@@ -75,7 +76,7 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
             used = bool(port.bond or port.bridge)
             declared = {"firmware_parameters": len(found)}
             # With a driver that makes no netdev, such as vfio-pci, the port misses none.
-            netdev = port.netdev or (port.bdf if port.driver else "")
+            netdev = port.netdev or ("" if port.driver in (None, *OWN_DRIVERS) else port.bdf)
             yield facts.Port(port.bdf, netdev, port.bond or "", used, declared, right)
 
 

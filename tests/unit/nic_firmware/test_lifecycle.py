@@ -44,7 +44,8 @@ def test_from_factory_settings_to_the_rdgs_with_one_reboot(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    ("driver", "expected"), [(None, ("enp59s0f0np0", "bond0", True)), ("vfio-pci", (PF0, "", False))]
+    ("driver", "expected"),
+    [(None, ("enp59s0f0np0", "bond0", True)), ("vfio-pci", (PF0, "", False))],
 )
 def test_the_exporter_misses_the_netdev_of_a_port_that_has_lost_its_driver_alone(
     node: Node, driver: str | None, expected: tuple[str, str, bool]
