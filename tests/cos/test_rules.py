@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from exporter import install
 from exporter.catalogue import METRICS
 
 from cos import fabric, promtool
@@ -518,6 +520,26 @@ def test_its_runbook_is_a_section_of_the_documents(name: str) -> None:
         for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     }
     assert not anchor or anchor in headings
+
+
+ACTIONS = {
+    charm: yaml.safe_load((ROOT / "charms" / charm / "charmcraft.yaml").read_text())["actions"].keys()
+    for charm in install.CHARMS
+}
+OF_OTHERS = ("firmware_parameters", "qos")
+"""Settings of nic-firmware and roce-qos. sriov-switchdev has the others, and its exporter speaks for all."""
+
+
+@pytest.mark.parametrize("name", by_name(RULES))
+def test_the_unit_that_it_has_run_an_action_can_tell(name: str) -> None:
+    """An exporter speaks for all charms of a machine under the name of the one unit that is related."""
+    expression, description = EVERY[name]["expr"], EVERY[name]["annotations"]["description"]
+    about = "".join(re.findall(r"setting=\"(\w+)\"", expression))
+    by_setting = ["sriov-switchdev"] if about and about not in OF_OTHERS else install.CHARMS[:3]
+    charms = ["cumulus-fabric"] if "ovn_offload_fabric" in expression else by_setting
+    for action in re.findall(r"juju run {{ \$labels\.juju_unit }} ([a-z-]+)", description):
+        assert about not in OF_OTHERS
+        assert all(action in ACTIONS[charm] for charm in charms)
 
 
 def test_a_hosts_pauses_and_the_networks_have_runbooks_of_their_own() -> None:
