@@ -71,11 +71,11 @@ class _Worker:
                 self._system = self._system or self._machine()
                 self.samples = [*source.read(self._system)]
                 self.answered, self.ok = monotonic(), True
-            except (OSError, ValueError) as error:  # it is gone, perhaps to come again, or answers nonsense
+            except OSError as error:  # the device is gone, perhaps to come again, or does not answer
                 self.samples, self.ok = source.silent, False
-                if isinstance(error, OSError) and error.errno in GONE:
+                if error.errno in GONE:
                     self.answered = monotonic()
-            except Exception:  # a fault of this program, which says nothing of the device
+            except Exception:  # an answer that cannot be read, or a fault of this program: no silence
                 self.samples, self.ok = (), False
                 traceback.print_exc()
             finally:

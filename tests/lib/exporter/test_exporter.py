@@ -268,20 +268,23 @@ def test_a_kernel_without_devlink_has_no_silent_firmware(monkeypatch: pytest.Mon
     assert seen["source_up", f"health {PF}"] == seen["source_up", f"firmware {PF}"] == 1
 
 
+@pytest.mark.parametrize(
+    "error", [KeyError, ValueError], ids=["a fault of its own", "a text that is no text"]
+)
 def test_a_fault_of_the_exporter_is_told_as_such_and_ends_no_source(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host = converged()
     info, found = host.devlink.info, exporter(host)
 
     def fails(bdf: str) -> object:
-        raise KeyError(bdf)
+        raise error(bdf)
 
     monkeypatch.setattr(host.devlink, "info", fails)
     seen = scrape(found)
     assert seen["source_up", f"firmware {PF}"] == 0
     assert ("firmware_answers", PF) not in seen
-    assert "KeyError: '0000:3b:00.0'" in capsys.readouterr().err
+    assert f"{error.__name__}: " in capsys.readouterr().err
     monkeypatch.setattr(host.devlink, "info", info)
     assert scrape(found)["firmware_answers", PF] == 1
 
