@@ -124,6 +124,8 @@ def faults_of(rack: Rack) -> list[Fault]:
         rack.on(holder, containers.RUN)
         settled(rack)
         containers.remove(rack, [holder])
+        for unit in on_nodes(rack, [next(iter(rack.nodes))]):  # as other scenarios expect it
+            rack.controller.lead(unit.name)
 
     return [
         Fault(
