@@ -72,6 +72,7 @@ def _port(
         mtu=uplink.mtu,
         number=_number(uplink, port.bdf),
         distributing=members.is_distributing(system, port.bond, uplink.name) if port.bond else True,
+        carrier=bool(uplink.carrier),
         dcb=_dcb(system, uplink.name),
         pause=system.ethtool.pause(uplink.name),
         rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),

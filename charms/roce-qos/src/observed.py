@@ -41,6 +41,7 @@ class QosPort(NamedTuple):
     mtu: int = 0  # bytes
     number: int = 1  # from 1, as the firmware's parameters count the ports of a NIC
     distributing: bool = True  # it sends and receives in its bond; True outside a bond
+    carrier: bool = False  # its link is up
     dcb: Dcb | None = None  # what the driver reports; None without data centre bridging
     pause: Pause | None = None  # global pause frames; None where the driver does not report them
     rdma: RdmaPort | None = None  # its RDMA device's port now

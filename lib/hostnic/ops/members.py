@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a port carries traffic in its kernel bond, and the wait until it does again."""
+"""Whether a port carries traffic, in its kernel bond if it has one, and the wait until it does again."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,27 +21,32 @@ class AwaitMember:
     """Wait until ``netdev`` carries traffic in ``bond`` again, before another member leaves."""
 
     netdev: str  # the member
-    bond: str  # its bond
+    bond: str | None  # its bond; without one its link counts, on which the host's own routing may rely
     # Seconds to wait before the first read; a bond notices a flap only after the change that caused it
     settle: float = 0.0
 
     def run(self, system: System) -> None:
-        """Ask the bonding driver, not the link."""
+        """Ask the bonding driver, not the link, of a port in a bond."""
         if self.settle:
             system.sleep(self.settle)
         if not until(system, lambda: is_distributing(system, self.bond, self.netdev), MEMBER_DEADLINE):
+            where = f"carry traffic in {self.bond}" if self.bond else "have its link back"
             raise StepError(
-                f"{self.netdev} does not carry traffic in {self.bond} within {MEMBER_DEADLINE:g} s",
+                f"{self.netdev} does not {where} within {MEMBER_DEADLINE:g} s",
                 "check cable, switch port and LACP; the other port still carries traffic",
             )
 
 
-def is_distributing(system: System, bond: str, netdev: str) -> bool:
+def is_distributing(system: System, bond: str | None, netdev: str) -> bool:
     """Whether the member is up, and both it and its LACP partner use the link in the active aggregator.
+
+    Of a port without a bond, whether its link is up.
 
     A port is in its aggregator as soon as its link is back, seconds before the switch sends on it again.
     Sources: Documentation/networking/bonding.rst, bond_sysfs_slave.c of 4.1 and later, IEEE 802.1AX 6.4.2.3.
     """
+    if bond is None:
+        return any(link.name == netdev and link.carrier for link in system.links.all())
     member = f"/sys/class/net/{netdev}/bonding_slave"
     if read_text(system, f"{member}/mii_status") != "up":
         return False

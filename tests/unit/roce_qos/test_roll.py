@@ -112,6 +112,40 @@ def test_a_port_outside_any_bond_is_set_when_it_is_named(monkeypatch: pytest.Mon
     assert pfc(node.host) == [(3,), ()]
 
 
+def test_ports_outside_any_bond_never_lose_their_links_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that routes over both of its ports, or bonds them in Open vSwitch, keeps one of them."""
+    node = Node(compute_node(bonded=False), monkeypatch)
+    assert node.configure(devices=f"{P0} {P1}").emit().name == "active"
+    assert pfc(node.host) == [(3,), (3,)]
+    (_, back), (down, _) = (node.host.network.flaps[name] for name in (P0, P1))
+    assert back < down
+
+
+def test_a_port_outside_any_bond_whose_link_does_not_come_back_stops_the_roll(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch)
+    flap = node.host.network.flap
+
+    def for_good(name: str, now: float, time: float = 0.5) -> None:
+        flap(name, now, time)
+        node.host.network.unplugged.add(name)
+
+    node.host.network.flap = for_good
+    assert node.configure(devices=f"{P0} {P1}").emit().name == "blocked"
+    assert f"{P0} does not have its link back within 45 s" in node.log
+    assert pfc(node.host) == [(3,), ()]
+
+
+def test_a_port_outside_any_bond_that_has_no_link_is_set_without_a_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch)
+    node.host.network.unplugged.add(P0)
+    assert node.configure(devices=f"{P0} {P1}").emit().name == "active"
+    assert pfc(node.host) == [(3,), (3,)]
+
+
 def test_steps_of_a_bond_need_each_other(node: Node) -> None:
     import json
 

@@ -83,8 +83,9 @@ def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
     what = f"set lossless priorities of {port.netdev} to {pfc_words(wanted.qos.pfc)}"
     why = f"they are {pfc_words(now.priorities if now else ())}"
     steps = [_step(f"{port.bdf}/pfc", what, why, op, Disruption.LINK_FLAP)]
-    if port.bond and port.distributing:
+    if port.distributing if port.bond else port.carrier:
         what = f"wait until {port.netdev} carries traffic in {port.bond}"
+        what = what if port.bond else f"wait until {port.netdev} has its link back"
         why = "its link has flapped, and the next port relies on it"
         back = AwaitMember(port.netdev, port.bond, settle=SETTLE)
         steps.append(_step(f"{port.bdf}/member", what, why, back))
