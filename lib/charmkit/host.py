@@ -110,7 +110,12 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             charm,
             converge=self._converge_and_tell,
             preview=lambda _: self._preview_host(),
-            verify=lambda: (*own.findings(system, name), *self.dispatcher.failed(), *survey().findings),
+            verify=lambda: (
+                *self._occupied(),
+                *own.findings(system, name),
+                *self.dispatcher.failed(),
+                *survey().findings,
+            ),
             version=self._read_version,
             stop=self._stop_host,
             boot=lambda: read_boot_id(system),
@@ -137,6 +142,9 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         self._last: SurveyT | None = None
         self.framework.observe(charm.on["capture"].action, self._on_capture)
 
+    def _occupied(self) -> Sequence[Finding]:
+        return handover.occupied(self._system, self._name, self._charm.unit.name)
+
     def _preview_host(self) -> Plan[System]:
         survey = self._survey()
         return with_differences(survey.plan, survey.findings)
@@ -160,7 +168,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
         try:
-            return self._converge_host()
+            refused = self._occupied()
+            return (*refused, *self._on_refused(refused[0])) if refused else self._converge_host()
         except InputError as error:
             try:
                 return (error.finding, *self._on_refused(error.finding))
@@ -230,6 +239,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
 
     def _stop_host(self) -> Removed:
         """Take everything away. What cannot be removed is named; Juju removes the unit all the same."""
+        if kept := self._occupied():
+            return Removed(f"removed; {kept[0].what}")
         problems = list[str]()
         for what, act in (
             (handover.path_of(self._name), lambda: handover.withdraw(self._system, self._name)),

@@ -154,9 +154,26 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
         except (InvalidValue, OSError) as error:
             findings.append(_malformed(writer, error))
             continue
-        if system.files.exists(f"{AGENTS}/unit-{handover.unit.replace('/', '-')}"):
+        if _lives(system, handover.unit):
             handovers.append(handover)
     return tuple(handovers), tuple(findings)
+
+
+def occupied(system: System, charm: str, unit: str) -> tuple[Finding, ...]:
+    """The finding that another unit of ``charm`` than ``unit`` keeps this machine, if one does."""
+    try:
+        other = _read(charm, read_own(system, path_of(charm))).unit
+    except (InvalidValue, OSError):
+        return ()
+    if other == unit or not _lives(system, other):
+        return ()
+    what = f"{other} keeps this machine already, and two units would undo each other's settings"
+    remedy = "keep one unit of this charm on each machine: remove the relation of the other to its principal"
+    return (Finding(Severity.BLOCKED, charm, what, remedy),)
+
+
+def _lives(system: System, unit: str) -> bool:
+    return system.files.exists(f"{AGENTS}/unit-{unit.replace('/', '-')}")
 
 
 def owner_by(others: Iterable[Handover], charm: str) -> str | None:
