@@ -42,10 +42,10 @@ class Setting(NamedTuple):
 
     def state(self, parameter: Parameter | None) -> State:
         """The state of the parameter; None is one that the firmware does not offer."""
-        if parameter is None:
+        if parameter is None or parameter.next_boot is None:
             return State.ABSENT
         if not self.matches(parameter.next_boot):
-            return State.SET
+            return State.ABSENT if parameter.fixed else State.SET
         if parameter.current is not None and parameter.current != parameter.next_boot:
             return State.ACTIVATE
         return State.RIGHT

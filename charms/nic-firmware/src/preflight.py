@@ -133,10 +133,14 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
 
 def _absent(bdf: str, found: dict[Setting, State], answer: Answer) -> Iterator[Finding]:
     for setting, state in found.items():
-        if state is not State.ABSENT or setting.optional or ethernet.needless(setting):
+        shown = answer.parameters.get(setting.name)
+        if state is not State.ABSENT or setting.optional or (not shown and ethernet.needless(setting)):
             continue
         severity = Severity.BLOCKED if setting.required else Severity.WARNING
         what = f"the firmware does not offer {setting.name} ({setting.source})"
+        if shown:
+            kept = f"{setting.name} at {shown.next_boot or 'N/A'}, which cannot be changed"
+            what = f"the firmware keeps {kept}: {setting} ({setting.source}) is not set"
         remedy = "remove it, or update the firmware; action query shows what the firmware offers"
         gate = answer.parameters.get(setting.gate)
         if (

@@ -15,7 +15,7 @@ from hostnic.system import CommandError, System
 
 HEADER = "Configurations:"
 COLUMNS = ("Default", "Current", "Next Boot", "New")
-ROW = re.compile(rf"\*?\s*(?:RO\s+)?(?P<name>{PARAMETER}(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
+ROW = re.compile(rf"\*?\s*(?P<fixed>RO\s+)?(?P<name>{PARAMETER}(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
 """Rows of mstflint 4.21, 4.26 (which may flag a row RO) and 4.31; widths of columns differ."""
 NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]{1,16}|\d{1,20})\)?")
 SAVED = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>\S+)")
@@ -38,11 +38,12 @@ TIMEOUT_S = 120.0
 
 
 class Parameter(NamedTuple):
-    """A parameter's values as mstconfig spells them; None where it shows no such column."""
+    """A parameter's values as mstconfig spells them; None where it shows no such column, or ``N/A``."""
 
     default: str | None
     current: str | None
     next_boot: str | None
+    fixed: bool = False  # the firmware lets nobody change it
 
 
 def parse(text: str) -> dict[str, Parameter]:
@@ -59,10 +60,10 @@ def parse(text: str) -> dict[str, Parameter]:
         row = ROW.fullmatch(line.strip())
         values = row["values"].split() if row else []
         if row and columns and len(values) == len(columns):
-            shown = dict(zip(columns, values))
-            found[row["name"]] = Parameter(
-                shown.get("Default"), shown.get("Current"), shown.get("Next Boot", shown.get("New"))
-            )
+            shown = {column: value for column, value in zip(columns, values) if value != "N/A"}
+            next_boot = shown.get("Next Boot", shown.get("New"))
+            fixed = row["fixed"] is not None
+            found[row["name"]] = Parameter(shown.get("Default"), shown.get("Current"), next_boot, fixed)
     return found
 
 
@@ -147,11 +148,11 @@ def _needs_power_cycle(system: System, said: str) -> bool:
 
 
 def backup(parameters: Mapping[str, Parameter]) -> str:
-    """What is set for the next boot as lines ``NAME=value``, without arrays and unknown values."""
+    """What is set for the next boot as lines ``NAME=value``, without arrays, unknown and fixed values."""
     lines: list[str] = []
     for name, parameter in sorted(parameters.items()):
         value = number(parameter.next_boot)
-        if value is not None and "[" not in name:
+        if value is not None and "[" not in name and not parameter.fixed:
             lines.append(f"{name}={value}\n")
     return "".join(lines)
 

@@ -3,6 +3,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 
 import pytest
@@ -54,6 +55,64 @@ class Apt:
         if self.lists:
             self.host.disk.install("/usr/bin/mstconfig", b"", 0o755)
             self.host.answers.clear()
+
+
+class Shows(FakeHost):
+    """Its mstconfig 4.26 shows a row of its own in place of a parameter's."""
+
+    mstconfig_version = "4.26"
+    name, row = "NUM_VF_MSIX", ""
+
+    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        lines = super().query(argv, timeout).splitlines(keepends=True)
+        return "".join(self.row if self.name in line.split() else line for line in lines)
+
+
+def test_a_current_value_that_the_firmware_does_not_tell_is_no_reboot_without_effect(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = machine(Shows)
+    rdg(host)
+    host.row = "*           NUM_VF_MSIX         11         N/A         63\n"
+    node = Node(host, database, monkeypatch)
+    assert node.deploy(reboot_policy="always").name == "active", node.findings()
+    assert node.reboots_asked == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (
+            "      RO    NUM_VF_MSIX         11          11         11\n",
+            "keeps NUM_VF_MSIX at 11, which cannot",
+        ),
+        (
+            "            NUM_VF_MSIX         N/A        N/A        N/A\n",
+            "keeps NUM_VF_MSIX at N/A, which cannot",
+        ),
+    ],
+)
+def test_a_parameter_that_nobody_can_change_keeps_no_other_from_being_set(
+    database: Database, monkeypatch: pytest.MonkeyPatch, row: str, says: str
+) -> None:
+    host = machine(Shows)
+    host.row = row
+    node = Node(host, database, monkeypatch)
+    node.deploy()
+    assert node.next_boot("NUM_OF_VFS") == 8
+    assert node.next_boot("NUM_VF_MSIX") == 11
+    assert says in node.findings()
+    assert node.configure(parameters="NUM_VF_MSIX=63").emit().name == "blocked"
+
+
+def test_a_backup_has_no_parameter_that_nobody_can_change(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = machine(Shows)
+    host.row = "      RO    NUM_VF_MSIX         11          11         11\n"
+    saved = Node(host, database, monkeypatch).action("backup")["backup-0000-3b-00-0"]
+    assert "NUM_PF_MSIX=" in saved
+    assert "NUM_VF_MSIX=" not in saved
 
 
 @pytest.fixture
