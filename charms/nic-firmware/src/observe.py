@@ -94,7 +94,12 @@ def ask_ports(system: System, nics: Iterable[Nic], names: Mapping[str, tuple[str
     chosen = [nic for nic in nics if any(port.bdf in names for port in nic.ports)]
 
     def one_nic(nic: Nic) -> dict[str, Answer]:
-        return {p.bdf: _ask(system, p.bdf, p.device, names[p.bdf]) for p in nic.ports if p.bdf in names}
+        found, answer = dict[str, Answer](), Answer()
+        for port in (port for port in nic.ports if port.bdf in names):
+            if msterrors.HANGS not in answer.reason:  # else its other ports hang, too
+                answer = _ask(system, port.bdf, port.device, names[port.bdf])
+            found[port.bdf] = answer
+        return found
 
     return {bdf: answer for answers in _in_parallel(one_nic, chosen) for bdf, answer in answers.items()}
 

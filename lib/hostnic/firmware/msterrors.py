@@ -17,6 +17,8 @@ LACKS = re.compile(r"The Device doesn't support (\S+) parameter|Unknown Paramete
 OPEN = "Failed to open the device|Cannot open Device|mopen:"
 
 UNKNOWN = "mstflint does not know this device"
+HANGS = "did not end within"
+"""In the reason of a tool that was stopped at its deadline."""
 
 KNOWN: tuple[tuple[str, str, str], ...] = (
     (
@@ -118,6 +120,9 @@ def explain(system: System, error: CommandError) -> MstError:
         return MstError(
             error, error.reason, "see juju debug-log for what apt-get said, or install it by hand"
         )
+    if HANGS in error.reason and error.argv[0].startswith("mst"):
+        remedy = "see the kernel log for this NIC; if the next hook says the same, power-cycle the machine"
+        return MstError(error, error.reason, remedy)
     said = f"{error.stdout}\n{error.stderr}"
     if re.search(f"{OPEN}|semaphore", said) and (mode := locked_down(system)):
         return MstError(

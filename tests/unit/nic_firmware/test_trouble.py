@@ -115,6 +115,28 @@ def test_a_backup_has_no_parameter_that_nobody_can_change(
     assert "NUM_VF_MSIX=" not in saved
 
 
+class Hangs(FakeHost):
+    """Its first NIC's firmware answers mstconfig never."""
+
+    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        if argv[0] == "mstconfig" and argv[2].startswith("0000:3b:00"):
+            self.sleep(timeout)
+            raise CommandError(argv, f"mstconfig did not end within {timeout:g} s")
+        return super().query(argv, timeout)
+
+
+def test_a_nic_that_hangs_costs_a_hook_one_deadline_and_the_other_nic_is_set(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(Hangs, cards=nics("3b", "5e")), database, monkeypatch)
+    node.configure(parameters="CNP_DSCP_P1=46 CNP_DSCP_P2=46").set_up()
+    begin = node.host.now()
+    assert node.emit("update_status").name == "blocked"
+    assert node.host.now() - begin == 120
+    assert node.next_boot("NUM_OF_VFS", "0000:5e:00.0") == 8
+    assert "if the next hook says the same, power-cycle the machine" in node.findings()
+
+
 @pytest.fixture
 def apt(node: Node, monkeypatch: pytest.MonkeyPatch) -> Apt:
     """A machine as MAAS deploys it: no mstflint, and no list of packages."""
@@ -281,7 +303,8 @@ def test_a_failure_between_the_two_calls_leaves_the_first_one_set_and_asks_for_n
 def test_a_value_that_reads_back_differently_is_reported(node: Node) -> None:
     node.host.answers[("mstconfig", "-d", PF0, "-y", "set")] = "Applying... Done!\n"
     assert node.emit().name == "blocked"
-    assert "did not keep the values that were set" in node.log
+    assert f"{PF0} did not keep the values that were set: 11 for NUM_VF_MSIX=63" in node.log
+    assert "declare the value that the firmware keeps" in node.log
 
 
 def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:

@@ -34,8 +34,10 @@ class SetNextBoot:
             power_cycle = self._set(system, (setting,)) or power_cycle
         left = self._different(system) if left else ()
         if left:
-            names = ", ".join(setting.name for setting in left)
-            raise StepError(f"{names} of {self.bdf} did not keep the values that were set")
+            found = read_parameters(system, self.bdf, left)
+            kept = ", ".join(f"{found[setting.name].next_boot} for {setting}" for setting in left)
+            remedy = "declare the value that the firmware keeps, or remove the parameter"
+            raise StepError(f"{self.bdf} did not keep the values that were set: {kept}", remedy)
         if power_cycle:
             self._note(system)
 
