@@ -13,6 +13,7 @@ from exporter import facts
 from hostnic import handover
 from hostnic.devices import users
 from hostnic.devices.infiniband import OWN_DRIVERS
+from hostnic.devices.inventory import elsewhere
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.system import System
@@ -113,7 +114,7 @@ def survey(
     planned = plan(wanted, observed, policy, findings, host_steps)
     if options.activation == "reset" and any(isinstance(held.step.op, Reboot) for held in planned.held):
         ports = [port for nic in observed.nics for port in nic.ports]
-        uses = {**users.of_ports(system, ports), **observed.infiniband}
+        uses = {**users.of_ports(system, ports), **observed.infiniband, **elsewhere(system, observed.nics)}
         observed = observed._replace(host_uses=uses)
         planned = reset.instead_of_reboots(planned, wanted, observed)
     planned = reset.revive(planned, observed, release)

@@ -80,6 +80,24 @@ def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
     return tuple(Nic(slot, of_nic) for slot, of_nic in ports.items()), tuple(findings)
 
 
+def elsewhere(system: System, nics: Iterable[Nic]) -> dict[str, str]:
+    """By BDF, of each port whose card is at another PCI slot too, where: a reset restarts the whole card.
+
+    mlx5's RDMA devices tell which card it is, by its system image GUID.
+    """
+    slots: dict[str, set[str]] = {}
+    for port in (port for nic in nics for port in nic.ports):
+        above = pci.attribute(port.bdf, "infiniband")
+        for device in list_names(system, above):
+            slots.setdefault(read_text(system, f"{above}/{device}/sys_image_guid") or "", set()).add(port.nic)
+    return {
+        port.bdf: f"its card is at {' and '.join(sorted(found))}, which a reset would restart, too"
+        for guid, found in slots.items()
+        for port in (port for nic in nics for port in nic.ports)
+        if guid.strip("0:") and port.nic in found and len(found) > 1
+    }
+
+
 def netdev_of(system: System, bdf: str) -> Netdev:
     """A function's first netdev that is not a representor."""
     for name in list_names(system, pci.attribute(bdf, "net")):  # without a driver it has none

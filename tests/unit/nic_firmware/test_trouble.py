@@ -13,7 +13,7 @@ from hostnic.devices import lag
 from hostnic.firmware.mstdatabase import Database
 from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.system import CommandError, failure
-from hostnic.testing import FakeHost, states
+from hostnic.testing import FakeHost, at_two_slots, states
 from hostnic.testing.nic.mst import FakeParameter
 from nic.changes import SetNextBoot
 from nic.reset import ResetFirmware
@@ -353,6 +353,20 @@ def test_an_unused_nic_is_reset_in_place(database: Database, monkeypatch: pytest
     assert node.emit("start").name == "active"
     assert node.reboots_asked == 0
     assert node.host.cards[0].settings["NUM_VF_MSIX"].current == 63
+
+
+def test_a_card_at_two_pci_slots_waits_for_the_reboot(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reset through the unused slot would restart the port that carries the host's network, too."""
+    nic = at_two_slots()
+    nic.rdma = True
+    host = machine(cards=[nic], bonded=False)
+    host.network.addresses[nic.ports[1].netdev] = ["192.0.2.7"]
+    node = Node(host, database, monkeypatch)
+    node.deploy(activation="reset")
+    assert host.port(PF0).firmware.num_of_vfs == 4
+    assert "its card is at 0000:3b:00 and 0002:3b:00" in node.action("plan")["plan"]
 
 
 def test_a_nic_in_a_bond_waits_for_the_reboot(node: Node) -> None:

@@ -8,7 +8,7 @@ import record
 from converge import Disruption, Held, Plan, Step, StepError
 from desired import Desired, Setting
 from hostnic.devices import infiniband, users
-from hostnic.devices.inventory import find_nics
+from hostnic.devices.inventory import elsewhere, find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import msterrors, mstflint
 from hostnic.system import HostStep, System, read_boot_id
@@ -101,6 +101,7 @@ class ResetFirmware:
         if nic is None:
             raise StepError(f"{self.bdf} is gone", "see the kernel log for this NIC")
         uses = {**users.of_ports(system, nic.ports), **infiniband.uses(system, nic.ports)}
+        uses |= elsewhere(system, nics)
         used = in_use(nic, users.of_vfs(system, nic.ports), uses)
         if used:
             raise StepError(f"{used} meanwhile", "reboot instead: activation=reboot")

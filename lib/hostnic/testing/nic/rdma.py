@@ -131,7 +131,9 @@ class FakeRdma:
         devices = self.functions(network, now)
         for name, bdf in devices.items():
             if bdf:
-                seen[f"{DEVICES}/{bdf}/infiniband"] = lambda name=name: {name: {}}
+                owner = next((card for card in network.cards if bdf in [p.bdf for p in card.ports]), None)
+                about: Tree = {"sys_image_guid": f"{owner.switch_id}\n"} if owner else {}
+                seen[f"{DEVICES}/{bdf}/infiniband"] = lambda name=name, about=about: {name: about}
         verbs: Tree = {f"uverbs{index}": {"ibdev": f"{name}\n"} for index, name in enumerate(devices)}
         if verbs:
             seen[VERBS] = lambda: verbs
