@@ -3,7 +3,7 @@
 
 from converge import Finding, Severity
 from desired import Desired
-from hostnic.netlink.dcb import dcbx_words
+from hostnic.netlink.dcb import HOST, dcbx_words
 from observed import Observed
 
 
@@ -16,8 +16,13 @@ def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
     for port in observed.among(wanted.ports):
         if port.dcb is None or wanted.takeover or port.driver.may_set(port.dcb):
             continue
-        mode = dcbx_words(port.dcb.dcbx or 0)
-        what = f"the firmware controls data centre bridging (DCBX mode {mode})"
+        mode = port.dcb.dcbx or 0
+        what = f"the firmware controls data centre bridging (DCBX mode {dcbx_words(mode)})"
         remedy = "set dcbx-takeover=true, or switch off DCBX in the NIC's firmware"
+        if mode & HOST:
+            what = f"its driver takes no settings in DCBX mode {dcbx_words(mode)}"
+            remedy = "set dcbx-takeover=true, or leave the port out of option devices"
+        elif port.driver.agent:
+            remedy = f"{port.driver.agent.format(port.netdev)}, or leave it out of option devices"
         found.append(Finding(Severity.BLOCKED, port.netdev, what, remedy))
     return found

@@ -108,8 +108,10 @@ class Driver(NamedTuple):
     name: str  # as the PCI device's `driver` link has it
     dscp: bool = True  # APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP
     ports: bool = False  # APP entries are to map RoCE's ethertype and UDP port to its priority
-    dcbx: int = HOST  # bits of the DCBX mode without which the driver refuses to be set
+    dcbx: int = HOST | IEEE  # bits of the DCBX mode without which the driver refuses to be set
     dcbx_ask: int = HOST | IEEE  # the mode to ask for when those are missing
+    # What ends the control by its firmware, which refuses to hand it over; empty if the host may take it
+    agent: str = ""
     limit: str = ""  # what it cannot do, in one sentence; empty if it can do all that this package sets
 
     def may_set(self, found: Dcb) -> bool:
@@ -118,11 +120,23 @@ class Driver(NamedTuple):
 
 
 DRIVERS = (
-    Driver("mlx5_core", dcbx_ask=HOST | CEE | IEEE),
+    Driver("mlx5_core", dcbx=HOST, dcbx_ask=HOST | CEE | IEEE),
+    Driver(
+        "i40e",
+        dscp=False,
+        ports=True,
+        agent="run ethtool --set-priv-flags {} disable-fw-lldp on",
+        limit="i40e maps no DSCP: RoCE gets its priority from the VLAN tag and from UDP port 4791",
+    ),
+    Driver(
+        "ice",
+        agent="run ethtool --set-priv-flags {} fw-lldp-agent off",
+        limit="ice takes no settings for a port in a bond, since about kernel 6.2",
+    ),
     Driver(
         "bnxt_en",
         ports=True,
-        dcbx=HOST | IEEE,
+        agent="switch off the NIC's LLDP agent with its vendor's tool",
         limit="bnxt_en takes settings only while the NIC's own LLDP agent is off, and has no buffers and no "
         "rate limits to set",
     ),

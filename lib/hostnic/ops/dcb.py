@@ -132,12 +132,15 @@ class TakeDcbx:
     netdev: str
     mode: int
     bits: int
+    agent: str = ""  # what ends the control by this NIC's firmware, if it has a way of its own
 
     def run(self, system: System) -> None:
         """Ask for ``mode`` unless ``bits`` are set already."""
         if _has(read(system, self.netdev), self.bits):
             return
-        remedy = "switch off LLDP and DCBX in the NIC's firmware (charm nic-firmware), then reboot"
+        remedy = (
+            self.agent or "switch off LLDP and DCBX in the NIC's firmware (charm nic-firmware), then reboot"
+        )
         with refusal.explained(f"the firmware keeps DCBX of {self.netdev}", remedy):
             system.dcb.set_dcbx(self.netdev, self.mode)
         now = read(system, self.netdev)
@@ -193,7 +196,8 @@ def _refused(netdev: str, error: OSError) -> StepError:
     if error.errno == errno.EINVAL:
         return StepError(
             f"the driver of {netdev} refused: {words}",
-            "see the kernel log; a common cause is that the firmware or lldpad controls DCBX",
+            "see the kernel log; a common cause is that the firmware or lldpad controls DCBX; or leave the "
+            "port out of option devices",
         )
     if error.errno in refusal.GONE:
         return StepError(f"{netdev} is gone ({words})", "see the kernel log for the NIC")

@@ -196,6 +196,32 @@ def test_a_firmware_that_keeps_dcbx_is_reported(node: Node) -> None:
     assert "switch off LLDP and DCBX in the NIC's firmware" in node.log
 
 
+@pytest.mark.parametrize(("driver", "flag"), [("i40e", "disable-fw-lldp on"), ("ice", "fw-lldp-agent off")])
+def test_an_agent_that_hands_nothing_over_is_named_with_its_own_switch(
+    monkeypatch: pytest.MonkeyPatch, driver: str, flag: str
+) -> None:
+    node = Node(compute_node(driver), monkeypatch)
+    for name in (P0, P1):
+        node.host.port(name).dcb.firmware_agent = True
+        node.host.port(name).dcb.driver_restarts()
+    node.emit()
+    assert f"ethtool --set-priv-flags {P0} {flag}" in node.findings()
+    assert "dcbx-takeover" not in node.findings()
+    node.configure(dcbx_takeover=True).emit()
+    assert f"ethtool --set-priv-flags {P0} {flag}" in node.log
+    assert "nic-firmware" not in node.log
+
+
+def test_a_driver_in_another_version_of_dcbx_is_named_before_any_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ixgbe starts in CEE's version, in which it refuses these settings; no firmware is involved."""
+    node = Node(compute_node("ixgbe"), monkeypatch)
+    assert "its driver takes no settings in DCBX mode host cee" in node.emit().message
+    assert nic(node.writes) == []
+    assert node.configure(dcbx_takeover=True).emit().name == "active"
+
+
 # Other drivers.
 
 

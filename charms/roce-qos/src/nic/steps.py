@@ -30,8 +30,9 @@ def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostSte
     for port in ports:
         if port.dcb is not None and not port.driver.may_set(port.dcb):
             mode = dcbx_words(port.dcb.dcbx or 0)
-            op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx)
-            what = f"take over DCBX of {port.netdev} from the firmware"
+            agent = port.driver.agent.format(port.netdev)
+            op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx, agent)
+            what = f"take over DCBX of {port.netdev}"
             steps.append(_step(f"{port.bdf}/dcbx", what, f"its mode is {mode}", op))
     return steps
 

@@ -58,7 +58,12 @@ QUIRKS = {
         takes_over=dcb.IEEE,
     ),
     "mlx4_core": Quirks(selectors=(), dcbx=None, needs=0),
-    "ice": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP), dcbx=None, needs=0),
+    "ixgbe": Quirks(
+        selectors=(dcb.ETHERTYPE, dcb.STREAM_PORT, dcb.DATAGRAM_PORT, dcb.ANY_PORT, dcb.DSCP),
+        dcbx=dcb.HOST | dcb.CEE,
+    ),
+    "i40e": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT)),
+    "ice": Quirks(selectors=(dcb.ETHERTYPE, dcb.DSCP), dcbx=None, needs=0),
 }
 
 
