@@ -52,8 +52,8 @@ def _settings(system: System, wanted: Desired, port: QosPort) -> Iterator[tuple[
         yield from _trust(wanted, port)
     yield "ETS", steps.ets_words(found.ets), steps.ets_words(wanted.ets)
     yield "PFC", steps.pfc_words(found.pfc.priorities if found.pfc else ()), steps.pfc_words(scheme.pfc)
-    if found.pfc and found.pfc.delay:
-        length = f"{found.pfc.delay} m"
+    if port.cable:
+        length = f"{port.cable} m"
         yield "cable length", length, f"{wanted.cable} m" if wanted.cable else length
     if port.pause is not None:
         off = "off" if not (port.pause.rx or port.pause.tx) else "on"

@@ -40,6 +40,9 @@ def ineffective_options(
         what = f"ConnectX stores {wanted.cable} m but does not use it unless buffers are set manually"
         remedy = "set cable-length=0, or set the buffers (dcb buffer, mlnx_qos)"
         found.append(Finding(Severity.WARNING, "cable-length", what, remedy))
+    if wanted.cable and (lacking := [port.netdev for port in ports if not port.cable]):
+        what = f"{wanted.cable} m is not set on {', '.join(lacking)}: driver or firmware has no such value"
+        found.append(Finding(Severity.INFO, "cable-length", what))
     for name in sorted({port.driver.name for port in ports if port.driver.limit}):
         limit = next(port.driver.limit for port in ports if port.driver.name == name)
         found.append(Finding(Severity.INFO, name, limit))

@@ -69,6 +69,12 @@ class QosPort(NamedTuple):
         return self.port.bond
 
     @property
+    def cable(self) -> int:
+        """The length that its buffers are made for, in metres; 0 if its driver or firmware has none."""
+        pfc = self.dcb.pfc if self.dcb else None
+        return pfc.delay if pfc and self.driver.name == "mlx5_core" else 0
+
+    @property
     def dscp_map(self) -> dict[int, int]:
         """Priority by DSCP, as far as DSCPs are mapped; empty under trust PCP."""
         apps = self.dcb.apps if self.dcb else ()

@@ -8,7 +8,7 @@ import pytest
 from boot import bootfile, files, main
 from exporter import facts
 from hostnic.netlink.dcb import App
-from hostnic.testing import FakeHost
+from hostnic.testing import FakeHost, card
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 REFUSED = OSError(errno.EIO, "PFC: Input/output error")
@@ -244,6 +244,18 @@ def test_every_driver_converges_and_its_limit_is_reported(
     assert node.emit("update_status").name == "active"
     assert node.writes == []
     assert node.host.blackouts == 0
+
+
+def test_a_cable_length_that_one_card_cannot_have_stops_no_other_card(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Broadcom's ports come first, and had failed before those of the ConnectX were set."""
+    host = compute_node(cards=[card("3b", driver="bnxt_en"), card("5e")])
+    node = Node(host, monkeypatch)
+    status = node.configure(cable_length=5, devices=f"{P0} {P1} enp94s0f0np0").emit()
+    assert status.name == "active", node.log
+    assert host.port("enp94s0f0np0").dcb.cable == 5
+    assert f"5 m is not set on {P0}, {P1}" in node.findings()
 
 
 def test_the_firmware_agent_of_bnxt_blocks_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:

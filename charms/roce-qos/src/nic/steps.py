@@ -74,12 +74,13 @@ def lldp(wanted: Desired, port: QosPort) -> list[HostStep]:
 def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
     """The lossless priorities; after a change of them the port must carry traffic in its bond again."""
     now = port.dcb.pfc if port.dcb else None
-    if port.dcb is None or (now and now.priorities == wanted.qos.pfc and wanted.cable in (0, now.delay)):
+    cable = wanted.cable if port.cable else 0
+    if port.dcb is None or (now and now.priorities == wanted.qos.pfc and cable in (0, now.delay)):
         return []
     others = tuple(other.netdev for other in observed.others(port))
-    op = SetPfc(port.netdev, wanted.qos.pfc, wanted.cable, port.bond, others)
+    op = SetPfc(port.netdev, wanted.qos.pfc, cable, port.bond, others)
     if now and now.priorities == wanted.qos.pfc:
-        what, why = f"set the cable length of {port.netdev} to {wanted.cable} m", f"it is {now.delay} m"
+        what, why = f"set the cable length of {port.netdev} to {cable} m", f"it is {now.delay} m"
         return [_step(f"{port.bdf}/pfc", what, why, op)]
     what = f"set lossless priorities of {port.netdev} to {pfc_words(wanted.qos.pfc)}"
     why = f"they are {pfc_words(now.priorities if now else ())}"
