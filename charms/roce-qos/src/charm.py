@@ -26,8 +26,8 @@ from fabric import RELATION
 from hostnic import handover, version
 from hostnic.handover import Handover
 from hostnic.machine import Machine
+from hostnic.ops import lldp
 from hostnic.system import System
-from observe import observe
 from selection import resolve
 from survey import NAME, Survey, ports, read_host, survey
 
@@ -109,7 +109,7 @@ class RoceQosCharm(ops.CharmBase):
 
     def _uninstall(self) -> Removed:
         """Take away what the charm installed; the ports stay as they are."""
-        outcome = execute(files.removal(observe(self.system), files.look(self.system)), self.system)
+        outcome = execute(files.removal(lldp.installed(self.system), files.look(self.system)), self.system)
         problems = [outcome.finding.sentence()] if outcome.finding else []
         return Removed("removed; lossless RoCE ends with the next boot of this host", problems)
 

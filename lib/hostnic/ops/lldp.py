@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from hostnic.ops import refusal
 from hostnic.ops.files import holds
-from hostnic.system import Link, System, read_text
+from hostnic.system import Link, System, list_names, read_text
 
 LINKS = "/run/systemd/netif/links"
 FRAMES = "/run/systemd/netif/lldp"
 """Where networkd keeps the frames that it received; systemd 257 and later have no such directory."""
 DROP_INS = "/etc/systemd/network"
+_NAME = "50-ovn-offload-lldp.conf"
 DROP_IN = """\
 # Installed by the charm roce-qos; local changes are overwritten.
 [Network]
@@ -28,7 +29,13 @@ def drop_in(system: System, link: Link) -> str | None:
     lines = (read_text(system, f"{LINKS}/{link.ifindex}") or "").splitlines()
     files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
     name = files[0].rpartition("/")[2] if files else ""
-    return f"{DROP_INS}/{name}.d/50-ovn-offload-lldp.conf" if name else None
+    return f"{DROP_INS}/{name}.d/{_NAME}" if name else None
+
+
+def installed(system: System) -> list[str]:
+    """Every drop-in that is in place, also those of ports that are gone."""
+    paths = [f"{DROP_INS}/{name}/{_NAME}" for name in list_names(system, DROP_INS)]
+    return [path for path in paths if speaks(system, path)]
 
 
 def speaks(system: System, path: str) -> bool:

@@ -160,6 +160,12 @@ def test_removal_leaves_the_ports_and_takes_away_the_rest(converged: Node) -> No
     assert converged.host.port(P0).dcb.pfc == ()
 
 
+def test_removal_takes_away_the_drop_in_of_a_port_that_is_gone(converged: Node) -> None:
+    converged.host.port(P1).gone = True
+    converged.emit("stop")
+    assert not [path for path in converged.host.disk.content if "ovn-offload-lldp" in path]
+
+
 def test_a_removal_is_complete_where_juju_has_closed_the_session(
     converged: Node, close_session: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:

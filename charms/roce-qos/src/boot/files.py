@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the charm installs on a host: boot copy, units, udev rule, desired state."""
 
+from collections.abc import Iterable
+
 import record
 from converge import Disruption, Plan, Step
 from desired import Desired
@@ -9,7 +11,6 @@ from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
 from hostnic.ops.files import RemoveFile
 from hostnic.system import HostStep, System
-from observed import Observed
 
 from boot import bootfile
 
@@ -115,10 +116,10 @@ def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
     return installed.steps(found, COPY, wanted_files(wanted), ENABLED, bootfile.PATH)
 
 
-def removal(observed: Observed, found: Installed) -> Plan[System]:
+def removal(drop_ins: Iterable[str], found: Installed) -> Plan[System]:
     """The steps that take away what the charm installed; the ports stay as they are until the next boot."""
     gone = installed.removal(found, ENABLED, PATHS, (COPY.directory, record.DIRECTORY))
     why = "the charm is removed"
-    for path in (port.drop_in for port in observed.ports if port.lldp and port.drop_in):
+    for path in drop_ins:
         gone.append(Step(path, f"remove {path}", why, Disruption.NONE, RemoveFile(path)))
     return Plan(tuple(gone))
