@@ -2,7 +2,7 @@
 """Read what the plan needs to know about this host. Never writes."""
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import record
 from converge import Finding, Severity
@@ -44,7 +44,7 @@ def observe(
             continue
         paths = [*(cc_param_path(port.bdf, name) for name in names), *ecn_attributes(uplink.name, priority)]
         try:
-            found.append(_with_defaults(system, _port(system, port, uplink, devices, paths), findings))
+            found.append(_with_defaults(system, _port(system, port, uplink, links, devices, paths), findings))
         except OSError as error:
             findings.append(inventory.unreadable(port.bdf, error))
             unreadable.add(port.bdf)
@@ -62,9 +62,14 @@ def observe(
 
 
 def _port(
-    system: System, port: Port, uplink: Link, devices: tuple[RdmaPort, ...], attributes: Iterable[str]
+    system: System,
+    port: Port,
+    uplink: Link,
+    links: Sequence[Link],
+    devices: tuple[RdmaPort, ...],
+    attributes: Iterable[str],
 ) -> QosPort:
-    drop_in = lldp.drop_in(system, uplink)
+    drop_in = lldp.drop_in(system, uplink, links)
     return QosPort(
         port=port,
         driver=driver(port.driver),

@@ -48,7 +48,8 @@ class QosPort(NamedTuple):
     defaults: Defaults | None = None  # of new RDMA connections there; None while they were never set
     no_defaults: str = ""  # why they are not to be set: `RAW` or `UNREADABLE`; empty where they are
     cc_params: Mapping[str, int | None] = {}  # path to value of those requested attributes that exist
-    # Where networkd is told to use LLDP here; None when it does not manage the port
+    # Where networkd is told to use LLDP here; None when it does not manage the port, or other links by the
+    # same file
     drop_in: str | None = None
     lldp: bool = False  # it was told so
     permanent_mac: str | None = None  # None where the kernel does not tell

@@ -4,6 +4,7 @@
 Source: systemd.network(5).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hostnic.ops import refusal
@@ -24,12 +25,25 @@ EmitLLDP=nearest-bridge
 LLDPAD = "lldpad.service"
 
 
-def drop_in(system: System, link: Link) -> str | None:
-    """Where the drop-in for ``link`` belongs; None if networkd does not manage the link."""
+def drop_in(system: System, link: Link, links: Iterable[Link]) -> str | None:
+    """Where the drop-in for ``link`` belongs; None if networkd does not manage the link.
+
+    None also if its file applies to others of ``links`` that are not in the same bond: they would speak LLDP,
+    too, and may be anybody's, such as the representors of tenants' VFs.
+    """
+    name = _file(system, link)
+    path = f"{DROP_INS}/{name}.d/{_NAME}"
+    if not name or speaks(system, path):
+        return path if name else None
+    foreign = [each for each in links if each != link and (not each.master or each.master != link.master)]
+    return None if any(_file(system, each) == name for each in foreign) else path
+
+
+def _file(system: System, link: Link) -> str:
+    """The name of networkd's file that applies to ``link``; empty if there is none."""
     lines = (read_text(system, f"{LINKS}/{link.ifindex}") or "").splitlines()
     files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
-    name = files[0].rpartition("/")[2] if files else ""
-    return f"{DROP_INS}/{name}.d/{_NAME}" if name else None
+    return files[0].rpartition("/")[2] if files else ""
 
 
 def installed(system: System) -> list[str]:

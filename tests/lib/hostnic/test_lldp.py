@@ -104,11 +104,11 @@ def test_text_that_is_no_json_has_no_neighbours(text: str) -> None:
 
 def test_the_drop_in_amends_the_file_that_networkd_uses(host: FakeHost) -> None:
     link = next(link for link in host.links.all() if link.name == P0)
-    assert drop_in(host, link) == DROP_IN
+    assert drop_in(host, link, [link]) == DROP_IN
     host.disk.install(f"{LINKS}/{link.ifindex}", b"ADMIN_STATE=unmanaged\n", 0o644)
-    assert drop_in(host, link) is None
+    assert drop_in(host, link, [link]) is None
     host.disk.remove(f"{LINKS}/{link.ifindex}")
-    assert drop_in(host, link) is None
+    assert drop_in(host, link, [link]) is None
 
 
 def test_lldp_is_switched_on_and_off_once(host: FakeHost) -> None:

@@ -11,7 +11,8 @@ from hostnic import exclusive
 from hostnic.boot import bootcopy
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
-from hostnic.testing import FakeBond, FakeHost, hca
+from hostnic.ops import lldp
+from hostnic.testing import FakeBond, FakeHost, card, hca
 from observed import BOOT_TIMEOUT_S
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
@@ -146,6 +147,20 @@ def test_networkd_stops_using_lldp_when_the_option_is_off(converged: Node) -> No
     assert converged.configure(lldp=False).emit().name == "active"
     assert not converged.host.disk.exists(DROP_IN.format(P0))
     assert nic(converged.writes) == []
+
+
+@pytest.mark.parametrize(("others", "speaks"), [([], True), (["enp94s0f0np0"], False)])
+def test_a_file_of_networkd_that_applies_to_other_ports_gets_no_lldp(
+    monkeypatch: pytest.MonkeyPatch, others: list[str], speaks: bool
+) -> None:
+    """One that only applies to the ports of the bond does."""
+    host = compute_node(cards=[card("3b"), card("5e")])
+    for link in host.links.all():
+        name = "20-roce" if link.name in (P0, P1, *others) else f"10-{link.name}"
+        told = f"NETWORK_FILE=/etc/systemd/network/{name}.network\n".encode()
+        host.disk.install(f"{lldp.LINKS}/{link.ifindex}", told, 0o644)
+    assert Node(host, monkeypatch).deploy().name == "active"
+    assert host.disk.exists("/etc/systemd/network/20-roce.network.d/50-ovn-offload-lldp.conf") is speaks
 
 
 def test_removal_leaves_the_ports_and_takes_away_the_rest(converged: Node) -> None:
