@@ -140,7 +140,8 @@ def explain(system: System, error: CommandError) -> MstError:
             f"{error.argv[0]}: {_first(said) or 'the device does not open'}",
             "see the kernel log for this NIC; it may have vanished from the bus",
         )
-    return MstError(error, f"{error.argv[0]}: {_first(said)}" if _first(said) else error.reason)
+    again = f"for all that it says, run on the host: {' '.join(error.argv)}" if "query" in error.argv else ""
+    return MstError(error, f"{error.argv[0]}: {_first(said)}" if _first(said) else error.reason, again)
 
 
 def _first(said: str) -> str:

@@ -40,6 +40,13 @@ def test_an_error_of_mstconfig_becomes_a_sentence_and_a_remedy(node: Node, said:
     assert node.mst() == []
 
 
+def test_an_error_that_nobody_knows_leads_to_the_command_that_said_it(node: Node) -> None:
+    argv = ["mstconfig", "-d", PF0, "-e", "query", "SRIOV_EN"]
+    node.host.answers[("mstconfig",)] = failure(argv, 3, "-E- Something quite new\n", "")
+    node.emit()
+    assert f"run on the host: {' '.join(argv)}" in node.findings()
+
+
 class Apt:
     """charmhelpers refuses to be imported outside Ubuntu: a stand-in whose mirror may be away."""
 
