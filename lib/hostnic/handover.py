@@ -105,6 +105,11 @@ def path_of(charm: str) -> str:
     return f"{DIRECTORY}/{charm}.json"
 
 
+def members_of(charm: str) -> str:
+    """Where a charm keeps for a while which clusters its containers have not joined."""
+    return f"{DIRECTORY}/{charm}.members"
+
+
 def publish(system: System, handover: Handover) -> bool:
     """Write ``handover`` unless the file already says the same; True when it was written.
 
@@ -125,9 +130,9 @@ def publish(system: System, handover: Handover) -> bool:
 
 
 def withdraw(system: System, charm: str) -> None:
-    """Remove the file of ``charm``; for its stop hook."""
-    if system.files.exists(path_of(charm)):
-        system.files.remove(path_of(charm))
+    """Remove the files of ``charm``; for its stop hook."""
+    for path in filter(system.files.exists, (path_of(charm), members_of(charm))):
+        system.files.remove(path)
 
 
 def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple[Finding, ...]]:

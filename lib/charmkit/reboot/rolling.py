@@ -274,8 +274,7 @@ class RollingReboot(ops.Object):
             return here.stopped
         from charmkit.reboot import services  # only in the grace after a boot
 
-        path = f"{handover.DIRECTORY}/{self._charm.meta.name}.members"
-        return services.not_joined(self._system, here.running, path)
+        return services.not_joined(self._system, here.running, handover.members_of(self._charm.meta.name))
 
     def _missing_members(self) -> str:
         """What the clusters in this host's containers miss, or that LXD does not tell."""

@@ -33,8 +33,7 @@ ATTRIBUTE = struct.Struct("=HH")
 """nlattr: length and type."""
 Untyped: TypeAlias = Any
 """An object of pyroute2's, which declares no types."""
-_LOADING = threading.Lock()
-"""Other threads see the empty umbrella module while one loads the codec."""
+_LOADING = threading.Lock()  # other threads see the empty umbrella module while one loads the codec
 BUFFER = 1 << 17
 ANSWER_TIME = 60.0
 """Seconds until an answer is given up, unless the caller allows more."""

@@ -14,8 +14,11 @@ from lab.site import PFS
 AREA = "removal"
 """Of the scenario's checks."""
 
-FILES = "find /etc /usr/lib /run -path '*ovn-offload*' ! -type d | sort | tr '\\n' ' '"
-"""Also links. In /var/lib/ovn-offload nic-firmware leaves its records (docs/how-to/remove-a-charm.md)."""
+FILES = (
+    "find /etc /usr/lib /run -path '*ovn-offload*' ! -type d ! -name changing.lock "
+    "! -path '/run/systemd/units/*' ! -path '/run/udev/*' | sort | tr '\\n' ' '"
+)
+"""Also links, but for those of systemd and udev. What stays is in docs/reference/files-on-a-host.md."""
 
 MODE = "devlink dev eswitch show pci/{bdf} | grep -o 'mode [a-z]*' | head -1"
 PORTS = "; ".join(f"cat /sys/bus/pci/devices/{bdf}/sriov_numvfs; {MODE.format(bdf=bdf)}" for bdf in PFS)

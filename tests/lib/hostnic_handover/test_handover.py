@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 from converge import Severity
 from hostnic import handover, shapes
-from hostnic.handover import Handover, RebootRequest, disagreements, owner_by, publish, read_others, withdraw
+from hostnic.handover import (
+    Handover,
+    RebootRequest,
+    disagreements,
+    members_of,
+    owner_by,
+    publish,
+    read_others,
+    withdraw,
+)
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
 from hypothesis import given
@@ -113,13 +122,15 @@ def test_a_reboot_of_the_host_deletes_it(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((), ())
 
 
-def test_the_stop_hook_deletes_it(host: FakeHost):
+def test_the_stop_hook_deletes_it_and_what_is_kept_of_clusters(host: FakeHost):
     publish(host, PLAIN)
+    host.files.install(members_of("nic-firmware"), b"{}", 0o600)
 
     withdraw(host, "nic-firmware")
     withdraw(host, "nic-firmware")
 
     assert read_others(host, "sriov-switchdev") == ((), ())
+    assert not host.disk.exists(members_of("nic-firmware"))
 
 
 def test_the_file_of_a_unit_that_left_the_machine_is_ignored(host: FakeHost):
