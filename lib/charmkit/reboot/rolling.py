@@ -202,30 +202,33 @@ class RollingReboot(ops.Object):
             return True
         changed = isinstance(event, ops.RelationChangedEvent) and event.unit
         name = changed.name if changed else ""
-        before = bags.cluster()
+        before = bags.cluster() if bags.leader else None
         try:
             look = hook.follow(bags, self._boot_id(), self._now(), name, lambda: self._silent(bags))
-            if not look and isinstance(before, Cluster):
+            if not look:
                 self._tell_of_others(bags, before)
         except OSError:
             return True  # the look says what cannot be read
         return look
 
-    def _tell_of_others(self, bags: Databags, before: Cluster) -> None:
+    def _tell_of_others(self, bags: Databags, before: Cluster | Finding | None) -> None:
         """Tell the exporter, without a look at the host, what the leader has granted, or freed.
 
         A unit that no longer leads takes back what it told of others: Juju has no hook for the end of a lead.
         """
-        now, known = bags.cluster(), facts.read(self._system, self._charm.meta.name)
-        if not isinstance(now, Cluster) or not known or not known.reboot:
+        known = facts.read(self._system, self._charm.meta.name)
+        told = known.reboot if known else None
+        if not known or not told:
             return
-        told = known.reboot
-        if bags.leader and now.held != before.held:
-            told = told._replace(held=self._held(now), queue=_queue(bags.units()[0], now))
+        if isinstance(before, Cluster):
+            now = bags.cluster()
+            if isinstance(now, Cluster) and now.held != before.held:
+                told = told._replace(held=self._held(now), queue=_queue(bags.units()[0], now))
         elif not bags.leader and told.queue is not None:
             own = {unit: since for unit, since in told.held.items() if unit == bags.unit}
             told = told._replace(held=own, queue=None)
-        facts.publish(self._system, known._replace(reboot=told))
+        if told != known.reboot:
+            facts.publish(self._system, known._replace(reboot=told))
 
     def _databags(self) -> Databags | None:
         peers = self.model.get_relation(PEERS)
