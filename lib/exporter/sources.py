@@ -8,17 +8,16 @@ answers others.
 
 import errno
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
 
 from hostnic.devices import lag, rdma
 from hostnic.devices.pci import DEVICES
 from hostnic.devices.port import representors_of, uplink_of
 from hostnic.handover import AGENTS
 from hostnic.ops.members import is_distributing
-from hostnic.system import Link, System, list_names, read_text
+from hostnic.system import Link, System, if_told, list_names, read_text
 
 from exporter.catalogue import HOST, PREFIX
 from exporter.facts import Fabric, Facts, Port, Reboot
@@ -28,11 +27,10 @@ NODES = "/sys/devices/system/node"
 CONNTRACK = "/proc/sys/net/netfilter/nf_conntrack_"
 REPORTERS = ("fw", "fw_fatal")
 NO_DEVLINK = (errno.ENODEV, errno.EOPNOTSUPP, errno.ENOENT)
-"""The kernel's answers if it has no devlink, the driver has none, or its devlink does not tell this."""
+"""The kernel's answers if it has no devlink, the driver has none, or its devlink does not tell this: no fault
+of the firmware."""
 PARTNER_AGGREGATES = 0x04
 """In the partner's state: it bonds. Without a partner the kernel's default state lacks it (bond_3ad.c)."""
-
-Value = TypeVar("Value")
 
 _COUNTERS = {
     metric.source.removeprefix("ethtool "): metric.name.removeprefix(PREFIX)
@@ -242,28 +240,18 @@ def counters(system: System, port: Port) -> Iterator[Sample]:
 
 def firmware(system: System, port: Port) -> Iterator[Sample]:
     """Whether the firmware answers: its version is asked for by a command like any other."""
-    if _of_devlink(lambda: system.devlink.info(port.bdf)):
+    if if_told(lambda: system.devlink.info(port.bdf), NO_DEVLINK):
         yield Sample("firmware_answers", (port.netdev,), 1.0)
 
 
 def health(system: System, port: Port) -> Iterator[Sample]:
     """The driver's own watch over its firmware."""
     for reporter in REPORTERS:
-        if found := _of_devlink(lambda name=reporter: system.devlink.health(port.bdf, name)):
+        if found := if_told(lambda name=reporter: system.devlink.health(port.bdf, name), NO_DEVLINK):
             label = (port.netdev, reporter)
             yield Sample("health_reporter_healthy", label, float(found.healthy))
             yield Sample("health_reporter_errors", label, found.errors)
             yield Sample("health_reporter_recoveries", label, found.recoveries)
-
-
-def _of_devlink(read: Callable[[], Value]) -> Value | None:
-    """What devlink says; None where the driver has none, which is no fault of its firmware."""
-    try:
-        return read()
-    except OSError as error:
-        if error.errno in NO_DEVLINK:
-            return None
-        raise
 
 
 def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> Iterator[Sample]:

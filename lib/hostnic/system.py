@@ -9,14 +9,16 @@ when there is one. Each says which command does the same from a shell.
 """
 
 import errno
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from converge import Step
 
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
     from hostnic.netlink.measured import Health, Traffic
+
+Value = TypeVar("Value")
 
 MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
@@ -351,6 +353,16 @@ def read_text(system: System, path: str) -> str | None:
         return system.files.read(path).strip()
     except OSError:
         return None
+
+
+def if_told(read: Callable[[], Value], unless: Collection[int]) -> Value | None:
+    """What the kernel answers; None for the errnos ``unless``, with which it has nothing to tell."""
+    try:
+        return read()
+    except OSError as error:
+        if error.errno in unless:
+            return None
+        raise
 
 
 def link_target(system: System, path: str) -> str | None:

@@ -8,16 +8,14 @@ file or a parameter, the field is None.
 import errno
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeVar
 
 from hostnic.devices import inventory, lag, pci, users, vdpa
 from hostnic.devices.lag import Lag, release
 from hostnic.devices.model import Bond, EswitchMode, Host, Pf, Vf
 from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
-from hostnic.system import Link, System
+from hostnic.system import Link, System, Value, if_told
 
-Value = TypeVar("Value")
 VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
 """vDPA devices by their function's PCI address; read once, and only if there are VFs."""
 
@@ -108,13 +106,7 @@ def _vfs(system: System, bdf: str, links: list[Link], vdpa_by_function: VdpaByFu
 
 
 def _if_known(read: Callable[[], Value]) -> Value | None:
-    """What the kernel returns, or None if it lacks what is asked for."""
-    try:
-        return read()
-    except OSError as error:
-        if error.errno in NOT_TOLD:
-            return None
-        raise
+    return if_told(read, NOT_TOLD)
 
 
 def _eswitch_mode(system: System, port: Port, kernel: tuple[int, int]) -> EswitchMode | None:

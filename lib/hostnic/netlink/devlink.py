@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from hostnic.netlink.channel import Family, Untyped, codec
 from hostnic.netlink.measured import Health
-from hostnic.system import MODE_CHANGE_TIME, DeviceInfo
+from hostnic.system import MODE_CHANGE_TIME, DeviceInfo, if_told
 
 ESWITCH_GET, ESWITCH_SET = 29, 30
 PARAM_GET, PARAM_SET = 38, 39
@@ -84,12 +84,8 @@ class DevlinkClient:
 
     def _eswitch(self, bdf: str, attribute: str, names: tuple[str, ...]) -> str | None:
         """An attribute of the eswitch by its name; None where the driver has no eswitch or does not tell."""
-        try:
-            number: int | None = self._ask(ESWITCH_GET, bdf)[0].get_attr(attribute)
-        except OSError as error:
-            if error.errno == errno.EOPNOTSUPP:
-                return None
-            raise
+        answer = if_told(lambda: self._ask(ESWITCH_GET, bdf), [errno.EOPNOTSUPP])
+        number: int | None = answer[0].get_attr(attribute) if answer else None
         return names[number] if number is not None and number < len(names) else None
 
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
@@ -112,12 +108,10 @@ class DevlinkClient:
 
     def health(self, bdf: str, reporter: str) -> Health | None:
         """State and counts of a health reporter."""
-        try:
-            found = self._ask(HEALTH_GET, bdf, ("REPORTER_NAME", reporter))[0].get_attr("REPORTER")
-        except OSError as error:
-            if error.errno in UNKNOWN_REPORTER:
-                return None
-            raise
+        answer = if_told(lambda: self._ask(HEALTH_GET, bdf, ("REPORTER_NAME", reporter)), UNKNOWN_REPORTER)
+        if answer is None:
+            return None
+        found = answer[0].get_attr("REPORTER")
         errors, recoveries = found.get_attr("ERRORS"), found.get_attr("RECOVERIES")
         return Health(found.get_attr("STATE") == 0, errors or 0, recoveries or 0)
 
