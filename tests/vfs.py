@@ -3,9 +3,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
+import pytest
 from hostnic.testing import FakeHost
 
 FEW, MANY = 8, 127
@@ -42,6 +44,19 @@ def asked(host: FakeHost, act: Callable[[], object]) -> Asked:
     kept = [(verb, "" if verb == "install" else words) for verb, words in host.asked]
     calls = Counter((verb, re.sub(r"/netif/links/\d+", "/netif/links/N", words)) for verb, words in kept)
     return Asked(calls, list(host.spawned))
+
+
+def asked_by_each(
+    idle: Callable[[int, pytest.MonkeyPatch], Any], acts: Mapping[str, Callable[[Any], object]]
+) -> dict[int, dict[str, Asked]]:
+    """By the number of VFs of each port, what each act asks of a node that ``idle`` has set up with them."""
+    found: dict[int, dict[str, Asked]] = {}
+    for vfs in (FEW, MANY):
+        with pytest.MonkeyPatch.context() as patch:
+            node = idle(vfs, patch)
+            assert node.emit("update_status").name == "active"
+            found[vfs] = {what: asked(node.host, partial(act, node)) for what, act in acts.items()}
+    return found
 
 
 def assert_vfs_are_read_once(few: Asked, many: Asked, of_each: int) -> None:

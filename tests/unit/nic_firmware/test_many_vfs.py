@@ -8,7 +8,7 @@ from boot import main
 from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import card
 from unit.nic_firmware.node import Node, machine, rdg
-from vfs import FEW, MANY, Asked, asked, assert_vfs_are_read_once, in_switchdev
+from vfs import FEW, MANY, Asked, asked_by_each, assert_vfs_are_read_once, in_switchdev
 
 LINKS_OF_EACH: dict[str, tuple[Callable[[Node], object], int]] = {
     "update-status": (lambda node: node.emit("update_status"), 2),
@@ -20,19 +20,15 @@ LINKS_OF_EACH: dict[str, tuple[Callable[[Node], object], int]] = {
 @pytest.fixture(scope="module")
 def idle(database: Database) -> dict[int, dict[str, Asked]]:
     """By the number of VFs of each port, what each hook and the boot unit ask."""
-    found: dict[int, dict[str, Asked]] = {}
-    for vfs in (FEW, MANY):
-        with pytest.MonkeyPatch.context() as patch:
-            node = Node(machine(cards=[card(total_vfs=MANY)]), database, patch)
-            rdg(node.host, MANY)
-            in_switchdev(node.host, vfs, bound=True)
-            node.deploy(num_vfs=MANY)
-            assert node.emit("update_status").name == "active"
-            found[vfs] = {
-                what: asked(node.host, lambda act=act, node=node: act(node))
-                for what, (act, _) in LINKS_OF_EACH.items()
-            }
-    return found
+
+    def node(vfs: int, patch: pytest.MonkeyPatch) -> Node:
+        made = Node(machine(cards=[card(total_vfs=MANY)]), database, patch)
+        rdg(made.host, MANY)
+        in_switchdev(made.host, vfs, bound=True)
+        made.deploy(num_vfs=MANY)
+        return made
+
+    return asked_by_each(node, {what: act for what, (act, _) in LINKS_OF_EACH.items()})
 
 
 @pytest.mark.parametrize("what", LINKS_OF_EACH)

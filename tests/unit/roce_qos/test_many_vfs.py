@@ -7,7 +7,7 @@ import pytest
 from boot import main
 from hostnic.testing import card
 from unit.roce_qos.node import Node, compute_node
-from vfs import FEW, MANY, Asked, asked, assert_vfs_are_read_once, in_switchdev
+from vfs import FEW, MANY, Asked, asked_by_each, assert_vfs_are_read_once, in_switchdev
 
 IDLE: dict[str, Callable[[Node], object]] = {
     "update-status": lambda node: node.emit("update_status"),
@@ -19,17 +19,14 @@ IDLE: dict[str, Callable[[Node], object]] = {
 @pytest.fixture(scope="module")
 def idle() -> dict[int, dict[str, Asked]]:
     """By the number of VFs of each port, what each hook and the boot unit ask."""
-    found: dict[int, dict[str, Asked]] = {}
-    for vfs in (FEW, MANY):
-        with pytest.MonkeyPatch.context() as patch:
-            node = Node(compute_node(cards=[card(total_vfs=MANY)]), patch)
-            in_switchdev(node.host, vfs, bound=True)
-            node.deploy()
-            assert node.emit("update_status").name == "active"
-            found[vfs] = {
-                what: asked(node.host, lambda act=act, node=node: act(node)) for what, act in IDLE.items()
-            }
-    return found
+
+    def node(vfs: int, patch: pytest.MonkeyPatch) -> Node:
+        made = Node(compute_node(cards=[card(total_vfs=MANY)]), patch)
+        in_switchdev(made.host, vfs, bound=True)
+        made.deploy()
+        return made
+
+    return asked_by_each(node, IDLE)
 
 
 @pytest.mark.parametrize("what", IDLE)

@@ -7,7 +7,7 @@ import pytest
 from boot import main
 from hostnic.testing import card
 from unit.sriov_switchdev.node import Node, compute_node
-from vfs import FEW, MANY, Asked, asked, assert_vfs_are_read_once
+from vfs import FEW, MANY, Asked, asked_by_each, assert_vfs_are_read_once
 
 IDLE: dict[str, Callable[[Node], object]] = {
     "update-status": lambda node: node.emit("update_status"),
@@ -20,16 +20,13 @@ IDLE: dict[str, Callable[[Node], object]] = {
 @pytest.fixture(scope="module")
 def idle() -> dict[int, dict[str, Asked]]:
     """By the number of VFs of each port, what each hook and each boot unit asks."""
-    found: dict[int, dict[str, Asked]] = {}
-    for vfs in (FEW, MANY):
-        with pytest.MonkeyPatch.context() as patch:
-            node = Node(compute_node(cards=[card(total_vfs=MANY)]), patch)
-            node.converge(num_vfs=vfs, reboot_settle=0)
-            assert node.emit("update_status").name == "active"
-            found[vfs] = {
-                what: asked(node.host, lambda act=act, node=node: act(node)) for what, act in IDLE.items()
-            }
-    return found
+
+    def node(vfs: int, patch: pytest.MonkeyPatch) -> Node:
+        made = Node(compute_node(cards=[card(total_vfs=MANY)]), patch)
+        made.converge(num_vfs=vfs, reboot_settle=0)
+        return made
+
+    return asked_by_each(node, IDLE)
 
 
 @pytest.mark.parametrize("what", IDLE)
