@@ -54,6 +54,16 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
             f"systemctl disable {keys}, without --now" if not others else f"remove {names} from this file"
         )
         remedy = f"{disable}; existing VFs stay, so do not start it again"
+    elif writer.tool == "driverctl":
+        what = f"driverctl binds {names} to {keys} when the host boots"
+        remedy = "remove this file; do not run driverctl unset-override, which unbinds the device at once"
+    elif writer.tool == "tuned":
+        remedy += (
+            " until tuned is stopped, restarted or given another profile: it writes back what was there, "
+        )
+        remedy += "so leave it alone until the next boot"
+    elif "initramfs" in writer.path or "dracut" in writer.path:
+        remedy += ", and run update-initramfs -u -k all, or with dracut: dracut --force --regenerate-all"
     elif writer.tool == "a unit":
         remedy = f"systemctl disable {names}, without --now, or {remedy}"
     yield Finding(Severity.BLOCKED, writer.path, what, remedy)

@@ -47,6 +47,19 @@ def keyfile(connection: str, sriov: str = "total-vfs=4") -> Files:
     return {f"{KEYFILES}/pf.nmconnection": f"[connection]\nid=pf\n{connection}\n\n[sriov]\n{sriov}\n"}
 
 
+def tuned(text: str, active: str = "site\n", name: str = "site", **more: str) -> Files:
+    """tuned, enabled, and a profile of the operator's with files beside it."""
+    directory = f"/etc/tuned/{name}"
+    return {
+        "/lib/systemd/system/tuned.service": "[Service]\nExecStart=/usr/sbin/tuned -l -P\n",
+        f"link {UNITS}/multi-user.target.wants/tuned.service": "/lib/systemd/system/tuned.service",
+        "/etc/tuned/active_profile": active,
+        f"{directory}/tuned.conf": f"[main]\nsummary=site\ninclude=throughput-performance\n{text}\n",
+        **{f"{directory}/{file}": content for file, content in more.items()},
+    }
+
+
+TUNED_SETS = f"[sysfs]\n/sys/class/net/{PORT}/device/sriov_numvfs=4"
 COUNT = "[Link]\nSR-IOVVirtualFunctions=4"
 ASSIGN = 'ATTR{device/sriov_numvfs}="8"'
 
@@ -318,6 +331,42 @@ OURS: dict[str, tuple[Files, str]] = {
         netplan(f"pf: {{match: {{macaddress: {MAC}}}, set-name: {PORT}, {COUNTED}}}", CLOUD_INIT),
         CLOUD_INIT,
     ),
+    "tuned": (tuned(TUNED_SETS), "it writes back what was there, so leave it alone until the next boot"),
+    "tuned, in its newer folder": (
+        tuned(TUNED_SETS, name="profiles/site"),
+        "/etc/tuned/profiles/site/tuned.conf",
+    ),
+    "tuned, by a variable and a pattern": (
+        tuned(f"[variables]\npf={PORT[:-3]}*\n[sysfs]\n/sys/class/net/${{pf}}/device/sriov_numvfs=4"),
+        "tuned sets VFs or eswitch modes too",
+    ),
+    "tuned, in a profile that the active one includes": (
+        {**tuned("include=-none, vfs", "site virtual-host\n"), **tuned(TUNED_SETS, "site\n", "vfs")},
+        "/etc/tuned/vfs/tuned.conf",
+    ),
+    "tuned's script": (
+        tuned("[script]\nscript=${i:PROFILE_DIR}/vfs", vfs=f"#!/bin/bash\n{echo(PORT)}\n"),
+        "/etc/tuned/site/vfs",
+    ),
+    "the initramfs": (
+        {"/etc/initramfs-tools/scripts/init-top/vfs": f"#!/bin/sh\n{echo(PORT)}\n"},
+        "and run update-initramfs -u -k all",
+    ),
+    "a program that goes into the initramfs": (
+        {
+            "/etc/initramfs-tools/hooks/vfs": "#!/bin/sh\ncopy_exec /usr/local/sbin/vfs\n",
+            "/usr/local/sbin/vfs": f"#!/bin/sh\n{echo(PORT)}\n",
+        },
+        "/usr/local/sbin/vfs",
+    ),
+    "dracut": (
+        {"/usr/lib/dracut/modules.d/99sriov/vfs.sh": f"#!/bin/sh\n{echo(PORT)}\n"},
+        "or with dracut: dracut --force --regenerate-all",
+    ),
+    "driverctl": (
+        {f"/etc/driverctl.d/pci-{BDF}": "vfio-pci\n"},
+        f"driverctl binds {BDF} to vfio-pci when the host boots",
+    ),
     "MLNX_OFED": ({"/etc/mlnx-en.d/vfs": f"{echo(PORT)}\n"}, "/etc/mlnx-en.d/vfs"),
 }
 
@@ -387,6 +436,15 @@ NOT_OURS: dict[str, Files] = {
         "/usr/local/bin/up": f"#!/bin/sh\n# {echo('$1')}\nethtool -G $1 rx 8192\n",
     },
     "user data that cloud-init cannot read": {USER_DATA: f"bootcmd: [\n- {echo(PORT)}\n"},
+    "tuned, for another port": tuned(f"[sysfs]\n/sys/class/net/{OTHER}/device/sriov_numvfs=4"),
+    "tuned with another profile": tuned(TUNED_SETS, "virtual-host\n"),
+    "tuned with only other settings": tuned("[sysfs]\n/sys/kernel/mm/ksm/run=0"),
+    "tuned that does not start": {k: v for k, v in tuned(TUNED_SETS).items() if not k.startswith("link ")},
+    "the initramfs, for another port": {
+        "/etc/initramfs-tools/scripts/init-top/vfs": f"#!/bin/sh\n{echo(OTHER)}\n"
+    },
+    "driverctl, for a disk": {"/etc/driverctl.d/pci-0000:04:00.0": "vfio-pci\n"},
+    "driverctl, for the driver that the port has": {f"/etc/driverctl.d/pci-{BDF}": "mlx5_core\n"},
     "a longer name": {"/etc/rc.local": f"{echo(PORT + '0')}\n"},
 }
 
@@ -415,3 +473,15 @@ def test_a_writer_of_another_nic_is_none_of_our_business(monkeypatch: pytest.Mon
     host.spawned.clear()
     node.emit("update_status")
     assert host.spawned == []
+
+
+def test_an_override_of_a_vf_that_binds_it_before_the_eswitch_is_set_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = compute_node()
+    node = Node(host, monkeypatch)
+    node.converge(reboot_settle=0)
+    vf = host.port(PORT).vfs[0].bdf
+    host.disk.install(f"/etc/driverctl.d/pci-{vf}", b"vfio-pci\n", 0o644)
+    assert node.emit("update_status").name == "blocked"
+    assert f"driverctl binds {vf} to vfio-pci when the host boots" in node.findings()

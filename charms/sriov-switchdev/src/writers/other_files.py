@@ -34,9 +34,19 @@ SCRIPTS = (
     *(f"/etc/network/{name}" for name in ("interfaces", "interfaces.d", "if-pre-up.d", "if-up.d")),
     *(f"/etc/NetworkManager/dispatcher.d{under}" for under in ("", "/pre-up.d")),
     *(f"/etc/networkd-dispatcher/{state}.d" for state in ("configured", "carrier", "degraded", "routable")),
+    *("/etc/initramfs-tools/hooks", "/etc/dracut.conf.d"),
     *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox", "/etc/sriov-operator/pci"),
 )
 """Files, and directories of files, that run or apply at boot; the last ones are of other tools for VFs."""
+
+INITRAMFS, DRACUT = "/etc/initramfs-tools/scripts", "/usr/lib/dracut/modules.d"
+"""Directories of directories of scripts that the initramfs has; of dracut's, packages bring most."""
+
+TUNED = ("/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned")
+"""Where tuned looks for a profile (its consts.py; releases before 2.23 have no ``profiles``)."""
+
+OVERRIDES = "/etc/driverctl.d"
+"""A file for each PCI device, ``pci-0000:3b:00.2``, with the driver that driverctl binds it to at boot."""
 
 USER_DATA = "/var/lib/cloud/instance/cloud-config.txt"
 """What cloud-init has merged of user and vendor data. Of its commands only bootcmd runs at each boot; runcmd
@@ -59,7 +69,7 @@ OWN = ("ovn-offload-", "netplan-")
 """Units of these charms, and those that netplan makes of the files that netplan.py reads."""
 STARTED = r"^\s*(?:Exec\w+|Environment(?:File)?)\s*=.*$"
 PROGRAM = re.compile(
-    r"/(?:usr/local|opt|etc|root|home|srv|var(?!/log)|(?:usr/)?lib/udev)/[^\s\"';&|,)\]]+"
+    r"/(?:usr/local|opt|etc|root|home|srv|var(?!/log)|(?:usr/)?lib/(?:udev|tuned))/[^\s\"';&|,)\]]+"
     r"|/(?:usr/)?s?bin/[^\s\"';&|]*(?:sriov|vfs|switchdev|eswitch)[^\s\"';&|]*"
 )
 WORD = r"(?<![\w.:-]){}(?![\w.-])"
@@ -78,13 +88,43 @@ def others(system: System, pfs: Collection[Pf]) -> tuple[tuple[Writer, ...], tup
     """The files that set VFs or modes at boot, and findings about such that cannot be read."""
     findings: list[Finding] = []
     found = [*_units(system, pfs, findings), *_links(system, pfs), *_connections(system, pfs)]
-    found += _rules(system, pfs)
-    for path in (path for place in SCRIPTS for path in _in(system, place)):
+    found += [*_rules(system, pfs), *_overrides(system, pfs)]
+    for path, text in _profiles(system):
+        found += _started(system, path, _plain(text), pfs, path, "tuned", ".+")
+    under = [f"{INITRAMFS}/{name}" for name in list_names(system, INITRAMFS)]
+    under += [f"{DRACUT}/{name}" for name in list_names(system, DRACUT) if SPEAKING.search(name)]
+    for path in (path for place in (*SCRIPTS, *under) for path in _in(system, place)):
         text = _plain(_read(system, path))
         found += _started(system, path, text, pfs, path, "a script or setting", ".+")
     for text in _boot_commands(_read(system, USER_DATA)):
         found += _started(system, USER_DATA, text, pfs, "bootcmd", "cloud-init's user data", ".+")
     return tuple(found), tuple(findings)
+
+
+def _profiles(system: System) -> Iterator[tuple[str, str]]:
+    """Path and text of the profiles that tuned applies at boot, if it runs then, with those they include."""
+    chosen = ""
+    if units.enabled(system, "tuned.service"):
+        chosen = " ".join(
+            _read(system, f"/etc/tuned/{name}") for name in ("active_profile", "post_loaded_profile")
+        )
+    names = chosen.split()
+    for name in names:  # which grows
+        found = ((f"{place}/{name}", _read(system, f"{place}/{name}/tuned.conf")) for place in TUNED)
+        directory, text = next((each for each in found if each[1]), ("", ""))
+        included = " ".join(re.findall(r"^\s*include\s*=(.+)", text, re.MULTILINE))
+        names += [each for each in re.split(r"[\s,;]+-?", f" {included}") if each and each not in names]
+        yield f"{directory}/tuned.conf", text.replace("${i:PROFILE_DIR}", directory)
+
+
+def _overrides(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
+    """Drivers that driverctl gives a port, or its VFs before their eswitch is in its mode."""
+    for name in list_names(system, OVERRIDES):
+        path, device = f"{OVERRIDES}/{name}", name.removeprefix("pci-")
+        driver = _read(system, path).strip()
+        own = {device} if driver not in ("", "mlx5_core") else set[str]()
+        ports = frozenset(pf.bdf for pf in pfs if pf.bdf in own or any(vf.bdf == device for vf in pf.vfs))
+        yield Writer(path, (Setting(device, (driver,), ports),), "driverctl")
 
 
 def _boot_commands(user_data: str) -> Iterator[str]:
