@@ -2,6 +2,7 @@
 """What Juju and the charms' metadata ask of a bundle: keys, options, units, channels, overlays."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -320,3 +321,12 @@ def overlay_base(bundle: Bundle) -> Iterator[Wrong]:
                     f"{name}: Juju takes {key} from overlays only",
                     "Move it to an overlay",
                 )
+
+
+@rule("placeholder", "No option still has the placeholder to-be-set of upstream's bundles.", warning=True)
+def placeholder(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for option, value in application.section("options").items():
+            if "to-be-set" in re.split(r"[\s,:]+", str(value)):
+                what = f"{application.name}: {option} still has to-be-set"
+                yield application.place("options", option), what, "Write your own value"

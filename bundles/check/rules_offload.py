@@ -240,3 +240,16 @@ def mtu(bundle: Bundle, site: Site) -> Iterator[Wrong]:
             if network and found != network.mtu:
                 what = f"{application.name}: global-physnet-mtu is {found}, {space} carries {network.mtu}"
                 yield application.place("options", "global-physnet-mtu"), what, f"Write {network.mtu}"
+
+
+@rule("scheduler-filter", "Nova's scheduler looks for hosts with free VFs where its filters are written out.")
+def scheduler_filter(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-cloud-controller"):
+        filters = re.split(r"[\s,]+", str(application.option("scheduler-default-filters") or ""))
+        if any(filters) and "PciPassthroughFilter" not in filters:
+            what = (
+                f"{application.name}: scheduler-default-filters has no PciPassthroughFilter: instances with "
+                "VFs are sent to hosts without free ones"
+            )
+            place = application.place("options", "scheduler-default-filters")
+            yield place, what, "Add PciPassthroughFilter, or remove the option"

@@ -31,6 +31,8 @@ def _bridges(application: Application) -> dict[str, str]:
 
 
 def _mapped(physnet: str, bridge: str) -> str:
+    if physnet.lower() in ("null", "none"):
+        return "Write null without quotes for Geneve networks"
     return f"Add {physnet}:{bridge} to ovn-bridge-mappings, whose pairs are separated by spaces"
 
 
@@ -130,20 +132,15 @@ def physnet_elsewhere(bundle: Bundle) -> Iterator[Wrong]:
             yield application.place("options", option), what, _mapped(name, "BRIDGE")
 
 
-@rule("placeholder", "No option still has the placeholder to-be-set of upstream's bundles.", warning=True)
-def placeholder(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.applications.values():
-        for option, value in application.section("options").items():
-            if "to-be-set" in re.split(r"[\s,:]+", str(value)):
-                what = f"{application.name}: {option} still has to-be-set"
-                yield application.place("options", option), what, "Write your own value"
-
-
 OTHERWISE = "Correct one of the two"
 ENTRIES = (
     'Write entries such as {"devname": "enp63s0f0", "physical_network": null}, with the ports that have VFs'
 )
 PCI_OPTIONS = (WHITELIST, "pci-alias")
+VF_OF = {"1017": "1018", "1019": "101a", "101b": "101c"} | dict.fromkeys(
+    ("101d", "101f", "1021", "1023"), "101e"
+)
+"""ConnectX-5 to -8: the product id of VFs by that of ports (pci.ids)."""
 
 
 def _entries(application: Application, option: str) -> list[dict[str, Any]]:
@@ -214,17 +211,14 @@ def pci_offered(bundle: Bundle) -> Iterator[Wrong]:
                 yield application.place("options", WHITELIST), f"{application.name}: {what}", ENTRIES
 
 
-@rule("scheduler-filter", "Nova's scheduler looks for hosts with free VFs where its filters are written out.")
-def scheduler_filter(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-cloud-controller"):
-        filters = re.split(r"[\s,]+", str(application.option("scheduler-default-filters") or ""))
-        if any(filters) and "PciPassthroughFilter" not in filters:
-            what = (
-                f"{application.name}: scheduler-default-filters has no PciPassthroughFilter: instances with "
-                "VFs are sent to hosts without free ones"
-            )
-            place = application.place("options", "scheduler-default-filters")
-            yield place, what, "Add PciPassthroughFilter, or remove the option"
+@rule("pci-function", "The whitelist offers VFs of ConnectX NICs by product, not their ports.", warning=True)
+def pci_function(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.offloading("nova-compute"):
+        for entry in _entries(application, WHITELIST):
+            product = str(entry.get("product_id")).lower()
+            if entry.get("vendor_id") == NVIDIA and product in VF_OF and "physical_network" in entry:
+                what = f"{application.name}: {product} is the id of ports, which Nova then offers whole"
+                yield application.place("options", WHITELIST), what, f"Write {VF_OF[product]} for their VFs"
 
 
 @rule("pci-id", "Vendor and product in the whitelist are hexadecimal numbers of at most four digits.")
