@@ -65,6 +65,8 @@ def connect(name: str, cacert: str = "") -> Any:
             if key in ("password", "token", "application_credential_secret", "passcode"):
                 private.keep(str(value or ""))
         private.keep(connection.session.get_token() or "")
+        if connection.session.get_project_id() is None:
+            raise StepError(f"cloud {name} lets us into no project", _PROJECT)
         return connection
 
 
@@ -78,6 +80,10 @@ def service_says(error: Exception) -> str:
     return plain(private.without(_POOL.sub(r": \1", str(said))))[:WORDS].rstrip(".")
 
 
+_PROJECT = "set project_name and project_domain_name in clouds.yaml, and neither domain_name nor system_scope"
+_PLACE = (
+    "correct region_name and interface in clouds.yaml: openstack catalog list has the regions of the services"
+)
 _OPENRC = "run: pipx run tox -e acceptance -- openrc --cloud NAME"
 _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
     (sdk.ConfigException, "cannot be used", _OPENRC),
@@ -178,6 +184,7 @@ def asking(what: str = "", upload: int = 0) -> Generator[None, None, None]:
         whole = what if what.startswith("cloud ") else f"{about}the cloud"
         for kind, words, remedy in _REMEDIES:
             if isinstance(error, kind):
+                remedy = _PLACE if "region not found" in str(error) else remedy
                 raise StepError(f"{whole} {words}: {service_says(error)}", remedy) from None
         raise StepError(f"{about}{service_says(error)}", _remedy(error)) from None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keystone v3: passwords and tokens for one project, and the catalog."""
+"""Keystone v3: passwords and tokens for one project, a domain, the system or nothing, and the catalog."""
 
 import json
 
@@ -62,6 +62,9 @@ class Keystone:
         if ROLES[name] != "Admin":
             self.members.add(token)
         domain = {"id": "default", "name": "admin_domain"}
+        kinds = {"project": {"id": PROJECT, "name": "admin", "domain": domain}, "domain": domain}
+        kinds["system"] = {"all": True}
+        scope = {kind: kinds[kind] for kind in auth.get("scope", {}) if kind in kinds}
         catalog = [
             {
                 "type": kind,
@@ -83,11 +86,12 @@ class Keystone:
         body = {
             "methods": identity["methods"],
             "user": {"id": "a" * 32, "name": name, "domain": domain},
-            "project": {"id": PROJECT, "name": "admin", "domain": domain},
             "roles": [{"id": "b" * 32, "name": ROLES[name]}],
-            "catalog": catalog,
+            "catalog": catalog if scope else [],
             "expires_at": "2099-01-01T00:00:00.000000Z",
             "issued_at": "2026-01-01T00:00:00.000000Z",
             "is_domain": False,
         }
+        if scope:
+            body |= scope
         return Answer(201, {"token": body}, headers={"X-Subject-Token": token})

@@ -62,8 +62,9 @@ class World:
 
     def credentials(self, user="admin", **auth):
         """clouds.yaml with one cloud."""
-        auth = {"auth_url": f"{self.openstack.url}/identity/v3", "project_name": "admin", **auth}
-        auth |= {"project_domain_name": "admin_domain"}
+        auth = {"project_name": "admin", "project_domain_name": "admin_domain", **auth}
+        auth = {"auth_url": f"{self.openstack.url}/identity/v3", **auth}
+        auth = {key: value for key, value in auth.items() if value is not None}
         if "password" in auth:
             auth |= {"username": user, "user_domain_name": "admin_domain"}
         entry = {"auth": auth, "region_name": "RegionOne"}

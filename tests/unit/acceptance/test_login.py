@@ -94,3 +94,22 @@ def test_a_service_that_repeats_the_password_is_told_without_it(world):
     error = 'POST /v3/auth/tokens: {"password": "%s"}'
     world.run("plan")
     assert SECRET not in service_says(Exception(error % SECRET))
+
+
+@pytest.mark.parametrize("scope", [{}, {"domain_name": "admin_domain"}, {"system_scope": "all"}])
+def test_credentials_for_no_project(world, scope):
+    """An openrc file for a domain, or for the system as Charmed OpenStack's guide for its policies has it."""
+    world.credentials(password=SECRET, project_name=None, project_domain_name=None, **scope)
+    status, _, err = world.run("plan")
+    assert status == 2
+    said = one_sentence(err)
+    assert "cloud rdg lets us into no project" in said
+    assert "set project_name and project_domain_name" in said
+
+
+def test_a_region_that_the_cloud_does_not_have(world):
+    text = world.clouds.read_text()
+    world.clouds.write_text(text.replace("RegionOne", "RegionTwo"))
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "correct region_name and interface in clouds.yaml" in one_sentence(err)
