@@ -217,7 +217,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
                 survey = self._survey()
             if survey.plan.steps:
                 outcome = self._apply(survey.plan, self._system, _log)
-                failures += [outcome.finding] if outcome.finding else []
+                failures += outcome.findings
         return self._survey()
 
     def _read_version(self) -> str:

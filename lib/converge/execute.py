@@ -18,42 +18,57 @@ class Outcome(Generic[System]):
     done: tuple[Step[System], ...] = ()  # steps that ran and were read back, in order
     failed: Step[System] | None = None  # the step that failed, if one did; the steps behind it did not run
     error: StepError | None = None  # why it failed
+    also: tuple[Finding, ...] = ()  # failures of other parts, as the operator reads them
 
     @property
     def finding(self) -> Finding | None:
-        """The failure as the operator reads it, or None."""
-        if self.failed is None or self.error is None:
-            return None
-        return Finding(
-            Severity.BLOCKED,
-            self.failed.key,
-            f"failed to {self.failed.what}: {self.error.reason}",
-            self.error.remedy,
-        )
+        """The first failure as the operator reads it, or None."""
+        return _finding(self.failed, self.error) if self.failed and self.error else None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All failures."""
+        return (self.finding, *self.also) if self.finding else ()
+
+
+def _finding(step: Step[System], error: StepError) -> Finding:
+    return Finding(Severity.BLOCKED, step.key, f"failed to {step.what}: {error.reason}", error.remedy)
 
 
 def execute(
-    plan: Plan[System], system: System, announce: Callable[[Step[System]], None] = lambda _: None
+    plan: Plan[System],
+    system: System,
+    announce: Callable[[Step[System]], None] = lambda _: None,
+    part: Callable[[Step[System]], str] = lambda _: "",
 ) -> Outcome[System]:
     """Run ``plan``'s steps on ``system``.
 
-    ``announce`` is called with each step before it runs, for logs and progress.
+    ``announce`` is called with each step before it runs, for logs and progress. ``part`` names the part of
+    the machine that a step is about: one that fails stops the others of its part, or all if it is empty.
 
     Raises ValueError if the plan is blocked: running it would be a mistake of the caller's.
     """
     if plan.blocked:
         raise ValueError("a blocked plan must not be run")
     done: list[Step[System]] = []
+    failures: dict[str, tuple[Step[System], StepError]] = {}
     for step in plan.steps:
+        if part(step) in failures:
+            continue
         announce(step)
         try:
             step.op.run(system)
-        except StepError as error:
-            return Outcome(tuple(done), step, error)
-        except OSError as error:
-            return Outcome(tuple(done), step, StepError(words(error)))
-        done.append(step)
-    return Outcome(tuple(done))
+        except (StepError, OSError) as error:
+            reason = error if isinstance(error, StepError) else StepError(words(error))
+            failures[part(step)] = (step, reason)
+            if "" in failures:
+                break
+        else:
+            done.append(step)
+    if not failures:
+        return Outcome(tuple(done))
+    first, *others = failures.values()
+    return Outcome(tuple(done), *first, tuple(_finding(*each) for each in others))
 
 
 def words(error: OSError) -> str:

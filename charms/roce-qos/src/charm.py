@@ -12,15 +12,16 @@ from dataclasses import asdict
 
 import firmware_requests
 import ops
+import record
 from actions import counters, qos
 from boot import files
 from charmkit.fabric import HOST, POLICY
-from charmkit.host import HostReconciler
+from charmkit.host import Announce, HostReconciler
 from charmkit.output import Output
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options, Reading
-from converge import Finding, Severity, unfinished
-from converge.execute import execute
+from converge import Finding, Plan, Severity, unfinished
+from converge.execute import Outcome, execute
 from converge.finding import RETRIED
 from fabric import RELATION
 from hostnic import handover, version
@@ -28,6 +29,7 @@ from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.ops import lldp
 from hostnic.system import System
+from nic.steps import nic_of
 from selection import resolve
 from survey import NAME, Survey, ports, read_host, survey
 
@@ -54,6 +56,7 @@ class RoceQosCharm(ops.CharmBase):
             NAME,
             listens_to=["sriov-switchdev", "nic-firmware"],
             survey=self._survey,
+            apply=apply,
             publish=self._publish,
             version=self._version,
             capture=self._capture,
@@ -102,6 +105,7 @@ class RoceQosCharm(ops.CharmBase):
         )
         try:
             handover.publish(self.system, given)
+            record.forget(self.system, survey.plan)
         except OSError as error:
             what = f"cannot be written: {error}"
             return (Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED), *findings)
@@ -129,6 +133,13 @@ class RoceQosCharm(ops.CharmBase):
             return {"counters": table.shown(reading.format)}
 
         answer(event, show)
+
+
+def apply(plan: Plan[System], system: System, announce: Announce) -> Outcome[System]:
+    """Run the plan's steps and count them; one that fails stops the others for its NIC, not for all."""
+    outcome = execute(plan, system, announce, nic_of)
+    record.note(system, outcome.done)
+    return outcome
 
 
 if __name__ == "__main__":

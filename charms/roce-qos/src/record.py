@@ -1,20 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a boot unit is at work now, and what went wrong in the last one.
+"""Whether a boot unit is at work now, what went wrong in the last one, and what hooks have set in this boot.
 
-The record is below /run, so that it ends with this boot.
+The records are below /run, so that they end with this boot.
 """
 
+import contextlib
+import hashlib
 import json
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
-from hostnic.system import System, read_own
+from converge import Plan
+from hostnic.system import HostStep, System, read_own
+from nic.steps import nic_of
 from observed import BootRecord
 
 DIRECTORY = "/run/ovn-offload/roce-qos"
 PATH = f"{DIRECTORY}/boot.json"
 SERVED = f"{DIRECTORY}/served"
 """Exists as soon as the ports of this boot have been read: a device that appears later was added again."""
+WRITTEN = f"{DIRECTORY}/written.json"
+OFTEN = 3
+"""After so many hooks that had to set the same thing again, something else sets it back."""
+LONGEST_S = 4 * 3600.0
+"""Seconds between two of them; update-status comes every five minutes, unless a model says otherwise."""
+
+
+class Writes(NamedTuple):
+    """Hooks that ran one step of the plan, each not long after the one before."""
+
+    digest: str  # of what the step sets
+    times: int
+    at: float  # monotonic seconds of the last one
+
+    def often(self, step: HostStep) -> bool:
+        """Whether the step has set this often enough."""
+        return self.times >= OFTEN and self.digest == _digest(step)
+
+
+def written(system: System) -> dict[str, Writes]:
+    """By the step's key; nothing where no hook has set anything, or the record cannot be read."""
+    try:
+        raw = cast("dict[str, Any]", json.loads(read_own(system, WRITTEN)))
+        return {key: Writes(str(digest), int(times), float(at)) for key, (digest, times, at) in raw.items()}
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        return {}
+
+
+def note(system: System, done: Iterable[HostStep]) -> None:
+    """Count what a hook has set of NICs; not while nothing can be written below /run."""
+    known, now = written(system), system.now()
+    for step in filter(nic_of, done):
+        last = known.get(step.key)
+        digest = _digest(step)
+        goes_on = last is not None and last.digest == digest and now - last.at <= LONGEST_S
+        known[step.key] = Writes(digest, last.times + 1 if last and goes_on else 1, now)
+    with contextlib.suppress(OSError):
+        _write(system, known)
+
+
+def forget(system: System, planned: Plan[System]) -> None:
+    """Forget what has stayed as it was set: the plan has no step for it."""
+    known, now = written(system), system.now()
+    left = {step.key for step in (*planned.steps, *(item.step for item in planned.held))}
+    _write(system, {key: each for key, each in known.items() if key in left or now - each.at <= LONGEST_S})
+
+
+def _digest(step: HostStep) -> str:
+    return hashlib.sha256(repr(step.op).encode()).hexdigest()
+
+
+def _write(system: System, known: Mapping[str, Writes]) -> None:
+    if known != written(system):
+        system.files.install(WRITTEN, (json.dumps(known) + "\n").encode(), 0o600)
 
 
 def read(system: System) -> BootRecord:

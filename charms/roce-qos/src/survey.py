@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observe and plan in one call, as hooks and actions do it. Writes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import fabric
+import record
 from boot import files
 from config import Options
-from converge import Finding, Plan
+from converge import Finding, Held, Plan
 from desired import Desired
 from exporter import facts
 from fabric import Comparison
@@ -20,10 +21,15 @@ from observe import observe
 from observed import Observed
 from plan import plan
 from preflight import preflight
+from record import Writes
 from selection import cc_params, resolve
 from verify import verify, waiting_for_boot
 
 NAME = "roce-qos"
+STOP_IT = (
+    "stop what does (lldpad, dcbtool, mlnx_qos or dcb in a service, cron or a udev rule), then run: "
+    f"systemctl restart {files.AGAIN}"
+)
 
 
 class Survey(NamedTuple):
@@ -82,5 +88,19 @@ def survey(system: System, options: Options, policy: str | None, application: st
     ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
     found = plan(wanted, observed, (*malformed, *findings, *ineffective, *preflight(wanted, observed)))
     if not found.blocked:
+        found = _given_up(found, record.written(system))
         found = replace(found, steps=(*files.install_steps(wanted, installed), *found.steps))
     return Survey(wanted, observed, found, others, told)
+
+
+def _given_up(planned: Plan[System], written: Mapping[str, Writes]) -> Plan[System]:
+    """The plan without settings of NICs that hooks have set often enough; the boot unit sets them."""
+    held: list[Held[System]] = []
+    for step in planned.steps:
+        if step.key in written and written[step.key].often(step):
+            reason = f"it was set {written[step.key].times} times in this boot, and something sets it back"
+            held.append(Held(step, reason, STOP_IT))
+    keys = {item.step.key for item in held}
+    keys |= {key.removesuffix("/pfc") + "/member" for key in keys}
+    steps = tuple(step for step in planned.steps if step.key not in keys)
+    return replace(planned, steps=steps, held=(*planned.held, *held))

@@ -103,3 +103,23 @@ def test_each_step_is_announced_before_it_runs():
     execute(PLAN, machine, lambda announced: heard.append((announced.key, list(machine.done))))
 
     assert heard == [("a", []), ("b", ["a"])]
+
+
+def test_a_failure_stops_its_own_part_of_the_machine_and_no_other():
+    machine = Machine(faults={"x1": StepError("no"), "y1": OSError(errno.EIO, "Input/output error")})
+    planned = Plan(tuple(map(step, ("x1", "x2", "y1", "y2", "z1", ""))))
+
+    outcome = execute(planned, machine, part=lambda each: each.key[:1])
+
+    assert machine.done == ["z1", ""]
+    assert [finding.subject for finding in outcome.findings] == ["x1", "y1"]
+
+
+def test_a_failure_of_the_whole_machine_stops_everything():
+    machine = Machine(faults={"x1": StepError("no"), "": StepError("no")})
+    planned = Plan(tuple(map(step, ("x1", "", "y1"))))
+
+    outcome = execute(planned, machine, part=lambda each: each.key[:1])
+
+    assert machine.done == []
+    assert [finding.subject for finding in outcome.findings] == ["x1", ""]

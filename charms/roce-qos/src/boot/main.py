@@ -17,6 +17,7 @@ from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System, read_own
+from nic.steps import nic_of
 from observe import observe
 from observed import Observed
 from plan import plan
@@ -95,12 +96,12 @@ def _converge(system: System, wanted: Desired, deadline: float, rounds: int = RO
         observed = _look(system, wanted) if lock.waited else looks[0]
         wanted, others = _without_others(wanted, observed)
         found = plan(wanted, observed, preflight(wanted, observed))
-        failed = execute(found, system, _announce).finding if found.steps else None
+        failed = execute(found, system, _announce, nic_of).findings if found.steps else ()
     if found.steps and not failed and rounds > 1:
         return (*others, *_converge(system, wanted, min(deadline, AGAIN_DEADLINE), rounds - 1))
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]
     held = [f"held: {item.step.what}: {item.reason}; {item.release}" for item in found.held]
-    return (*others, *(finding.sentence() for finding in (*blocking, *([failed] if failed else []))), *held)
+    return (*others, *(finding.sentence() for finding in (*blocking, *failed)), *held)
 
 
 def _look(system: System, wanted: Desired) -> Observed:

@@ -18,6 +18,12 @@ SETTLE = 2.0
 """Seconds within which a bond notices that a member's link is down, by the driver's event or by polling."""
 
 
+def nic_of(step: HostStep) -> str:
+    """The slot of the NIC that a step is about; empty for one about the host. Keys begin with the BDF."""
+    bdf = step.key.partition("/")[0]
+    return bdf.rpartition(".")[0] if bdf.count(":") == 2 else ""
+
+
 def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostStep]:
     """Take over data centre bridging from lldpad and from the firmware.
 
