@@ -17,15 +17,15 @@ import record
 from boot import gpu
 from charmkit import packages
 from charmkit.dispatch import dispatcher
-from charmkit.host import HostReconciler
+from charmkit.host import Announce, HostReconciler
 from charmkit.output import Output
 from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Severity, StepError, unfinished
-from converge.execute import execute
+from converge import Finding, Plan, Severity, StepError, unfinished
+from converge.execute import Outcome, execute
 from converge.finding import RETRIED
 from hostnic import version
 from hostnic.firmware import mstdatabase
@@ -33,6 +33,7 @@ from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
+from nic import changes
 from nic.activation import remembered
 from observe import NAME
 from survey import Survey, ports, survey
@@ -72,6 +73,7 @@ class NicFirmwareCharm(ops.CharmBase):
             NAME,
             listens_to=["sriov-switchdev", "roce-qos"],
             survey=self._survey,
+            apply=apply,
             before_survey=self._before_survey,
             publish=self._publish,
             version=lambda survey: version.of_firmware(self.system, survey.observed.nics),
@@ -219,6 +221,19 @@ class NicFirmwareCharm(ops.CharmBase):
         import actions  # only actions need it: hooks stay fast
 
         return answer(event, lambda: act(actions.Actions(self.system, self.database(), self._options())))
+
+
+def apply(plan: Plan[System], system: System, announce: Announce) -> Outcome[System]:
+    """Run a plan's steps, and count the values that were set: they may be gone now, or after a reboot."""
+    outcome = execute(plan, system, announce)
+    steps = (*outcome.done, *([outcome.failed] if isinstance(outcome.error, changes.NotKeptError) else []))
+    known = record.read(system)
+    for op in (step.op for step in steps if step and isinstance(step.op, changes.SetNextBoot)):
+        for setting in op.settings:
+            tried = known.tried(op.bdf, str(setting)) or record.Attempts("", 0)
+            known = known.with_attempts(op.bdf, str(setting), tried._replace(tries=tried.tries + 1))
+    record.write(system, known)
+    return outcome
 
 
 if __name__ == "__main__":

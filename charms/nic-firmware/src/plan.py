@@ -9,7 +9,7 @@ from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic
 from hostnic.system import HostStep, System
 from nic import burning, changes, ethernet
-from nic.activation import held_reboot
+from nic.activation import given_up, held_reboot
 from observed import Answer, Observed
 from preflight import preflight
 
@@ -66,7 +66,8 @@ def _set_steps(nic: Nic, bdf: str, wanted: Desired, observed: Observed) -> Itera
 
     Before them, one for each InfiniBand port that becomes Ethernet.
     """
-    different = [setting for setting, state in states(bdf, wanted, observed) if state is State.SET]
+    found = (setting for setting, state in states(bdf, wanted, observed) if state is State.SET)
+    different = [setting for setting in found if not given_up(bdf, setting, observed)]
     for setting in different:
         if port := ethernet.makes_ethernet(nic, setting):
             yield _conversion(bdf, port.bdf, setting, observed)

@@ -26,10 +26,12 @@ class Waiting(NamedTuple):
 
 
 class Attempts(NamedTuple):
-    """Burns of one image into one NIC, none of which is known to have succeeded."""
+    """Burns of one image into one NIC, or settings of one value; none is known to have succeeded."""
 
     version: str  # of the image
-    tries: int  # burns that were begun, counted before they begin: one that loses power is among them
+    # Burns that were begun, counted before they begin: one that loses power is among them. Of a value, how
+    # often the tool has set it
+    tries: int
     reason: str = ""  # why the last one failed; empty while it is under way, and when it was interrupted
 
 
@@ -42,7 +44,7 @@ class Record(NamedTuple):
     # there is no second one in that boot. Older ones are kept while the port is unusable.
     resets: Mapping[str, str] = {}
     # NIC to an image's sha256 to its burns. They are kept while a NIC is gone: a failed burn may be what took
-    # it off the bus.
+    # it off the bus. BDF to `NAME=VALUE` to how often it was set, until a boot has it.
     attempts: Mapping[str, Mapping[str, Attempts]] = {}
 
     def get(self, bdf: str, name: str) -> Waiting | None:
@@ -50,7 +52,7 @@ class Record(NamedTuple):
         return self.waiting.get(bdf, {}).get(name)
 
     def tried(self, nic: str, digest: str) -> Attempts | None:
-        """The burns of an image into a NIC; None when there was none, or the last one succeeded."""
+        """The burns of an image into a NIC, or a port's settings of a value; None once one has succeeded."""
         return self.attempts.get(nic, {}).get(digest)
 
     def with_attempts(self, nic: str, digest: str, attempts: Attempts) -> "Record":

@@ -12,10 +12,12 @@ from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
 from nic import burning
 from nic.activation import (
+    OFTEN,
     POWER_CYCLE,
     REVIVAL,
     activation_key,
     after_lost_reset,
+    given_up,
     ineffective,
     ineffective_version,
     lost_by_reset,
@@ -25,6 +27,10 @@ from plan import Policy
 from preflight import becoming_ethernet, preflight, taking
 from record import FIRMWARE
 
+NOT_LEFT = (
+    "the firmware, the BIOS or the BMC sets it back: set it in the BIOS' page of the NIC or in the BMC's "
+    "profile of the server, or declare what is there; to try again, on the host:"
+)
 UNBLOCKED = "this is done once nothing blocks it"
 
 
@@ -79,12 +85,15 @@ def _differences(
     taken = {setting for nic in nics for setting, *_ in taking(nic, wanted, observed)}
     for bdf in wanted.ports:
         waiting: list[str] = []
+        lost: dict[str, str] = {}
         unapplied: dict[str, list[str]] = {}
         for setting, state in states(bdf, wanted, observed):
             parameter = observed.answers[bdf].parameters.get(setting.name)
             if setting in taken:
                 continue
-            if state is State.SET:
+            if state is State.SET and given_up(bdf, setting, observed):
+                lost[str(setting)] = (parameter.next_boot if parameter else None) or "nothing"
+            elif state is State.SET:
                 shown = parameter.next_boot if parameter else "hidden"
                 what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"
                 yield Finding(Severity.WAITING, bdf, what, _next_hook(planned, f"{bdf}/"))
@@ -92,6 +101,10 @@ def _differences(
                 why = ineffective(bdf, setting, observed)
                 words = f"{setting.name} (now {parameter.current}, then {parameter.next_boot})"
                 unapplied.setdefault(why, []).append(words) if why else waiting.append(words)
+        if lost:
+            shown = ", ".join(f"{value} for {setting}" for setting, value in lost.items())
+            what = f"set {OFTEN} times, and the next boot has again: {shown}"
+            yield Finding(Severity.BLOCKED, bdf, what, f"{NOT_LEFT} mstconfig -d {bdf} set {' '.join(lost)}")
         if waiting:
             what = f"set for the next boot, and not active yet: {', '.join(waiting)}"
             slot = bdf.rpartition(".")[0]

@@ -26,6 +26,8 @@ NOT_REVIVED = (
     "its reset failed in an earlier boot, and a reboot did not bring it back: see the kernel log, and "
     "power-cycle the machine; if the NIC was taken out, name the others in option devices"
 )
+OFTEN = 2
+"""A value that was set so often, and is not there, is not set again: each time may cost a reboot."""
 UNUSABLE = "unusable since its reset failed"
 
 
@@ -37,8 +39,15 @@ def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...
     return tuple(
         setting
         for setting, state in states(bdf, wanted, observed)
-        if state is State.SET or (state is State.ACTIVATE and not ineffective(bdf, setting, observed))
+        if (state is State.SET and not given_up(bdf, setting, observed))
+        or (state is State.ACTIVATE and not ineffective(bdf, setting, observed))
     )
+
+
+def given_up(bdf: str, setting: Setting, observed: Observed) -> bool:
+    """Whether a value was set often enough: the firmware, the BIOS or the BMC does not leave it."""
+    tried = observed.record.tried(bdf, str(setting))
+    return tried is not None and tried.tries >= OFTEN
 
 
 def ineffective(bdf: str, setting: Setting, observed: Observed) -> str:
@@ -166,10 +175,16 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
         if isinstance(flash, Flash) and flash.version != flash.running:
             ports.setdefault(bdf, {})[FIRMWARE] = _since(bdf, FIRMWARE, flash.version, observed)
     waits = {bdf: names for bdf, names in ports.items() if names}
+    attempts = dict(observed.record.attempts)
+    for bdf in (bdf for bdf in observed.record.attempts if "." in bdf):  # a port's; others are of NICs
+        left = {str(setting) for setting, state in states(bdf, wanted, observed) if state is not State.RIGHT}
+        if bdf not in wanted.ports or not observed.answers.get(bdf, Answer()).reason:
+            attempts[bdf] = {key: each for key, each in attempts[bdf].items() if key in left}
+    attempts = {key: each for key, each in attempts.items() if each}
     lost = lost_by_reset(observed)
     known = observed.record.resets
     resets = {bdf: boot for bdf, boot in known.items() if boot == observed.boot_id or bdf in lost}
-    return observed.record._replace(waiting=waits, resets=resets)
+    return observed.record._replace(waiting=waits, resets=resets, attempts=attempts)
 
 
 def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:

@@ -15,6 +15,10 @@ from hostnic.system import System, read_boot_id
 from record import FIRMWARE, Attempts, Record, Waiting
 
 
+class NotKeptError(StepError):
+    """The tool has set values, and the firmware does not have them."""
+
+
 @dataclass(frozen=True)
 class SetNextBoot:
     """Set parameters of one port for the next boot, in one call: all of them or none."""
@@ -37,7 +41,7 @@ class SetNextBoot:
             found = read_parameters(system, self.bdf, left)
             kept = ", ".join(f"{found[setting.name].next_boot} for {setting}" for setting in left)
             remedy = "declare the value that the firmware keeps, or remove the parameter"
-            raise StepError(f"{self.bdf} did not keep the values that were set: {kept}", remedy)
+            raise NotKeptError(f"{self.bdf} did not keep the values that were set: {kept}", remedy)
         if power_cycle:
             self._note(system)
 
