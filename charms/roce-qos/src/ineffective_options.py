@@ -7,10 +7,9 @@ import firmware_requests
 from config import Options
 from converge import Finding, Severity
 from desired import Desired
+from hostnic.netlink.dcb import CONNECTX
 from observed import RAW, Observed, QosPort, cc_param_path, ecn_attributes
 from selection import cc_params
-
-CONNECTX = "mlx5_core"
 
 
 def ineffective_options(

@@ -73,7 +73,7 @@ class QosPort(NamedTuple):
     def cable(self) -> int:
         """The length that its buffers are made for, in metres; 0 if its driver or firmware has none."""
         pfc = self.dcb.pfc if self.dcb else None
-        return pfc.delay if pfc and self.driver.name == "mlx5_core" else 0
+        return pfc.delay if pfc and self.driver.name == dcb.CONNECTX else 0
 
     @property
     def dscp_map(self) -> dict[int, int]:

@@ -3,14 +3,16 @@
 
 from collections.abc import Sequence
 
-from config import KEEP, Options
+from config import INHERIT, KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.devices import selector
 from hostnic.devices.port import Port
 from hostnic.devices.selector import Auto
+from hostnic.netlink.dcb import CONNECTX
 from observed import Observed, QosPort
 
+ENCAP_TOS = "ovn-encap-tos"
 FORGET = "or name only the other ports in option devices"
 
 
@@ -34,6 +36,12 @@ def resolve(
     others = {port.bdf for port in observed.ports if last and last.is_other(port.bdf, port.permanent_mac)}
     kept = [bdf for bdf in before if bdf not in others | {port.bdf for port in chosen}]
     findings += map(_detached, observed.among(kept))
+    tos = None if options.ovn_encap_tos == KEEP else options.ovn_encap_tos
+    if tos == INHERIT and observed.encap_tos not in (None, "", INHERIT) and not (last and last.encap_tos):
+        tos, what = None, f"is {observed.encap_tos}, which this charm did not set, and stays so"
+        remedy = f"run: juju config {application} {ENCAP_TOS}={observed.encap_tos}, or to have {INHERIT}: "
+        remedy += f"ovs-vsctl remove Open_vSwitch . external_ids {ENCAP_TOS}"
+        findings.append(Finding(Severity.WARNING, ENCAP_TOS, what, remedy))
     wanted = Desired(
         ports=tuple(sorted([*(port.bdf for port in chosen), *kept])),
         qos=options.qos,
@@ -45,7 +53,7 @@ def resolve(
         ecn={"on": True, "off": False}.get(options.ecn),
         takeover=options.dcbx_takeover,
         lldp=options.lldp,
-        encap_tos=None if options.ovn_encap_tos == KEEP else options.ovn_encap_tos,
+        encap_tos=tos,
         devices=options.devices,
         macs=_macs([port.bdf for port in chosen], kept, observed, last),
     )
@@ -85,17 +93,27 @@ def _chosen(
     def is_bonded(port: Port) -> bool:
         return port.bond is not None and not port.infiniband and ports[port.bdf].dcb is not None
 
+    connectx = any(port.driver.name == CONNECTX and is_bonded(port.port) for port in observed.ports)
+
+    def is_meant(port: Port) -> bool:
+        mine = port.driver == CONNECTX or port.bdf in before or not connectx
+        return mine and is_bonded(port)
+
     nothing, remedy = "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"
     bonded = [port for port in observed.ports if port.port.bond and not port.port.infiniband]
     if lacking := [port.netdev for port in bonded if port.dcb is None]:
         nothing = f"the driver of {' and '.join(lacking)} in a kernel bond has no data centre bridging"
         remedy = "boot a kernel whose driver has it (mlx5: CONFIG_MLX5_CORE_EN_DCB), or name other ports"
         application = ""
-    auto = Auto(is_bonded, nothing, remedy, application)
+    auto = Auto(is_meant, nothing, remedy, application)
     choice = selector.choose(options.selected, [port.port for port in observed.ports], auto)
     if choice.refusal and not before:
         return [], [choice.refusal]
     findings = selector.missing(name for name in choice.absent if name not in before)
+    others = [port.netdev for port in observed.ports if is_bonded(port.port) and not is_meant(port.port)]
+    if others and not options.selected:
+        what = f"auto leaves NICs of other makers alone beside a ConnectX: {', '.join(others)}"
+        findings.append(Finding(Severity.INFO, selector.OPTION, what, "name all ports to have them, too"))
     findings += selector.infiniband(options.selected, [port.port for port in observed.ports])
     chosen = [ports[port.bdf] for port in choice.ports]
     for port in chosen:

@@ -119,8 +119,10 @@ class Driver(NamedTuple):
         return found.dcbx is None or found.dcbx & self.dcbx == self.dcbx
 
 
+CONNECTX = "mlx5_core"
+
 DRIVERS = (
-    Driver("mlx5_core", dcbx=HOST, dcbx_ask=HOST | CEE | IEEE),
+    Driver(CONNECTX, dcbx=HOST, dcbx_ask=HOST | CEE | IEEE),
     Driver(
         "i40e",
         dscp=False,
@@ -131,7 +133,7 @@ DRIVERS = (
     Driver(
         "ice",
         agent="run ethtool --set-priv-flags {} fw-lldp-agent off",
-        limit="ice takes no settings for a port in a bond, since about kernel 6.2",
+        limit="ice takes no settings for a port in a bond, from kernel 6.6 on",
     ),
     Driver(
         "bnxt_en",
