@@ -192,16 +192,17 @@ def _internal_ports(links: Sequence[Link]) -> set[str]:
 
 
 def _internal(system: System, links: Sequence[Link], encap_ip: str | None) -> bool:
-    """Whether the tunnel endpoint's address is on an OVS internal port, or on a VLAN of one."""
+    """Whether an address of the tunnel endpoint is on an OVS internal port, or on a VLAN of one."""
     if encap_ip is None:
         return False
+    endpoints = {each.strip() for each in encap_ip.split(",")}
     internal = _internal_ports(links)
     try:
         shown = cast("list[dict[str, Any]]", json.loads(system.query(["ip", "-json", "address", "show"])))
         return any(
             {item.get("ifname"), item.get("link")} & internal
             for item in shown
-            if any(address.get("local") == encap_ip for address in item.get("addr_info", []))
+            if any(address.get("local") in endpoints for address in item.get("addr_info", []))
         )
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise OSError(errno.EPROTO, "what ip -json address show prints cannot be read") from None

@@ -24,7 +24,8 @@ class Settings:
 
     hw_offload: bool  # `other_config:hw-offload` is true
     tc_policy: str = "none"  # `other_config:tc-policy`: none, skip_sw or skip_hw
-    encap_ip: str | None = None  # this chassis' tunnel endpoint, from `external_ids:ovn-encap-ip`
+    # This chassis' tunnel endpoint, from `external_ids:ovn-encap-ip`; OVN 24.03 takes several, by commas
+    encap_ip: str | None = None
     encap_tos: str | None = None  # what its tunnels' outer header gets, from `external_ids:ovn-encap-tos`
 
 

@@ -29,7 +29,8 @@ DEVICE = f"""\
 for port in $(uplinks); do ls /sys/class/net/$port/device/infiniband 2>/dev/null; done | head -1
 """
 """Prints the uplinks' RDMA device. rdma_cm does not take a host's overlay address, Open vSwitch's."""
-ENCAP = "ovs-vsctl get Open_vSwitch . external_ids:ovn-encap-ip | tr -d '\"'"
+ENCAP = "ovs-vsctl get Open_vSwitch . external_ids:ovn-encap-ip | tr -d '\"' | cut -d, -f1"
+"""Prints the host's tunnel endpoint, the first one where OVN has several."""
 SECOND = "second stream in Gb/s"
 """A detail of what is measured beside a second stream."""
 Say = Callable[[str], None]

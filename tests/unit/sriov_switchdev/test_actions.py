@@ -239,6 +239,13 @@ def test_show_offload_names_the_internal_port_on_an_old_kernel(converged: Node) 
     assert "the tunnel endpoint is on an OVS internal port" in tunnel["why not"]
 
 
+def test_show_offload_knows_each_of_several_tunnel_endpoints(converged: Node) -> None:
+    """OVN 24.03 takes several, of which the second one may be on the internal port."""
+    several = OPEN_VSWITCH.replace("172.16.0.51", "172.17.0.51,172.16.0.51")
+    converged.host.answers[("ovs-vsctl", "--format=json", "list", "Open_vSwitch")] = several
+    test_show_offload_names_the_internal_port_on_an_old_kernel(converged)
+
+
 def test_show_offload_names_hw_offload_that_is_off(converged: Node) -> None:
     converged.host.answers[("ovs-vsctl", "--format=json", "list", "Open_vSwitch")] = OPEN_VSWITCH.replace(
         "true", "false"

@@ -352,6 +352,10 @@ OURS: dict[str, tuple[Files, str]] = {
         {"/etc/initramfs-tools/scripts/init-top/vfs": f"#!/bin/sh\n{echo(PORT)}\n"},
         "and run update-initramfs -u -k all",
     ),
+    "a hook of libvirt": (
+        {"/etc/libvirt/hooks/qemu": f"#!/bin/bash\n[ $2 = prepare ] && {echo(PORT)}\n"},
+        "/etc/libvirt/hooks/qemu",
+    ),
     "a program that goes into the initramfs": (
         {
             "/etc/initramfs-tools/hooks/vfs": "#!/bin/sh\ncopy_exec /usr/local/sbin/vfs\n",

@@ -34,7 +34,7 @@ SCRIPTS = (
     *(f"/etc/network/{name}" for name in ("interfaces", "interfaces.d", "if-pre-up.d", "if-up.d")),
     *(f"/etc/NetworkManager/dispatcher.d{under}" for under in ("", "/pre-up.d")),
     *(f"/etc/networkd-dispatcher/{state}.d" for state in ("configured", "carrier", "degraded", "routable")),
-    *("/etc/initramfs-tools/hooks", "/etc/dracut.conf.d"),
+    *("/etc/initramfs-tools/hooks", "/etc/dracut.conf.d", "/etc/libvirt/hooks"),
     *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox", "/etc/sriov-operator/pci"),
 )
 """Files, and directories of files, that run or apply at boot; the last ones are of other tools for VFs."""
