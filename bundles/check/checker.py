@@ -20,6 +20,10 @@ MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_port, r
 def load(paths: list[Path], site: Site | None = None) -> Bundle:
     """The merged bundle of a base and its overlays. Raises FileError if Juju could not deploy such files."""
     documents = parts(paths)
+    for part in documents:
+        if {"maas", "networks"} <= part.data.keys():
+            what = f"{part.path} is a site file for MAAS, and no part of a bundle: name it with --site"
+            raise FileError(f"{what}. `tox -e maas -- overlay` writes the overlay from it")
     merged = merge(documents)
     if not merged.section("applications"):
         raise FileError(f"{paths[0]} has no applications: it is no bundle")

@@ -165,7 +165,11 @@ def test_without_a_site_it_says_what_was_not_checked(capsys):
         ("applications: [", "1: this is not YAML"),
         ("- a\n- b\n", "a bundle is a mapping"),
         ("", "There is no bundle"),
-        ("maas: http://192.168.25.1:5240/MAAS\nnetworks: {}\n", "bundle.yaml has no applications"),
+        (
+            "maas: http://192.168.25.1:5240/MAAS\nnetworks: {}\n",
+            "bundle.yaml is a site file for MAAS, and no part of a bundle: name it with --site",
+        ),
+        ("machines: {}\n", "bundle.yaml has no applications"),
         ("applications: {a: {options: {b: include-file://none}}}", "include-file://none cannot be read"),
     ],
 )
@@ -175,6 +179,15 @@ def test_a_file_that_is_no_bundle_is_said_in_one_sentence(tmp_path, capsys, text
     assert checker.main([str(path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
+
+
+def test_the_site_file_as_an_overlay_is_said_to_be_one(tmp_path, capsys):
+    path = tmp_path / "site.yaml"
+    path.write_text("maas: http://192.168.25.1:5240/MAAS\nnetworks: {}\nmachines: {node1: {tag: juju}}\n")
+    assert checker.main([str(GOOD), "--overlay", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "`tox -e maas -- overlay` writes the overlay from it" in said.err
 
 
 def test_a_file_that_is_not_there(capsys):
