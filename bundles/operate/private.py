@@ -62,7 +62,7 @@ def read(path: Path) -> str:
     Raises StepError if it cannot be read, is not text, or others can read it.
     """
     try:
-        if path.stat().st_mode & 0o077:
+        if not path.is_dir() and path.stat().st_mode & 0o077:
             raise StepError(f"{path} can be read by others", f"run chmod 600 {path}")
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:

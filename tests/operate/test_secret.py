@@ -87,6 +87,12 @@ def test_a_pin_that_is_not_right_is_said_before_a_secret_is_made(world, give, wo
     assert world.state["calls"] == []
 
 
+def test_no_rights_of_a_folder_are_said_to_be_wrong(world, give):
+    (world.folder / "switches.txt").unlink(missing_ok=True)
+    (world.folder / "switches.txt").mkdir(0o755)
+    assert give(expected=2) == "switches.txt cannot be read: Is a directory\n"
+
+
 def test_a_file_that_others_can_read_is_refused(world, give):
     world.private("switches.txt", f"cumulus:{PASSWORD}", mode=0o644)
     assert give(expected=2) == "switches.txt can be read by others; run chmod 600 switches.txt\n"

@@ -117,6 +117,7 @@ MISUSED = [
     (("frobnicate",), "invalid choice: 'frobnicate'"),
     ((*PLAN, "{open}"), "--credentials: others can read"),
     ((*PLAN, "{empty}"), "has no usable credentials; give one line user:password"),
+    ((*PLAN, "/tmp"), "--credentials: /tmp cannot be read: Is a directory"),
     ((*PLAN, "/none"), "--credentials: /none cannot be read: No such file or directory"),
     ((*PLAN, "{good}"), "Spine0: has no management address; set spines"),
     (("plan", *GOOD, "--pin", "x"), "--pin: 'x' is not allowed"),

@@ -164,6 +164,6 @@ def confirmed(question: str) -> bool:
 
 
 def _private(path: Path) -> str:
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if not path.is_dir() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise UsageError(f"--credentials: others can read {path}; run: chmod 600 {path}")
     return path.read_text()
