@@ -107,7 +107,7 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
     blocking = [
         each for each in plan(site, maas.objects, intent).findings if each.severity is Severity.BLOCKED
     ]
-    first = Plan(wanted.steps, findings=(*blocking, *readiness.way_out(site, maas.objects)))
+    first = Plan(wanted.steps, findings=(*blocking, *wanted.findings, *readiness.way_out(site, maas.objects)))
     if not options.power_on:
         shown = plan_as_table(first, _most(options))
         print(shown.replace("everything is as declared", "MAAS has seen every machine"))
@@ -123,6 +123,9 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
 
 def _overlay(options: argparse.Namespace, site: Site) -> int:
     text = overlay.text(site, options.output.parent if options.output else Path())
+    read_from = {path.resolve() for path in (options.site, Path(site.intent or options.site))}
+    if options.output and options.output.resolve() in read_from:
+        raise FileError(f"--output: the overlay is made from {options.output}; name another file")
     if options.output is None:
         print(text, end="")
         return 0

@@ -94,7 +94,8 @@ class Maas:
                 return self.send(path, method, values, tries=tries - 1)
             if 300 <= error.code < 400 and error.headers["Location"]:
                 raise _redirected(error, method, path) from error
-            raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}") from error
+            remedy = "copy the whole API key: sudo maas apikey --username NAME" if error.code == 401 else ""
+            raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}", remedy) from error
         except (OSError, http.client.HTTPException) as error:
             self.lost = True
             reason = getattr(error, "reason", error)

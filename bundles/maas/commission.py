@@ -7,7 +7,7 @@
 import time
 from collections.abc import Callable
 
-from converge import Disruption, Plan, Step, StepError
+from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from maas import answers
 from maas.client import Maas, Objects, Write
 from maas.sitefile import Site
@@ -22,14 +22,17 @@ PATIENCE = 3600
 def plan(site: Site, objects: Objects) -> Plan[Maas]:
     """One step for each machine of the site that MAAS has not seen yet, or could not commission."""
     steps: list[Step[Maas]] = []
+    missing: list[Finding] = []
     for name in site.machines:
         found = objects.get(f"machine {name}", {})
-        if found.get("status_name") in UNSEEN:
+        if not found:
+            missing.append(Finding(Severity.WAITING, name, "MAAS does not know it", "run apply first"))
+        elif found["status_name"] in UNSEEN:
             path = f"machines/{found['system_id']}/?op=commission"
             write = Write(f"machine {name}", f"POST {path}", {"skip_bmc_config": "1"})
             why = f"it is {found['status_name']}"
             steps.append(Step(f"{name}", f"power {name} on and commission it", why, Disruption.REBOOT, write))
-    return Plan(tuple(steps))
+    return Plan(tuple(steps), findings=tuple(missing))
 
 
 def wait(maas: Maas, site: Site, tell: Callable[[str], None]) -> None:

@@ -14,6 +14,10 @@ Wrong = Iterator[tuple[str, object, str]]
 """Places, values and what is allowed there."""
 
 
+LONGEST = 15
+"""Characters of a netdev's name (IFNAMSIZ, include/uapi/linux/if.h)."""
+
+
 def inconsistent(site: "Site") -> Wrong:
     """Where values do not go together."""
     yield from _inconsistent_vids(site)
@@ -40,17 +44,21 @@ def _inconsistent_machines(site: "Site") -> Wrong:
 
 
 def _inconsistent_ports(where: str, machine: "Machine", tag: "Tag") -> Wrong:
-    if len(set(machine.ports)) != tag.width:
-        yield f"{where}.ports", list(machine.ports), f"{tag.width} for tag {tag.name}"
+    if len(set(machine.ports)) != tag.width or len(machine.ports) != tag.width:
+        yield f"{where}.ports", list(machine.ports), _count(tag.width, tag)
     if machine.nics.keys() != tag.nics.keys():
         allowed = f"the ports of {', '.join(tag.nics) or 'no nics'}, as tag {tag.name} has"
         yield f"{where}.nics", sorted(machine.nics), allowed
         return
     for name, ports in machine.nics.items():
         if len(set(ports)) != tag.nics[name].width:
-            yield f"{where}.nics.{name}", list(ports), f"{tag.nics[name].width} for tag {tag.name}"
+            yield f"{where}.nics.{name}", list(ports), _count(tag.nics[name].width, tag)
     if len(set(machine.every_port)) < len(machine.every_port):
         yield f"{where}.nics", list(machine.every_port), "each port once"
+
+
+def _count(width: int, tag: "Tag") -> str:
+    return f"{width}{' different ones' if width > 1 else ''} for tag {tag.name}"
 
 
 def same_address(text: str) -> str:
@@ -128,6 +136,10 @@ def _inconsistent_tags(site: "Site") -> Wrong:
             yield f"tags.{name}.nics", bonds, "each bond once"
         if tag.bridge and tag.bridge in bonds:
             yield f"tags.{name}.bridge", tag.bridge, "another name than the bond's"
+        top = tag.bridge or tag.bond
+        vlans = [f"{top}.{site.networks[each].vid}" for each in tag.networks if top and each in site.networks]
+        if long := [vlan for vlan in vlans if len(vlan) > LONGEST and not vlan.endswith(".0")]:
+            yield f"tags.{name}.bridge", top, f"a name with which {long[0]} has {LONGEST} characters at most"
         if tag.bond and not tag.bridge:
             yield f"tags.{name}.bond", tag.bond, "a bond with a bridge on it"
         yield from _inconsistent_vfs(name, tag)

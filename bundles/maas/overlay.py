@@ -39,19 +39,19 @@ def overlay(site: Site, folder: Path) -> dict[str, Any]:
     """The machines, and the options."""
     tags = [tag for tag in site.tags.values() if tag.bridge]
     kinds = [tag for tag in tags for machine in site.machines.values() if machine.tag == tag.name]
-    dedicated = {tag.dedicated_cpus for tag in kinds if tag.dedicated_cpus}
     offering = [tag for tag in tags if tag.physnets and tag in kinds]
     if len(offering) > 1:
         names = ", ".join(tag.name for tag in offering)
         raise FileError(f"Tags {names} have physnets, but the bundle has one kind of compute node")
     options: Options = {}
     numbered = kinds
+    dedicated = {tag.dedicated_cpus for tag in offering or kinds if tag.dedicated_cpus}
     for tag in offering:
         numbered = _numbered(kinds, tag)
         options = _port_options(site, tag) | _vlan_options(site, tag)
     if len(dedicated) == 1:
         options.setdefault("nova-compute", {})["cpu-dedicated-set"] = "".join(dedicated)
-    reserved = {tag.reserved_host_memory for tag in kinds if tag.reserved_host_memory}
+    reserved = {tag.reserved_host_memory for tag in offering or kinds if tag.reserved_host_memory}
     if len(reserved) == 1:
         options.setdefault("nova-compute", {})["reserved-host-memory"] = reserved.pop()
     if site.intent:

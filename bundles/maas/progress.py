@@ -25,7 +25,9 @@ def states(site: Site, objects: Objects) -> str:
 
 def following(site: Site, objects: Objects, wanted: Plan[Maas], file: Path) -> str:
     """The command that brings the site on, if there is one; `wanted` is what is still to be written."""
-    statuses = {objects.get(f"machine {name}", {}).get("status_name", "New") for name in site.machines}
+    if any(f"machine {name}" not in objects for name in site.machines):
+        return f"{COMMAND} apply {file}"
+    statuses = {objects[f"machine {name}"]["status_name"] for name in site.machines}
     if not statuses.isdisjoint(UNSEEN):
         return f"{COMMAND} commission {file} --power-on"
     if not statuses.isdisjoint(BUSY):

@@ -111,6 +111,13 @@ def way_out(site: Site, objects: Objects) -> Iterator[Finding]:
     if not _bare(site, objects):
         return
     proxy = "" if objects["proxy"]["value"] else "; MAAS' proxy is off, so packages take this way, too"
+    vlan = objects.get(site.boot.vlan_key(), {})
+    if not (site.boot.dhcp or vlan.get("dhcp_on") or vlan.get("relay_vlan")):
+        what = "neither MAAS nor a relay gives addresses here, from which machines boot"
+        remedy = (
+            f"write dhcp in {site.boot.name} of the site file, unless a DHCP server of yours points to MAAS"
+        )
+        yield Finding(Severity.WARNING, site.boot.name, what, remedy)
     networks = (site.boot, *site.networks.values())
     network = next((each for each in networks if _gateway(objects, each)), site.boot)
     gateway = _gateway(objects, network)

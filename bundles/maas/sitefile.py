@@ -276,24 +276,27 @@ class _Secret(_Word):
             raise InvalidValue(where, "…", self.allowed) from None
 
 
+def _like(pattern: str, allowed: str) -> _Word:
+    return _Word(allowed, lambda text: re.fullmatch(pattern, text, re.ASCII) is not None)
+
+
 _TEXT = _Word()
+_HOST = _like(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", "a host name without its domain, such as node1")
+_LABEL = _like(r"[\w-]{1,250}", "letters, digits, - and _, as MAAS has them in tags")
+_SPACE = _like(r"[a-z0-9]+(-[a-z0-9]+)*", "a space as Juju names them: lower-case letters, digits, -")
+_NETDEV = _like(r"[^\s/:]{1,15}", "a netdev's name of 15 characters at most")
 _SECRET = _Secret("file:PATH, since the value itself does not belong here")
 _ADDRESS = _Word("an IPv4 or IPv6 address", ip_address)
 _RANGE = _Word("a range of addresses, FIRST-LAST", _range)
-_URL = _Word("http://HOST:5240/MAAS", lambda url: url.startswith(("http://", "https://")))
-_KERNEL = _Word(
-    "isolcpus as dedicated-cpus, and hugepages as hugepages",
-    lambda text: not re.search(r"\b(isolcpus|hugepages)=", text),
+_URL = _like(r"https?://[^\s/]+/MAAS/?", "http://HOST:5240/MAAS")
+_KERNEL = _like(
+    r"(?s)(?!.*\b(isolcpus|hugepages)=).*",
+    "the options as one text, with isolcpus as dedicated-cpus, and hugepages as hugepages",
 )
-_PCI_ADDRESS = _Word(
-    "PCI addresses such as 0000:3f:00.0",
-    lambda text: re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", text) is not None,
-)
-_PCI_IDS = _Word(
-    "VENDOR:PRODUCT such as 10de:20f1",
-    lambda text: re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{4}", text) is not None,
-)
-_PRODUCT = _Word("a product id such as 101e", lambda text: re.fullmatch(r"[0-9a-f]{4}", text) is not None)
+_HWE = _like(r"(hwe|ga)-(\d\d\.\d\d|rolling)(-[\w-]+)?", "a kernel as MAAS names it, such as hwe-22.04")
+_PCI_ADDRESS = _like(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", "PCI addresses such as 0000:3f:00.0")
+_PCI_IDS = _like(r"[0-9a-f]{4}:[0-9a-f]{4}", "VENDOR:PRODUCT such as 10de:20f1")
+_PRODUCT = _like(r"[0-9a-f]{4}", "a product id such as 101e")
 _NETWORK = Record(
     Network,
     {
@@ -308,7 +311,7 @@ _NETWORK = Record(
         "reserved": ListOf(_RANGE, "ranges of addresses"),
     },
 )
-_NIC = Record(Nic, {"networks": ListOf(_TEXT, "networks"), "bond": _TEXT, "rdma": Boolean()})
+_NIC = Record(Nic, {"networks": ListOf(_TEXT, "networks"), "bond": _NETDEV, "rdma": Boolean()})
 _TAG = Record(
     Tag,
     {
@@ -318,9 +321,9 @@ _TAG = Record(
         "hugepages": Integer(0, None),
         "reserved-host-memory": Integer(0, None, "MiB"),
         "dedicated-cpus": _Word("a set of CPUs such as 2-23", cpus.numbers),
-        "hwe-kernel": _TEXT,
-        "bond": _TEXT,
-        "bridge": _TEXT,
+        "hwe-kernel": _HWE,
+        "bond": _NETDEV,
+        "bridge": _NETDEV,
         "physnets": ListOf(_TEXT, "physical networks"),
         "addresses": ListOf(_PCI_ADDRESS, "PCI addresses"),
         "vf-product": _PRODUCT,
@@ -332,13 +335,13 @@ _MACHINE = Record(
     Machine,
     {
         "tag": _TEXT,
-        "ports": ListOf(_TEXT, "netdevs"),
+        "ports": ListOf(_NETDEV, "netdevs"),
         "power-type": _TEXT,
         "power-address": _TEXT,
         "power-user": _SECRET,
         "power-pass": _SECRET,
         "power-driver": _TEXT,
-        "nics": MappingOf(_TEXT, ListOf(_TEXT, "netdevs"), "ports by further NIC of its tag"),
+        "nics": MappingOf(_TEXT, ListOf(_NETDEV, "netdevs"), "ports by further NIC of its tag"),
     },
 )
 
@@ -361,8 +364,8 @@ _PARTS: dict[str, Any] = {
     "api-key": _SECRET,
     "dns": ListOf(_ADDRESS, "addresses"),
     "fabric": _TEXT,
-    "networks": MappingOf(_TEXT, _NETWORK, "networks by space", least=1),
-    "tags": MappingOf(_TEXT, _TAG, "tags", least=1),
-    "machines": MappingOf(_TEXT, _MACHINE, "machines", least=1),
+    "networks": MappingOf(_SPACE, _NETWORK, "networks by space", least=1),
+    "tags": MappingOf(_LABEL, _TAG, "tags", least=1),
+    "machines": MappingOf(_HOST, _MACHINE, "machines", least=1),
 }
 _SITE = Record(_site, {**_PARTS, "intent": _TEXT}, required=tuple(_PARTS))

@@ -27,6 +27,15 @@ def test_without_being_asked_it_powers_nothing_on(maas, run):
     assert writes(maas) == []
 
 
+def test_machines_that_maas_does_not_know_are_to_be_applied_first(maas, run, site):
+    said = run("commission")
+    assert "waiting   node1       MAAS does not know it" in said
+    assert "run apply first" in said
+    assert "has seen every machine" not in said
+    said = run("commission", "--power-on")
+    assert said.endswith(f"MAAS knows no machine of the site; next: pipx run tox -e maas -- apply {site}\n")
+
+
 def test_asked_it_commissions_every_machine_and_waits_until_they_are_ready(maas, run, site):
     said = run("apply")
     assert said.endswith(f"4 machines are New; next: pipx run tox -e maas -- commission {site} --power-on\n")

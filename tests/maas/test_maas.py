@@ -335,7 +335,7 @@ def test_an_error_of_maas_that_repeats_a_password_is_told_without_it(maas, run, 
 @pytest.mark.parametrize(
     ("key", "says"),
     [
-        ("one:two:three", "MAAS answers 401 to GET spaces/"),
+        ("one:two:three", "; copy the whole API key: sudo maas apikey --username NAME"),
         ("nonsense", "the API key does not have three parts"),
     ],
 )

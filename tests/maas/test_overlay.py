@@ -49,7 +49,9 @@ def test_the_overlay_has_the_machines_of_the_example_and_the_cpus_of_the_tag(run
 def test_memory_that_the_tag_reserves_for_the_host_is_novas(written):
     path = written(("reserved-host-memory: 32768", "reserved-host-memory: 65536"))
     assert options(path, "nova-compute")["reserved-host-memory"] == 65536
-    path = written(("reserved-host-memory: 65536", "#"))
+    control = ("comment: OpenStack control plane", "comment: control\n    reserved-host-memory: 16384")
+    assert options(written(control), "nova-compute")["reserved-host-memory"] == 65536
+    path = written(("reserved-host-memory: 65536", "#"), ("reserved-host-memory: 16384", "#"))
     assert "reserved-host-memory" not in options(path, "nova-compute")
 
 
@@ -217,6 +219,13 @@ def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
     assert "/none/x.yaml cannot be written: No such" in run(
         "overlay", "--output", f"{tmp_path}/none/x.yaml", expected=2
     )
+
+
+def test_what_the_overlay_is_made_from_is_never_replaced_by_it(site, run):
+    before = site.read_text()
+    said = run("overlay", "--output", str(site), expected=2)
+    assert f"--output: the overlay is made from {site}; name another file" in said
+    assert site.read_text() == before
 
 
 def test_the_example_site_can_be_used_where_it_is():

@@ -17,6 +17,14 @@ def refused(maas, run, *verb):
     return said
 
 
+def test_a_boot_network_in_which_nobody_gives_addresses_is_named(maas, run, site):
+    edit(site, "    dhcp: 192.168.25.200-192.168.25.250", "    #")
+    said = " ".join(run("plan").split())
+    assert "neither MAAS nor a relay gives addresses here" in said
+    maas.vlans[0]["relay_vlan"] = {"id": 7}
+    assert "gives addresses here" not in run("plan")
+
+
 # Images.
 
 
