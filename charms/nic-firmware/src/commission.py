@@ -9,6 +9,7 @@ commissioning, so what is set for the next boot is active when it is deployed.
 import argparse
 import json
 import os
+import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -97,7 +98,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     system = Machine()
     try:
-        status, results = commission(system, mstdatabase.read(), options, dry_run=given.dry_run)
+        status, results = commission(
+            system, mstdatabase.read(), options, machine=platform.machine(), dry_run=given.dry_run
+        )
     except OSError as error:
         status, results = "failed", {"left": unreadable(error)}
         print(results["left"], file=sys.stderr)
@@ -108,11 +111,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def commission(
-    system: System, database: Database, options: Options, *, dry_run: bool = False
+    system: System, database: Database, options: Options, *, machine: str = "x86_64", dry_run: bool = False
 ) -> tuple[str, Mapping[str, str]]:
     """Bring every NIC's next boot to what the options declare.
 
-    Returns MAAS's status (``passed``, ``failed``, ``skipped``), and the results to show with it.
+    ``machine`` is its architecture as uname calls it. Returns MAAS's status (``passed``, ``failed``,
+    ``skipped``), and the results to show with it.
     """
     observed = _look(system)
     if not observed.nics:
@@ -139,14 +143,15 @@ def commission(
         failures += [finding for finding in found if finding.severity >= Severity.WAITING]
     unique = tuple(dict.fromkeys(failures))
     asked = {port.bdf: networkboot.NAMES for nic in observed.nics for port in nic.ports}
-    bootless = networkboot.off(
-        observed.nics, ask_ports(system, observed.nics, asked), system.files.exists("/sys/firmware/efi")
-    )
+    driver = networkboot.UEFI.get(machine, "") if system.files.exists("/sys/firmware/efi") else ""
+    bootless = [*networkboot.off(observed.nics, ask_ports(system, observed.nics, asked), driver)]
     if shown := (*unique, *bootless):
         print(f"\n{findings_as_table(shown)}")
     nics = ", ".join(nic.short for nic in observed.nics)
     left = "; ".join(finding.sentence() for finding in unique)
-    return ("failed" if unique else "passed"), {"nics": nics, "left": left or "nothing"}
+    boot = "; ".join(finding.sentence() for finding in bootless)
+    results = {"nics": nics, "left": left or "nothing", "network-boot": boot or "no warning"}
+    return ("failed" if unique else "passed"), results
 
 
 def _look(system: System) -> Observed:

@@ -20,7 +20,7 @@ from unit.nic_firmware.node import PF0, machine, nics, rdg
 
 def test_a_new_machine_is_set_for_its_next_boot(host: FakeHost, database: Database) -> None:
     status, results = run(host, database, Options(profile="ovn-offload,throughput", num_vfs=16))
-    assert (status, results) == ("passed", {"nics": "3b:00", "left": "nothing"})
+    assert (status, results) == ("passed", {"nics": "3b:00", "left": "nothing", "network-boot": "no warning"})
     assert host.port(PF0).firmware.next_num_of_vfs == 16
     assert host.cards[0].settings["MAX_ACC_OUT_READ"].next_boot == 44
     assert not [line for line in host.trace if "mstconfig" not in line]
@@ -49,7 +49,10 @@ def test_a_value_that_needs_a_power_cycle_passes_since_maas_does_that(
 ) -> None:
     host.cards[0].stuck = True  # mstconfig says "Please power cycle machine"
     for _ in range(2):
-        assert run(host, database, Options()) == ("passed", {"nics": "3b:00", "left": "nothing"})
+        assert run(host, database, Options()) == (
+            "passed",
+            {"nics": "3b:00", "left": "nothing", "network-boot": "no warning"},
+        )
     assert host.port(PF0).firmware.next_num_of_vfs == 8
 
 

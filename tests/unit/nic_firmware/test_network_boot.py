@@ -6,6 +6,7 @@ from commission import commission as run
 from config import Options
 from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost
+from hostnic.testing.nic.mst import BOOL, FakeParameter
 from unit.nic_firmware.node import PF0, PF1, Node
 
 EFI = "/sys/firmware/efi/fw_platform_size"
@@ -46,7 +47,11 @@ def test_a_card_without_a_flexboot_is_right_without_it(host: FakeHost, database:
 def test_commissioning_warns_of_a_card_that_the_bios_does_not_boot_from(
     host: FakeHost, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(in_uefi_mode(host), database, Options())[0] == "passed"
+    status, results = run(in_uefi_mode(host), database, Options())
+    assert status == "passed"
+    assert (
+        f"{OFF} UEFI mode: EXP_ROM_UEFI_x86_ENABLE is False(0)" in results["network-boot"]
+    )  # what MAAS shows
     said = " ".join(capsys.readouterr().out.split())
     assert f"{OFF} UEFI mode: EXP_ROM_UEFI_x86_ENABLE is False(0)" in said
     assert "add network-boot to profile" in said
@@ -55,7 +60,8 @@ def test_commissioning_warns_of_a_card_that_the_bios_does_not_boot_from(
 def test_with_the_profile_commissioning_has_nothing_to_warn_of(
     host: FakeHost, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(in_uefi_mode(host), database, Options(profile="ovn-offload,network-boot"))[0] == "passed"
+    status, results = run(in_uefi_mode(host), database, Options(profile="ovn-offload,network-boot"))
+    assert (status, results["network-boot"]) == ("passed", "no warning")
     assert OFF not in capsys.readouterr().out
 
 
@@ -90,3 +96,12 @@ def test_firmware_that_knows_no_network_boot_is_named(
     host.cards[0].lacks |= {"EXP_ROM_UEFI_x86_ENABLE", "EXP_ROM_PXE_ENABLE", "LEGACY_BOOT_PROTOCOL"}
     assert run(in_uefi_mode(host), database, Options())[0] == "passed"
     assert "its firmware has no driver for it" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("machine", "warns"), [("x86_64", True), ("aarch64", False)])
+def test_the_driver_of_another_architecture_boots_nothing(
+    host: FakeHost, database: Database, machine: str, warns: bool
+) -> None:
+    host.cards[0].settings["EXP_ROM_UEFI_ARM_ENABLE"] = FakeParameter(1, BOOL)
+    _, results = run(in_uefi_mode(host), database, Options(), machine=machine)
+    assert (OFF in results["network-boot"]) == warns

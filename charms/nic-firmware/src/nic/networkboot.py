@@ -8,38 +8,39 @@ from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig
 from observed import Answer
 
-UEFI = ("EXP_ROM_UEFI_x86_ENABLE", "EXP_ROM_UEFI_ARM_ENABLE")
+UEFI = {"x86_64": "EXP_ROM_UEFI_x86_ENABLE", "aarch64": "EXP_ROM_UEFI_ARM_ENABLE"}
+"""The parameter of the card's UEFI driver, by what uname calls the machine."""
 FLEXBOOT, PROTOCOL = "EXP_ROM_PXE_ENABLE", "LEGACY_BOOT_PROTOCOL"
-NAMES = (*UEFI, FLEXBOOT, PROTOCOL)
+NAMES = (*UEFI.values(), FLEXBOOT, PROTOCOL)
 PXE = (1, 2, 4)
 """Values of LEGACY_BOOT_PROTOCOL with which FlexBoot tries PXE: first, after iSCSI, alone."""
 REMEDY = "add network-boot to profile: MAAS sees no machine that can boot only through this NIC"
 
 
-def off(nics: Sequence[Nic], answers: Mapping[str, Answer], uefi: bool) -> Iterator[Finding]:
+def off(nics: Sequence[Nic], answers: Mapping[str, Answer], driver: str) -> Iterator[Finding]:
     """A warning for each NIC through none of whose ports its next boot can be from the network.
 
-    ``answers`` has by BDF the firmware's values of NAMES. With ``uefi`` this machine's BIOS runs in UEFI
-    mode, else in legacy mode.
+    ``answers`` has by BDF the firmware's values of NAMES, ``driver`` that of UEFI which this machine's BIOS
+    loads; "" in legacy mode.
     """
     for nic in nics:
         told = [answer for port in nic.ports if not (answer := answers.get(port.bdf, Answer())).reason]
-        if told and not any(_on(answer, uefi) for answer in told):
+        if told and not any(_on(answer, driver) for answer in told):
             shown = [
                 f"{name} is {told[0].parameters[name].next_boot}"
-                for name in (UEFI if uefi else (FLEXBOOT, PROTOCOL))
+                for name in ((driver,) if driver else (FLEXBOOT, PROTOCOL))
                 if name in told[0].parameters
             ]
             mode, why = (
-                ("UEFI" if uefi else "legacy"),
+                ("UEFI" if driver else "legacy"),
                 ", ".join(shown) or "its firmware has no driver for it",
             )
             what = f"no boot from the network in {mode} mode: {why}"
             yield Finding(Severity.WARNING, nic.slot, what, REMEDY)
 
 
-def _on(answer: Answer, uefi: bool) -> bool:
+def _on(answer: Answer, driver: str) -> bool:
     values = {name: mstconfig.number(found.next_boot) for name, found in answer.parameters.items()}
-    if uefi:
-        return any(values.get(name) == 1 for name in UEFI)
+    if driver:
+        return values.get(driver) == 1
     return values.get(FLEXBOOT) == 1 and values.get(PROTOCOL, 1) in PXE
