@@ -14,6 +14,7 @@ from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS, Rung
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
+from acceptance.measure.run import SECOND
 from acceptance.measure.tools import CLOSED, MEASURES, title
 
 THRESHOLDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("thresholds.yaml").read_text())
@@ -185,6 +186,11 @@ def _class_share(rung: Rung, result: RungResult, alone: Figure | None) -> Iterat
             continue
         ratio = figure.value / (alone.value * due / 100)
         state = State.PASS if ratio >= THRESHOLDS["class-share"]["least"] else State.FAIL
+        second = figure.details.get(SECOND, 0.0)
+        if state is State.PASS and figure.value + second < THRESHOLDS["class-share"]["loaded"] * alone.value:
+            both = f"{figure.value:.2f} Gb/s, and the second stream {second:.2f}: they do not fill the port"
+            yield Verdict(rung.key, "class-share", State.UNKNOWN, f"{title(key)}: {both}")
+            continue
         measured = f"{figure.value:.2f} Gb/s; {due}% of {alone.value:.2f} Gb/s are due: {ratio:.0%} of that"
         yield Verdict(rung.key, "class-share", state, measured)
 

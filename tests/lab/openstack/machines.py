@@ -62,6 +62,7 @@ class Machines:
         gpu: where each server's GPU is, below the root of its PCI devices; "" for none.
         smi: what nvidia-smi prints of it.
         peermem: whether the servers have loaded nvidia_peermem.
+        second: what the second stream has of a path.
         shares: what RoCE has of a path beside a second stream, by their two types of service.
         marks: how the counters of show-counters grow on each uplink in such a measurement.
         qos: what show-qos says of PFC and ETS.
@@ -83,6 +84,7 @@ class Machines:
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
         self.uninstalled, self.enforced, self.gaps, self.lost = (), True, 0, 0
         self.gpu, self.smi, self.peermem = "0000:00:09.0", SMI, True
+        self.second = 0.5
         self.shares, self.marks, self.marked = {"0 0": 0.2, "96 0": 0.5, "96 96": 0.5}, MARKS, 0
         self.qos, self.switches, self.beside = {"PFC": "3", "ETS": "0:50% 3:50% 6:strict"}, {}, None
         self.discards = "rx_prio3_discards"
@@ -158,7 +160,7 @@ class Machines:
             return 1.0
         if "acceptance-beside" in script:
             self.beside = own[1]
-            return 0.5
+            return self.second
         if self.beside is None:
             return 1.0
         share, self.beside = self.shares[f"{own[1]} {self.beside}"], None

@@ -92,10 +92,20 @@ def test_a_stream_that_loses_its_share_fails_and_the_settings_are_named(congeste
     assert "the same ETS, PFC and ECN" in found["remedy"]
 
 
+def test_a_second_stream_that_leaves_the_port_free_proves_nothing(congested):
+    congested.machines.second = 0.1
+    assert congested.run("measure")[0] == 2
+    state, said = verdicts(congested)["lossless", "class-share"]
+    assert state == "not measured"
+    assert said.endswith("91.00 Gb/s, and the second stream 18.20: they do not fill the port")
+
+
 def test_ets_share_is_what_is_due(congested):
     congested.machines.qos["ETS"] = "0:80% 3:20% 6:strict"
-    congested.machines.shares["96 0"] = 0.2
-    assert congested.run("measure")[0] == 0
+    congested.machines.shares["96 0"], congested.machines.second = 0.2, 0.8
+    congested.rungs = {key: LADDER[key] for key in ("vf-rdma", "lossless")}
+    congested.run("measure")
+    assert verdicts(congested)["lossless", "class-share"][0] == "passed"
     assert verdicts(congested)["lossless", "class-share"][1].startswith("36.40 Gb/s; 20% of 182.00 Gb/s")
 
 
