@@ -249,3 +249,52 @@ def test_a_silent_firmware_fails_commands_while_the_link_is_up(card):
     assert counters(card)["tx_packets_phy"] >= seen
     card.fault("cmd_timeout_ms", 0)
     card.run(["devlink", "dev", "info", f"pci/{PF}"])
+
+
+@pytest.fixture
+def rdma(card):
+    """The module of RDMA devices, which udev loads on real machines."""
+    card.run("modprobe mlx5_ib")
+    yield "/sys/class/infiniband"
+    card.run("modprobe -r mlx5_ib")
+
+
+def netdevs(card):
+    """What ``rdma link show`` has: by device, the netdev of each port."""
+    shown = json.loads(card.run("rdma -j link show").stdout)
+    found = {}
+    for each in shown:
+        found.setdefault(each["ifname"], {})[each["port"]] = each.get("netdev")
+    return sorted(found.values(), key=len)
+
+
+def becomes(card, wanted):
+    """Wait until the RDMA devices have these ports: they come after the representors."""
+    assert card.machine.until(lambda: netdevs(card) == wanted, 60), netdevs(card)
+
+
+@pytest.mark.every_release
+def test_a_vfs_roce_is_counted_at_its_representors_rdma_port(card, tenant, rdma):
+    """hw/mlx5/counters.c: vport_basic_q_cnts, since 6.4"""
+    _, representor = tenant
+    becomes(card, [{1: P0, 2: representor}])
+    (device,) = card.run(["ls", rdma]).stdout.split()
+    counted = f"{rdma}/{device}/ports/2/hw_counters/vport_out_of_sequence"
+    card.write(COUNTERS, "vf0:vport_out_of_sequence 7")
+    if is_recent(card):
+        card.await_output(f"cat {counted}", "7")
+    else:
+        assert "No such file" in card.run(["cat", counted], check=False).stderr
+
+
+def test_a_lag_with_one_fdb_has_one_rdma_device_for_both_ports(card, rdma):
+    """mlx5_lag_remove_devices() and mlx5_lag_add_devices() of lag.c"""
+    card.vfs(2)
+    card.set_mode("switchdev")
+    ports = card.ports()
+    one, other = ([ports[f"pf{pf}vf{vf}"] for vf in range(2)] for pf in range(2))
+    becomes(card, [dict(enumerate([netdev, *vfs], 1)) for netdev, vfs in zip(card.uplinks, (one, other))])
+    card.bond()
+    becomes(card, [dict(enumerate([P0, *one, *other], 1))])
+    card.set_mode("legacy")
+    becomes(card, [])

@@ -15,6 +15,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
+#include <linux/notifier.h>
 #include <linux/pci.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
@@ -81,8 +82,10 @@ enum vcx_counter {
 #define VCX_COUNTERS	(VCX_FIXED_COUNTERS + VCX_PRIOS * VCX_TRAFFIC + \
 			 (VCX_PRIOS + 1) * VCX_PAUSE + 4)
 
-/* Counters of a VF's vport that no frame of the kernel changes: RoCE, and lack of buffers */
-#define VCX_VPORT	9
+/* Counters of a VF's vport that no frame of the kernel changes: its representor's, then its RDMA port's */
+#define VCX_VPORT_NETDEV	9
+#define VCX_VPORT_RDMA		3
+#define VCX_VPORT		(VCX_VPORT_NETDEV + VCX_VPORT_RDMA)
 
 struct vcx_vf {
 	struct vcx_port *port;
@@ -214,8 +217,8 @@ struct vcx_ndev {
 	atomic64_t software[4];
 };
 
-#define vcx_for_each_port(card, port) \
-	for ((port) = (card)->port; (port) < (card)->port + (card)->nports; (port)++)
+#define vcx_for_each_port(card, each) \
+	for ((each) = (card)->port; (each) < (card)->port + (card)->nports; (each)++)
 
 static inline int vcx_fault(const struct vcx_port *port, enum vcx_fault fault)
 {
@@ -247,6 +250,8 @@ extern unsigned int vcx_speed;		/* Mb/s; 0: the preset's */
 extern unsigned int vcx_link_up_ms;
 extern bool vcx_strict_bound, vcx_strict_bond, vcx_strict_rules, vcx_strict_vf64;
 extern bool vcx_lag_debugfs, vcx_esw_none;
+/* Called when a netdev of the cards has come or gone, and when a LAG has. */
+extern struct blocking_notifier_head vcx_changes;
 
 /* Whether the kernel's mlx5 has what came with 6.4, and the driver is not that of 5.15 */
 static inline bool vcx_since_6_4(void)

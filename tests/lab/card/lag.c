@@ -122,6 +122,7 @@ static int vcx_lag_activate(struct vcx_card *card, enum vcx_lag_mode mode)
 			 vcx_lag_port_sel_mode(lag));
 	err = vcx_lag_firmware(card, true);
 	if (!err) {
+		blocking_notifier_call_chain(&vcx_changes, 0, NULL);
 		if (lag->shared_fdb)
 			vcx_info(p0, "Operation mode is single FDB\n");
 		return 0;
@@ -143,6 +144,7 @@ static void vcx_lag_deactivate(struct vcx_card *card)
 	if (lag->mode == VCX_LAG_NONE)
 		return;
 	WRITE_ONCE(lag->mode, VCX_LAG_NONE);
+	blocking_notifier_call_chain(&vcx_changes, 0, NULL);
 	if (!vcx_lag_firmware(card, false))
 		return;
 	if (roce)

@@ -478,6 +478,7 @@ struct net_device *vcx_netdev_create(struct device *parent, enum vcx_kind kind,
 	if (kind != VCX_VF)
 		devlink_port_type_eth_set(&nd->dl_port, dev);
 #endif
+	blocking_notifier_call_chain(&vcx_changes, 0, NULL);
 	return dev;
 }
 
@@ -491,4 +492,5 @@ void vcx_netdev_destroy(struct net_device *dev)
 #endif
 	unregister_netdev(dev);
 	vcx_netdev_free(dev);
+	blocking_notifier_call_chain(&vcx_changes, 0, NULL);
 }

@@ -20,9 +20,10 @@ static const char *const netdev_names[] = {
 };
 
 /*
- * Of a representor since 6.4: RoCE of its VF (vport_rep_stats_desc of en_rep.c). The
- * last one, which ethtool lacks, is rx_missed_errors of the netdev there
- * (mlx5e_stats_copy_rep_stats()): drops for want of the tenant's buffers.
+ * Of a representor since 6.4: RoCE of its VF (vport_rep_stats_desc of en_rep.c).
+ * ethtool lacks the last four. The first of them is rx_missed_errors of the netdev
+ * (mlx5e_stats_copy_rep_stats()): drops for want of the tenant's buffers. The others
+ * are those of the representor's RDMA port, in rdma.c's order.
  */
 static const char *const vport_names[] = {
 	"rx_vport_rdma_unicast_packets", "rx_vport_rdma_unicast_bytes",
@@ -30,9 +31,10 @@ static const char *const vport_names[] = {
 	"rx_vport_rdma_multicast_packets", "rx_vport_rdma_multicast_bytes",
 	"tx_vport_rdma_multicast_packets", "tx_vport_rdma_multicast_bytes",
 	"rx_vport_out_of_buffer",
+	"vport_out_of_buffer", "vport_out_of_sequence", "vport_local_ack_timeout_err",
 };
 
-#define VPORT_OUT_OF_BUFFER	(VCX_VPORT - 1)
+#define VPORT_OUT_OF_BUFFER	(VCX_VPORT_NETDEV - 1)
 
 static const char *const fixed_names[] = {
 	[VCX_RX_ECN_MARK] = "rx_ecn_mark",

@@ -6,7 +6,7 @@ kernel=$(ls /lib/modules)
 
 echo "building the virtual card for $kernel"
 make -s -C /usr/src/card KDIR="/lib/modules/$kernel/build"
-install -D -m 644 /usr/src/card/mlx5_core.ko "/lib/modules/$kernel/updates/mlx5_core.ko"
+install -D -m 644 -t "/lib/modules/$kernel/updates" /usr/src/card/mlx5_core.ko /usr/src/card/mlx5_ib.ko
 depmod "$kernel"
 
 echo "unpacking the modules that a guest loads"
