@@ -136,7 +136,7 @@ def verify(site: Site, found: Observed) -> list[Finding]:
 
 def _missing(site: Site, found: Observed) -> Iterator[str]:
     for space, network in site.networks.items():
-        if network.cidr not in found.spaces.get(space, ()):
+        if network.cidr not in found.spaces.get(space.lower(), ()):  # as Juju reads them from MAAS
             yield space
 
 

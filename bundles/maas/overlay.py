@@ -59,7 +59,7 @@ def overlay(site: Site, folder: Path) -> dict[str, Any]:
         options["cumulus-fabric"] = {"intent": f"include-file://{path}"}
     if site.dns:
         options["neutron-api-plugin-ovn"] = {"dns-servers": " ".join(site.dns)}
-    constraints = [f"tags={tag.name} spaces={','.join(tag.spaces)}" for tag in numbered]
+    constraints = [f"tags={tag.name} spaces={','.join(tag.spaces).lower()}" for tag in numbered]
     machines = {str(number): {"constraints": each} for number, each in enumerate(constraints)}
     applications: dict[str, dict[str, Any]] = {name: {"options": values} for name, values in options.items()}
     places = [str(number) for number, tag in enumerate(numbered) if tag in offering]

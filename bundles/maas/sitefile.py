@@ -283,7 +283,7 @@ def _like(pattern: str, allowed: str) -> _Word:
 _TEXT = _Word()
 _HOST = _like(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", "a host name without its domain, such as node1")
 _LABEL = _like(r"[\w-]{1,250}", "letters, digits, - and _, as MAAS has them in tags")
-_SPACE = _like(r"[a-z0-9]+(-[a-z0-9]+)*", "a space as Juju names them: lower-case letters, digits, -")
+_SPACE = _like(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", "a space that Juju takes, too: letters, digits, single -")
 _NETDEV = _like(r"[^\s/:]{1,15}", "a netdev's name of 15 characters at most")
 _SECRET = _Secret("file:PATH, since the value itself does not belong here")
 _ADDRESS = _Word("an IPv4 or IPv6 address", ip_address)

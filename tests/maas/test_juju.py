@@ -48,6 +48,11 @@ def test_run_takes_juju_from_nothing_to_the_sites_spaces(juju, run):
     assert known["models"]["maas-controller:openstack"]["spaces"] == SPACES
 
 
+def test_a_space_of_maas_with_capital_letters_is_known_in_lower_case(juju, run, site):
+    site.write_text(site.read_text().replace("oam-space", "OAM-Space"))
+    assert "Juju is as the site file says" in run("juju", "--run")
+
+
 def test_a_second_run_changes_nothing(juju, run):
     run("juju", "--run")
     change(juju, calls=[])

@@ -55,6 +55,12 @@ def test_memory_that_the_tag_reserves_for_the_host_is_novas(written):
     assert "reserved-host-memory" not in options(path, "nova-compute")
 
 
+def test_a_space_has_the_name_that_juju_gives_it(written, site):
+    """Juju has the names of MAAS' spaces in lower case."""
+    site.write_text(site.read_text().replace("oam-space", "OAM-Space"))
+    assert yaml.safe_load(written().read_text())["machines"] == EXAMPLE["machines"]
+
+
 def test_every_value_of_the_hand_written_example_is_in_the_overlay(written):
     """Ports by name there, by address here; the rest is the same, value for value."""
     path = written()
