@@ -20,8 +20,8 @@ from lab.accel import accelerator
 from lab.guest import Guest, GuestError
 from lab.host import HostError
 from lab.image import RELEASES, image
-from lab.observed.faults import NODE, OF_A_NODE, OFFLOADING, Seen, quiet, table, try_out
-from lab.observed.panels import HUGE_PAGES, empty
+from lab.observed.faults import IN_USE, NODE, OF_A_NODE, OFFLOADING, Seen, quiet, table, try_out
+from lab.observed.panels import empty
 from lab.observed.watch import Target, watching
 from lab.progress import Step, seconds
 from lab.shell import interact
@@ -121,7 +121,7 @@ def observed(guest: Guest) -> bool:
     """One fault after the other: its alert fires, it alone, and clears."""
     seen: list[Seen] = []
     lab, targets = Alone(guest), [Target(NODE, f"{CHARM}/0", guest)]
-    lab.run(NODE, f"{HUGE_PAGES}; {OFFLOADING}")
+    lab.run(NODE, f"{IN_USE}{OFFLOADING}")
     with tempfile.TemporaryDirectory() as directory, watching(lab, targets, Path(directory)) as watch:
         with Step("Prometheus and Alertmanager watch the node"):
             calm = quiet(watch)

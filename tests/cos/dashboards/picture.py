@@ -20,7 +20,8 @@ INK, MUTED, RULE, PAPER, PANEL = "#1f2933", "#616e7c", "#d9dfe5", "#f2f4f7", "#f
 LINE, CHARACTER = 17, 6.1
 """Height of a row of a table or a legend, and about the width of a character."""
 NO_DATA = "No data"
-HOUR, STEP = 3600, 60
+STEPS = 60
+"""Points of a line, at most."""
 Point = tuple[float, float]
 Panel = dict[str, Any]
 
@@ -41,18 +42,19 @@ class Line(NamedTuple):
     points: list[Point]
 
 
-def draw(name: str, host: str, server: Server, now: int) -> str:
-    """A dashboard over the hour before ``now``, with ``host`` as the one that is chosen."""
+def draw(name: str, host: str, server: Server, now: int, minutes: int = 60) -> str:
+    """A dashboard over so many minutes before ``now``, with ``host`` as the one that is chosen."""
     document = dashboards.read(name)
     panels = document["panels"]
     height = HEAD + MARGIN + ROW * max(each["gridPos"]["y"] + each["gridPos"]["h"] for each in panels)
     width = 2 * MARGIN + 24 * COLUMN
     chosen = any("$instance" in target["expr"] for panel in panels for target in panel["targets"])
     about = f"{document['title']}, {host}" if chosen else document["title"]
+    span = "hour" if minutes == 60 else f"{minutes} minutes"
     drawn = [
         _text(MARGIN + 2, 22, about, size=17, bold=True),
         _text(MARGIN + 2, 38, document["description"], MUTED),
-        _text(width - MARGIN, 22, "the last hour", MUTED, anchor="end"),
+        _text(width - MARGIN, 22, f"the last {span}", MUTED, anchor="end"),
     ]
     for panel in panels:
         place = panel["gridPos"]
@@ -62,7 +64,7 @@ def draw(name: str, host: str, server: Server, now: int) -> str:
             place["w"] * COLUMN - GAP,
             place["h"] * ROW - GAP,
         )
-        drawn += KINDS[panel["type"]](panel, box, Asked(server, host, now))
+        drawn += KINDS[panel["type"]](panel, box, Asked(server, host, now, minutes))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
@@ -81,6 +83,7 @@ class Asked(NamedTuple):
     server: Server
     host: str
     now: int
+    minutes: int
 
     def last(self, expression: str) -> list[tuple[dict[str, str], float]]:
         """Labels and value of each series now."""
@@ -88,14 +91,14 @@ class Asked(NamedTuple):
         return [(each["metric"], float(each["value"][1])) for each in found]
 
     def lines(self, panel: Panel) -> Iterator[Line]:
-        """The series of all of a panel's queries over the hour."""
+        """The series of all of a panel's queries."""
         for target in panel["targets"]:
             found = self.server.get(
                 "/api/v1/query_range",
                 query=target["expr"].replace("$instance", self.host),
-                start=self.now - HOUR,
+                start=self.now - 60 * self.minutes,
                 end=self.now,
-                step=STEP,
+                step=60 * self.minutes / STEPS,
             )["data"]["result"]
             for each in found:
                 yield Line(
@@ -174,13 +177,14 @@ def _timeseries(panel: Panel, box: Box, asked: Asked) -> Iterator[str]:
     legend = 212
     plot = Box(box.x + 62, box.y + 34, box.w - 62 - legend - 14, box.h - 58)
     scale = ticks(max(value for line in lines for _, value in line.points))
-    yield from _axes(plot, scale, unit)
+    yield from _axes(plot, scale, unit, asked.minutes)
     fits = int((box.h - 40) / LINE)
     hidden = len(lines) - fits if len(lines) > fits else 0
     for number, line in enumerate(lines):
         ink = LINES[number % len(LINES)]
+        width = plot.w / 60 / asked.minutes
         places = [
-            f"{plot.x + plot.w * (1 + at / HOUR):.1f} {plot.y + plot.h * (1 - value / scale[-1]):.1f}"
+            f"{plot.x + plot.w + at * width:.1f} {plot.y + plot.h * (1 - value / scale[-1]):.1f}"
             for at, value in line.points
         ]
         yield f'<path d="M{"L".join(places)}" fill="none" stroke="{ink}" stroke-width="1.5"/>'
@@ -196,13 +200,13 @@ def _timeseries(panel: Panel, box: Box, asked: Asked) -> Iterator[str]:
         yield _text(plot.x + plot.w + 32, y + 3, f"and {hidden + 1} more", MUTED)
 
 
-def _axes(plot: Box, scale: Any, unit: str) -> Iterator[str]:
+def _axes(plot: Box, scale: Any, unit: str, most: int) -> Iterator[str]:
     for each in scale:
         y = plot.y + plot.h * (1 - each / scale[-1])
         yield f'<path d="M{plot.x:.1f} {y:.1f}h{plot.w:.1f}" stroke="{RULE}"/>'
         yield _text(plot.x - 6, y + 4, worded(each, unit), MUTED, anchor="end", size=10)
-    for minutes in (60, 45, 30, 15, 0):
-        x = plot.x + plot.w * (1 - minutes / 60)
+    for minutes in (most * quarter // 4 for quarter in (4, 3, 2, 1, 0)):
+        x = plot.x + plot.w * (1 - minutes / most)
         said = f"{minutes} min ago" if minutes else "now"
         yield _text(x, plot.y + plot.h + 15, said, MUTED, anchor="middle", size=10)
 

@@ -12,15 +12,19 @@ from lab.site import BOND, BRIDGE, GATEWAY, PFS
 NODE = "node-0"
 (ONE, OTHER), (P0, P1) = PFS.keys(), PFS.values()
 DEBUG = "/sys/kernel/debug/vcx"
-STORM = "storm.service"
-PAUSED = f"""systemd-run -q --unit={STORM} sh -c 'while sleep 1; do
-echo "rx_global_pause_duration 500000" >{DEBUG}/{ONE}/counters
-echo "rx_prio3_pause_duration 500000" >{DEBUG}/{ONE}/counters
-done'"""
-"""The card shows the counter of global pause frames, or those of the priorities with PFC.
+COUNTS = "counts.service"
 
-Without a variable of the shell: systemd-run expands these itself, to nothing.
-"""
+
+def counted(*lines: str) -> str:
+    """Each second, the first port's counters grow: ``rx_discards_phy 100``, or ``vf0:…`` of a VF.
+
+    Without a variable of the shell: systemd-run expands these itself, to nothing.
+    """
+    writes = "\n".join(f'echo "{line}" >{DEBUG}/{ONE}/counters' for line in lines)
+    return f"systemd-run -q --unit={COUNTS} sh -c 'while sleep 1; do\n{writes}\ndone'"
+
+
+COUNTED_NO_MORE = f"systemctl stop {COUNTS}"
 VFS = " ".join(f"/sys/bus/pci/devices/{bdf}/virtfn*" for bdf in PFS)
 EACH_VF = f"for vf in $(basename -a $(readlink -f {VFS})); do"
 DRIVER = "/sys/bus/pci/drivers/mlx5_core"
@@ -46,9 +50,17 @@ cat >/run/{TENANT}.py <<'END'
 systemd-run -q --unit={TENANT} ip netns exec {TENANT} python3 /run/{TENANT}.py
 """
 """A tenant of the first VF of the first port, who sends all the time from then on."""
+TENANT_ENDED = f"ovs-vsctl del-port $({REPRESENTOR}); systemctl stop {TENANT}; ip netns del {TENANT}"
 OFFLOADED = f"ethtool -K $({REPRESENTOR}) hw-tc-offload {{}} && ovs-appctl revalidator/purge"
 OFFLOADING = "ovs-vsctl set Open_vSwitch . other_config:hw-offload=true && systemctl restart ovs-vswitchd"
 """What ovn-chassis sets on a node of a cloud."""
+CONFIG = "/sys/kernel/config"
+IN_USE = f"""set -e
+mountpoint -q {CONFIG} || mount -t configfs none {CONFIG}
+modprobe mlx5_ib
+echo 4 >/proc/sys/vm/nr_hugepages
+"""
+"""What every compute node with ConnectX NICs has: RDMA devices, configfs, huge pages for virtual machines."""
 LIMIT = 600.0
 """Seconds, as the guests could use them, until an alert must fire, and until it must have cleared."""
 
@@ -98,13 +110,19 @@ OF_A_NODE = (
     ),
     Fault(
         "the network pauses the host for half of the time", "OffloadPausedByNetwork", (f"{NODE} {P0}",),
-        on(NODE, PAUSED),
-        on(NODE, f"systemctl stop {STORM}"),
+        # The card shows the counter of global pause frames, or those of the priorities with PFC.
+        on(NODE, counted("rx_global_pause_duration 500000", "rx_prio3_pause_duration 500000")),
+        on(NODE, COUNTED_NO_MORE),
     ),
     Fault(
         "hw-tc-offload is off, so that no new flow is offloaded", "OffloadTcOffloadOff", (f"{NODE} {P0}",),
         on(NODE, f"ethtool -K {P0} hw-tc-offload off"),
         on(NODE, f"ethtool -K {P0} hw-tc-offload on"),
+    ),
+    Fault(
+        "somebody has changed a port's number of queues", "OffloadQueuesDiffer", (f"{NODE} {P1}",),
+        on(NODE, f"ethtool -L {P1} combined 1"),
+        on(NODE, f"ethtool -L {P1} combined $(nproc)"),
     ),
     Fault(
         "the firmware answers no command while the link is up", "OffloadFirmwareSilent", (f"{NODE} {P1}",),
@@ -120,6 +138,11 @@ OF_A_NODE = (
         "a tenant's flows are no longer offloaded", "OffloadFlowsInSoftware", (f"{NODE} {P0}",),
         on(NODE, f"{SENT}sleep 20\n{OFFLOADED.format('off')}"),
         on(NODE, OFFLOADED.format("on")),
+    ),
+    Fault(
+        "a tenant's RoCE packets are lost on their way", "OffloadRoceOutOfSequence", (f"{NODE} {P0}",),
+        on(NODE, counted("vf0:vport_out_of_sequence 100")),
+        on(NODE, COUNTED_NO_MORE),
     ),
 )  # fmt: skip
 
@@ -157,8 +180,8 @@ def quiet(watch: Watch) -> bool:
     return watch.lab.until(watch.quiet, LIMIT)
 
 
-def try_out(watch: Watch, fault: Fault) -> Seen:
-    """Let the fault begin and end, and wait for its alert to fire and to clear."""
+def try_out(watch: Watch, fault: Fault, meanwhile: Callable[[Fault], object] = lambda _: None) -> Seen:
+    """Let the fault begin and end; wait for its alert to fire, do ``meanwhile``, wait for it to clear."""
     wanted = {(fault.alert, about) for about in fault.about}
     others = set[str]()
 
@@ -174,6 +197,7 @@ def try_out(watch: Watch, fault: Fault) -> Seen:
     began = time.monotonic()
     try:
         fired = time.monotonic() - began if watch.lab.until(fires, LIMIT) else None
+        meanwhile(fault)
     finally:
         fault.ends(watch.lab)
     ended = time.monotonic()

@@ -2,14 +2,17 @@
 """Scenario observed: parts of the rack fail, one at a time, watched by Prometheus and Alertmanager."""
 
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from cos.dashboards import picture
 from exporter.install import CHARMS
 
-from lab.checks import Check
-from lab.observed.faults import Fault, quiet, try_out
-from lab.observed.watch import Target, watching
+from lab.checks import Check, equal
+from lab.observed.faults import IN_USE, NODE, OF_A_NODE, TENANT_ENDED, Fault, quiet, try_out
+from lab.observed.panels import empty
+from lab.observed.watch import Target, Watch, watching
 from lab.rack import containers, layout, ovn
 from lab.rack.build import Rack
 from lab.rack.common import applied, by_hand, more_vfs, on_nodes, settled, verify, with_option
@@ -45,6 +48,10 @@ sleep 20
 
 They change their names instead: new interfaces in place of the old ones end FRR 10.3's zebra on a spine.
 """
+PICTURES = {"OffloadRoceOutOfSequence": ("site", "node"), "OffloadFabricSegmentsMissing": ("fabric",)}
+"""The dashboards that are drawn while an alert fires."""
+SHOWN = 20
+"""Minutes of a picture: about as long as the faults take."""
 DRIFT = '{"qos": {"roce": {"mode": "lossy"}}}'
 PATIENCE = 600
 
@@ -65,9 +72,10 @@ class Observed:
 
 
 def observed(rack: Rack) -> list[Check]:
-    """Each fault's alert fires, it alone, and clears; the rack ends converged."""
+    """Each fault's alert fires, it alone, and clears; the dashboards show it; the rack ends converged."""
     rack.display.phase("before the faults")
     rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
+    rack.on_nodes(IN_USE)
     look(rack, list(rack.controller.units.values()))
     machines = rack.floor.machines
     targets = [
@@ -81,12 +89,22 @@ def observed(rack: Rack) -> list[Check]:
         calm = quiet(watch)
         why = "; ".join(watch.restless()) or "quiet"
         found.append(Check(AREA, "before the first fault", "quiet", why, calm))
-        for fault in faults_of(rack) if calm else ():
+        for fault in (*OF_A_NODE, *faults_of(rack)) if calm else ():
             rack.display.phase(fault.name)
-            seen = try_out(watch, fault)
+            seen = try_out(watch, fault, lambda fault: found.extend(drawn(rack, watch, fault)))
             told = f"{fault.alert} {seen.told}"
             found.append(Check(AREA, fault.name, f"{fault.alert} alone, and clears", told, seen.holds))
+    rack.on(NODE, TENANT_ENDED)
     return [*found, settled(rack), *verify(rack)]
+
+
+def drawn(rack: Rack, watch: Watch, fault: Fault) -> Iterator[Check]:
+    """The dashboards that show the fault, as pages beside the report; no panel of theirs is empty."""
+    for name in PICTURES.get(fault.alert, ()):
+        shown = picture.draw(name, NODE, watch.series, int(time.time()), SHOWN)
+        rack.pages[f"dashboard-{name}.svg"] = shown
+        without = "; ".join(empty(watch, (name,), NODE))
+        yield equal(AREA, f"dashboard {name}: queries without data", "none", without or "none")
 
 
 def look(rack: Rack, units: list[Unit]) -> None:
