@@ -6,16 +6,14 @@ from ipaddress import ip_address, ip_network
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from intent.attach import NETDEV_NAME_LENGTH
+
 if TYPE_CHECKING:
     from maas.sitefile import Machine, Site, Tag
 
 
 Wrong = Iterator[tuple[str, object, str]]
 """Places, values and what is allowed there."""
-
-
-LONGEST = 15
-"""Characters of a netdev's name (IFNAMSIZ, include/uapi/linux/if.h)."""
 
 
 def inconsistent(site: "Site") -> Wrong:
@@ -138,8 +136,9 @@ def _inconsistent_tags(site: "Site") -> Wrong:
             yield f"tags.{name}.bridge", tag.bridge, "another name than the bond's"
         top = tag.bridge or tag.bond
         vlans = [f"{top}.{site.networks[each].vid}" for each in tag.networks if top and each in site.networks]
-        if long := [vlan for vlan in vlans if len(vlan) > LONGEST and not vlan.endswith(".0")]:
-            yield f"tags.{name}.bridge", top, f"a name with which {long[0]} has {LONGEST} characters at most"
+        most = NETDEV_NAME_LENGTH
+        if long := [vlan for vlan in vlans if len(vlan) > most and not vlan.endswith(".0")]:
+            yield f"tags.{name}.bridge", top, f"a name with which {long[0]} has {most} characters at most"
         if tag.bond and not tag.bridge:
             yield f"tags.{name}.bond", tag.bond, "a bond with a bridge on it"
         yield from _inconsistent_vfs(name, tag)

@@ -12,6 +12,7 @@ from converge import StepError
 from converge.shape import Boolean, Integer, InvalidValue, ListOf, MappingOf, Record
 from hostnic import cpus
 from intent import expand
+from intent.attach import NETDEV_NAME_LENGTH
 from intent.model import Fabric
 from maas.consistency import inconsistent
 from operate import private
@@ -284,7 +285,9 @@ _TEXT = _Word()
 _HOST = _like(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", "a host name without its domain, such as node1")
 _LABEL = _like(r"[\w-]{1,250}", "letters, digits, - and _, as MAAS has them in tags")
 _SPACE = _like(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", "a space that Juju takes, too: letters, digits, single -")
-_NETDEV = _like(r"[^\s/:]{1,15}", "a netdev's name of 15 characters at most")
+_NETDEV = _like(
+    rf"[^\s/:]{{1,{NETDEV_NAME_LENGTH}}}", f"a netdev's name of {NETDEV_NAME_LENGTH} characters at most"
+)
 _SECRET = _Secret("file:PATH, since the value itself does not belong here")
 _ADDRESS = _Word("an IPv4 or IPv6 address", ip_address)
 _RANGE = _Word("a range of addresses, FIRST-LAST", _range)

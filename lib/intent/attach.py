@@ -12,8 +12,8 @@ from intent.model import Bond, Network, Segment, SwitchPort
 FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
 """Default df-preference of a rack's leaves: different, so that the forwarder is determined."""
 
-BOND_NAME_LENGTH = 15
-"""Characters of a Linux interface's name at most (IFNAMSIZ is 16 with the terminating zero)."""
+NETDEV_NAME_LENGTH = 15
+"""Characters of a netdev's name at most (IFNAMSIZ is 16 with the terminating zero)."""
 
 PROVIDER_VLANS = "provider-vlans"
 """Stands for all provider VLANs in a list of networks."""
@@ -83,8 +83,8 @@ class Attachments:
         carried, untagged = self._carried(path, hosts.networks, hosts.untagged, provider=True)
         for place in _places(hosts, racks, path):
             bond = hosts.bond.format(n=place.number)
-            if len(bond) > BOND_NAME_LENGTH:
-                wanted = f"a number that makes a bond's name of {BOND_NAME_LENGTH} characters at most"
+            if len(bond) > NETDEV_NAME_LENGTH:
+                wanted = f"a number that makes a bond's name of {NETDEV_NAME_LENGTH} characters at most"
                 raise InvalidValue(at(place.path, "local-id"), place.number, wanted)
             mtu = hosts.mtu or self.host_mtu
             segment = Segment(mac.address, place.number, preference, mac.path)
