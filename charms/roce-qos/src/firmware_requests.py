@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from desired import Desired
 from hostnic.handover import Parameter
+from hostnic.netlink.dcb import CONNECTX
 from observed import Observed, QosPort
 
 ALL_PRIORITIES = 255
@@ -53,7 +54,7 @@ CC_PARAMETERS = {
 def parameters(wanted: Desired, observed: Observed) -> Mapping[str, Mapping[str, Parameter]]:
     """By BDF and name; only ConnectX and BlueField have such parameters."""
     ports = observed.among(wanted.ports)
-    return {port.bdf: _of_port(wanted, port) for port in ports if port.driver.name == "mlx5_core"}
+    return {port.bdf: _of_port(wanted, port) for port in ports if port.driver.name == CONNECTX}
 
 
 def _of_port(wanted: Desired, port: QosPort) -> dict[str, Parameter]:

@@ -95,12 +95,10 @@ def survey(system: System, options: Options, policy: str | None, application: st
 
 def _given_up(planned: Plan[System], written: Mapping[str, Writes]) -> Plan[System]:
     """The plan without settings of NICs that hooks have set often enough; the boot unit sets them."""
-    held: list[Held[System]] = []
-    for step in planned.steps:
-        if step.key in written and written[step.key].often(step):
-            reason = f"it was set {written[step.key].times} times in this boot, and something sets it back"
-            held.append(Held(step, reason, STOP_IT))
-    keys = {item.step.key for item in held}
-    keys |= {key.removesuffix("/pfc") + "/member" for key in keys}
-    steps = tuple(step for step in planned.steps if step.key not in keys)
+    often = [step for step in planned.steps if step.key in written and written[step.key].often(step)]
+    reason = "it was set {} times in this boot, and something sets it back"
+    held = (Held(step, reason.format(written[step.key].times), STOP_IT) for step in often)
+    # Without the new PFC no link flaps, so that there is nothing to wait for either.
+    left = {key for step in often for key in (step.key, step.key.replace("/pfc", "/member"))}
+    steps = tuple(step for step in planned.steps if step.key not in left)
     return replace(planned, steps=steps, held=(*planned.held, *held))
