@@ -51,8 +51,13 @@ def world(services, release, tmp_path):
 
 
 def left(services):
-    """Rows of Neutron's database and OVN's northbound one, without what Neutron notes of itself."""
+    """Rows of Neutron's database and OVN's northbound one, without what Neutron notes of itself.
+
+    A quota's reservation and its amounts (`resourcedeltas`) may outlive their request: Neutron removes them
+    when they have expired (`remove_expired_reservations` in `neutron/db/quota/api.py`).
+    """
     rows = +services.rows()
-    for table in ("ovn_hash_ring", "ovn_revision_numbers", "quotas", "reservations", "quotausages"):
+    quotas = ("quotas", "quotausages", "reservations", "resourcedeltas")
+    for table in ("ovn_hash_ring", "ovn_revision_numbers", *quotas):
         rows.pop(table, None)
     return rows, +services.northbound()
