@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The error messages of mstflint's tools, each as one sentence with a remedy.
 
-The tools report on standard output, in lines that begin with ``-E-`` (mstflint 4.21, 4.26, 4.31).
+The tools report on standard output, in lines that begin with ``-E-`` (mstflint 4.21, 4.26, 4.31, 4.36).
 """
 
 import contextlib
@@ -13,7 +13,8 @@ from hostnic.system import CommandError, NotOwnError, System, read_text
 LOCKS = "/tmp/mstflint_lockfiles"  # noqa: S108 - the tools choose it
 """Where each of the tools locks a device against all others, whoever starts them (mtcr_ul_com.c)."""
 LOCKDOWN = "/sys/kernel/security/lockdown"
-LACKS = re.compile(r"The Device doesn't support (\S+) parameter|Unknown Parameter: (\S+)")
+NAME = r"(?:Unknown Parameter:|Failed to find Param .* name) '?([^\s']+)'?"  # the latter since 4.34
+LACKS = re.compile(rf"The Device doesn't support (\S+) parameter|{NAME}")
 OPEN = "Failed to open the device|Cannot open Device|mopen:"
 
 UNKNOWN = "mstflint does not know this device"
@@ -36,7 +37,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "the firmware allows no change of parameters",
         "secure host mode may be on: turn it off with the NIC vendor's tool",
     ),
-    (r"(?P<fact>Unknown Parameter: \S+)", "{fact}", "run action query: it shows the names that this NIC has"),
+    (rf"(?P<fact>{NAME}|TLV .* not exist)", "{fact}", "run action query: it shows the names of this NIC"),
     (
         r"(?P<fact>The Device doesn't support \S+ parameter)",
         "{fact}",

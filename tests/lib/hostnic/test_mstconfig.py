@@ -202,8 +202,10 @@ def test_a_failure_is_one_sentence(error: CommandError, says: str) -> None:
     assert str(raised.value) == says
 
 
-def test_names_that_the_firmware_lacks_are_left_out_of_the_query() -> None:
+@pytest.mark.parametrize("version", ["4.21", "4.26", "4.34", "4.36"])
+def test_names_that_the_firmware_lacks_are_left_out_of_the_query(version: str) -> None:
     host = FakeHost()
+    host.mstconfig_version = version
     host.cards[0].lacks.add("LACKING")
     found = mstconfig.query(host, BDF, "LACKING", "NUM_OF_VFS", "NONSUCH", "MAX_ACC_OUT_READ")
     assert list(found) == ["NUM_OF_VFS"]
@@ -264,6 +266,23 @@ def test_a_refusal_is_one_sentence_with_a_remedy(settings: dict[str, str], says:
     assert says in refused.value.reason
     assert "\n" not in refused.value.reason
     assert refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Failed to find Param / TLV with name 'NONSUCH' port 0 module -1",
+        "TLV with name 'nv_roce_cc_ecn', port 0, module -1 does not exist",
+    ],
+)
+def test_what_newer_releases_say_of_names_has_a_remedy(said: str) -> None:
+    host = FakeHost()
+    argv = ("mstconfig", "-d", BDF, "-y", "set", "CNP_DSCP=48")
+    host.answers[argv] = failure(argv, 3, f"-E- {said}\n", "")
+    with pytest.raises(MstError) as refused:
+        mstconfig.set_next_boot(host, BDF, {"CNP_DSCP": "48"})
+    assert refused.value.reason.startswith(f"mstconfig: {said[:40]}")
+    assert "action query" in refused.value.remedy
 
 
 def test_a_backup_is_read_back() -> None:

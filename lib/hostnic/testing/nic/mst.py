@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modelled NIC's firmware parameters, and mstconfig as it speaks about them.
 
-Messages, exit codes and layouts are those of mstflint 4.21, 4.26 and 4.31; the tests of the charm
-nic-firmware run the real tool on the virtual card.
+Messages, exit codes and layouts are those of mstflint 4.21, 4.26 and 4.31, and messages of 4.36; the tests of
+the charm nic-firmware run the real tool on the virtual card.
 """
 
 from dataclasses import dataclass, field
@@ -109,6 +109,7 @@ class _Tool:
 
     def __init__(self, host: "FakeKernel", nic: "FakeCard", port: "FakePort", argv: list[str]) -> None:
         self.host, self.nic, self.port, self.argv = host, nic, port, argv
+        self.minor = int(host.mstconfig_version.split(".")[1])
 
     def refuse(self, what: str) -> Exception:
         return failure(self.argv, 3, f"{self.header()}-E- {what}\n", "")
@@ -168,7 +169,8 @@ class _Tool:
             return there[name]
         if name in self.settings or name in self.nic.lacks or name == "PF_NUM_OF_VF":
             raise self.refuse(f"The Device doesn't support {name} parameter")
-        raise self.refuse(f"Unknown Parameter: {name}")
+        said = f"Failed to find Param / TLV with name '{name}' port 0 module -1"
+        raise self.refuse(said if self.minor >= 34 else f"Unknown Parameter: {name}")
 
     def set(self, words: list[str]) -> str:
         there, wanted = self.parameters(), dict[str, int]()
@@ -184,8 +186,7 @@ class _Tool:
 
     def advice(self) -> str:
         """How what was set becomes current, as far as the tool can tell."""
-        two_triggers = int(self.host.mstconfig_version.split(".")[1]) >= 33
-        if self.nic.stuck or (two_triggers and self.nic.one_trigger):
+        if self.nic.stuck or (self.minor >= 33 and self.nic.one_trigger):
             return "-W- Please power cycle machine to load new configurations.\n"
         return "-I- Please reboot machine to load new configurations.\n"
 
