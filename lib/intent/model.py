@@ -226,6 +226,11 @@ class Fabric:
         """The switch of this name."""
         return self._by_name.get(name)
 
+    def of_system(self, system: str) -> Switch | None:
+        """The switch with this system name in LLDP, with its domain or without, in any case of letters."""
+        name = system.partition(".")[0].lower()
+        return next((each for each in self.switches if each.name.lower() == name), None)
+
     @cached_property
     def _systems(self) -> frozenset[str]:
         ports = [port for each in self.switches for port in (*each.bonds, *each.single_homed)]

@@ -39,7 +39,7 @@ class Expected(NamedTuple):
     """What one host is compared with, without the rest of the intent: plain values, which are kept."""
 
     policy: str  # as hosts get it; empty for an unsound intent
-    ends: Mapping[str, Sequence[str]]  # by leaf and port, the values of an `End`
+    ends: Mapping[str, Sequence[str]]  # by leaf, in lower case, and port, the values of an `End`
 
 
 def policy(fabric: Fabric) -> Policy:
@@ -93,9 +93,8 @@ def expected(fabric: Fabric, *, sound: bool) -> Expected:
     for leaf in fabric.switches if sound else ():
         for bond in leaf.bonds:
             for port in bond.members:
-                segment = bond.segment
-                end = End(leaf.name, bond.name, bond.host or "", segment.mac.lower(), segment.esi)
-                ends.setdefault(f"{leaf.name} {port}", list(end))
+                end = End(leaf.name, bond.name, bond.host or "", bond.segment.mac.lower(), bond.segment.esi)
+                ends.setdefault(f"{leaf.name.lower()} {port}", list(end))
     return Expected(policy(fabric).to_json() if sound else "", ends)
 
 
@@ -149,5 +148,6 @@ def _end(known: Mapping[str, Sequence[str]], port: HostPort) -> End | None:
     """The leaf and bond at the other end of a host's port; None if LLDP does not show it."""
     if port.neighbour is None:
         return None
-    found = known.get(f"{port.neighbour.system.partition('.')[0]} {port.neighbour.port}")
+    system = port.neighbour.system.partition(".")[0].lower()
+    found = known.get(f"{system} {port.neighbour.port}")
     return End(*found) if found else None

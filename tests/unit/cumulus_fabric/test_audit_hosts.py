@@ -53,6 +53,13 @@ def test_what_would_cut_a_host_off_blocks(change, hosts, said):
     assert found(BLOCKED, change, hosts) == [said]
 
 
+@pytest.mark.parametrize("system", ["leaf0-1", "LEAF0-1", "Leaf0-1.example.com", "leaf0-1.rack0.example.com"])
+def test_a_switch_that_sends_its_name_with_a_domain_or_in_another_case_is_the_same(system):
+    """lldpd sends the fully qualified name where the switch can resolve it."""
+    change, _, said = CUT_OFF["a network that hosts use gets another VLAN"]
+    assert found(BLOCKED, change, [host(Vlan(10, "bond0.10"), leaf=system)]) == [said]
+
+
 def test_a_vlan_on_another_nic_of_the_host_is_only_mentioned():
     elsewhere = host(Vlan(11, "eno1.11"))
     assert found(BLOCKED, hosts=[elsewhere]) == []

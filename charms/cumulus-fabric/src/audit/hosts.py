@@ -52,7 +52,7 @@ def _places(fabric: Fabric, host: Host) -> Iterator[Place]:
 
 def _place(fabric: Fabric, port: HostPort) -> Place | None:
     neighbour = port.neighbour
-    switch = fabric.switch(neighbour.system) if neighbour else None
+    switch = fabric.of_system(neighbour.system) if neighbour else None
     if switch is None or neighbour is None or switch.role is Role.STANDALONE:
         return None
     found: Sequence[SwitchPort] = [bond for bond in switch.bonds if neighbour.port in bond.members]

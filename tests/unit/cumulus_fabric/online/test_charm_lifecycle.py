@@ -237,6 +237,11 @@ HOSTS = {
         "enp59s0f1np1 is wired to Leaf0-2 bond2, the intent has node2 there",
         "blocked",
     ),
+    "another host's port of a switch with a domain": (
+        {"neighbour": Neighbour("44:38:39:00:00:01", "swp10", "leaf0-2.example.com")},
+        "enp59s0f1np1 is wired to Leaf0-2 bond2, the intent has node2 there",
+        "blocked",
+    ),
     "an MTU of its own": ({"mtu": 1500}, "MTU 1500, the fabric expects 9000", "waiting"),
 }
 
