@@ -243,22 +243,25 @@ class Site:
         return tuple(self.networks[name] for name in networks)
 
 
-def _range(text: str) -> bool:
+def _range(text: str) -> object:
     ends: list[Any] = [ip_address(end) for end in text.partition("-")[::2]]
-    return ends[0] <= ends[1]
+    return ends[0] <= ends[1] and "{}-{}".format(*ends)
 
 
 class _Word:
-    """Text, also where YAML takes it for a number, that `test` neither refuses nor is false of."""
+    """Text, also where YAML takes it for a number, as `spell` has it, which refuses it or gives False.
 
-    def __init__(self, allowed: str = "text", test: Callable[[str], object] = str) -> None:
-        self.allowed, self.test = allowed, test
+    Addresses are spelled as MAAS answers with them: ``2001:db8::1`` for ``2001:DB8:0::1``.
+    """
+
+    def __init__(self, allowed: str = "text", spell: Callable[[str], object] = str) -> None:
+        self.allowed, self.spell = allowed, spell
 
     def read(self, where: str, value: object) -> str:
         try:
             is_word = isinstance(value, str | int) and not isinstance(value, bool)
-            if is_word and self.test(str(value)) is not False:
-                return str(value)
+            if is_word and (spelled := self.spell(str(value))) is not False:
+                return str(spelled)
         except (ValueError, TypeError):  # addresses of IPv4 and IPv6 do not compare
             pass
         raise InvalidValue(where, value, self.allowed)
@@ -278,7 +281,7 @@ class _Secret(_Word):
 
 
 def _like(pattern: str, allowed: str) -> _Word:
-    return _Word(allowed, lambda text: re.fullmatch(pattern, text, re.ASCII) is not None)
+    return _Word(allowed, lambda text: re.fullmatch(pattern, text, re.ASCII) is not None and text)
 
 
 _TEXT = _Word()
@@ -323,7 +326,7 @@ _TAG = Record(
         "kernel": _KERNEL,
         "hugepages": Integer(0, None),
         "reserved-host-memory": Integer(0, None, "MiB"),
-        "dedicated-cpus": _Word("a set of CPUs such as 2-23", cpus.numbers),
+        "dedicated-cpus": _Word("a set of CPUs such as 2-23", lambda text: (cpus.numbers(text), text)[1]),
         "hwe-kernel": _HWE,
         "bond": _NETDEV,
         "bridge": _NETDEV,

@@ -222,16 +222,22 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
     if not managed and not any(within) and sum(map(settled, known)) < len(site.machines):
         what = "MAAS does not manage it, and has no reserved range in it from which nodes get addresses"
         yield Finding(Severity.WARNING, f"subnet {network.cidr}", what, "reserve one for the nodes in MAAS")
-    taken = [
-        (f"MAAS has the {key}, which overlaps it", "write that range in the site file", has)
-        for key, has in ranges.items()
-    ] + [
-        (f"{body['hostname']} has address {has} in it", "write a range without that address", str(has))
+    held = [
+        (body["hostname"], str(has))
         for body in _machines(objects)
         for port in body["interface_set"]
         for link in port["links"]
         if (has := link.get("ip_address"))
     ]
+    # A reserved range may have these in it: it keeps MAAS from giving them to others.
+    fixed = [
+        (f"rack controller {body['hostname']}", str(has))
+        for key, body in objects.items()
+        if key.startswith("rack ")
+        for has in body["ip_addresses"]
+    ]
+    if gateway := stored(objects.get(f"subnet {network.cidr}", {}), "gateway_ip"):
+        fixed.append(("the gateway", str(gateway)))
     for text in filter(None, (network.dhcp, *network.reserved)):
         wanted = f"{'dynamic' if text is network.dhcp else 'reserved'} range {text}"
         if wanted in objects or reserved_already(objects, network, text):
@@ -239,9 +245,14 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
         if not managed:
             what = "MAAS does not manage this subnet: there, it gives addresses of reserved ranges alone"
             yield _blocked(wanted, what, f"leave ranges of {network.name} out of the site file")
-        for what, remedy, has in taken:
+        for key, has in ranges.items():
             if ranges_overlap(text, has):
-                yield _blocked(wanted, what, remedy)
+                what = f"MAAS has the {key}, which overlaps it"
+                yield _blocked(wanted, what, "write that range in the site file")
+        for who, has in (*held, *(fixed if text is network.dhcp else ())):
+            if ranges_overlap(text, has):
+                what = f"{who} has address {has} in it"
+                yield _blocked(wanted, what, "write a range without that address")
 
 
 def reserved_already(objects: Objects, network: Network, text: str) -> bool:

@@ -115,6 +115,49 @@ def test_a_range_with_an_address_of_a_machine_is_refused(maas, run):
     assert "prod1 has address 192.168.25.201 in it" in refused(maas, run)
 
 
+@pytest.mark.parametrize(
+    ("fixed", "says"),
+    [
+        ("rack", "rack controller maas has address 192.168.25.201 in it"),
+        ("gateway", "the gateway has address"),
+    ],
+)
+def test_a_dynamic_range_gives_nobody_the_address_of_a_rack_or_of_the_gateway(maas, run, site, fixed, says):
+    if fixed == "rack":
+        maas.rackcontrollers[0]["ip_addresses"] = ["192.168.25.201"]
+    else:
+        edit(site, "    gateway: 192.168.25.1\n", "")
+        maas.subnets[0]["gateway_ip"] = "192.168.25.201"
+    assert says in refused(maas, run)
+
+
+def test_a_reserved_range_may_have_the_rack_and_the_gateway_in_it(maas, run, site):
+    edit(
+        site,
+        "    dhcp: 192.168.25.200-",
+        "    reserved: [192.168.25.1-192.168.25.9]\n    dhcp: 192.168.25.200-",
+    )
+    run("apply")
+    assert ("reserved", "192.168.25.1") in {(each["type"], each["start_ip"]) for each in maas.ipranges}
+
+
+@pytest.mark.parametrize("spelled", ["2001:DB8:40:0::", "2001:0db8:0040::"])
+def test_an_ipv6_subnet_is_the_same_however_it_is_spelled(maas, run, site, spelled):
+    """MAAS answers with the one spelling of RFC 5952."""
+    own = f"cidr: {spelled}/64\n    gateway: {spelled}1\n    reserved: ['{spelled}0A-{spelled}00F']"
+    edit(site, "cidr: 172.16.0.0/24", own)
+    overlay = maas.post_vlans({"vid": 40, "name": "overlay"}, maas.fabrics[0])
+    known = maas.add("subnets", name="o", cidr="2001:db8:40::/64", gateway_ip="2001:db8:40::1", vlan=overlay)
+    run("apply")
+    assert [each["cidr"] for each in maas.subnets].count(known["cidr"]) == 1
+    assert ("2001:db8:40::a", "2001:db8:40::f") in {
+        (each["start_ip"], each["end_ip"]) for each in maas.ipranges
+    }
+    maas.requests.clear()
+    run("apply")
+    assert writes(maas) == []
+
+
 def test_a_subnet_that_overlaps_one_of_the_sites_is_named(maas, run):
     maas.add("subnets", name="big", cidr="10.7.0.0/16", vlan=maas.vlans[0])
     assert "MAAS has subnet 10.7.0.0/16, which overlaps it" in refused(maas, run)
