@@ -73,6 +73,8 @@ _INTERFACE = _object(
     link_connected=Boolean(),
     numa_node=OrNull(_NUMBER),
     vlan=OrNull(_object(id=_NUMBER, vid=_NUMBER)),
+    effective_mtu=OrNull(_NUMBER),
+    optional=["effective_mtu"],
 )
 _NUMA = _object(index=_NUMBER, cores=ListOf(_NUMBER, "numbers of cores"), memory=_NUMBER)
 _MACHINE = _object(

@@ -50,8 +50,19 @@ def _matters(field: str, value: Any) -> bool:
     return value in ONE_PORT or (field == "bond_mode" and value not in ("", BOND[field]))
 
 
+def _small_mtus(site: Site, machine: Machine, body: Any) -> Iterator[str]:
+    """Interfaces whose own MTU is below that of their network: MAAS takes it instead of the VLAN's."""
+    for network in (network for stack in site.stacks(machine) for network in stack.networks):
+        for each in body["interface_set"]:
+            has = stored(each, "mtu") and each.get("effective_mtu")
+            if network.cidr in addressed(each) and has and has < network.mtu:
+                yield f"the MTU of {each['name']} is {has}, and that of {network.name} is {network.mtu}"
+
+
 def other_values(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
-    """Parameters of its bonds on a machine without a system that work as well as those of a new one."""
+    """What is of its own on a machine without a system: bonds that work as well as new ones, small MTUs."""
+    for what in _small_mtus(site, machine, body):
+        yield Finding(Severity.WARNING, machine.name, what, "take its own MTU away in MAAS")
     own = {stack.bond for stack in site.stacks(machine)}
     for bond in body["interface_set"]:
         for field, wanted in BOND.items() if bond["name"] in own else ():
@@ -82,6 +93,7 @@ def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
         top, layers = _layers(stack, body["interface_set"])
         found += [*layers, *_addresses(stack, top, body["interface_set"])]
     found += (*_release(body), *_kernel(site.tags[machine.tag], body))
+    found += ((True, what) for what in _small_mtus(site, machine, body))
     status, later = body["status_name"], LATER
     if status == "Allocated":
         status, later = f"Allocated to {body.get('owner') or 'somebody'}", "apply again once it is released"

@@ -289,7 +289,31 @@ def test_a_site_that_was_deployed_by_hand_gets_no_write_and_no_alarm(built, run)
     assert said.splitlines()[-1] == "4 machines are Deployed"
 
 
+def small_mtu(region):
+    """Somebody has given an interface an MTU of its own; MAAS also tells what comes of it."""
+    found = interfaces(region, "node1")["br-nvda.40"]
+    found["params"], found["effective_mtu"] = {"mtu": 1500}, 1500
+
+
+def test_an_mtu_of_its_own_matters_on_a_deployed_machine(deployed, run):
+    small_mtu(deployed)
+    assert "the MTU of br-nvda.40 is 1500, and that of overlay-space is 9000" in told(run, 1)
+    assert writes(deployed) == []
+
+
 # Ready machines with something on their ports.
+
+
+def test_an_mtu_of_its_own_is_told_before_the_machine_is_deployed(built, run):
+    small_mtu(built)
+    built.requests.clear()
+    said = " ".join(run("verify").split())
+    assert (
+        "warning node1 the MTU of br-nvda.40 is 1500, and that of overlay-space is 9000 take its own" in said
+    )
+    interfaces(built, "node1")["br-nvda.40"]["effective_mtu"] = 9000  # what is on it needs as much
+    assert "No finding" in run("verify")
+    assert writes(built) == []
 
 
 def test_static_addresses_of_a_ready_machine_stay_alone(built, run):
