@@ -78,10 +78,12 @@ def states(bdf: str, wanted: Desired, observed: Observed) -> Iterator[tuple[Sett
         return
     settings = wanted.ports.get(bdf, {})
     for setting in settings.values():
-        state = setting.state(answer.parameters.get(setting.name))
+        parameter, known = answer.parameters.get(setting.name), observed.record.get(bdf, setting.name)
+        state = setting.state(parameter)
         if state is State.ABSENT and _opens(setting, settings, answer):
             state = State.SET
-        yield setting, state
+        untold = state is State.RIGHT and parameter and parameter.current is None
+        yield setting, State.ACTIVATE if untold and known and known.boot_id == observed.boot_id else state
 
 
 def _opens(setting: Setting, settings: Mapping[str, Setting], answer: Answer) -> bool:

@@ -99,7 +99,7 @@ def _differences(
                 yield Finding(Severity.WAITING, bdf, what, _next_hook(planned, f"{bdf}/"))
             elif state is State.ACTIVATE and parameter:
                 why = ineffective(bdf, setting, observed)
-                words = f"{setting.name} (now {parameter.current}, then {parameter.next_boot})"
+                words = f"{setting.name} (now {parameter.current or 'unknown'}, then {parameter.next_boot})"
                 unapplied.setdefault(why, []).append(words) if why else waiting.append(words)
         if lost:
             shown = ", ".join(f"{value} for {setting}" for setting, value in lost.items())

@@ -10,6 +10,7 @@ import pytest
 from converge import StepError
 from desired import Setting
 from hostnic.devices import lag
+from hostnic.firmware.mstconfig import NO_CURRENT
 from hostnic.firmware.mstdatabase import Database
 from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.system import CommandError, failure
@@ -84,6 +85,30 @@ def test_a_current_value_that_the_firmware_does_not_tell_is_no_reboot_without_ef
     node = Node(host, database, monkeypatch)
     assert node.deploy(reboot_policy="always").name == "active", node.findings()
     assert node.reboots_asked == 0
+
+
+class TellsNext(FakeHost):
+    """Its firmware tells no default and no current values: mstconfig leaves these columns out."""
+
+    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        said = super().query([word for word in argv if word != "-e"], timeout)
+        return f"{said}Device Firmware {NO_CURRENT}\n" if "-e" in argv else said
+
+
+def test_what_was_set_waits_for_a_reboot_if_the_firmware_tells_no_current_values(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(TellsNext), database, monkeypatch)
+    status = node.deploy(reboot_policy="manual", reboot_settle=0)
+    assert "reboot: needed for 3b:00: NUM_OF_VFS=8 and 3 more" in status.message
+    assert "NUM_OF_VFS (now unknown, then 8)" in node.findings()
+    written = list(node.mst())
+    node.emit()
+    assert node.mst() == written, "the next hook sets nothing again, and still asks"
+    assert "NUM_OF_VFS (now unknown, then 8)" in node.findings()
+    assert node.boot().name == "active", "the reboot counts as what applied it"
+    assert "No finding" in node.findings()
+    assert node.mst() == written
 
 
 @pytest.mark.parametrize(

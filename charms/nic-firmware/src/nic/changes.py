@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the steps of a plan do: set parameters, burn an image. The operation of a reset is in reset.py."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import record
@@ -27,25 +27,31 @@ class SetNextBoot:
     settings: tuple[Setting, ...]
 
     def run(self, system: System) -> None:
-        """Set those that differ, read back, and note what waits for a power cycle."""
-        left = self._different(system)
+        """Set those that differ, read back, and note what waits and cannot be seen to wait."""
+        found = self._read(system)
+        left = self._different(found)
         if not left:
             return
         power_cycle = self._set(system, left)
-        left = self._different(system)
-        for setting in left:
+        found = self._read(system)
+        for setting in (left := self._different(found)):
             # mstflint 4.21 has been seen to lose one of two ports' values that share a TLV.
             power_cycle = self._set(system, (setting,)) or power_cycle
-        left = self._different(system) if left else ()
-        if left:
-            found = read_parameters(system, self.bdf, left)
+        found = self._read(system) if left else found
+        if left := self._different(found):
             kept = ", ".join(f"{found[setting.name].next_boot} for {setting}" for setting in left)
             remedy = "declare the value that the firmware keeps, or remove the parameter"
             raise NotKeptError(f"{self.bdf} did not keep the values that were set: {kept}", remedy)
-        if power_cycle:
-            self._note(system)
+        if power_cycle or any(parameter.current is None for parameter in found.values()):
+            boot_id = read_boot_id(system)
+            waiting = {
+                name: Waiting(parameter.next_boot or "", boot_id, power_cycle=power_cycle)
+                for name, parameter in found.items()
+                if parameter.current != parameter.next_boot
+            }
+            record.write(system, record.read(system).with_waiting(self.bdf, waiting))
 
-    def _different(self, system: System) -> tuple[Setting, ...]:
+    def _read(self, system: System) -> dict[str, Parameter]:
         found = read_parameters(system, self.bdf, self.settings)
         absent = [setting.name for setting in self.settings if setting.name not in found]
         if absent:
@@ -53,6 +59,9 @@ class SetNextBoot:
                 f"the firmware of {self.bdf} does not offer {', '.join(absent)}",
                 "remove it from the options, or update the firmware",
             )
+        return found
+
+    def _different(self, found: Mapping[str, Parameter]) -> tuple[Setting, ...]:
         return tuple(s for s in self.settings if not s.matches(found[s.name].next_boot))
 
     def _set(self, system: System, settings: tuple[Setting, ...]) -> bool:
@@ -60,16 +69,6 @@ class SetNextBoot:
             return mstconfig.set_next_boot(system, self.bdf, {s.name: str(s.value) for s in settings})
         except MstError as error:
             raise StepError(error.reason, error.remedy) from error
-
-    def _note(self, system: System) -> None:
-        """A warm reboot is not enough: the tool says so only now."""
-        found, boot_id = read_parameters(system, self.bdf, self.settings), read_boot_id(system)
-        waiting = {
-            name: Waiting(parameter.next_boot or "", boot_id, power_cycle=True)
-            for name, parameter in found.items()
-            if parameter.current != parameter.next_boot
-        }
-        record.write(system, record.read(system).with_waiting(self.bdf, waiting))
 
 
 @dataclass(frozen=True)
