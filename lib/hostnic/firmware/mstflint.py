@@ -39,8 +39,8 @@ POLL_S = 2.0
 LOGS = "/run/ovn-offload/nic-firmware"
 
 VENDORS = {
-    "MT": "NVIDIA", "DEL": "Dell", "HP": "HPE", "LNV": "Lenovo", "SM": "Supermicro", "CIS": "Cisco",
-    "IBM": "IBM", "FJT": "Fujitsu", "ORC": "Oracle", "INP": "Inspur", "HUA": "Huawei",
+    "MT": "NVIDIA", "NVD": "NVIDIA", "DEL": "Dell", "HP": "HPE", "LNV": "Lenovo", "SM": "Supermicro",
+    "CIS": "Cisco", "IBM": "IBM", "FJT": "Fujitsu", "ORC": "Oracle", "INP": "Inspur", "HUA": "Huawei",
 }  # fmt: skip
 """First letters of a PSID, which the vendor of the board chooses."""
 

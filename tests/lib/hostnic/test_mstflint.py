@@ -99,7 +99,13 @@ def test_a_failed_burn_whose_exit_status_systemd_does_not_tell(status: str) -> N
 
 @pytest.mark.parametrize(
     ("psid", "vendor"),
-    [("MT_0000000359", "NVIDIA"), ("DEL0000000015", "Dell"), ("HPE00", "HPE"), ("XY", "an unknown vendor")],
+    [
+        ("MT_0000000359", "NVIDIA"),
+        ("NVD0000000087", "NVIDIA"),
+        ("DEL0000000015", "Dell"),
+        ("HPE00", "HPE"),
+        ("XY", "an unknown vendor"),
+    ],
 )  # fmt: skip
 def test_vendors(psid: str, vendor: str) -> None:
     assert mstflint.vendor(psid) == vendor
