@@ -217,7 +217,8 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
         key: f"{body['start_ip']}-{body['end_ip']}" for key, body in objects.items() if " range " in key
     }
     managed = objects.get(f"subnet {network.cidr}", {}).get("managed") is not False
-    within = [ip_address(each.partition("-")[0]) in ip_network(network.cidr) for each in ranges.values()]
+    reserved = [each for key, each in ranges.items() if key.startswith("reserved")]
+    within = [ip_address(each.partition("-")[0]) in ip_network(network.cidr) for each in reserved]
     known = [objects[key]["status_name"] for name in site.machines if (key := f"machine {name}") in objects]
     if not managed and not any(within) and sum(map(settled, known)) < len(site.machines):
         what = "MAAS does not manage it, and has no reserved range in it from which nodes get addresses"
@@ -307,6 +308,12 @@ def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | 
     ports, untagged = set(stack.ports), objects.get(stack.untagged_key, {})
     for found in body["interface_set"]:
         name, parents, kind = found["name"], found["parents"], found["type"]
+        static = [link for link in found["links"] if link["mode"] == "static"]
+        if static and name in {*ports, stack.bond} - {stack.top}:
+            what = (
+                f"{name} has static address {static[0].get('ip_address')}, which it loses below {stack.top}"
+            )
+            return what, f"take it away in MAAS, and give it to {stack.top} once that is there"
         if kind == "vlan" and _is_below(objects, stack, found):
             what = f"{name} is a VLAN on {parents[0]}, and the site file has VLANs on {stack.top}"
             return what, f"delete {name} in MAAS"

@@ -110,6 +110,7 @@ def test_a_machine_of_the_site_that_maas_named_is_no_other_user_of_its_vlan(maas
 def test_a_subnet_that_maas_does_not_manage_has_no_addresses_for_nodes(built, run):
     subnet = next(each for each in built.subnets if each["cidr"] == "172.16.0.0/24")
     subnet["managed"] = False
+    built.add("ipranges", type="dynamic", start_ip="172.16.0.200", end_ip="172.16.0.250", subnet=subnet)
     said = " ".join(run("plan").split())
     assert "warning subnet 172.16.0.0/24 MAAS does not manage it, and has no reserved range in it" in said
     for name in ("controller", "node1", "node2", "node3"):

@@ -340,6 +340,20 @@ def test_another_bond_of_the_ports_is_named_before_maas_refuses(maas, run):
     assert "write bond: bond-old in its tag, or delete bond-old in MAAS" in said
 
 
+def test_a_static_address_of_a_port_is_told_before_maas_drops_it_with_the_bond(maas, run):
+    """MAAS takes the addresses of the ports that it bonds; only what it has set itself is anybody's."""
+    run("apply")
+    commission(maas, "node1", PORTS, NUMA)
+    port, oam = interfaces(maas, "node1")["enp63s0f1"], maas.subnets[0]
+    port.update(vlan=maas.vlans[0], links=[{"mode": "static", "subnet": oam, "ip_address": "192.168.25.77"}])
+    said = run("apply", expected=1)
+    assert "enp63s0f1 has static address 192.168.25.77, which it loses below br-nvda" in said
+    assert port["links"][0]["mode"] == "static"
+    port["links"][0]["mode"] = "auto"
+    run("apply")
+    assert {"bond0", "br-nvda"} <= interfaces(maas, "node1").keys()
+
+
 # The order of a tag's networks.
 
 
