@@ -28,7 +28,7 @@ class Outcome(Generic[System]):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All failures."""
-        return (self.finding, *self.also) if self.finding else ()
+        return tuple(filter(None, (self.finding, *self.also)))
 
 
 def _finding(step: Step[System], error: StepError) -> Finding:

@@ -8,7 +8,7 @@ import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 # isort: split
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, cast
 
 import images
@@ -25,7 +25,7 @@ from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity, StepError, unfinished
-from converge.execute import Outcome, execute
+from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
 from hostnic import version
 from hostnic.firmware import mstdatabase
@@ -137,7 +137,7 @@ class NicFirmwareCharm(ops.CharmBase):
     def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Request the reboot that activates what is set, here or from the charm that owns reboots."""
         options = self._options()
-        findings = (*self._remember(survey), *self._wake_to_download(), *findings)
+        findings = tuple(dict.fromkeys((*self._wake_to_download(), *findings, *self._remember(survey))))
         left = unfinished(findings)
         need = Need(
             reasons=survey.reboot_reasons,
@@ -169,7 +169,7 @@ class NicFirmwareCharm(ops.CharmBase):
             silent = bool(self.host.dispatcher.unheard(survey.others))
             record.write(self.system, remembered(survey.wanted, survey.observed, silent=silent))
         except OSError as error:
-            return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
+            return (_unwritten(error),)
         return ()
 
     def _on_refused(self, finding: Finding) -> Sequence[Finding]:
@@ -232,8 +232,15 @@ def apply(plan: Plan[System], system: System, announce: Announce) -> Outcome[Sys
         for setting in op.settings:
             tried = known.tried(op.bdf, str(setting)) or record.Attempts("", 0)
             known = known.with_attempts(op.bdf, str(setting), tried._replace(tries=tried.tries + 1))
-    record.write(system, known)
+    try:
+        record.write(system, known)
+    except OSError as error:
+        return replace(outcome, also=(*outcome.also, _unwritten(error)))
     return outcome
+
+
+def _unwritten(error: OSError) -> Finding:
+    return Finding(Severity.WARNING, record.PATH, f"cannot be written: {words(error)}", RETRIED)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A value that does not stay is set twice, and then named: no further hook or reboot is spent on it."""
 
+import errno
+import os
 import re
 
+import record
+from hostnic.system import failure
 from unit.nic_firmware.node import PF0, Node
 
 MSIX = "NUM_VF_MSIX"
@@ -62,3 +66,21 @@ def test_a_value_that_the_operator_sets_counts_no_more(node: Node) -> None:
     assert "set 2 times" not in node.findings()
     node.boot()
     assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
+
+
+def test_a_set_that_fails_is_told_before_a_record_that_cannot_be_written(node: Node) -> None:
+    """The second call of the step fails: the first one has set a value that is to be counted."""
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), record.PATH)
+    node.host.fail("install", record.PATH, full, times=None)
+    node.configure(profile="throughput")
+    node.host.fail("run", "MAX_ACC_OUT_READ=44", failure(["mstconfig"], 3, "-E- Failed\n", ""))
+    assert "failed to set MAX_ACC_OUT_READ=44" in node.emit().message
+    assert f"{record.PATH}: cannot be written: No space left on device ({record.PATH})" in node.log
+
+
+def test_a_record_that_cannot_be_written_is_named_once_and_the_values_are_set(node: Node) -> None:
+    node.host.fail("install", record.PATH, OSError(errno.EROFS, os.strerror(errno.EROFS)), times=None)
+    node.emit()
+    assert node.next_boot("NUM_OF_VFS") == 8
+    assert node.log.count("cannot be written: Read-only file system") == 1
+    assert "this host: cannot be read" not in node.log
