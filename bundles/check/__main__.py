@@ -7,9 +7,8 @@ from pathlib import Path
 
 from check import checker
 
-if any(
-    argument.endswith((".yaml", ".yml")) or argument in ("--help", "--rules") for argument in sys.argv[1:]
-):
+OWN = ("-h", "--help", "--rules")
+if any(argument.endswith((".yaml", ".yml")) or argument in OWN for argument in sys.argv[1:]):
     sys.exit(checker.main(sys.argv[1:]))
 TESTS = [str(Path(__file__).parents[2] / "tests" / name) for name in ("bundle", "maas", "operate")]
 sys.exit(subprocess.run([sys.executable, "-m", "pytest", *TESTS, *sys.argv[1:]], check=False).returncode)

@@ -44,7 +44,8 @@ def _unsilenced(findings: list[Finding]) -> list[Finding]:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="tox -e bundle --", description=__doc__)
+    about = f"{__doc__} Without a bundle, the tests run, and all arguments are pytest's."
+    top = argparse.ArgumentParser(prog="tox -e bundle --", description=about)
     top.add_argument("bundle", type=Path, nargs="?")
     top.add_argument("--rules", action="store_true", help="list the rules")
     top.add_argument("--overlay", type=Path, action="append", default=[], help="as for juju deploy")

@@ -8,6 +8,7 @@ recording.json with ``--record``; test_recording.py holds the databags against i
 be fetched.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -195,6 +196,9 @@ READERS: dict[str, Callable[[], Any]] = {
 
 def main(arguments: list[str]) -> int:
     """Compare, or record; 1 if a library reads or writes something else than is recorded."""
+    parser = argparse.ArgumentParser(prog="tox -e cosl --", description=__doc__)
+    parser.add_argument("--record", action="store_true", help=f"keep what they do in {RECORDING.name}")
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(os.environ.get("COS_LIBRARIES") or scratch)
         fetch(folder)
@@ -202,7 +206,7 @@ def main(arguments: list[str]) -> int:
         found = {name: read() for name, read in READERS.items()}
     found["libraries"] = dict(LIBRARIES)
     text = json.dumps(found, indent=1, sort_keys=True) + "\n"
-    if arguments == ["--record"]:
+    if options.record:
         RECORDING.write_text(text)
     recorded = json.loads(RECORDING.read_text())
     for name, value in json.loads(text).items():

@@ -2,6 +2,7 @@
 """Each environment of tox.ini: its name, its description, and the arguments that it passes on."""
 
 import configparser
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,14 @@ ENVIRONMENTS = {
 }
 CONDITION = re.compile(r"\s*[^\s:]+:(\s|$)")
 """A word and a colon begin a line: tox takes the word for a condition, and lists it as an environment."""
+
+PROGRAM = re.compile(r"^python (-m (?!pytest)\S+|\S+)\b.* {posargs}$", re.MULTILINE)
+PROGRAMS = {
+    name: found[1].split()
+    for name, section in ENVIRONMENTS.items()
+    if (found := PROGRAM.search(section["commands"]))
+}
+"""The environments whose arguments go to a program of this project, and how Python starts it."""
 
 of_each = pytest.mark.parametrize("name", ENVIRONMENTS)
 
@@ -47,6 +56,27 @@ def test_no_line_is_read_as_a_condition(name: str) -> None:
 @of_each
 def test_arguments_reach_the_command(name: str) -> None:
     assert "{posargs}" in ENVIRONMENTS[name]["commands"]
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize(
+    "name", [name for name in PROGRAMS if name != "pack"]
+)  # its packages are in no other environment
+def test_help_is_the_programs_own_and_nothing_runs(name: str, flag: str) -> None:
+    set_env = ENVIRONMENTS[name].get("set_env", "")
+    while same := re.fullmatch(r"{\[testenv:(\w+)\]set_env}", set_env):
+        set_env = ENVIRONMENTS[same[1]]["set_env"]
+    path = re.search(r"PYTHONPATH = (\S+)", set_env)
+    env = {**os.environ, "PYTHONPATH": path[1].replace("{tox_root}", str(ROOT)) if path else ""}
+    command = [sys.executable, *PROGRAMS[name], flag]
+    ended = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("usage: ")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_command_follows_a_program_that_may_have_shown_its_help(name: str) -> None:
+    assert ENVIRONMENTS[name]["commands"].endswith("{posargs}")
 
 
 def tox(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

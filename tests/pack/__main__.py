@@ -5,6 +5,8 @@ tox -e pack                      # all charms; the artifacts and their SBOMs are
 tox -e pack -- sriov-switchdev   # one
 """
 
+import argparse
+import subprocess
 import sys
 import time
 
@@ -16,8 +18,13 @@ import sbom
 import stage
 
 
-def main(names: list[str]) -> int:
-    """Pack and inspect; print one line per artifact, and every fault of it below."""
+def main(arguments: list[str]) -> int:
+    """Pack and inspect; print one line per artifact, and every fault of it below. Then the tests of both."""
+    parser = argparse.ArgumentParser(
+        prog="tox -e pack --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", metavar="CHARM", nargs="*", help="all without one")
+    names = parser.parse_args(arguments).names
     charms = sorted(path.parent for path in stage.ROOT.glob("charms/*/charmcraft.yaml"))
     if unknown := set(names) - {charm.name for charm in charms}:
         print(f"no such charm: {', '.join(sorted(unknown))}")
@@ -41,7 +48,12 @@ def main(names: list[str]) -> int:
             for fault in faults:
                 print(f"  FAULT: {fault}")
             failed = failed or bool(faults)
-    return int(failed)
+    if failed:
+        return 1
+    tests = ["tests/pack", "tests/bundle/test_packed.py"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *tests], cwd=stage.ROOT, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Look up the known vulnerabilities of every pin; fail for each that answers.yaml does not answer."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -28,11 +29,16 @@ class Answer(NamedTuple):
     reason: str
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Print each fault of the named .txt files, or of all.
 
     0 without any, 1 with some, 2 if nothing could be looked up or the answers cannot be read.
     """
+    parser = argparse.ArgumentParser(prog="tox -e audit --", description=__doc__)
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="such as unit, for unit.txt; all without one"
+    )
+    names = parser.parse_args(arguments).names
     try:
         answers = read(ANSWERS.read_text())
     except ValueError as error:

@@ -4,6 +4,7 @@
 The result names no index, so that it works through any mirror.
 """
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,11 @@ OPTIONS = (
 COMMAND = [sys.executable, "-m", "uv", "pip", "compile", *OPTIONS.split()]
 
 
-def main(names: list[str]) -> None:
+def main(arguments: list[str]) -> None:
+    """Resolve the named files, or all."""
+    parser = argparse.ArgumentParser(prog="tox -e pins --", description=__doc__)
+    parser.add_argument("names", metavar="NAME", nargs="*", help="such as unit, for unit.in; all without one")
+    names = parser.parse_args(arguments).names
     for source in sorted(HERE.glob("*.in")):
         if names and source.stem not in names:
             continue

@@ -7,6 +7,7 @@ is printed in one piece when it ends. Arguments go to every pytest run, except p
 ``tests/lib/test_house.py``, only the suite that has it runs, and only that path.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -109,6 +110,10 @@ def verdict(statuses: list[int], options: list[str]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run everything that is asked for, also after a failure; the exit status."""
+    usage = "%(prog)s [-h] [PATH ...] [ARGUMENT OF PYTEST ...]"
+    argparse.ArgumentParser(
+        prog="tox -e unit --", usage=usage, description=__doc__, allow_abbrev=False
+    ).parse_known_args(arguments)  # only for -h and --help, which every pytest run would print
     paths = [argument for argument in arguments if is_path(argument)]
     options = [argument for argument in arguments if argument not in paths]
     try:
