@@ -41,11 +41,10 @@ class Secret(str):
         Raises StepError if it cannot be read, others can read it, or it has no line or several.
         """
         path = Path(self.removeprefix("file:")).expanduser()
-        value = private.read(path).rstrip("\r\n")
-        if not value.strip() or len(value.splitlines()) > 1:
-            has = "more than one line" if value.strip() else "no value"
-            raise StepError(f"{path} has {has}", "write the value into it, as its only line")
-        return private.keep(value)
+        try:
+            return private.keep(reader.only_line(private.read(path)))
+        except ValueError as error:
+            raise StepError(f"{path} {error}", "write the value into it, as its only line") from None
 
 
 @dataclass(frozen=True, kw_only=True)

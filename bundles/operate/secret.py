@@ -10,6 +10,7 @@ from converge.shape import InvalidValue
 from intent import pins
 from operate import private
 from operate.client import Juju, mapping
+from yamlfile import reader
 
 CHARM = "cumulus-fabric"
 
@@ -35,9 +36,10 @@ def give(juju: Juju, name: str, application: str, credentials: Path, options: li
     Returns the secret's URI. Raises StepError if the file or the application is not right, or Juju's client
     failed.
     """
-    user, colon, password = private.read(credentials).partition("\n")[0].partition(":")
-    if not (user and colon and password):
-        raise StepError(f"{credentials} has no line user:password", "write it as for tox -e fabric")
+    try:
+        user, password = reader.login(private.read(credentials))
+    except ValueError as error:
+        raise StepError(f"{credentials} {error}", "write one line user:password into it") from None
     private.keep(password)
     if application not in mapping(juju.data("status").get("applications")):
         raise StepError(f"the model has no application {application}", "name it with --application")

@@ -116,6 +116,22 @@ def text_of(path: Path) -> str:
         raise FileError("this is not UTF-8", Place(str(path), line)) from error
 
 
+def only_line(text: str) -> str:
+    """The only line of a secret's file, without its end. Raises ValueError, which shows none of it."""
+    line = text.rstrip("\r\n")
+    if not line.strip() or len(line.splitlines()) > 1:
+        raise ValueError("has more than one line" if line.strip() else "has no value")
+    return line
+
+
+def login(text: str) -> tuple[str, str]:
+    """User and password, from the only line of a secret's file. Raises ValueError as :func:`only_line`."""
+    user, colon, password = only_line(text).partition(":")
+    if not (user and colon and password):
+        raise ValueError("has no line user:password")
+    return user, password
+
+
 def read(text: str, file: str, make: Callable[[Map], T], holds: str) -> T:
     """What ``make`` makes of a text of this project's own YAML, as ``file`` has it.
 

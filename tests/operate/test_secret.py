@@ -105,10 +105,20 @@ def test_a_file_that_is_not_text_is_said_in_words(world, give):
     assert give(expected=2) == "switches.txt cannot be read: it is not UTF-8 text\n"
 
 
-@pytest.mark.parametrize("text", ["", "cumulus", "cumulus:", ":secret"])
-def test_a_file_without_user_and_password_is_refused(world, give, text):
+REFUSED = {
+    "": "has no value",
+    "cumulus": "has no line user:password",
+    "cumulus:": "has no line user:password",
+    ":secret": "has no line user:password",
+    f"cumulus:{PASSWORD}\nadmin:{PASSWORD}\n": "has more than one line",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_file_without_just_a_user_and_a_password_is_refused(world, give, text):
     world.private("switches.txt", text)
-    assert "switches.txt has no line user:password" in give(expected=2)
+    assert give(expected=2) == f"switches.txt {REFUSED[text]}; write one line user:password into it\n"
+    assert world.state["calls"] == []
 
 
 def test_an_application_that_is_not_there_is_said_before_a_secret_is_made(world, give):

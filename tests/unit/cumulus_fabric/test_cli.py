@@ -116,7 +116,8 @@ MISUSED = [
     (("render",), "the following arguments are required: --intent"),
     (("frobnicate",), "invalid choice: 'frobnicate'"),
     ((*PLAN, "{open}"), "--credentials: others can read"),
-    ((*PLAN, "{empty}"), "has no usable credentials; give one line user:password"),
+    ((*PLAN, "{empty}"), "/empty has no value; give one line user:password"),
+    ((*PLAN, "{several}"), "/several has more than one line; give one line user:password"),
     ((*PLAN, "/tmp"), "--credentials: /tmp cannot be read: Is a directory"),
     ((*PLAN, "/none"), "--credentials: /none cannot be read: No such file or directory"),
     ((*PLAN, "{good}"), "Spine0: has no management address; set spines"),
@@ -128,10 +129,11 @@ MISUSED = [
 
 @pytest.mark.parametrize(("arguments", "sentence"), MISUSED, ids=range(len(MISUSED)))
 def test_a_misused_command_gets_one_sentence(run, tmp_path, arguments, sentence):
-    names = {name: str(tmp_path / name) for name in ("open", "empty", "good", "managed")}
+    names = {name: str(tmp_path / name) for name in ("open", "empty", "several", "good", "managed")}
     for name, content, mode in (
         ("open", "cumulus:x", 0o644),
         ("empty", "", 0o600),
+        ("several", "cumulus:Correct-Horse-9\nadmin:Correct-Horse-8\n", 0o600),
         ("good", "cumulus:Correct-Horse-9\n", 0o600),
         ("managed", json.dumps(_managed()), 0o644),
     ):

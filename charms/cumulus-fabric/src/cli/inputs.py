@@ -14,6 +14,7 @@ from converge.shape import InvalidValue
 from rest.connection import Credentials
 from tree import record as made
 from tree.foreign import Objects
+from yamlfile import reader
 
 CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
 
@@ -117,16 +118,18 @@ def text(option: str, name: str) -> str:
 def credentials(name: str) -> Credentials:
     """Who logs in, from a private file or, for ``-``, from the first line of standard input.
 
-    Raises UsageError if it cannot be read, others can read it, or it does not hold a user and a password.
+    Raises UsageError if it cannot be read, others can read it, or it holds no user and password, or more.
     """
     try:
         line = sys.stdin.readline() if name == "-" else _private(Path(name))
     except (OSError, UnicodeDecodeError) as error:
         said = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"--credentials: {name} cannot be read: {said}") from None
-    user, colon, password = line.partition("\n")[0].partition(":")
-    found = Credentials(user, password)
-    if not (colon and found.usable):
+    try:
+        found = Credentials(*reader.login(line))
+    except ValueError as error:
+        raise UsageError(f"--credentials: {name} {error}; give {CREDENTIALS}") from None
+    if not found.usable:
         raise UsageError(f"--credentials: {name} has no usable credentials; give {CREDENTIALS}")
     return found
 
