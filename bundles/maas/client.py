@@ -24,6 +24,7 @@ from urllib.request import Request
 
 from converge import StepError
 from converge.bounded import MIB
+from converge.execute import words
 from converge.opener import Bounded, plain
 from maas.sitefile import Secret
 from operate import private
@@ -98,7 +99,7 @@ class Maas:
             raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}", remedy) from error
         except (OSError, http.client.HTTPException) as error:
             self.lost = True
-            reason = getattr(error, "reason", error)
+            reason = words(getattr(error, "reason", error))
             remedy = "check the network to it, and what listens there"
             raise StepError(f"MAAS at {self._address} cannot be reached: {reason}", remedy) from error
         except (ValueError, RecursionError) as error:
@@ -120,7 +121,7 @@ def _said(error: urllib.error.HTTPError) -> str:
         with error:
             return plain(private.without(error.read(READ).decode(errors="replace")))[:WORDS]
     except (OSError, http.client.HTTPException) as broken:
-        return str(broken)
+        return words(broken)
 
 
 def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepError:

@@ -11,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 
+from converge.execute import words
 from hostnic.capture.file import Capture, CaptureError, Shown, read
 from yamlfile import reader
 from yamlfile.values import FileError
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     except (OSError, CaptureError) as error:
-        print(f"{options.file}: {error}", file=sys.stderr)
+        print(f"{options.file}: {words(error)}", file=sys.stderr)
         return 2
     for name, table in shown.tables.items():
         print(f"{capture.charm} {name}\n{table}\n")

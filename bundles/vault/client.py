@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from converge import StepError
 from converge.bounded import MIB, Connection
+from converge.execute import words
 from operate import private
 
 PORT = 8200
@@ -72,7 +73,7 @@ def _ask(vault: Vault, path: str, body: dict[str, Any] | None = None, token: str
     except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
         remedy = "check the network to it, and what listens there"
         remedy += "" if vault.tls else "; if it has a certificate, add --https or --cacert FILE"
-        raise StepError(f"Vault at {address}:{PORT} cannot be asked: {error}", remedy) from error
+        raise StepError(f"Vault at {address}:{PORT} cannot be asked: {words(error)}", remedy) from error
     finally:
         connection.close()
     found = cast("dict[str, Any]", said) if isinstance(said, dict) else {}

@@ -234,7 +234,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             if survey.boot_at_work or again:
                 self.dispatcher.after(dispatch.SOON)
         except OSError as error:
-            return [Finding(Severity.WARNING, dispatch.SUBJECT, f"cannot be started: {error}", RETRIED)]
+            what = f"cannot be started: {words(error)}"
+            return [Finding(Severity.WARNING, dispatch.SUBJECT, what, RETRIED)]
         return []
 
     def _stop_host(self) -> Removed:

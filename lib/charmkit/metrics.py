@@ -21,8 +21,7 @@ def tell(system: System, told: Facts, *, place: bool, address: str = "") -> tupl
         if place:
             install.install(system, told.charm, address)
     except (OSError, StepError) as error:
-        said = words(error) if isinstance(error, OSError) else error.reason
-        what = f"cannot be kept up to date: {said}"
+        what = f"cannot be kept up to date: {words(error)}"
         return (Finding(Severity.WARNING, SUBJECT, what, RETRIED),)
     return ()
 

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import ops
 from converge import Finding, Plan, Severity
+from converge.execute import words
 from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
@@ -112,7 +113,7 @@ def answer(
     except (InputError, ActionError, OSError) as error:
         if isinstance(error, ActionError) and error.results:
             event.set_results({name: _taken(name, text, whole, True) for name, text in error.results.items()})
-        event.fail(one_line(str(error)))
+        event.fail(one_line(words(error)))
         return False
     event.set_results(results)
     return True

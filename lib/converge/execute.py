@@ -71,7 +71,7 @@ def execute(
     return Outcome(tuple(done), *first, tuple(_finding(*each) for each in others))
 
 
-def words(error: OSError) -> str:
-    """The kernel's words, and the file that they are about when there is one."""
-    words = error.strerror or str(error)
-    return f"{words} ({error.filename})" if error.filename else words
+def words(error: Exception | str) -> str:
+    """What an error says, without the kernel's number; with the file that it is about when there is one."""
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"{said} ({file})" if (file := getattr(error, "filename", None)) else said

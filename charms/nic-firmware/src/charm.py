@@ -131,7 +131,7 @@ class NicFirmwareCharm(ops.CharmBase):
                 return (Finding(Severity.WAITING, "download of firmware", error.reason, error.remedy),)
             except (StepError, OSError) as error:
                 remedy = error.remedy if isinstance(error, StepError) else images.HELPS
-                return (Finding(Severity.BLOCKED, "firmware image", str(error), remedy),)
+                return (Finding(Severity.BLOCKED, "firmware image", words(error), remedy),)
         return ()
 
     def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -160,7 +160,8 @@ class NicFirmwareCharm(ops.CharmBase):
             if self._downloading:
                 self.host.dispatcher.after(dispatcher.SOON)
         except OSError as error:
-            return (Finding(Severity.WARNING, dispatcher.SUBJECT, f"cannot be started: {error}", RETRIED),)
+            what = f"cannot be started: {words(error)}"
+            return (Finding(Severity.WARNING, dispatcher.SUBJECT, what, RETRIED),)
         return ()
 
     def _remember(self, survey: Survey) -> Sequence[Finding]:
@@ -214,7 +215,7 @@ class NicFirmwareCharm(ops.CharmBase):
         try:
             self.host.dispatcher.now()
         except OSError as error:
-            event.log(f"the next update-status reads the result: {error}")
+            event.log(f"the next update-status reads the result: {words(error)}")
 
     def _answer(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> bool:
         """Run an action of actions.py; a refusal is one sentence."""

@@ -21,7 +21,7 @@ from charmkit.output import Output
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options, Reading
 from converge import Finding, Plan, Severity, unfinished
-from converge.execute import Outcome, execute
+from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
 from fabric import RELATION
 from hostnic import handover, version
@@ -107,7 +107,7 @@ class RoceQosCharm(ops.CharmBase):
             handover.publish(self.system, given)
             record.forget(self.system, survey.plan)
         except OSError as error:
-            what = f"cannot be written: {error}"
+            what = f"cannot be written: {words(error)}"
             return (Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED), *findings)
         return findings
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import record
 from boot import budget, files
 from converge import Disruption, Plan, Step, StepError
-from converge.execute import Outcome, execute
+from converge.execute import Outcome, execute, words
 from converge.shape import AnyText, Boolean, Integer, JsonRecord, ListOf, OneOf, OrNull, Shape, Text
 from desired import Desired
 from hostnic import shapes
@@ -79,7 +79,8 @@ def read_previous(system: System) -> Previous:
     try:
         return _PREVIOUS.read("", json.loads(read_own(system, record.PREVIOUS)))
     except (OSError, ValueError, RecursionError) as error:
-        return Previous(problem=f"{record.PREVIOUS}, the state before a live change, cannot be read: {error}")
+        what = "the state before a live change, cannot be read"
+        return Previous(problem=f"{record.PREVIOUS}, {what}: {words(error)}")
 
 
 def state_of(pf: Pf, bond: str | None, channels: Channels | None = None) -> PortState:
@@ -260,7 +261,7 @@ def revert(system: System, why: str) -> list[str]:
             try:
                 op.run(system)
             except (StepError, OSError) as error:
-                problems.append(str(error))
+                problems.append(words(error))
     record.count_live_failure(system, kept.target, undone=why)
     if not problems:
         _disarm(system)

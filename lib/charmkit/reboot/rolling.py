@@ -15,6 +15,7 @@ from typing import cast
 
 import ops
 from converge import Finding, Severity
+from converge.execute import words
 from converge.finding import RETRIED
 from exporter import facts
 from exporter.facts import Reboot
@@ -238,7 +239,7 @@ class RollingReboot(ops.Object):
         try:
             handover.publish(self._system, given)
         except OSError as error:
-            what = f"cannot be written: {error}"
+            what = f"cannot be written: {words(error)}"
             return [Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED)]
         return []
 
@@ -246,8 +247,8 @@ class RollingReboot(ops.Object):
         try:
             later()
         except OSError as error:
-            remedy = "it goes on at the next update-status"
-            return [Finding(Severity.WARNING, SUBJECT, f"this unit cannot wake itself: {error}", remedy)]
+            what = f"this unit cannot wake itself: {words(error)}"
+            return [Finding(Severity.WARNING, SUBJECT, what, "it goes on at the next update-status")]
         return []
 
     def _host(self, need: Need, policy: RebootPolicy, own: UnitState) -> UnitNow:

@@ -19,6 +19,7 @@ from typing import Protocol
 
 import paramiko
 from converge.bounded import LateError, Meter
+from converge.execute import words
 from rest.connection import SwitchError
 
 USER, FACTORY = "cumulus", "cumulus"
@@ -153,7 +154,7 @@ class Door:
     def _unreachable(self, meter: Meter, error: Exception) -> None:
         try:
             meter.left()
-            said = str(error).partition("\n")[0] or type(error).__name__
+            said = words(error).partition("\n")[0]
         except LateError as late:
             said = str(late)
         remedy = REACH.format(user=USER, address=self.address)

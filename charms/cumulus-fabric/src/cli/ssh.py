@@ -14,6 +14,7 @@ import netmiko
 import paramiko
 from converge import StepError
 from converge.bounded import MIB, Meter
+from converge.execute import words
 from netmiko.session_log import SessionLog
 from standalone import Script, Startup
 
@@ -77,7 +78,7 @@ def push_config(platform: str, address: str, script: Script, login: Login) -> No
         if "known_hosts" in str(error) or isinstance(error, paramiko.BadHostKeyException):
             reason = f"{address} presents a host key that differs from the known one"
             raise StepError(reason, "check the key at the switch, then add it to the known hosts") from None
-        said = str(error).strip().partition("\n")[0] or type(error).__name__
+        said = words(error).strip().partition("\n")[0]
         raise StepError(f"{address} cannot be configured: {said}", "check that it answers by SSH") from None
 
 

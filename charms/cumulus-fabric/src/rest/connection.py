@@ -132,8 +132,10 @@ def fingerprint(address: str, port: int, access: Access) -> str:
 
 def unreachable(address: str, port: int, error: Exception) -> SwitchError:
     """The error for a switch to which no connection can be made, or whose connection broke."""
+    from converge.execute import words  # most runs reach every switch
+
     remedy = REST_OFF if isinstance(error, ConnectionRefusedError) else ""
-    return SwitchError("unreachable", f"{address}:{port}: {error or type(error).__name__}", remedy)
+    return SwitchError("unreachable", f"{address}:{port}: {words(error)}", remedy)
 
 
 def _connection(address: str, port: int, access: Access, pin: str | None) -> "_Https":

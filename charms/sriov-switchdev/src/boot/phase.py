@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import desired
 from converge import Plan, StepError
-from converge.execute import execute
+from converge.execute import execute, words
 from desired import Desired, Port
 from hostnic.devices.model import Host
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System, read_own
@@ -23,7 +23,7 @@ def load(system: System) -> tuple[Desired, list[BootFailure]]:
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:
-        problem = BootFailure(desired.PATH, str(error), "the next hook of the charm rewrites it")
+        problem = BootFailure(desired.PATH, words(error), "the next hook of the charm rewrites it")
         return Desired(), [problem]
 
 
@@ -104,6 +104,6 @@ def to_legacy(system: System, pairs: Sequence[PortAndPf]) -> list[BootFailure]:
             try:
                 op.run(system)
             except (StepError, OSError) as error:
-                what, remedy = f"fallback to legacy mode with zero VFs: {error}", getattr(error, "remedy", "")
-                problems.append(BootFailure(port.bdf, what, remedy))
+                what = f"fallback to legacy mode with zero VFs: {words(error)}"
+                problems.append(BootFailure(port.bdf, what, getattr(error, "remedy", "")))
     return problems

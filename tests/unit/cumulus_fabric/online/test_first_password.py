@@ -216,6 +216,8 @@ def test_a_switch_that_cannot_be_reached_is_named_and_the_others_get_theirs(
     assert "Leaf0-1: has the new password" in shown
     words = " ".join(shown.split())
     assert "Leaf0-2 cannot be reached by SSH" in words.replace("blocked ", "")
+    assert "Connection refused" in words
+    assert "Errno" not in words
     assert f"ssh cumulus@{ADDRESSES['Leaf0-2']}" in words
 
 
