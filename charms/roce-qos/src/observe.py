@@ -2,7 +2,8 @@
 """Read what the plan needs to know about this host. Never writes."""
 
 import errno
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import cache, partial
 
 import record
 from converge import Finding, Severity
@@ -22,16 +23,17 @@ LLDPAD_PROCESS = "/run/lldpad.pid"
 
 
 def observe(
-    system: System, cc_params: Iterable[str] = (), priority: int = 0, *, ask_ovs: bool = False
+    system: System, cc_params: Iterable[str] = (), priority: int = 0, *, speak: bool, ask_ovs: bool = False
 ) -> Observed:
     """Read the host; starts one process, and that only when Open vSwitch is to be asked.
 
     The values of the congestion control parameters ``cc_params`` matter, and the congestion notification of
-    RoCE's ``priority``.
+    RoCE's ``priority``. Whether a port can ``speak`` LLDP is looked for only where it shall.
     """
     links = system.links.all()
     devices = rdma.ports(system)
     names = tuple(cc_params)
+    file_of = cache(partial(lldp.network_file, system))
     ports, findings = inventory.read(
         system, inventory.of_links(links), among={link.pci for link in links if link.pci}
     )
@@ -44,7 +46,9 @@ def observe(
             continue
         paths = [*(cc_param_path(port.bdf, name) for name in names), *ecn_attributes(uplink.name, priority)]
         try:
-            found.append(_with_defaults(system, _port(system, port, uplink, links, devices, paths), findings))
+            drop_in = lldp.drop_in(system, uplink, links, file_of, wanted=speak)
+            seen = _port(system, port, uplink, drop_in, devices, paths)
+            found.append(_with_defaults(system, seen, findings))
         except OSError as error:
             findings.append(inventory.unreadable(port.bdf, error))
             unreadable.add(port.bdf)
@@ -65,11 +69,10 @@ def _port(
     system: System,
     port: Port,
     uplink: Link,
-    links: Sequence[Link],
+    drop_in: str | None,
     devices: tuple[RdmaPort, ...],
     attributes: Iterable[str],
 ) -> QosPort:
-    drop_in = lldp.drop_in(system, uplink, links)
     return QosPort(
         port=port,
         driver=driver(port.driver),

@@ -57,7 +57,7 @@ def read_host(system: System, options: Options) -> Observed:
     """Read the parts of the host that the options are about."""
     names = (name for name, _ in cc_params(options))
     ask_ovs = options.ovn_encap_tos != "keep"
-    return observe(system, names, options.roce_priority, ask_ovs=ask_ovs)
+    return observe(system, names, options.roce_priority, speak=options.lldp, ask_ovs=ask_ovs)
 
 
 def ports(survey: Survey) -> Iterator[facts.Port]:

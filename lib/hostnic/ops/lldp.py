@@ -4,7 +4,7 @@
 Source: systemd.network(5).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hostnic.ops import refusal
@@ -25,23 +25,26 @@ EmitLLDP=nearest-bridge
 LLDPAD = "lldpad.service"
 
 
-def drop_in(system: System, link: Link, links: Iterable[Link]) -> str | None:
+def drop_in(
+    system: System, link: Link, links: Iterable[Link], file_of: Callable[[int], str], *, wanted: bool
+) -> str | None:
     """Where the drop-in for ``link`` belongs; None if networkd does not manage the link.
 
-    None also if its file applies to others of ``links`` that are not in the same bond: they would speak LLDP,
-    too, and may be anybody's, such as the representors of tenants' VFs.
+    Where it is ``wanted``, None also if its file applies to others of ``links`` that are not in the same
+    bond: they would speak LLDP, too, and may be anybody's, such as the representors of tenants' VFs.
+    ``file_of`` is :func:`network_file`, which may remember what it has read.
     """
-    name = _file(system, link)
+    name = file_of(link.ifindex)
     path = f"{DROP_INS}/{name}.d/{_NAME}"
-    if not name or speaks(system, path):
+    if not name or not wanted or speaks(system, path):
         return path if name else None
     foreign = [each for each in links if each != link and (not each.master or each.master != link.master)]
-    return None if any(_file(system, each) == name for each in foreign) else path
+    return None if any(file_of(each.ifindex) == name for each in foreign) else path
 
 
-def _file(system: System, link: Link) -> str:
-    """The name of networkd's file that applies to ``link``; empty if there is none."""
-    lines = (read_text(system, f"{LINKS}/{link.ifindex}") or "").splitlines()
+def network_file(system: System, ifindex: int) -> str:
+    """The name of networkd's file that applies to a netdev; empty if there is none."""
+    lines = (read_text(system, f"{LINKS}/{ifindex}") or "").splitlines()
     files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
     return files[0].rpartition("/")[2] if files else ""
 

@@ -3,12 +3,13 @@
 
 import json
 import struct
+from functools import partial
 
 import pytest
 from converge import StepError
 from hostnic.network import lldp
 from hostnic.network.lldp import Neighbour
-from hostnic.ops.lldp import FRAMES, LINKS, SetLldp, drop_in, speaks
+from hostnic.ops.lldp import FRAMES, LINKS, SetLldp, drop_in, network_file, speaks
 from hostnic.system import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given
@@ -104,11 +105,12 @@ def test_text_that_is_no_json_has_no_neighbours(text: str) -> None:
 
 def test_the_drop_in_amends_the_file_that_networkd_uses(host: FakeHost) -> None:
     link = next(link for link in host.links.all() if link.name == P0)
-    assert drop_in(host, link, [link]) == DROP_IN
+    belongs = partial(drop_in, host, link, [link], partial(network_file, host), wanted=True)
+    assert belongs() == DROP_IN
     host.disk.install(f"{LINKS}/{link.ifindex}", b"ADMIN_STATE=unmanaged\n", 0o644)
-    assert drop_in(host, link, [link]) is None
+    assert belongs() is None
     host.disk.remove(f"{LINKS}/{link.ifindex}")
-    assert drop_in(host, link, [link]) is None
+    assert belongs() is None
 
 
 def test_lldp_is_switched_on_and_off_once(host: FakeHost) -> None:

@@ -105,7 +105,8 @@ def _converge(system: System, wanted: Desired, deadline: float, rounds: int = RO
 
 
 def _look(system: System, wanted: Desired) -> Observed:
-    return observe(system, (name for name, _ in wanted.cc_params), wanted.qos.roce.priority)
+    names = (name for name, _ in wanted.cc_params)
+    return observe(system, names, wanted.qos.roce.priority, speak=wanted.lldp)
 
 
 def _formed(system: System, wanted: Desired, looks: list[Observed]) -> bool:
