@@ -3,7 +3,8 @@
 
 It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines.
 Those that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a
-Juju: no leader's lease runs out, and a removed unit is gone as soon as it has had its last hook.
+Juju: a leader's lease runs out where its machine has no power, but not in a reboot, and a removed unit is
+gone as soon as it has had its last hook.
 """
 
 import json
@@ -29,6 +30,7 @@ LOOK_BETWEEN = 15.0  # seconds, between hooks: one that a charm has dispatched m
 UPDATE_STATUS = 60.0  # seconds; Juju's are five minutes
 ATTEMPTS = 3  # of a hook that fails
 REBOOT, POWER_ON = "reboot", "power on"  # jobs
+LEASE = 60.0  # seconds for which a leader that no longer answers still leads (Juju's core/lease)
 NOTICED = 60.0  # seconds in which whoever talks to a machine notices that its power is cut
 
 
@@ -191,6 +193,7 @@ class Controller:
         Those that are active have it, too, less often: what others wait for may be what they see and tell.
         """
         now = time.monotonic()
+        self._elect(now)
         waiting = any(unit.status[0] != "active" for unit in self.units.values())
         for machine in self.floor.machines.values():
             units = self._deployed(machine)
@@ -207,6 +210,14 @@ class Controller:
                 machine.queue.append(look)
             elif now - max(unit.looked for unit in units) > LOOK_BETWEEN:
                 machine.queue.appendleft(look)
+
+    def _elect(self, now: float) -> None:
+        """Have another unit lead where the leader's machine has no power and its lease has run out."""
+        up = [unit for unit in self.units.values() if unit.started and unit.machine.powered]
+        for unit in [unit for unit in self.units.values() if unit.leader and not unit.machine.powered]:
+            heirs = [each.name for each in up if each.app is unit.app]
+            if heirs and now - unit.machine.cut_at > LEASE:
+                self.lead(heirs[0])
 
     def cut_power(self, names: Iterable[str]) -> None:
         """These machines lose power at the same time; what they have to do waits for :meth:`power_on`."""

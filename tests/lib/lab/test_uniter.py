@@ -102,6 +102,22 @@ def test_a_unit_that_takes_over_knows_what_the_former_leader_has_written(rack: C
     rack.floor.stop()
 
 
+def test_a_leader_without_power_is_replaced_once_its_lease_has_run_out(rack: Controller) -> None:
+    former, new = rack.units["sriov-switchdev/0"], rack.units["sriov-switchdev/1"]
+    new.runner.ran.clear()
+    rack.cut_power([former.machine.name])
+    rack.due()
+    assert (former.leader, new.leader) == (True, False)
+    former.machine.cut_at -= juju.LEASE
+    assert rack.floor.work(lambda: new.elected, 30)
+    assert (former.leader, new.leader) == (False, True)
+    assert new.runner.ran == ["leader-elected"]
+    rack.power_on([former.machine.name])
+    assert rack.floor.work(lambda: rack.settled, 30)
+    assert new.leader, "one that comes back leads no longer"
+    rack.floor.stop()
+
+
 def test_a_removed_unit_ends_before_the_others_lose_it_and_one_of_them_leads(rack: Controller) -> None:
     leaves, stays = rack.units["sriov-switchdev/0"], rack.units["sriov-switchdev/1"]
     leaves.runner.ran.clear()
