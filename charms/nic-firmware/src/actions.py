@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 
 import images
+import record
 import selection
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
@@ -112,6 +113,9 @@ class Actions:
         self._refuse_losses(chosen)
         cold = False
         for nic in nics:
+            known = record.read(self._system)
+            kept = {key: each for key, each in known.attempts.items() if not key.startswith(f"{nic.slot}.")}
+            record.write(self._system, known._replace(attempts=kept))  # it is no set that was lost
             try:
                 cold = mstconfig.reset(self._system, nic.ports[0].bdf) or cold
             except MstError as error:

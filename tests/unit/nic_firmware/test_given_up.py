@@ -84,3 +84,12 @@ def test_a_record_that_cannot_be_written_is_named_once_and_the_values_are_set(no
     assert node.next_boot("NUM_OF_VFS") == 8
     assert node.log.count("cannot be written: Read-only file system") == 1
     assert "this host: cannot be read" not in node.log
+
+
+def test_a_reset_that_the_operator_asks_for_counts_as_no_set_that_was_lost(node: Node) -> None:
+    node.emit()
+    for _ in range(3):
+        node.action("reset-parameters", devices=PF0, confirm=True)
+        node.emit("update_status")
+        assert node.next_boot(MSIX) == 63
+    assert "set 2 times" not in node.findings()
