@@ -11,12 +11,13 @@ from audit.mlag import mlag
 from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
+from converge.finding import few
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
 from output.report import Report, Result
 from plan import Candidate, Change, changes, digest, plan
 from rest import Fleet
-from rest.answers import ITS_RESULT
+from rest.answers import BUSY, ITS_RESULT
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
@@ -163,14 +164,14 @@ class Site:
     ) -> Report:
         """Bring these switches, or all, to the intent; see apply.apply.
 
-        Nothing is sent if the audit blocks or one of these switches does not answer, or if the plan, of these
-        switches or of all, does not have the digest that was ``approved``. Without a canary, the first switch
-        that needs a change goes first.
+        Nothing is sent if the audit blocks, one of these switches does not answer or runs what another apply
+        has not confirmed, or if the plan, of these switches or of all, does not have the digest that was
+        ``approved``. Without a canary, the first switch that needs a change goes first.
         """
         began = self.fleet.clock.monotonic()
         survey = self.survey(names, state=True)
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
-        if stopped:
+        if stopped := stopped or self._unconfirmed(survey.observed.switches):
             return Report({}, tuple(stopped))
         if approved and survey.digest != approved:
             whole = self.approved(approved)
@@ -180,6 +181,14 @@ class Site:
             survey = whole.only(names or self.names)
         policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
         return self.run(survey, survey.changes, canary, order, policy, announce)
+
+    def _unconfirmed(self, names: Collection[str]) -> list[Finding]:
+        """Another apply that may be taken back. The state ``ays`` may be a question that nobody answers."""
+        found, failed = self.fleet.each(names, lambda switch: switch.in_states({"confirm"}))
+        others = [name for name, waiting in found.items() if waiting]
+        what = f"revision {found[others[0]][0]} of another apply waits for its confirmation" if others else ""
+        waits = [Finding(Severity.WAITING, few(others), what, BUSY)] if others else []
+        return [*waits, *Observed({}, failed).findings]
 
     def approved(self, digest: str) -> Survey | None:
         """A survey of all switches if an apply would do what the plan with this digest says."""

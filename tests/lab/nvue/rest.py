@@ -37,7 +37,8 @@ class Call:
                 if word := {"save": "save", "confirm_no": "refuse"}.get((self.body or {}).get("state")):
                     return word
                 return "apply" if "state-controls" in (self.body or {}) else "confirm"
-            return {"POST": "create", "DELETE": "drop"}.get(self.method, "poll")
+            read = "list" if self.path == "/revision" else "poll"
+            return {"POST": "create", "DELETE": "drop"}.get(self.method, read)
         if self.method == "GET":
             if "diff" in self.query:
                 return "diff"

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import ssl
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
@@ -192,10 +192,12 @@ class Nvue:
 
     def revisions(self) -> list[str]:
         """The ids of the revisions that run or ran, the newest first."""
-        answer = self.request("GET", "/revision")
-        states = {name: str(get_tree(each).get("state", "")) for name, each in answer.items()}
-        names = [name for name, state in states.items() if state in APPLIED_STATES and name not in ALIASES]
-        return sorted(names, key=_age, reverse=True)
+        return sorted(self.in_states(APPLIED_STATES), key=_age, reverse=True)
+
+    def in_states(self, states: Collection[str]) -> list[str]:
+        """The ids of the revisions that are in one of these states."""
+        ids = {key: get_tree(each) for key, each in self.request("GET", "/revision").items()}
+        return [key for key in ids if key not in ALIASES and str(ids[key].get("state")) in states]
 
     # -- HTTP
 

@@ -83,12 +83,12 @@ def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
     # Whether `ays` only passes is for one more look to tell.
     prepare, polls = ["create", "patch", "patch", "diff", "apply"], ["poll"] * (3 if waits == "ays" else 2)
     assert undisturbed.calls(LAST) == [
-        *(*look, *look),  # before anything, and after the canary
+        *(*look, "list", *look),  # before anything, then all revisions, and after the canary
         *(*prepare, *polls, *look, "poll", "confirm", "poll"),
     ]
     prepare.remove("patch")
     assert undisturbed.calls(CANARY) == [
-        *(*look, *prepare, *polls, *look, "poll", "confirm", "poll"),
+        *(*look, "list", *prepare, *polls, *look, "poll", "confirm", "poll"),
         *look,  # after the others
     ]
 
