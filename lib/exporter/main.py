@@ -59,7 +59,10 @@ class Exporter:
 
 
 def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> int:
-    """Serve on loopback, and at the addresses that are given, until SIGTERM."""
+    """Serve on loopback, and at the addresses that are given, until SIGTERM.
+
+    Then the port is free for the next exporter, although a thread that waits for a driver keeps the process.
+    """
     try:
         addresses = (LOOPBACK, *(str(ip_address(each)) for each in arguments))
     except ValueError:
@@ -67,10 +70,13 @@ def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> i
         return 5
     from prometheus_client import CollectorRegistry, start_http_server
 
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))  # in all threads, which begin from here on
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Exporter(machine))
-    for address in addresses:
-        start_http_server(PORT, address, registry)
+    servers = [start_http_server(PORT, address, registry)[0] for address in addresses]
     print(f"serving on {', '.join(addresses)} port {PORT}", flush=True)
-    signal.pause()
+    signal.sigwait((signal.SIGTERM,))
+    for server in servers:
+        server.shutdown()
+        server.server_close()
     return 0

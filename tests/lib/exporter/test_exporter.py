@@ -3,6 +3,7 @@
 
 import errno
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -524,6 +525,29 @@ def test_a_real_process_also_serves_the_address_that_it_is_given() -> None:
                 assert "ovn_offload_threshold" in served_at(address, port)
             with pytest.raises(urllib.error.URLError):
                 served_at("127.0.0.3", port)
+        finally:
+            served.kill()
+
+
+STUCK = "threading.Thread(target=threading.Event().wait).start()"
+"""A thread that nothing ends, such as one that waits for a driver, keeps the process."""
+
+
+def test_a_stopped_exporter_leaves_its_port_to_the_next_although_a_thread_keeps_its_process() -> None:
+    port = 19572
+    code = CODE.replace("lambda: host", f"lambda: {STUCK} or host")
+    command = [sys.executable, "-c", f"import threading{code}print('stopped', flush=True)", str(port)]
+    with subprocess.Popen(
+        command, cwd=Path(main.__file__).parents[1], stdout=subprocess.PIPE, text=True
+    ) as served:
+        try:
+            assert served.stdout is not None
+            assert served.stdout.readline() == f"serving on 127.0.0.1 port {port}\n"
+            served.terminate()
+            assert served.stdout.readline() == "stopped\n"
+            assert served.poll() is None
+            with socket.create_server(("127.0.0.1", port)):
+                pass
         finally:
             served.kill()
 
