@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from desired import Desired
+from hostnic.devices.port import MLX5
 from hostnic.handover import Parameter
-from hostnic.netlink.dcb import CONNECTX
 from observed import Observed, QosPort
 
 ALL_PRIORITIES = 255
@@ -54,7 +54,7 @@ CC_PARAMETERS = {
 def parameters(wanted: Desired, observed: Observed) -> Mapping[str, Mapping[str, Parameter]]:
     """By BDF and name; only ConnectX and BlueField have such parameters."""
     ports = observed.among(wanted.ports)
-    return {port.bdf: _of_port(wanted, port) for port in ports if port.driver.name == CONNECTX}
+    return {port.bdf: _of_port(wanted, port) for port in ports if port.driver.name == MLX5}
 
 
 def _of_port(wanted: Desired, port: QosPort) -> dict[str, Parameter]:

@@ -7,7 +7,7 @@ import firmware_requests
 from config import Options
 from converge import Finding, Severity
 from desired import Desired
-from hostnic.netlink.dcb import CONNECTX
+from hostnic.devices.port import MLX5
 from observed import RAW, Observed, QosPort, cc_param_path, ecn_attributes
 from selection import cc_params
 
@@ -34,7 +34,7 @@ def ineffective_options(
         found.append(Finding(Severity.WARNING, "ets", what, remedy))
     if not lossless:
         found.append(Finding(Severity.INFO, "pfc-priorities", "is none: RoCE may lose packets"))
-    if wanted.cable and any(port.driver.name == CONNECTX for port in ports):
+    if wanted.cable and any(port.driver.name == MLX5 for port in ports):
         # en_dcbnl.c: mlx5e_dcbnl_ieee_setpfc uses it with dcbx.manual_buffer only, which set buffers turn on.
         what = f"ConnectX stores {wanted.cable} m but does not use it unless buffers are set manually"
         remedy = "set cable-length=0, or set the buffers (dcb buffer, mlnx_qos)"
@@ -65,7 +65,7 @@ def _congestion_control(
     A parameter in debugfs belongs to an RDMA device, and while a NIC bonds its ports, as under VF-LAG with
     shared FDB, only the first of them has one (drivers/infiniband/hw/mlx5: ib_rep.c, cong.c).
     """
-    connectx = [port for port in ports if port.driver.name == CONNECTX]
+    connectx = [port for port in ports if port.driver.name == MLX5]
     hidden = "see whether kernel lockdown hides debugfs" if connectx else "only ConnectX has it"
     through_firmware = nic_firmware_present and bool(connectx)
     deploy = "" if through_firmware or not connectx else "deploy nic-firmware to this machine"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from converge import Finding
-from hostnic.devices.port import Port
+from hostnic.devices.port import MLX5, Port
 from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.devices.vlan import Vlan
 from hostnic.netlink import dcb
@@ -73,7 +73,7 @@ class QosPort(NamedTuple):
     def cable(self) -> int:
         """The length that its buffers are made for, in metres; 0 if its driver or firmware has none."""
         pfc = self.dcb.pfc if self.dcb else None
-        return pfc.delay if pfc and self.driver.name == dcb.CONNECTX else 0
+        return pfc.delay if pfc and self.driver.name == MLX5 else 0
 
     @property
     def dscp_map(self) -> dict[int, int]:

@@ -7,9 +7,8 @@ from config import INHERIT, KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.devices import selector
-from hostnic.devices.port import Port
+from hostnic.devices.port import MLX5, Port
 from hostnic.devices.selector import Auto
-from hostnic.netlink.dcb import CONNECTX
 from observed import Observed, QosPort
 
 ENCAP_TOS = "ovn-encap-tos"
@@ -93,10 +92,10 @@ def _chosen(
     def is_bonded(port: Port) -> bool:
         return port.bond is not None and not port.infiniband and ports[port.bdf].dcb is not None
 
-    connectx = any(port.driver.name == CONNECTX and is_bonded(port.port) for port in observed.ports)
+    connectx = any(port.driver.name == MLX5 and is_bonded(port.port) for port in observed.ports)
 
     def is_meant(port: Port) -> bool:
-        mine = port.driver == CONNECTX or port.bdf in before or not connectx
+        mine = port.driver == MLX5 or port.bdf in before or not connectx
         return mine and is_bonded(port)
 
     nothing, remedy = "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"

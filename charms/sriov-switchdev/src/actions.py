@@ -14,7 +14,7 @@ from converge import StepError
 from desired import Desired
 from hostnic.devices.lag import release
 from hostnic.devices.model import Pf
-from hostnic.devices.port import representors_of
+from hostnic.devices.port import MLX5, representors_of
 from hostnic.network import flows, ovs
 from hostnic.network.flows import Flow, Surroundings
 from hostnic.ops.files import InstallFile
@@ -135,7 +135,7 @@ def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
 def _there(wanted: Desired, observed: Observed) -> list[Pf]:
     """The selected ports that mlx5 has."""
     pairs = pairs_of(observed.host, wanted.ports)
-    return [pf for _, pf in pairs if pf.port.driver == "mlx5_core"]
+    return [pf for _, pf in pairs if pf.port.driver == MLX5]
 
 
 def _nic(

@@ -10,6 +10,7 @@ from desired import Desired, Port
 from hostnic.devices.inventory import BLUEFIELD, CONNECTX3
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
+from hostnic.devices.port import MLX5
 from nic.steps import needs_work, other_card
 from observed import NextBoot, Observed, Writer
 
@@ -72,7 +73,7 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     blocked = partial(Finding, Severity.BLOCKED, port.bdf)
     warning = partial(Finding, Severity.WARNING, port.bdf)
-    if pf.port.driver != "mlx5_core":
+    if pf.port.driver != MLX5:
         yield blocked(*_without_mlx5(pf))
         return
     if pf.netdev is None:

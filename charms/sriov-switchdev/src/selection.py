@@ -8,6 +8,7 @@ from converge import Finding, Severity
 from desired import Desired, Port
 from hostnic.devices import inventory, lag, selector
 from hostnic.devices.model import Bond, Host, Pf
+from hostnic.devices.port import MLX5
 from hostnic.devices.selector import Auto, Choice
 from observed import Observed
 
@@ -93,7 +94,7 @@ def _driver(port: inventory.Port) -> str:
 
 
 def _is_bonded_mlx5(port: inventory.Port) -> bool:
-    return port.driver == "mlx5_core" and port.bond is not None and not port.infiniband
+    return port.driver == MLX5 and port.bond is not None and not port.infiniband
 
 
 NOTHING = "no port of an mlx5 NIC is in a kernel bond"
@@ -245,7 +246,7 @@ def _apart(pf: Pf, host: Host, bond: Bond) -> tuple[str, str] | None:
 def _beside(bond: Bond, others: Mapping[str, Pf | None]) -> tuple[str, str]:
     """What the bond has beside the ports of this card, and what the operator can do."""
     listed = ", ".join(
-        f"{name} ({_driver(other.port)})" if other and other.port.driver != "mlx5_core" else name
+        f"{name} ({_driver(other.port)})" if other and other.port.driver != MLX5 else name
         for name, other in others.items()
     )
     return f"{bond.name} also has {listed}, which is not a port of the same NIC", BOTH_PORTS

@@ -12,7 +12,7 @@ from functools import lru_cache
 from hostnic.devices import inventory, lag, pci, users, vdpa
 from hostnic.devices.lag import Lag, release
 from hostnic.devices.model import Bond, EswitchMode, Host, Pf, Vf
-from hostnic.devices.port import Port
+from hostnic.devices.port import MLX5, Port
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System, Value, if_told
 
@@ -67,7 +67,7 @@ def _pf(
 ) -> Pf:
     bdf = port.bdf
     uplink = next((link for link in links if link.name == port.netdev), None)
-    mlx5 = port.driver == "mlx5_core"
+    mlx5 = port.driver == MLX5
     info = _if_known(lambda: system.devlink.info(bdf)) if mlx5 else None
     return Pf(
         port=port,

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from hostnic.devices import pci, users
-from hostnic.devices.port import Port
+from hostnic.devices.port import MLX5, Port
 from hostnic.devices.rdma import CLASS, openers
 from hostnic.system import System, list_names
 
-OWN_DRIVERS = ("mlx5_core", "mlx4_core")
+OWN_DRIVERS = (MLX5, "mlx4_core")
 INIT = 2
 """Port state: the cable leads to another InfiniBand port, whose subnet manager has given no LID yet."""
 

@@ -10,6 +10,8 @@ from hostnic.system import Link
 UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
 REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
 """``phys_port_name`` as the kernel's devlink gives it (net/devlink/port.c)."""
+MLX5 = "mlx5_core"
+"""The driver of every ConnectX since ConnectX-4, of their VFs, and of BlueField."""
 IPOIB = "ipoib"
 """The kind of an InfiniBand port's netdev (ipoib_main.c)."""
 

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from hostnic.devices import pci, vdpa
 from hostnic.devices.model import Host, Users, Vf, users_in_words
-from hostnic.devices.port import Port
+from hostnic.devices.port import MLX5, Port
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System, list_names, read_text
 
@@ -191,7 +191,7 @@ def _given_away(system: System, bdf: str, driver: str | None, vdpa_devices: Sequ
     """What has the VF through a driver other than the NIC's own or through vDPA."""
     if vdpa_devices:
         unnamed = tuple(device.words for device in vdpa_devices)
-    elif driver is None or driver == "mlx5_core":
+    elif driver is None or driver == MLX5:
         return ()
     else:
         unnamed = (driver,)

@@ -7,6 +7,8 @@ mellanox/mlx5/core/en_dcbnl.c, broadcom/bnxt/bnxt_dcb.c, qlogic/qed/qed_dcbx.c.
 
 from typing import NamedTuple
 
+from hostnic.devices.port import MLX5
+
 CLASSES = 8
 """Priorities, and traffic classes."""
 DSCPS = 64
@@ -119,10 +121,8 @@ class Driver(NamedTuple):
         return found.dcbx is None or found.dcbx & self.dcbx == self.dcbx
 
 
-CONNECTX = "mlx5_core"
-
 DRIVERS = (
-    Driver(CONNECTX, dcbx=HOST, dcbx_ask=HOST | CEE | IEEE),
+    Driver(MLX5, dcbx=HOST, dcbx_ask=HOST | CEE | IEEE),
     Driver(
         "i40e",
         dscp=False,

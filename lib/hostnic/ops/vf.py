@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from converge import StepError
 
 from hostnic.devices import pci
+from hostnic.devices.port import MLX5
 from hostnic.ops import refusal, until
 from hostnic.system import System
 
-DRIVER = "mlx5_core"
 CREATE_TIME, DESTROY_TIME, BIND_TIME = 120.0, 60.0, 60.0
 """Seconds until all VFs of a PF exist, until they are gone, and until the driver has one VF."""
 
@@ -138,32 +138,32 @@ class BindVf:
     def run(self, system: System) -> None:
         """Write its address to the driver's ``bind`` and wait until the driver has it."""
         bound = pci.driver(system, self.bdf)
-        if bound == DRIVER:
+        if bound == MLX5:
             return
         if bound is not None:
             raise StepError(f"VF {self.bdf} is bound to {bound}", f"unbind it from {bound} first")
         try:
-            system.files.write(f"{pci.DRIVERS}/{DRIVER}/bind", self.bdf)
+            system.files.write(f"{pci.DRIVERS}/{MLX5}/bind", self.bdf)
         except OSError as error:
             # The kernel probes it again by itself after EAGAIN (bind_store in drivers/base/bus.c).
-            if error.errno != errno.EAGAIN and pci.driver(system, self.bdf) != DRIVER:
+            if error.errno != errno.EAGAIN and pci.driver(system, self.bdf) != MLX5:
                 raise self._refused(error) from error
-        if not until(system, lambda: pci.driver(system, self.bdf) == DRIVER, BIND_TIME):
+        if not until(system, lambda: pci.driver(system, self.bdf) == MLX5, BIND_TIME):
             raise StepError(
-                f"{DRIVER} did not take VF {self.bdf} within {BIND_TIME:g} s",
+                f"{MLX5} did not take VF {self.bdf} within {BIND_TIME:g} s",
                 "the kernel log says why its probe failed",
             )
 
     def _refused(self, error: OSError) -> StepError:
         if error.errno == errno.ENOENT:
-            return StepError(f"driver {DRIVER} is not loaded", f"modprobe {DRIVER}")
+            return StepError(f"driver {MLX5} is not loaded", f"modprobe {MLX5}")
         if error.errno == errno.ENODEV:
             return StepError(
                 f"the kernel binds no driver to VF {self.bdf}: {refusal.words(error)}",
                 "turn sriov_drivers_autoprobe of its PF on; the kernel log says more",
             )
         return StepError(
-            f"{DRIVER} refused VF {self.bdf}: {refusal.words(error)}",
+            f"{MLX5} refused VF {self.bdf}: {refusal.words(error)}",
             "the kernel log says why its probe failed",
         )
 

@@ -23,6 +23,7 @@ from hostnic import cpus, exclusive
 from hostnic.boot import units
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf, users_in_words
+from hostnic.devices.port import MLX5
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.members import is_distributing
@@ -181,7 +182,7 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[BootFailur
 
     def all_there() -> bool:
         hosts[:] = [discover.observe(system)]
-        there = {pf.bdf for pf in hosts[0].pfs if pf.port.driver == "mlx5_core" and pf.netdev}
+        there = {pf.bdf for pf in hosts[0].pfs if pf.port.driver == MLX5 and pf.netdev}
         missing[:] = [port for port in wanted.ports if port.bdf not in there]
         return not missing
 

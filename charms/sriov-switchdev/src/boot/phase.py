@@ -8,6 +8,7 @@ from converge import Plan, StepError
 from converge.execute import execute, words
 from desired import Desired, Port
 from hostnic.devices.model import Host
+from hostnic.devices.port import MLX5
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System, read_own
 from nic import chain, steps
 from nic.steps import PortAndPf, is_binding, other_card
@@ -32,7 +33,7 @@ def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
     return [
         (port, pf)
         for port, pf in steps.pairs_of(host, ports)
-        if pf.port.driver == "mlx5_core" and not port.is_other(pf.mac)
+        if pf.port.driver == MLX5 and not port.is_other(pf.mac)
     ]
 
 

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from converge import Finding
 from hostnic.boot import units
 from hostnic.devices.model import Pf
+from hostnic.devices.port import MLX5
 from hostnic.system import System, list_names
 from observed import Setting, Writer
 
@@ -122,7 +123,7 @@ def _overrides(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
     for name in list_names(system, OVERRIDES):
         path, device = f"{OVERRIDES}/{name}", name.removeprefix("pci-")
         driver = _read(system, path).strip()
-        own = {device} if driver not in ("", "mlx5_core") else set[str]()
+        own = {device} if driver not in ("", MLX5) else set[str]()
         ports = frozenset(pf.bdf for pf in pfs if pf.bdf in own or any(vf.bdf == device for vf in pf.vfs))
         yield Writer(path, (Setting(device, (driver,), ports),), "driverctl")
 
