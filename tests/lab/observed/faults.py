@@ -50,6 +50,7 @@ cat >/run/{TENANT}.py <<'END'
 systemd-run -q --unit={TENANT} ip netns exec {TENANT} python3 /run/{TENANT}.py
 """
 """A tenant of the first VF of the first port, who sends all the time from then on."""
+# While an instance has a VF, the charms neither change the number of VFs nor reboot the node.
 TENANT_ENDED = f"ovs-vsctl del-port $({REPRESENTOR}); systemctl stop {TENANT}; ip netns del {TENANT}"
 OFFLOADED = f"ethtool -K $({REPRESENTOR}) hw-tc-offload {{}} && ovs-appctl revalidator/purge"
 OFFLOADING = "ovs-vsctl set Open_vSwitch . other_config:hw-offload=true && systemctl restart ovs-vswitchd"
@@ -142,7 +143,7 @@ OF_A_NODE = (
     Fault(
         "a tenant's RoCE packets are lost on their way", "OffloadRoceOutOfSequence", (f"{NODE} {P0}",),
         on(NODE, counted("vf0:vport_out_of_sequence 100")),
-        on(NODE, COUNTED_NO_MORE),
+        on(NODE, f"{COUNTED_NO_MORE}; {TENANT_ENDED}"),
     ),
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from cos.dashboards import picture
 from exporter.install import CHARMS
 
 from lab.checks import Check, equal
-from lab.observed.faults import IN_USE, NODE, OF_A_NODE, TENANT_ENDED, Fault, quiet, try_out
+from lab.observed.faults import IN_USE, NODE, OF_A_NODE, Fault, quiet, try_out
 from lab.observed.panels import empty
 from lab.observed.watch import Target, Watch, watching
 from lab.rack import containers, layout, ovn
@@ -94,7 +94,6 @@ def observed(rack: Rack) -> list[Check]:
             seen = try_out(watch, fault, lambda fault: found.extend(drawn(rack, watch, fault)))
             told = f"{fault.alert} {seen.told}"
             found.append(Check(AREA, fault.name, f"{fault.alert} alone, and clears", told, seen.holds))
-    rack.on(NODE, TENANT_ENDED)
     return [*found, settled(rack), *verify(rack)]
 
 
