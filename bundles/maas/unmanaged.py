@@ -308,11 +308,9 @@ def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | 
     ports, untagged = set(stack.ports), objects.get(stack.untagged_key, {})
     for found in body["interface_set"]:
         name, parents, kind = found["name"], found["parents"], found["type"]
-        static = [link for link in found["links"] if link["mode"] == "static"]
+        static = [link.get("ip_address") for link in found["links"] if link["mode"] == "static"]
         if static and name in {*ports, stack.bond} - {stack.top}:
-            what = (
-                f"{name} has static address {static[0].get('ip_address')}, which it loses below {stack.top}"
-            )
+            what = f"{name} has static address {static[0]}, which it loses below {stack.top}"
             return what, f"take it away in MAAS, and give it to {stack.top} once that is there"
         if kind == "vlan" and _is_below(objects, stack, found):
             what = f"{name} is a VLAN on {parents[0]}, and the site file has VLANs on {stack.top}"
