@@ -10,9 +10,10 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from exporter import facts, install, main, workers
@@ -492,20 +493,28 @@ def served_at(address: str, port: str) -> str:
         return answer.read().decode()
 
 
-def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
+@contextmanager
+def process(port: str, *more: str, code: str = CODE) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A real exporter that serves, and what it prints from then on."""
+    command = [sys.executable, "-c", code, port, *more]
     library = Path(main.__file__).parents[1]
-    port = "19570"
-    command = [sys.executable, "-c", CODE, port]
     with subprocess.Popen(command, cwd=library, stdout=subprocess.PIPE, text=True) as served:
         try:
             assert served.stdout is not None
-            assert served.stdout.readline() == f"serving on 127.0.0.1 port {port}\n"
-            text = served_at("127.0.0.1", port)
-            with pytest.raises(urllib.error.URLError):
-                served_at("127.0.0.2", port)
-            status = Path(f"/proc/{served.pid}/status").read_text()
+            addresses = ", ".join(("127.0.0.1", *more))
+            assert served.stdout.readline() == f"serving on {addresses} port {port}\n"
+            yield served, served.stdout
         finally:
             served.kill()
+
+
+def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
+    port = "19570"
+    with process(port) as (served, _):
+        text = served_at("127.0.0.1", port)
+        with pytest.raises(urllib.error.URLError):
+            served_at("127.0.0.2", port)
+        status = Path(f"/proc/{served.pid}/status").read_text()
     assert 'ovn_offload_charm_look_age_seconds{charm="roce-qos",unit="roce-qos/0"}' in text
     assert "# HELP ovn_offload_threshold What rules compare with, by name." in text
     kilobytes = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
@@ -514,19 +523,11 @@ def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
 
 def test_a_real_process_also_serves_the_address_that_it_is_given() -> None:
     port = "19571"
-    command = [sys.executable, "-c", CODE, port, "127.0.0.2"]
-    with subprocess.Popen(
-        command, cwd=Path(main.__file__).parents[1], stdout=subprocess.PIPE, text=True
-    ) as served:
-        try:
-            assert served.stdout is not None
-            assert served.stdout.readline() == f"serving on 127.0.0.1, 127.0.0.2 port {port}\n"
-            for address in "127.0.0.1", "127.0.0.2":
-                assert "ovn_offload_threshold" in served_at(address, port)
-            with pytest.raises(urllib.error.URLError):
-                served_at("127.0.0.3", port)
-        finally:
-            served.kill()
+    with process(port, "127.0.0.2"):
+        for address in "127.0.0.1", "127.0.0.2":
+            assert "ovn_offload_threshold" in served_at(address, port)
+        with pytest.raises(urllib.error.URLError):
+            served_at("127.0.0.3", port)
 
 
 STUCK = "threading.Thread(target=threading.Event().wait).start()"
@@ -536,20 +537,12 @@ STUCK = "threading.Thread(target=threading.Event().wait).start()"
 def test_a_stopped_exporter_leaves_its_port_to_the_next_although_a_thread_keeps_its_process() -> None:
     port = 19572
     code = CODE.replace("lambda: host", f"lambda: {STUCK} or host")
-    command = [sys.executable, "-c", f"import threading{code}print('stopped', flush=True)", str(port)]
-    with subprocess.Popen(
-        command, cwd=Path(main.__file__).parents[1], stdout=subprocess.PIPE, text=True
-    ) as served:
-        try:
-            assert served.stdout is not None
-            assert served.stdout.readline() == f"serving on 127.0.0.1 port {port}\n"
-            served.terminate()
-            assert served.stdout.readline() == "stopped\n"
-            assert served.poll() is None
-            with socket.create_server(("127.0.0.1", port)):
-                pass
-        finally:
-            served.kill()
+    with process(str(port), code=f"import threading{code}print('stopped', flush=True)") as (served, prints):
+        served.terminate()
+        assert prints.readline() == "stopped\n"
+        assert served.poll() is None
+        with socket.create_server(("127.0.0.1", port)):
+            pass
 
 
 def test_the_archive_runs_on_the_systems_python_alone(tmp_path: Path) -> None:
