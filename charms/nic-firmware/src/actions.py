@@ -114,8 +114,9 @@ class Actions:
         cold = False
         for nic in nics:
             known = record.read(self._system)
-            kept = {key: each for key, each in known.attempts.items() if not key.startswith(f"{nic.slot}.")}
-            record.write(self._system, known._replace(attempts=kept))  # it is no set that was lost
+            for port in nic.ports:  # what it undoes is no set that was lost
+                known = known.without_attempts(port.bdf, "")
+            record.write(self._system, known)
             try:
                 cold = mstconfig.reset(self._system, nic.ports[0].bdf) or cold
             except MstError as error:

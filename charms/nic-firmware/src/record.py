@@ -61,7 +61,7 @@ class Record(NamedTuple):
         return self._replace(attempts={**self.attempts, nic: of_nic})
 
     def without_attempts(self, nic: str, version: str) -> "Record":
-        """This record without burns of a version into a NIC: one of them succeeded."""
+        """This record without burns of a version into a NIC, or, with no version, sets of a port's values."""
         of_nic = {key: each for key, each in self.attempts.get(nic, {}).items() if each.version != version}
         others = {slot: each for slot, each in self.attempts.items() if slot != nic}
         return self._replace(attempts={**others, nic: of_nic} if of_nic else others)
