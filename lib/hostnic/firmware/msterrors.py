@@ -8,6 +8,8 @@ import contextlib
 import re
 from collections.abc import Callable
 
+from converge import StepError
+
 from hostnic.system import CommandError, NotOwnError, System, read_text
 
 LOCKS = "/tmp/mstflint_lockfiles"  # noqa: S108 - the tools choose it
@@ -65,13 +67,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
 """Pattern, sentence, remedy; the first pattern that is found counts."""
 
 
-class MstError(CommandError):
-    """A failure of one of mstflint's tools; ``reason`` is one sentence.
-
-    Attributes:
-        remedy: what the operator can do; empty when the tool's own words have to do.
-
-    """
+class MstError(CommandError, StepError):
+    """A failure of one of mstflint's tools; ``remedy`` is empty when the tool's own words have to do."""
 
     def __init__(self, error: CommandError, reason: str, remedy: str = "") -> None:
         super().__init__(error.argv, reason, error.returncode, error.stdout, error.stderr)

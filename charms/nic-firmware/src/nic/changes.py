@@ -52,7 +52,7 @@ class SetNextBoot:
             record.write(system, record.read(system).with_waiting(self.bdf, waiting))
 
     def _read(self, system: System) -> dict[str, Parameter]:
-        found = read_parameters(system, self.bdf, self.settings)
+        found = mstconfig.query(system, self.bdf, *(setting.name for setting in self.settings))
         absent = [setting.name for setting in self.settings if setting.name not in found]
         if absent:
             raise StepError(
@@ -65,10 +65,7 @@ class SetNextBoot:
         return tuple(s for s in self.settings if not s.matches(found[s.name].next_boot))
 
     def _set(self, system: System, settings: tuple[Setting, ...]) -> bool:
-        try:
-            return mstconfig.set_next_boot(system, self.bdf, {s.name: str(s.value) for s in settings})
-        except MstError as error:
-            raise StepError(error.reason, error.remedy) from error
+        return mstconfig.set_next_boot(system, self.bdf, {s.name: str(s.value) for s in settings})
 
 
 @dataclass(frozen=True)
@@ -100,34 +97,31 @@ class Burn:
     def run(self, system: System) -> None:
         """Do nothing when flash has this version: a reset that failed is no reason to burn again."""
         before = record.read(system)
-        try:
-            flash = mstflint.read_flash(system, self.bdf)
-            if flash.version == self.image.version and self.slot not in before.burns:
-                return
-            if reason := mismatch(flash, self.image):
-                raise StepError(reason, "attach the image of the NIC's own vendor")
-            self.progress(f"{self.bdf}: verifying {self.image.path}")
-            self._read_again(system)
-            mstflint.verify_image(system, self.image.path)
-        except MstError as error:
-            raise StepError(error.reason, error.remedy) from error
+        flash = mstflint.read_flash(system, self.bdf)
+        if flash.version == self.image.version and self.slot not in before.burns:
+            return
+        if reason := mismatch(flash, self.image):
+            raise StepError(reason, "attach the image of the NIC's own vendor")
+        self.progress(f"{self.bdf}: verifying {self.image.path}")
+        self._read_again(system)
+        mstflint.verify_image(system, self.image.path)
         going_on = mstflint.under_way(system, self.bdf)
         if not going_on:
             self._begin(system, before)
         try:
             mstflint.burn(system, self.bdf, self.image.path, lambda far: self.progress(f"{self.bdf}: {far}"))
             found = mstflint.read_flash(system, self.bdf).version
-        except mstflint.NotStartedError as error:
+        except mstflint.NotStartedError:
             record.write(system, before)
-            raise StepError(error.reason, error.remedy) from error
+            raise
         except mstflint.RefusedError as error:
             # Flash is as it was: what was known of it before still holds.
             known = self._failed(system, error.reason)
             record.write(system, known.with_burn(self.slot, before.burns.get(self.slot)))
-            raise StepError(error.reason, error.remedy) from error
+            raise
         except MstError as error:
             record.write(system, self._failed(system, error.reason))
-            raise StepError(error.reason, error.remedy) from error
+            raise
         if found == self.image.version or (going_on and found == before.burns.get(self.slot)):
             self._succeeded(system, found)
         if found != self.image.version:
@@ -173,14 +167,3 @@ def mismatch(flash: Flash, image: Image) -> str:
         return f"the image is for {image.psid}, and flash of the NIC has no PSID"
     maker = "" if flash.vendor == "NVIDIA" else f", a NIC of {flash.vendor}"
     return f"the image is for {image.psid}, the NIC is {flash.psid}{maker}"
-
-
-def read_parameters(system: System, bdf: str, settings: tuple[Setting, ...]) -> dict[str, Parameter]:
-    """The parameters that ``settings`` are about, as far as the firmware has them.
-
-    Raises StepError if the firmware cannot be asked.
-    """
-    try:
-        return mstconfig.query(system, bdf, *(setting.name for setting in settings))
-    except MstError as error:
-        raise StepError(error.reason, error.remedy) from error

@@ -10,13 +10,13 @@ from desired import Desired, Setting
 from hostnic.devices import infiniband, users
 from hostnic.devices.inventory import elsewhere, find_nics
 from hostnic.devices.port import Nic
-from hostnic.firmware import msterrors, mstflint
+from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.system import HostStep, System, read_boot_id
 from observed import Observed
 from record import FIRMWARE, Waiting
 
 from nic.activation import UNUSABLE, activation_key, lost_by_reset, pending_version, waiting
-from nic.changes import Burn, Reboot, read_parameters
+from nic.changes import Burn, Reboot
 
 TIMEOUT_S = 300.0
 """Of mstfwreset, which waits for the firmware, then for the driver."""
@@ -110,7 +110,7 @@ class ResetFirmware:
         try:
             msterrors.run(system, system.run, argv, TIMEOUT_S)
             self._check(system)
-        except (msterrors.MstError, StepError) as error:
+        except StepError as error:
             raise StepError(error.reason, f"{INSTEAD} {self.release}") from error
         known, ports = record.read(system), {port.bdf for port in nic.ports}
         others = {bdf: boot for bdf, boot in known.resets.items() if bdf not in ports}
@@ -120,7 +120,7 @@ class ResetFirmware:
         """Note the reset, and what waits: if the next reboot does not apply it, nothing else is tried."""
         known, boot_id = record.read(system), read_boot_id(system)
         for bdf, settings in self.settings.items():
-            found = read_parameters(system, bdf, settings)
+            found = mstconfig.query(system, bdf, *(setting.name for setting in settings))
             waits = {name: Waiting(each.next_boot or "", boot_id) for name, each in found.items()}
             before = known.waiting.get(bdf, {})
             same = {
@@ -136,7 +136,7 @@ class ResetFirmware:
 
     def _check(self, system: System) -> None:
         for bdf, settings in self.settings.items():
-            found = read_parameters(system, bdf, settings)
+            found = mstconfig.query(system, bdf, *(setting.name for setting in settings))
             still = [s.name for s in settings if s.name not in found or not s.matches(found[s.name].current)]
             if still:
                 raise StepError(f"the reset did not apply {', '.join(still)} on {bdf}")
