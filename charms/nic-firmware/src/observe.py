@@ -15,7 +15,7 @@ from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import System, read_boot_id
 from nic import ethernet
-from observed import ENGINE, Answer, Observed
+from observed import ENGINE, MODEL, Answer, Observed
 from record import FIRMWARE
 
 NAME = "nic-firmware"
@@ -105,9 +105,9 @@ def ask_ports(system: System, nics: Iterable[Nic], names: Mapping[str, tuple[str
 
 
 def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> Answer:
-    more = (ENGINE,) if names and device in BLUEFIELD and ENGINE not in names else ()
+    more = {MODEL, ENGINE}.difference(names) if names and device in BLUEFIELD else ()
     try:
-        return Answer(mstconfig.query(system, bdf, *names, *more))
+        return Answer(mstconfig.query(system, bdf, *names, *sorted(more)))
     except MstError as error:
         return Answer(reason=error.reason, remedy=error.remedy)
 

@@ -12,6 +12,7 @@ from hostnic.firmware.mstflint import Flash, Image
 from record import Record
 
 ENGINE = "INTERNAL_CPU_OFFLOAD_ENGINE"
+MODEL = "INTERNAL_CPU_MODEL"
 
 
 class Answer(NamedTuple):
@@ -23,9 +24,11 @@ class Answer(NamedTuple):
 
     @property
     def dpu(self) -> bool:
-        """A BlueField in DPU mode: its own system runs the NIC."""
-        engine = self.parameters.get(ENGINE)
-        return engine is not None and mstconfig.number(engine.current) == 0
+        """A BlueField in DPU mode: its own system runs the NIC. BlueField-1 has the model only."""
+        engine, model = self.parameters.get(ENGINE), self.parameters.get(MODEL)
+        if engine is None:
+            return model is not None and mstconfig.number(model.current) == 1
+        return mstconfig.number(engine.current) == 0
 
 
 class Observed(NamedTuple):

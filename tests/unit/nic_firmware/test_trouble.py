@@ -3,7 +3,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 import pytest
@@ -221,8 +221,17 @@ def dpu(node: Node) -> None:
     nic.settings["INTERNAL_CPU_OFFLOAD_ENGINE"] = FakeParameter(0, ("ENABLED", "DISABLED"))
 
 
-def test_a_bluefield_in_dpu_mode_is_left_alone(node: Node) -> None:
-    dpu(node)
+def first_generation(node: Node) -> None:
+    """A BlueField-1, whose firmware has no parameter of the offload engine."""
+    nic = node.host.cards[0]
+    nic.device = "15b3:a2d2"
+    model = nic.settings["INTERNAL_CPU_MODEL"] = FakeParameter(0, ("SEPARATED_HOST", "EMBEDDED_CPU"))
+    model.current = model.next_boot = 1
+
+
+@pytest.mark.parametrize("runs_itself", [dpu, first_generation])
+def test_a_bluefield_in_dpu_mode_is_left_alone(node: Node, runs_itself: Callable[[Node], None]) -> None:
+    runs_itself(node)
     status = node.emit()
     assert status.name == "blocked"
     assert "the BlueField is in DPU mode, where its own system owns the firmware" in node.findings()
