@@ -9,7 +9,7 @@ from converge import Finding, Severity
 from converge.finding import few
 from intent.model import Fabric, Network, Role, SwitchPort
 from intent.ports import compact
-from tree.render import DEFAULT_MTU
+from tree import DEFAULT_MTU
 
 VXLAN_BYTES = 50
 """Bytes that VXLAN over IPv4 adds to the payload of a frame: inner Ethernet 14, VXLAN 8, UDP 8, IPv4 20."""

@@ -10,6 +10,9 @@ Tree: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str, ...]
 """Keys from the top of the tree."""
 
+DEFAULT_MTU = 9216
+"""The default MTU of switch ports in Cumulus Linux; not written if the intent has the same."""
+
 RANGED = ("interface", "member", "vlan", "neighbor", "transceiver")
 """Keys below which a switch may fold names into ranges (user guide of 5.15, "NVUE API").
 

@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import cast
 
-from tree import Path, Tree, as_tree, get_tree, matches, merged, nested
-from tree.render import DEFAULT_MTU
+from tree import DEFAULT_MTU, Path, Tree, as_tree, get_tree, matches, merged, nested
 
 PORTS = (
     "interface/*/bridge/domain/br_default",

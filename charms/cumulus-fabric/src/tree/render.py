@@ -8,10 +8,7 @@ Releases up to 5.14 use ``enable: on``, those from 5.15 ``state: enabled`` (NVID
 
 from intent.model import Bond, Dialect, Fabric, Link, Network, Role, Switch, SwitchPort
 
-from tree import Tree, parted
-
-DEFAULT_MTU = 9216
-"""The default MTU of switch ports in Cumulus Linux; not written if the intent has the same."""
+from tree import DEFAULT_MTU, Tree, parted
 
 BRIDGE = "br_default"
 GROUP = "underlay"
