@@ -208,6 +208,16 @@ class Switch:
         yield from ((port.name, port.path) for port in self.single_homed)
 
 
+def plain_name(system: str) -> str:
+    """A system's name in LLDP as it is compared: without its domain, in lower case."""
+    return system.partition(".")[0].lower()
+
+
+def same_system(seen: str, wanted: str) -> bool:
+    """Whether two names are those of one system."""
+    return plain_name(seen) == plain_name(wanted)
+
+
 @dataclass(frozen=True)
 class Fabric:
     """All switches of a site: spines, then leaves by rack, then standalone ones."""
@@ -227,9 +237,8 @@ class Fabric:
         return self._by_name.get(name)
 
     def of_system(self, system: str) -> Switch | None:
-        """The switch with this system name in LLDP, with its domain or without, in any case of letters."""
-        name = system.partition(".")[0].lower()
-        return next((each for each in self.switches if each.name.lower() == name), None)
+        """The switch with this system name in LLDP."""
+        return next((each for each in self.switches if same_system(system, each.name)), None)
 
     @cached_property
     def _systems(self) -> frozenset[str]:
@@ -238,7 +247,7 @@ class Fabric:
 
     def has(self, system: str) -> bool:
         """Whether a system name, with its domain or without, is that of a switch or host of the intent."""
-        return system.partition(".")[0].lower() in self._systems
+        return plain_name(system) in self._systems
 
     @cached_property
     def segments(self) -> dict[str, list[tuple[Switch, Bond]]]:

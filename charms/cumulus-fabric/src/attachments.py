@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from charmkit.fabric import Host
 from converge import Finding, Severity
-from intent.model import Bond, Fabric, Role, Switch
+from intent.model import Bond, Fabric, Role, Switch, same_system
 from observe import SwitchState
 from tree import Tree, get_tree
 from tree.drain import drained, shut
 from tree.expected import progress
-from tree.seen import bonded, host_names, is_up, same_host
+from tree.seen import bonded, host_names, is_up
 from verify import CABLE_REMEDY
 
 REMEDY = "bring its other leg up first"
@@ -132,7 +132,7 @@ def _elsewhere(state: Tree, members: Sequence[str], others: Sequence[tuple[Switc
     mine = host_names(state, members)
     for other, bond in others:
         theirs = host_names(other.state, bond.members)
-        if mine and theirs and not any(same_host(one, two) for one in mine for two in theirs):
+        if mine and theirs and not any(same_system(one, two) for one in mine for two in theirs):
             return theirs[0]
     return ""
 
@@ -144,7 +144,7 @@ def _reported(leaf: Switch, bond: Bond, reports: Sequence[Host]) -> str:
             port
             for port in host.ports
             if port.neighbour
-            and same_host(port.neighbour.system, leaf.name)
+            and same_system(port.neighbour.system, leaf.name)
             and port.neighbour.port in bond.members
         ]
         for mine in here:

@@ -14,7 +14,7 @@ from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from intent.declaration import Roce
-from intent.model import Fabric, Role
+from intent.model import Fabric, Role, plain_name, same_system
 
 DEFAULT_SHARE = 50
 """Percent for RoCE if the intent sets none: the share that ``qos roce`` of Cumulus Linux gives."""
@@ -94,7 +94,7 @@ def expected(fabric: Fabric, *, sound: bool) -> Expected:
         for bond in leaf.bonds:
             for port in bond.members:
                 end = End(leaf.name, bond.name, bond.host or "", bond.segment.mac.lower(), bond.segment.esi)
-                ends.setdefault(f"{leaf.name.lower()} {port}", list(end))
+                ends.setdefault(f"{plain_name(leaf.name)} {port}", list(end))
     return Expected(policy(fabric).to_json() if sound else "", ends)
 
 
@@ -126,7 +126,7 @@ def _cables(known: Mapping[str, Sequence[str]], host: Host) -> Iterator[Finding]
         end = _end(known, port)
         if end is None:
             continue
-        if end.host and end.host.lower() != host.hostname.partition(".")[0].lower():
+        if end.host and not same_system(host.hostname, end.host):
             what = f"{port.netdev} is wired to {end.leaf} {end.bond}, the intent has {end.host} there"
             yield Finding(Severity.BLOCKED, host.hostname, what, REWIRE)
         elif port.partner_mac and port.partner_mac != end.mac:
@@ -148,6 +148,5 @@ def _end(known: Mapping[str, Sequence[str]], port: HostPort) -> End | None:
     """The leaf and bond at the other end of a host's port; None if LLDP does not show it."""
     if port.neighbour is None:
         return None
-    system = port.neighbour.system.partition(".")[0].lower()
-    found = known.get(f"{system} {port.neighbour.port}")
+    found = known.get(f"{plain_name(port.neighbour.system)} {port.neighbour.port}")
     return End(*found) if found else None

@@ -14,14 +14,14 @@ A finding has the same subject and words as long as nothing changes, so that an 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from converge import Finding, Severity
-from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort
+from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort, same_system
 from observe import Observed
 from tree import Tree, covers, get_path, get_tree, leaves
 from tree.diff import same
 from tree.drain import withdrawn
 from tree.expected import Expected, progress
 from tree.render import BRIDGE
-from tree.seen import bonded, is_up, neighbours, same_host, switches_by_chassis
+from tree.seen import bonded, is_up, neighbours, switches_by_chassis
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
 CABLING_REMEDY = "move the cable or correct the intent"
@@ -160,7 +160,7 @@ class Checker:
         if not seen:
             what = f"{link.peer} is not visible by LLDP yet"
             yield self._say(Severity.INFO, link.port, what)
-        elif any(same_host(each.name, link.peer) for each in ends):
+        elif any(same_system(each.name, link.peer) for each in ends):
             return
         elif unknown := [each.name for each in ends if not self.fabric.has(each.name)]:
             what = f"LLDP shows {unknown[0]} here, which is not in the intent and may be {link.peer}"
@@ -238,7 +238,7 @@ class Checker:
 
     def _expected_host(self, name: str, host: str) -> Iterator[Finding]:
         seen = [each.name for each in neighbours(self.state, name, self.chassis)]
-        if any(same_host(each, host) for each in seen):
+        if any(same_system(each, host) for each in seen):
             return
         if wrong := [each for each in seen if self.fabric.has(each)]:
             what = f"is wired to {wrong[0]}, the intent says {host}"

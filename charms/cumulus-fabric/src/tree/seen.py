@@ -70,8 +70,3 @@ def is_up(state: Tree, name: str) -> bool:
     if "oper-status" in link:
         return link["oper-status"] == "up"
     return "up" in get_tree(link, "state")
-
-
-def same_host(seen: str, wanted: str) -> bool:
-    """Host names, with or without their domain, in any case of letters."""
-    return seen.partition(".")[0].lower() == wanted.partition(".")[0].lower()
