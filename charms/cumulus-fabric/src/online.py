@@ -11,7 +11,6 @@ from audit.mlag import mlag
 from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
-from converge.finding import few
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
 from output.report import Report, Result
@@ -185,9 +184,12 @@ class Site:
     def _unconfirmed(self, names: Collection[str]) -> list[Finding]:
         """Another apply that may be taken back. The state ``ays`` may be a question that nobody answers."""
         found, failed = self.fleet.each(names, lambda switch: switch.in_states({"confirm"}))
-        others = [name for name, waiting in found.items() if waiting]
-        what = f"revision {found[others[0]][0]} of another apply waits for its confirmation" if others else ""
-        waits = [Finding(Severity.WAITING, few(others), what, BUSY)] if others else []
+        what = "revision {} of another apply waits for its confirmation"
+        waits = [
+            Finding(Severity.WAITING, name, what.format(waiting[0]), BUSY)
+            for name, waiting in found.items()
+            if waiting
+        ]
         return [*waits, *Observed({}, failed).findings]
 
     def approved(self, digest: str) -> Survey | None:
