@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from types import ModuleType
 
+from converge.execute import words
 from hostnic.system import System
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ def ensure(system: System, needed: Mapping[str, str], *, each_hook: bool) -> Non
         # Fatal: charmhelpers tries again for minutes.
         apt_install(_missing(system, needed), fatal=not each_hook)
     except (subprocess.CalledProcessError, OSError) as error:
-        why = f": {error}"
+        why = f": {words(error)}"
     if still := _missing(system, needed):
         logger.warning("%s cannot be installed now%s", " ".join(still), why)
 

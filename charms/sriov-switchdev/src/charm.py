@@ -24,7 +24,7 @@ from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options, Watching
 from converge import Finding, Plan, unfinished
-from converge.execute import Outcome, execute
+from converge.execute import Outcome, execute, words
 from desired import Desired
 from hostnic import handover, version
 from hostnic.handover import Handover
@@ -169,7 +169,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         try:
             self.host.dispatcher.now()
         except OSError as error:
-            event.log(f"the next update-status goes on: {error}")
+            event.log(f"the next update-status goes on: {words(error)}")
 
     def _on_check_host(self, event: ops.ActionEvent) -> None:
         import actions  # only actions need it: hooks stay fast

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Table
 from converge import Finding, Severity
+from converge.execute import words
 from converge.finding import unfinished, worst_first
 from hostnic.devices import health
 from hostnic.devices.health import Look, PortLook
@@ -60,6 +61,6 @@ def _flows(system: System) -> tuple[str, str, str, str]:
     try:
         found = flows.parse(ovs.dump_flows(system, "all"))
     except OSError as error:
-        return Severity.WARNING.name.lower(), "flows", f"Open vSwitch does not answer: {error}", ""
+        return Severity.WARNING.name.lower(), "flows", f"Open vSwitch does not answer: {words(error)}", ""
     inside = sum(flow.offloaded for flow in found)
     return OK, "flows", f"{inside} in the NIC, {len(found) - inside} not", "show-offload shows why"

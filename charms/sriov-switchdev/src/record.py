@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from converge.execute import words
 from hostnic.system import System, read_own
 from observed import BootFailure, BootRecord, LiveRecord, Phase, PhaseRecord, State
 
@@ -35,7 +36,7 @@ def read_boot(system: System) -> BootRecord:
         return BootRecord()
     except _UNREADABLE as error:
         problem = BootFailure(
-            BOOT, f"the record of this boot cannot be read: {error}", "the next boot writes a new one"
+            BOOT, f"the record of this boot cannot be read: {words(error)}", "the next boot writes a new one"
         )
         return BootRecord({"early": PhaseRecord("failed", 0.0, (problem,))})
     return BootRecord(phases)

@@ -8,6 +8,8 @@ Documentation/ABI/stable/sysfs-class-infiniband in the kernel, and ``enum ib_por
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from converge.execute import words
+
 from hostnic.devices import pci, users
 from hostnic.devices.port import MLX5, Port
 from hostnic.devices.rdma import CLASS, openers
@@ -59,7 +61,7 @@ def _links(system: System, device: str) -> Iterator[str]:
             )
             up, identifier = int(state.partition(":")[0]) >= INIT, int(lid, 0)
         except (OSError, ValueError) as error:
-            yield f"perhaps port {number} of {device} ({error})"
+            yield f"perhaps port {number} of {device} ({words(error)})"
             continue
         if layer == "InfiniBand" and up:
             word = state.partition(": ")[2]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from converge.document import read_json
+from converge.execute import words
 from converge.shape import JsonRecord, ListOf
 from hostnic import shapes
 from hostnic.boot import Installed, installed, units
@@ -38,7 +39,7 @@ def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
     try:
         return Host(there, gpudirect.differences(system, nics), users.instances(system))
     except OSError as error:
-        what = f"registers for GPUDirect cannot be read: {error}"
+        what = f"registers for GPUDirect cannot be read: {words(error)}"
         remedy = "see the kernel log, or remove gpudirect from option profile"
         return Host(there, unreadable=(Finding(Severity.BLOCKED, "gpudirect", what, remedy),))
 

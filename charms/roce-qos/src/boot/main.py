@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import record
 from converge import Severity
-from converge.execute import execute
+from converge.execute import execute, words
 from desired import Desired
 from hostnic import exclusive
 from hostnic.machine import Machine
@@ -60,7 +60,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:
-        return (f"{bootfile.PATH}: {error}; the next hook of the charm rewrites it",)
+        return (f"{bootfile.PATH}: {words(error)}; the next hook of the charm rewrites it",)
     try:
         record.begin(system)
         problems = _converge(system, wanted, deadline)
