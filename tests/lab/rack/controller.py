@@ -3,8 +3,8 @@
 
 It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines.
 Those that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a
-Juju: a leader's lease runs out where its machine has no power, but not in a reboot, and a removed unit is
-gone as soon as it has had its last hook.
+Juju: a leader's lease runs out in a reboot only where a scenario wants it, and a removed unit is gone as soon
+as it has had its last hook.
 """
 
 import json
@@ -38,6 +38,10 @@ def addresses(machine: Machine) -> dict[str, str]:
     """What Juju writes into a unit's databag when it enters a relation, for the units at the other end."""
     address = machine.address
     return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
+
+
+def _reboots(machine: Machine) -> bool:
+    return machine.job is not None and machine.job.what == REBOOT
 
 
 @dataclass
@@ -74,6 +78,8 @@ class Controller:
             for app in deployment.applications.values()
             for number, machine in enumerate(app.machines)
         }
+        # Seconds of a reboot after which its machine's units lead no longer; most boots here are shorter
+        self.lease_in_reboot = math.inf
         self.tell: Callable[[str], object] = lambda line: None
         self.down: list[tuple[str, float, float]] = []  # machine, from, to
         self._bags: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)  # by relation and owner
@@ -212,11 +218,15 @@ class Controller:
                 machine.queue.appendleft(look)
 
     def _elect(self, now: float) -> None:
-        """Have another unit lead where the leader's machine has no power and its lease has run out."""
-        up = [unit for unit in self.units.values() if unit.started and unit.machine.powered]
-        for unit in [unit for unit in self.units.values() if unit.leader and not unit.machine.powered]:
-            heirs = [each.name for each in up if each.app is unit.app]
-            if heirs and now - unit.machine.cut_at > LEASE:
+        """Have another unit lead where the leader's machine is down and its lease has run out."""
+        leaders = [unit for unit in self.units.values() if unit.leader]
+        for unit in leaders:
+            machine = unit.machine
+            lost = not machine.powered and now - machine.cut_at > LEASE
+            lost |= _reboots(machine) and now - machine.began > self.lease_in_reboot
+            up = [each for each in self.units.values() if each.started and each.machine.powered]
+            heirs = [each.name for each in up if each.app is unit.app and not _reboots(each.machine)]
+            if lost and heirs:
                 self.lead(heirs[0])
 
     def cut_power(self, names: Iterable[str]) -> None:

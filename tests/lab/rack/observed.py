@@ -16,7 +16,7 @@ from lab.observed.watch import Target, Watch, watching
 from lab.rack import containers, layout, ovn
 from lab.rack.build import Rack
 from lab.rack.common import applied, by_hand, more_vfs, on_nodes, settled, verify, with_option
-from lab.rack.controller import Unit
+from lab.rack.controller import LEASE, Unit
 
 AREA = "observed"
 LEAF = layout.leaves(0)[0]
@@ -86,6 +86,8 @@ def observed(rack: Rack) -> list[Check]:
         tempfile.TemporaryDirectory() as directory,
         watching(Observed(rack), targets, Path(directory)) as watch,
     ):
+        # Else nobody tells who holds the reboot lock while the leader itself reboots.
+        rack.controller.lease_in_reboot = LEASE / watch.factor
         calm = quiet(watch)
         why = "; ".join(watch.restless()) or "quiet"
         found.append(Check(AREA, "before the first fault", "quiet", why, calm))
@@ -135,9 +137,6 @@ def faults_of(rack: Rack) -> list[Fault]:
         more_vfs(rack, 1)
 
     def released(_: object) -> None:
-        # The leader's own node is next: in a model, it loses the lead then.
-        for unit in on_nodes(rack, [holder]):
-            rack.controller.lead(unit.name)
         rack.on(holder, containers.RUN)
         settled(rack)
         containers.remove(rack, [holder])
