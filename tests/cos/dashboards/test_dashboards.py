@@ -4,14 +4,16 @@
 import importlib
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from exporter.catalogue import METRICS, PREFIX
 
-from cos import dashboards
+from cos import dashboards, promtool
 from cos.dashboards import NAMES
 from cos.dashboards.hour import NOW
+from cos.promtool import series
 from cos.server import Server
 
 
@@ -82,3 +84,24 @@ def test_the_worst_host_and_the_worst_switch_have_the_most_problems(recorded: Se
         )
         found = recorded.query(problems.expression, time=NOW)
         assert {each["metric"][label]: int(each["value"][1]) for each in found} == wanted
+
+
+def test_a_host_with_few_packets_has_no_share_in_software(tmp_path: Path) -> None:
+    """All that the VFs of an idle host send passes in software: ARP and the like."""
+    sent = series("vf_packets_total", port="enp59s0f0np0", vf="0", path="software")
+    shares = [
+        query.expression
+        for name in NAMES
+        for query in dashboards.queries(name, "node-0")
+        if 'path="software"' in query.expression
+    ]
+    assert shares
+    for a_second, shown in (50, []), (150, [{"labels": "{}", "value": 1}]):
+        case = {
+            "interval": "1m",
+            "input_series": [{"series": sent, "values": f"0+{60 * a_second}x10"}],
+            "promql_expr_test": [
+                {"expr": f"sum({share})", "eval_time": "10m", "exp_samples": shown} for share in shares
+            ],
+        }
+        assert promtool.test({"groups": []}, [case], tmp_path) == ""
