@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenario observed: parts of the rack fail, one at a time, watched by Prometheus and Alertmanager."""
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -102,7 +103,8 @@ def observed(rack: Rack) -> list[Check]:
 def drawn(rack: Rack, watch: Watch, fault: Fault) -> Iterator[Check]:
     """The dashboards that show the fault, as pages beside the report; no panel of theirs is empty."""
     for name in PICTURES.get(fault.alert, ()):
-        shown = picture.draw(name, NODE, watch.series, int(time.time()), SHOWN)
+        # A whole second later: the alert that fires may be younger than the last whole second.
+        shown = picture.draw(name, NODE, watch.series, math.ceil(time.time()), SHOWN)
         rack.pages[f"dashboard-{name}.svg"] = shown
         without = "; ".join(empty(watch, (name,), NODE))
         yield equal(AREA, f"dashboard {name}: queries without data", "none", without or "none")
