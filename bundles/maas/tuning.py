@@ -39,10 +39,10 @@ def of_machine(tag: Tag, body: Any) -> Iterator[Advice]:
     if cores and cores <= dedicated:
         what = "its dedicated CPUs leave none for the host and its containers"
         yield what, f"take some out of dedicated-cpus of tag {tag.name}"
-    left = sum(node["memory"] for node in nodes) - tag.hugepages * 1024
-    if nodes and left < tag.reserved_host_memory:
-        what = f"{left} MiB are left beside huge pages, not the {tag.reserved_host_memory} MiB of the host"
-        yield what, f"lower hugepages or reserved-host-memory of tag {tag.name}"
+    memory, pages = sum(node["memory"] for node in nodes), tag.hugepages * 1024
+    if 0 < memory < pages + tag.reserved_host_memory:
+        what = f"huge pages of {pages} MiB and the {tag.reserved_host_memory} MiB of the host exceed its"
+        yield f"{what} {memory} MiB", f"lower hugepages or reserved-host-memory of tag {tag.name}"
     # The kernel takes equal shares of hugepages=N from the nodes (mm/hugetlb.c).
     share = tag.hugepages / len(nodes) if nodes else 0
     for node in nodes:

@@ -260,6 +260,16 @@ def test_what_slows_instances_down_is_advised_and_changes_nothing(built, run, si
     assert "blocked" not in said
 
 
+@pytest.mark.parametrize(("memory", "advised"), [(49152, True), (65536, False), (0, False)])
+def test_huge_pages_that_leave_the_host_too_little_are_named(built, run, memory, advised):
+    """MAAS has 0 where it does not know a node's memory."""
+    nodes = [{"index": index, "cores": [], "memory": memory} for index in (0, 1)]
+    machine(built, "node1")["numanode_set"] = nodes
+    said = run("verify")
+    assert ("huge pages of 98304 MiB and the " in said) == advised
+    assert (" MiB of the host exceed its 98304 MiB" in said) == advised
+
+
 def test_a_stranger_with_a_tag_of_the_site_is_named(built, run):
     stray = {"hostname": "stray", "architecture": "amd64/generic", "commission": False}
     built.post_machines(stray)["tag_names"].append("controller")
