@@ -3,6 +3,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,12 @@ def test_an_answer_that_is_not_whole_is_refused(text: str) -> None:
         ValueError, match=r"^answers\.yaml.* each with (text|id, package, version, reason)\.$"
     ):
         audit.read(text)
+
+
+@pytest.mark.parametrize(("program", "kind"), [("pin", "in"), ("audit", "txt")])
+def test_a_name_without_a_file_is_refused_with_those_that_there_are(program: str, kind: str) -> None:
+    command = [sys.executable, str(HERE / f"{program}.py"), "unit", "unti"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    names = ", ".join(path.stem for path in sorted(HERE.glob(f"*.{kind}")))
+    assert done.returncode == 2
+    assert f"unti: no such name; there are {names}" in done.stderr

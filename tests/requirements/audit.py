@@ -39,12 +39,16 @@ def main(arguments: list[str]) -> int:
         "names", metavar="NAME", nargs="*", help="such as unit, for unit.txt; all without one"
     )
     names = parser.parse_args(arguments).names
+    every = sorted(HERE.glob("*.txt"))
+    if unknown := {*names} - {each.stem for each in every}:
+        known = ", ".join(each.stem for each in every)
+        parser.error(f"{' '.join(sorted(unknown))}: no such name; there are {known}")
     try:
         answers = read(ANSWERS.read_text())
     except ValueError as error:
         print(error)
         return 2
-    pins = [path for path in sorted(HERE.glob("*.txt")) if not names or path.stem in names]
+    pins = [path for path in every if not names or path.stem in names]
     reports = [(path.stem, _report(path)) for path in pins]
     if nothing := unanswered(reports):
         print(nothing)

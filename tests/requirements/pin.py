@@ -21,7 +21,11 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="tox -e pins --", description=__doc__)
     parser.add_argument("names", metavar="NAME", nargs="*", help="such as unit, for unit.in; all without one")
     names = parser.parse_args(arguments).names
-    for source in sorted(HERE.glob("*.in")):
+    sources = sorted(HERE.glob("*.in"))
+    if unknown := {*names} - {each.stem for each in sources}:
+        known = ", ".join(each.stem for each in sources)
+        parser.error(f"{' '.join(sorted(unknown))}: no such name; there are {known}")
+    for source in sources:
         if names and source.stem not in names:
             continue
         print(f"{source.stem}: {source.read_text().split()}", flush=True)
