@@ -16,7 +16,7 @@ from hostnic.system import Link, System
 
 _ETHERNET = 14
 _END, _CHASSIS, _PORT, _SYSTEM = 0, 1, 2, 5
-_MAC_CHASSIS, _MAC_PORT = 4, 3
+_MAC_CHASSIS, _MAC_PORT = 4, 3  # in both, the next subtype is a network address
 _HEADER = struct.Struct("!H")
 _SIZE = struct.Struct("<Q")
 
@@ -89,10 +89,12 @@ def _from_frame(content: bytes) -> Neighbour | None:
 
 
 def _identifier(values: Mapping[int, bytes], kind: int, mac: int) -> str:
-    """A chassis or port id: its subtype, then a MAC address or text."""
+    """A chassis or port id: its subtype, then a MAC address, the bytes of a network address, or text."""
     value = values.get(kind, b"")
     if value[:1] == bytes([mac]):
         return value[1:].hex(":") if len(value) == 7 else ""
+    if value[:1] == bytes([mac + 1]):
+        return _line(value[1:].hex(":"))
     return _text(value[1:])
 
 

@@ -81,6 +81,7 @@ def test_without_networkd_there_are_no_neighbours(host: FakeHost) -> None:
     ("tlvs", "told"),
     [
         ((tlv(1, b"\x07leaf"), tlv(2, b"\x03" + MAC)), Neighbour("leaf", "44:38:39:00:00:01")),
+        ((tlv(1, b"\x05\x01\xc0\xa8\x19\x01"), tlv(2, b"\x05swp3")), Neighbour("01:c0:a8:19:01", "swp3")),
         ((tlv(1, b"\x04" + MAC[:5]), tlv(2, b"\x05swp3")), None),
         ((tlv(1, b"\x07leaf"),), None),
         ((tlv(1, b"\x07a\nb"), tlv(2, b"\x05swp3")), None),
