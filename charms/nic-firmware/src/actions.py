@@ -152,7 +152,7 @@ class Actions:
             again = "run the action again, which continues the download"
             raise ActionError(f"download of firmware: {error.reason}; {again}") from error
         except StepError as error:
-            raise ActionError(f"{error.reason}; {error.remedy}") from error
+            raise ActionError(_sentence(error)) from error
         if not found:
             raise ActionError("there is no image: set firmware-url and firmware-sha256, or attach one")
         flashes = read_flashes(self._system, nics)
@@ -267,5 +267,5 @@ def _differs(parameter: mstconfig.Parameter) -> str:
     return "default" if parameter.default is not None and parameter.default != parameter.current else ""
 
 
-def _sentence(error: MstError) -> str:
+def _sentence(error: StepError) -> str:
     return f"{error.reason}; {error.remedy}" if error.remedy else error.reason

@@ -130,7 +130,7 @@ class NicFirmwareCharm(ops.CharmBase):
                 self._downloading = True
                 return (Finding(Severity.WAITING, "download of firmware", error.reason, error.remedy),)
             except (StepError, OSError) as error:
-                remedy = error.remedy if isinstance(error, StepError) else images.HELPS
+                remedy = getattr(error, "remedy", "") or images.HELPS
                 return (Finding(Severity.BLOCKED, "firmware image", words(error), remedy),)
         return ()
 
