@@ -46,13 +46,17 @@ def stop(guest: Guest) -> None:
 
 
 def reported(connection: Any) -> set[str]:
-    """The nodes that can have servers: Placement has their resources, and Nova's cell has them.
+    """The nodes that can have servers: Placement has their resources, Nova's cell has them, and they answer.
 
-    Both come a minute or two after the compute service is up.
+    These come some minutes after the compute service has started, in this order: its RPC server starts once
+    Placement has the resources, and only then it writes that it is up (nova/service.py). Who calls it before
+    waits for a minute and fails.
     """
     # openstacksdk is not in every environment that imports the lab.
     from acceptance.cloud import asking
 
     with asking("compute nodes"):
         providers = {each.name for each in connection.placement.resource_providers()}
-        return providers & {each.name for each in connection.compute.hypervisors()}
+        cell = {each.name for each in connection.compute.hypervisors()}
+        services = connection.compute.services(binary="nova-compute")
+        return providers & cell & {each.host for each in services if each.updated_at and each.state == "up"}
