@@ -25,6 +25,9 @@ from acceptance.wanted import MARK, Facts, Ref
 
 NOVA_FILLS_PROFILE = (2, 96)
 """Nova's newest microversion in 2024.1. Before that release Neutron takes binding:profile, and needs it."""
+NO_UPTIME = (2, 87)
+"""From the next microversion on, Nova calls each compute service for its uptime when it lists hypervisors: a
+list of many takes long, and one service that hangs fails it with HTTP 500 (compute/hypervisors.py)."""
 WORDS = 300
 """Characters of a service's answer that a sentence quotes."""
 # It logs what it raises as well, and Python prints a warning that nobody handles.
@@ -228,22 +231,23 @@ class Cloud:
     def facts(self) -> Facts:
         """Compute hosts that are up and run virtual machines, and what the release needs."""
         with asking("the list of compute services"):
-            newest = self.connection.compute.get_endpoint_data().max_microversion
-            profile = tuple(newest or ()) < NOVA_FILLS_PROFILE
+            newest = tuple(self.connection.compute.get_endpoint_data().max_microversion or ())
+            profile = newest < NOVA_FILLS_PROFILE
             try:
                 services = list(self.connection.compute.services(binary="nova-compute"))
             except sdk.ForbiddenException as error:
                 return Facts({}, profile, service_says(error))
         up = [each for each in services if each.state == "up" and each.status == "enabled"]
-        machines = self._virtual({each.host for each in up})
+        asked = ".".join(map(str, min(newest, NO_UPTIME))) or None
+        machines = self._virtual({each.host for each in up}, asked)
         up = sorted((each for each in up if each.host in machines), key=lambda each: each.host)
         return Facts({each.host: each.availability_zone for each in up}, profile)
 
-    def _virtual(self, hosts: set[str]) -> set[str]:
+    def _virtual(self, hosts: set[str], microversion: str | None) -> set[str]:
         """Those of these hosts that run virtual machines. Ironic's compute services deploy whole nodes."""
         with asking("the list of hypervisors"):
             try:
-                found = list(self.connection.compute.hypervisors(details=True))
+                found = list(self.connection.compute.hypervisors(details=True, microversion=microversion))
             except sdk.ForbiddenException:  # a policy may hide them alone
                 return hosts
         services: list[Object] = [

@@ -9,10 +9,17 @@ import json
 
 from lab.openstack.answer import PROJECT, Answer, RefusedError, number
 
+BUGS = "http://bugs.launchpad.net/nova/"
 MICROVERSION = {"yoga": "2.90", "2024.1": "2.96"}
 VF = {"pci_vendor_info": "15b3:101e", "pci_slot": "0000:3f:00.2", "physical_network": None}
 """What every release of Nova writes into binding:profile of a port with a VF."""
-_KEYS = {400: "badRequest", 403: "forbidden", 404: "itemNotFound", 409: "conflictingRequest"}
+_KEYS = {
+    400: "badRequest",
+    403: "forbidden",
+    404: "itemNotFound",
+    409: "conflictingRequest",
+    500: "computeFault",
+}
 
 
 def refuse(status, message):
@@ -23,7 +30,8 @@ def refuse(status, message):
 class Nova:
     """Flavors, keypairs, servers; `hosts` are the compute hosts that are up, by availability zone.
 
-    `bare` are those whose service is Ironic's, each with two machines. `hides_hypervisors` is a policy.
+    `bare` are those whose service is Ironic's, each with two machines, and `hanging` those that are up and
+    answer no call. `hides_hypervisors` is a policy.
 
     `capabilities` of a VF is what Nova adds to binding:profile.
     """
@@ -31,7 +39,8 @@ class Nova:
     def __init__(self, release, neutron):
         self.url, self.release, self.neutron, self.images = "", release, neutron, {}
         self.hosts = {"node1.maas": "nova", "node2.maas": "nova"}
-        self.down, self.bare, self.hides_hypervisors = set(), set(), False
+        self.down, self.bare, self.hanging, self.hides_hypervisors = set(), set(), set(), False
+        self._asked = (2, 1)
         self.flavors, self.keypairs, self.servers, self.groups = {}, {}, {}, {}
         self.errors, self.cores, self.build_looks = {}, None, 1
         self.aliases = {"a100-gpu"}
@@ -48,6 +57,7 @@ class Nova:
         handler = getattr(self, f"_{words[1].replace('-', '_')}")
         try:
             self._negotiable(asked)
+            self._asked = tuple(map(int, asked.split(".")))
             return handler(method, words[2:], values, content)
         except RefusedError as error:
             return error.answer
@@ -81,6 +91,9 @@ class Nova:
         assert words == ["detail"]
         if self.hides_hypervisors:
             refuse(403, "Policy doesn't allow os_compute_api:os-hypervisors:list-detail to be performed.")
+        if self.hanging and self._asked >= (2, 88):  # it asks each service for the uptime
+            timeout = "<class 'oslo_messaging.exceptions.MessagingTimeout'>"
+            refuse(500, f"Unexpected API Error. Please report this at {BUGS} and attach the log.\n{timeout}")
         found = []
         for host in self.hosts:
             names = [f"{host}-machine{each}" for each in (1, 2)] if host in self.bare else [host]

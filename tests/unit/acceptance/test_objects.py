@@ -325,6 +325,14 @@ def test_a_compute_service_of_ironic_is_no_host_of_servers(world):
     assert hosts == {"node1.maas", "node2.maas"}
 
 
+def test_a_compute_service_that_hangs_keeps_no_other_from_having_servers(world):
+    world.openstack.nova.hosts |= {"node9.maas": "nova"}
+    world.openstack.nova.hanging.add("node9.maas")
+    assert world.run("apply")[0] == 0
+    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
+    assert hosts == {"node1.maas", "node2.maas"}
+
+
 def test_a_compute_service_of_ironic_that_the_site_file_names_is_refused(world):
     world.site["nodes"] = ["node1.maas", "metal0.maas"]
     world.openstack.nova.hosts |= {"metal0.maas": "nova"}
