@@ -17,7 +17,7 @@ from hostnic.system import System
 from hostnic.testing import FakeHost
 from hostnic.tuning import observe as tuning
 from unit.sriov_switchdev.tuned import NOVA
-from writers import netplan, other_files
+from writers import netplan, other_files, services
 
 BOOT = {
     "version": 1,
@@ -116,7 +116,7 @@ READERS = [
     Reader("udev rules", of_writers("/etc/udev/rules.d/99-x.rules"), [RULES]),
     Reader("script", of_writers("/etc/rc.local"), [SCRIPT]),
     Reader("unit", of_writers("/etc/systemd/system/vfs.service"), [f"[Service]\nExecStart=/opt/x\n{SCRIPT}"]),
-    Reader("sriov-netplan-shim", of_writers(other_files.SHIM), [SHIM]),
+    Reader("sriov-netplan-shim", of_writers(services.SHIM), [SHIM]),
     Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
 ]

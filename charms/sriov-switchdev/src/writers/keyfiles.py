@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of udev and NetworkManager with sections and keys, which set VFs of the ports that they match."""
+
+import re
+from collections.abc import Collection, Iterator
+
+from hostnic.devices.model import Pf
+from hostnic.system import System, list_names
+from observed import Setting, Writer
+
+from writers.ports import meets, ports_named
+from writers.texts import files_in, plain, read
+
+LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
+
+CONNECTIONS = tuple(f"{base}/NetworkManager/system-connections" for base in ("/etc", "/run", "/usr/lib"))
+
+SETTINGS = (
+    "/etc/NetworkManager/NetworkManager.conf",
+    "/etc/NetworkManager/conf.d",
+    "/run/NetworkManager/conf.d",
+)
+
+SRIOV = re.compile(r"^\s*\[sriov\]", re.MULTILINE)
+
+
+def of_links(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
+    """systemd.link(5): the option, or a section for a VF, from which udev takes how many there are."""
+    for directory in LINKS:
+        for name in list_names(system, directory):
+            if not name.endswith(".link"):
+                continue
+            path = f"{directory}/{name}"
+            parts = [path, *(each for each in files_in(system, f"{path}.d") if each.endswith(".conf"))]
+            sections = _sections("\n".join(read(system, each) for each in parts))
+            there = {
+                "SR-IOVVirtualFunctions": any(k == "SR-IOVVirtualFunctions" and v for _, k, v in sections),
+                "[SR-IOV]": any(section == "SR-IOV" for section, _, _ in sections),
+            }
+            keys = tuple(key for key, given in there.items() if given)
+            match = [(key, value) for section, key, value in sections if section == "Match" and value]
+            if keys and match:
+                ports = frozenset(pf.bdf for pf in pfs if all(meets(pf, *each) for each in match))
+                yield Writer(path, (Setting(name, keys, ports),), "udev's .link file")
+
+
+def of_connections(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
+    """NetworkManager's keyfiles with a section ``sriov`` (nm-settings-keyfile(5)).
+
+    It sets the number of VFs whenever it activates the connection, to 0 where the section names none.
+    """
+    names = {
+        "interface-name": "OriginalName",
+        "mac-address": "MACAddress",
+        "path": "Path",
+        "driver": "Driver",
+    }
+    for path in (path for directory in CONNECTIONS for path in files_in(system, directory)):
+        text = read(system, path)
+        if SRIOV.search(text):
+            given = [(key, value) for _, key, value in _sections(text) if value and key in names]
+            match = [(names[key], value.replace(";", " ")) for key, value in given]
+            ports = frozenset(pf.bdf for pf in pfs if all(meets(pf, *each) for each in match))
+            yield Writer(path, (Setting(path.rpartition("/")[2], ("[sriov]",), ports),), "NetworkManager")
+    for path in (path for place in SETTINGS for path in files_in(system, place)):
+        if "sriov-num-vfs" in (text := plain(read(system, path))):  # NetworkManager.conf(5)
+            matched = re.sub(r"\b(?:interface-name|mac):=?", " ", text)
+            ports = ports_named(matched, pfs) if "match-device" in text else None
+            yield Writer(path, (Setting(path, ("sriov-num-vfs",), ports),), "NetworkManager")
+
+
+def _sections(text: str) -> list[tuple[str, str, str]]:
+    section, found = "", list[tuple[str, str, str]]()
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif "=" in line and not line.startswith(("#", ";")):
+            key, _, value = line.partition("=")
+            found.append((section, key.strip(), value.strip()))
+    return found

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which ports a file of somebody else is about. Pure."""
+
+import re
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+
+from hostnic.devices.model import Pf
+
+WORD = r"(?<![\w.:-]){}(?![\w.-])"
+
+DEVICE = re.compile(
+    r"/sys/class/net/([^/\s\"']+)/|(?:devices/(?:\S*/)?|pci/)([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])"
+)
+
+EXPLICIT = re.compile(
+    r"\b(?:en[ops][0-9]|enx[0-9a-f]{12}|eth[0-9])|[0-9a-f]{2}:[01][0-9a-f]\.[0-7]|(?:[0-9a-f]{2}:){5}"
+)
+"""A text that names a port, whichever it is."""
+
+OPEN = re.compile(r"\*|15b3|mlx5|lspci|\bfind\b|[$`(]\s*ls\b")
+"""A text that looks for its ports."""
+
+
+def ports_named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
+    """The ports that a text names by netdev, PCI or MAC address; None if it looks for its ports itself."""
+    found: set[str] = set()
+    for pf in pfs:
+        names = (pf.netdev, *pf.altnames, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
+        if any(re.search(WORD.format(re.escape(name)), text, re.IGNORECASE) for name in names if name):
+            found.add(pf.bdf)
+    devices = {a or b for a, b in DEVICE.findall(text)}
+    patterns = [device for device in devices if re.search(r"[*?\[]", device) and not device.startswith("*")]
+    found.update(pf.bdf for pf in pfs if any(fnmatchcase(pf.netdev or "", each) for each in patterns))
+    fixed = devices and not any(re.search(r"[$%{]|^\*", device) for device in devices)
+    if found or fixed:
+        return frozenset(found)
+    return None if OPEN.search(text) or (devices and not EXPLICIT.search(text)) else frozenset()
+
+
+def meets(pf: Pf, key: str, value: str) -> bool:
+    """Whether a port meets one condition of ``[Match]``; those about anything else count as met."""
+    if key in ("MACAddress", "PermanentMACAddress"):
+        return _digits(pf.mac or "-") in {_digits(each) for each in value.split()}
+    if key == "Property":
+        name, _, wanted = value.partition("=")
+        return allows(pf, "ENV", name, "==", wanted)
+    actual = {
+        "OriginalName": (pf.netdev or "", "eth0"),  # udev asks by the kernel's first name
+        "Path": (f"pci-{pf.bdf}",),
+        "Driver": (pf.port.driver or "",),
+        "Type": ("ether",),
+    }.get(key)
+    if actual is None:
+        return True
+    patterns = value.removeprefix("!").split()
+    return any(fnmatchcase(each, pattern) for each in actual for pattern in patterns) != value.startswith("!")
+
+
+def allows(pf: Pf, key: str, attribute: str, operator: str, value: str) -> bool:
+    """Whether a port meets one condition of a udev rule; those about anything else count as met."""
+    vendor, _, device = pf.port.device.partition(":")
+    actual: tuple[str, ...] | None = {
+        "KERNEL": (pf.netdev or "", pf.bdf, "eth0"),
+        "NAME": (pf.netdev or "",),
+        "KERNELS": (pf.bdf,),
+        "DRIVER": (pf.port.driver or "",),
+        "DRIVERS": (pf.port.driver or "",),
+    }.get(key)
+    if key in ("ATTR", "ATTRS"):
+        actual = {
+            "address": (pf.mac or "",),
+            "vendor": (f"0x{vendor}",),
+            "device": (f"0x{device}",),
+            "device/vendor": (f"0x{vendor}",),
+            "device/device": (f"0x{device}",),
+        }.get(attribute)
+    elif key == "ENV":
+        actual = {
+            "INTERFACE": (pf.netdev or "", "eth0"),
+            "PCI_SLOT_NAME": (pf.bdf,),
+            "ID_PATH": (f"pci-{pf.bdf}",),
+            "ID_NET_DRIVER": (pf.port.driver or "",),
+        }.get(attribute)
+    if actual is None or (operator == "!=" and key in ("KERNEL", "ENV")):
+        return True
+    same = any(fnmatchcase(each, pattern) for each in actual for pattern in value.split("|"))
+    return same == (operator == "==")
+
+
+def _digits(mac: str) -> str:
+    return re.sub("[^0-9a-f]", "", mac.lower())

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""systemd's units that set VFs or modes at boot: those that an administrator or a former tool has enabled."""
+
+import re
+from collections.abc import Collection, Iterator
+
+from converge import Finding
+from hostnic.boot import units
+from hostnic.devices.model import Pf
+from hostnic.system import System, list_names
+from observed import Setting, Writer
+
+from writers import netplan
+from writers.ports import ports_named
+from writers.texts import SPEAKING, files_in, of_text, read
+
+SHIM = "/etc/sriov-netplan-shim/interfaces.yaml"
+"""Of the tool that charms used before netplan had its keys (openstack-charmers/sriov-netplan-shim)."""
+
+UNITS = (units.DIRECTORY, "/run/systemd/system", "/usr/local/lib/systemd/system")
+
+PACKAGED_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
+
+OWN = ("ovn-offload-", "netplan-")
+"""Units of these charms, and those that netplan makes of the files that netplan.py reads."""
+
+
+def of_units(system: System, pfs: Collection[Pf], findings: list[Finding]) -> Iterator[Writer]:
+    """Enabled units that do it themselves, or whose program does."""
+    for name in sorted(_enabled(system)):
+        if name.startswith(OWN):
+            continue
+        path, text = unit(system, name)
+        if "sriov-netplan-shim" in text or name.startswith("sriov-netplan-shim"):
+            yield from _shim(system, name, pfs, findings)
+            continue
+        yield from of_text(system, path, text, pfs, name, "a unit")
+    for place in (f"{directory}/{name}" for directory in UNITS for name in list_names(system, directory)):
+        for path in files_in(system, place) if place.endswith(".d") else ():
+            yield from of_text(system, path, read(system, path), pfs, path, "a drop-in of a unit")
+
+
+def _enabled(system: System) -> set[str]:
+    """Units that something wants or requires at boot; for a timer or path unit, its service."""
+    found: set[str] = set()
+    for directory in (units.DIRECTORY, *PACKAGED_UNITS[:1]):
+        for entry in list_names(system, directory):
+            if entry.endswith((".wants", ".requires")):
+                names = list_names(system, f"{directory}/{entry}")
+                found.update(n for n in names if directory == units.DIRECTORY or SPEAKING.search(n))
+    return {re.sub(r"\.(timer|path)$", ".service", name) for name in found if "." in name}
+
+
+def unit(system: System, name: str) -> tuple[str, str]:
+    """Where a unit is and what it says, with its instance put in; empty for one that does not count."""
+    stem, at, rest = name.partition("@")
+    instance = rest.rpartition(".")[0]
+    template = f"{stem}@.{rest.rpartition('.')[2]}" if at else name
+    for directory in (*UNITS, *(PACKAGED_UNITS if SPEAKING.search(name) else ())):
+        for path in dict.fromkeys((f"{directory}/{name}", f"{directory}/{template}")):
+            if text := read(system, path):
+                return path, re.sub(r"%[iI]", lambda _: instance, text)
+    return name, ""
+
+
+def _shim(system: System, unit: str, pfs: Collection[Pf], findings: list[Finding]) -> Iterator[Writer]:
+    """sriov-netplan-shim's file: a mapping ``interfaces`` of names, each with ``num_vfs``."""
+    try:
+        settings = tuple(
+            Setting(name, (unit,), ports_named(f"{name} {' '.join(told)}", pfs))
+            for name, told in netplan.interfaces(system.files.read(SHIM))
+        )
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        findings.append(netplan.unreadable(SHIM, error, f"fix it, or systemctl disable {unit}"))
+        return
+    yield Writer(SHIM, settings, "sriov-netplan-shim")

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file says of VFs and modes, and what the programs that it starts say."""
+
+import re
+from collections.abc import Collection, Iterator
+
+from hostnic.devices.model import Pf
+from hostnic.system import System
+from observed import Setting, Writer
+
+from writers.ports import ports_named
+
+SETS = re.compile(r"sriov_numvfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b")
+"""The last two are of MLNX_OFED's drivers, and of sriov-network-operator's files."""
+
+READS = re.compile(
+    r"(?:\b(?:cat|grep)\s(?:[^\n;|&>]*\s)?|\[+\s+-\w\s+|<\s*)[^\s;|&>]*?(?:sriov_numvfs|compat/devlink/mode)"
+)
+"""Where a text only reads them."""
+SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
+"""Names of packages' files that are read, as there are hundreds of others."""
+STARTED = r"^\s*(?:Exec\w+|Environment(?:File)?)\s*=.*$"
+"""The lines of a unit that say what it starts."""
+PROGRAM = re.compile(
+    r"/(?:usr/local|opt|etc|root|home|srv|var(?!/log)|(?:usr/)?lib/(?:udev|tuned))/[^\s\"';&|,)\]]+"
+    r"|/(?:usr/)?s?bin/[^\s\"';&|]*(?:sriov|vfs|switchdev|eswitch)[^\s\"';&|]*"
+)
+
+
+def of_text(
+    system: System, path: str, text: str, pfs: Collection[Pf], name: str, tool: str, says: str = STARTED
+) -> Iterator[Writer]:
+    """What a text says and starts: ports may be named by any of these files."""
+    started = "\n".join(re.findall(says, text, re.MULTILINE))
+    programs = programs_of(system, started)
+    programs |= programs_of(system, "\n".join(programs.values()))
+    ports = ports_named("\n".join((started, *programs.values())), pfs)
+    for where, content in {path: plain(text), **programs}.items():
+        if SETS.search(content):
+            yield Writer(where, (Setting(name, _lines(content), ports),), tool)
+
+
+def programs_of(system: System, text: str) -> dict[str, str]:
+    """Programs and files that a text names and no package brings, by their paths: without comments."""
+    return {path: plain(read(system, path)) for path in PROGRAM.findall(text)}
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """What to remove, in words."""
+    if "numVfs" in text:
+        return ("the port from the policies of sriov-network-operator, and then numVfs",)
+    found = (re.sub(r"\s+", " ", each) for each in SETS.findall(text))
+    return (f"the lines with {' and '.join(dict.fromkeys(found))}",)
+
+
+def plain(text: str) -> str:
+    """Without lines that are comments, and without what only reads."""
+    return READS.sub("", "\n".join(x for x in text.splitlines() if not x.lstrip().startswith(("#", ";"))))
+
+
+def files_in(system: System, place: str) -> list[str]:
+    """The file at ``place``, or the files in the directory there."""
+    try:
+        return [f"{place}/{name}" for name in sorted(system.files.listdir(place))]
+    except NotADirectoryError:
+        return [place]
+    except OSError:
+        return []
+
+
+def read(system: System, path: str) -> str:
+    """A file's text; nothing where there is none, or where it cannot be read."""
+    try:
+        return system.files.read(path)
+    except OSError:
+        return ""
