@@ -8,12 +8,12 @@ from pathlib import Path
 from maas.sitefile import Site
 from yamlfile.values import FileError
 
-from check import rules_fabric, rules_juju, rules_offload, rules_port, rules_relation, rules_space
 from check.merge import merge, parts
 from check.model import Bundle
 from check.rule import RULES, Finding, is_silenced
+from check.rules import fabric, juju, offload, pci, port, relation, space
 
-MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_port, rules_fabric)
+MODULES = (juju, relation, space, offload, port, pci, fabric)
 """Where the rules are; importing them fills RULES."""
 
 

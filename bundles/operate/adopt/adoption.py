@@ -4,10 +4,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from check import rules_offload, rules_port
 from check.model import Application, Bundle
 from check.options import config
 from check.rule import RULES, Finding
+from check.rules import offload, pci, port
 from converge import StepError
 from operate.adopt import steps
 from operate.adopt.hypervisors import DRIVER, FIRMWARE, OFFLOAD, Group, Vfs, creates_vfs, find, listed
@@ -15,6 +15,8 @@ from operate.adopt.steps import Step
 from operate.running import Running
 
 QOS = "roce-qos"
+ABOUT_OFFLOAD = (offload.__name__, pci.__name__, port.__name__)
+"""The modules of the rules that are asked."""
 
 
 class Adoption(NamedTuple):
@@ -73,9 +75,11 @@ def _planned(running: Running, groups: list[Group]) -> list[Step]:
 
 def _findings(bundle: Bundle) -> list[Finding]:
     """What the rules about offload and ports find: the others look at options that were not read."""
-    modules = {rules_offload.__name__, rules_port.__name__}
     return [
-        finding for rule in RULES if rule.check.__module__ in modules for finding in rule.findings(bundle)
+        finding
+        for rule in RULES
+        if rule.check.__module__ in ABOUT_OFFLOAD
+        for finding in rule.findings(bundle)
     ]
 
 
@@ -85,7 +89,7 @@ def _owned(bundle: Bundle, group: Group) -> Iterator[tuple[str, str, str]]:
     if vfs.most is None:
         ports = "as its options say" if driver else "as they are, once their number is known"
     elif vfs.ports:
-        ports = listed(f"{port} with {count} VFs" for port, count in vfs.ports)
+        ports = listed(f"{name} with {count} VFs" for name, count in vfs.ports)
     else:
         ports = f"ConnectX ports in a bond, each with {vfs.most} VFs"
     machines = listed(each for one in group.computes for each in _machines(bundle, one))
@@ -99,7 +103,7 @@ def _owned(bundle: Bundle, group: Group) -> Iterator[tuple[str, str, str]]:
     if firmware := group.ours(bundle, FIRMWARE):
         yield firmware.name, "firmware parameters, as its options say", firmware.name
         return
-    nics = f"the NICs of {listed(port for port, _ in vfs.ports)}" if vfs.ports else "every Mellanox NIC"
+    nics = f"the NICs of {listed(name for name, _ in vfs.ports)}" if vfs.ports else "every Mellanox NIC"
     values = config(FIRMWARE).PROFILES["ovn-offload"].items()
     sets = ", ".join(("SRIOV_EN", "NUM_OF_VFS", *(f"{key}={value}" for key, value in values)))
     yield group.name(bundle, FIRMWARE), f"firmware of {nics}: {sets}", "the operator"
@@ -116,8 +120,8 @@ def _kept(bundle: Bundle, group: Group) -> Iterator[tuple[str, str]]:
     for chassis in group.chassis:
         yield f"other options of {chassis.name}", "it owns Open vSwitch, and the bridges"
     for compute in group.computes:
-        whitelist = compute.option(rules_port.WHITELIST)
-        yield f"{rules_port.WHITELIST} of {compute.name}", str(whitelist or "it is not set")
+        whitelist = compute.option(pci.WHITELIST)
+        yield f"{pci.WHITELIST} of {compute.name}", str(whitelist or "it is not set")
     yield "VFs, and instances on them", "no step changes a VF, and none in use is ever destroyed"
     if not bundle.of(QOS):
         yield "QoS of the ports", f"{QOS} would set it on running ports: see docs/how-to/set-up-roce.md"

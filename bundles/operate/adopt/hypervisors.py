@@ -8,7 +8,7 @@ from typing import NamedTuple
 from check.facts import own
 from check.model import Application, Bundle, json_list, pairs
 from check.options import config
-from check.rules_offload import left_to
+from check.rules.offload import left_to
 from converge import StepError
 from converge.shape import InvalidValue
 from hostnic.devices import selector

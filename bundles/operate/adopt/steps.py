@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 from check.model import Application, Bundle
-from check.rules_offload import left_to
+from check.rules.offload import left_to
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 from operate.adopt.hypervisors import DRIVER, FIRMWARE, NUMVFS, OFFLOAD, Group, Vfs, listed

@@ -11,7 +11,7 @@ from maas.sitefile import Site
 
 from check.model import Application, Bundle, pairs
 from check.rule import Wrong, rule, site_rule
-from check.rules_space import tags_of
+from check.rules.space import tags_of
 
 SENTINEL = "none:0"
 """ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NICs' ports: bridges and physical networks, what Nova offers of them, and their names."""
+"""The NICs' ports: bridges and physical networks, and the names that options and the site file have."""
 
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from hostnic.devices.selector import AUTO, ENTRY
-from maas.overlay import NVIDIA
+from hostnic.devices.selector import AUTO
 from maas.sitefile import Machine, Site, Tag, port_stem
 
-from check.model import Application, Bundle, json_list, pairs, vlan_ranges
+from check.model import Application, Bundle, pairs, vlan_ranges
 from check.rule import Wrong, listed, misspelt, near, rule, site_rule
-from check.rules_space import tags_of
+from check.rules.pci import WHITELIST, devices_named, entries_of, other_selectors
+from check.rules.space import tags_of
 
-SELECTORS = ("vendor_id", "product_id", "address", "devname")
-WHITELIST = "pci-passthrough-whitelist"
 CHASSIS = ("ovn-chassis", "ovn-dedicated-chassis")
 """Charms of the nodes that OVN forwards on: hypervisors, and gateways on nodes of their own."""
 BEFORE_OVN = ("neutron-openvswitch", "neutron-gateway")
@@ -108,7 +104,7 @@ def _unmapped(bundle: Bundle) -> Iterator[tuple[Application, str, str, set[str]]
     ] + [
         (application, WHITELIST, str(entry["physical_network"]))
         for application in bundle.of("nova-compute")
-        for entry in _entries(application, WHITELIST)
+        for entry in entries_of(application, WHITELIST)
         if entry.get("physical_network") is not None
     ]
     yield from ((*each, known) for each in named if nodes and each[2] not in {*known, "*"})
@@ -133,130 +129,6 @@ def physnet_elsewhere(bundle: Bundle) -> Iterator[Wrong]:
 
 
 OTHERWISE = "Correct one of the two"
-ENTRIES = (
-    'Write entries such as {"devname": "enp63s0f0", "physical_network": null}, with the ports that have VFs'
-)
-PCI_OPTIONS = (WHITELIST, "pci-alias")
-VF_OF = {"1017": "1018", "1019": "101a", "101b": "101c"} | dict.fromkeys(
-    ("101d", "101f", "1021", "1023"), "101e"
-)
-"""ConnectX-5 to -8: the product id of VFs by that of ports (pci.ids)."""
-
-
-def _entries(application: Application, option: str) -> list[dict[str, Any]]:
-    """The objects of a PCI option; none where it is not JSON, which another rule says."""
-    try:
-        return [entry for entry in json_list(application.option(option) or "[]") if isinstance(entry, dict)]
-    except ValueError:
-        return []
-
-
-@rule("pci-json", "Whitelist and alias are JSON objects.")
-def pci_json(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute", "nova-cloud-controller"):
-        for option in PCI_OPTIONS:
-            value = application.option(option)
-            place = application.place("options", option)
-            try:
-                if (
-                    value
-                    and isinstance(value, str)
-                    and not all(isinstance(each, dict) for each in json_list(value))
-                ):
-                    yield place, f"{application.name}: {option} is not a list of objects", "Write [{…}, {…}]"
-            except json.JSONDecodeError as error:
-                what = f"{application.name}: {option} is not JSON: {error.msg} at character {error.pos}"
-                yield place, what, "Write [{…}, {…}] with every name in double quotes"
-
-
-@rule("pci-selector", "A whitelist entry selects by address or devname or IDs, not by address and devname.")
-def pci_selector(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
-        for entry in _entries(application, WHITELIST):
-            place = application.place("options", WHITELIST)
-            if "address" in entry and "devname" in entry:
-                what = f"{application.name}: an entry has both address {entry['address']} and devname"
-                yield place, what, "Keep one of the two"
-            elif not set(SELECTORS) & set(entry):
-                what = f"{application.name}: an entry selects no device, so it selects every device"
-                yield place, what, f"Add one of {listed(SELECTORS)}"
-
-
-@rule("pci-remote", "No whitelist entry leaves VFs of sriov-switchdev to a SmartNIC (remote_managed).")
-def pci_remote(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.offloading("nova-compute") if bundle.of("sriov-switchdev") else ():
-        for entry in _entries(application, WHITELIST):
-            if str(entry.get("remote_managed", "")).lower() in ("true", "1", "yes", "on"):
-                what = f"{application.name}: an entry has remote_managed: a SmartNIC would plug its VFs"
-                yield application.place("options", WHITELIST), what, "Remove remote_managed from it"
-
-
-@rule("pci-offered", "Nova offers VFs of sriov-switchdev's ports to instances.", warning=True)
-def pci_offered(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.offloading("nova-compute"):
-        entries = _entries(application, WHITELIST)
-        offered = [each for each in entries if "physical_network" in each]
-        names = {port_stem(str(each.get("devname"))) for each in offered}
-        for driver in bundle.of("sriov-switchdev"):
-            ports = {port_stem(name) for name in _named(driver)}
-            by_name = not _other_selectors(driver, "devices") and all("devname" in each for each in offered)
-            what = ""
-            if entries and not offered:
-                what = "no whitelist entry has physical_network, so that no port of an instance gets a VF"
-            elif (
-                offered and by_name and ports.isdisjoint(names) and not any("bond" in port for port in ports)
-            ):
-                what = f"the whitelist has {listed(names)}, and {driver.name} makes VFs on {listed(ports)}"
-            if what and bundle.places(driver) & bundle.places(application):
-                yield application.place("options", WHITELIST), f"{application.name}: {what}", ENTRIES
-
-
-@rule("pci-function", "The whitelist offers VFs of ConnectX NICs by product, not their ports.", warning=True)
-def pci_function(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.offloading("nova-compute"):
-        for entry in _entries(application, WHITELIST):
-            product = str(entry.get("product_id")).lower()
-            if entry.get("vendor_id") == NVIDIA and product in VF_OF and "physical_network" in entry:
-                what = f"{application.name}: {product} is the id of ports, which Nova then offers whole"
-                yield application.place("options", WHITELIST), what, f"Write {VF_OF[product]} for their VFs"
-
-
-@rule("pci-id", "Vendor and product in the whitelist are hexadecimal numbers of at most four digits.")
-def pci_id(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
-        for entry in _entries(application, WHITELIST):
-            for key in ("vendor_id", "product_id"):
-                value = entry.get(key, "*")
-                if not isinstance(value, str) or not re.fullmatch(r"\*|(0[xX])?[0-9a-fA-F]{1,4}", value):
-                    what = (
-                        f"{application.name}: the whitelist has {key} {value!r}, at which Nova does not start"
-                    )
-                    place = application.place("options", WHITELIST)
-                    yield place, what, 'Write four hexadecimal digits in quotes, as lspci -n shows, or "*"'
-
-
-@rule("pci-alias", "The PCI alias is the same for nova-compute and nova-cloud-controller.")
-def pci_alias(bundle: Bundle) -> Iterator[Wrong]:
-    def names(application: Application) -> set[str]:
-        return {json.dumps(entry, sort_keys=True) for entry in _entries(application, "pci-alias")}
-
-    for controller in bundle.of("nova-cloud-controller"):
-        wanted = set[str]().union(*(names(compute) for compute in bundle.of("nova-compute")))
-        if names(controller) != wanted:
-            what = f"the PCI aliases of {controller.name} are not those of nova-compute"
-            yield controller.place("options", "pci-alias"), what, "Write the same pci-alias in both"
-
-
-@rule("pci-twice", "No two whitelist entries select the same devices: Nova takes the first that matches.")
-def pci_twice(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
-        seen: set[str] = set()
-        for entry in _entries(application, WHITELIST):
-            selected = json.dumps({key: entry[key] for key in SELECTORS if key in entry}, sort_keys=True)
-            if selected in seen:
-                what = f"{application.name}: a second whitelist entry selects {selected} and is never used"
-                yield application.place("options", WHITELIST), what, "Keep one of the two"
-            seen.add(selected)
 
 
 @rule("physnet-vlans", "Physical networks on one bridge share its VLANs: their vlan-ranges do not overlap.")
@@ -277,19 +149,13 @@ def physnet_vlans(bundle: Bundle) -> Iterator[Wrong]:
 
 
 def _devnames(application: Application) -> list[str]:
-    return [str(entry["devname"]) for entry in _entries(application, WHITELIST) if entry.get("devname")]
-
-
-def _named(application: Application) -> list[str]:
-    """The netdevs and bonds that the option devices names."""
-    found = [ENTRY.fullmatch(word) for word in str(application.option("devices") or "").split()]
-    return [match["name"] for match in found if match and match["name"] and match["name"] != AUTO]
+    return [str(entry["devname"]) for entry in entries_of(application, WHITELIST) if entry.get("devname")]
 
 
 @rule("port-name", "Whitelist, devices and bridge mappings spell a port's name alike.")
 def port_name(bundle: Bundle) -> Iterator[Wrong]:
     spelt = {name for application in bundle.of("nova-compute") for name in _devnames(application)}
-    written = [(app, "devices", name) for app in bundle.of(*HOST_CHARMS) for name in _named(app)]
+    written = [(app, "devices", name) for app in bundle.of(*HOST_CHARMS) for name in devices_named(app)]
     for chassis in bundle.of("ovn-chassis"):
         mappings = pairs(chassis.option("bridge-interface-mappings"))
         written += [(chassis, "bridge-interface-mappings", name) for _, name in mappings]
@@ -320,7 +186,7 @@ def site_port(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in (*bundle.offloading("nova-compute"), *bundle.of(*HOST_CHARMS)):
         machines, tags = _hosts(bundle, site, application)
         option = WHITELIST if application.charm == "nova-compute" else "devices"
-        names = _devnames(application) if option == WHITELIST else _named(application)
+        names = _devnames(application) if option == WHITELIST else devices_named(application)
         known = {port for machine in machines for port in machine.every_port}
         bonds = {bond for tag in tags for bond in (tag.bond, *(nic.bond for nic in tag.nics.values()))}
         known |= set[str]() if option == WHITELIST else bonds
@@ -333,25 +199,17 @@ def site_port(bundle: Bundle, site: Site) -> Iterator[Wrong]:
                 # Beside ports of the site, Nova may have others of the machines, which it does not describe.
                 if option != WHITELIST or instead != OTHERWISE or not known.intersection(names):
                     yield place, what, instead
-        if known.intersection(names) and not _other_selectors(application, option):
+        if known.intersection(names) and not other_selectors(application, option):
             for machine in machines:
                 if not {site.tags[machine.tag].bond, *machine.ports}.intersection(names):
                     what = f"{application.name}: {option} names no port of {machine.name}"
                     yield place, what, f"Add {' and '.join(machine.ports)}, or select by address or product"
 
 
-def _other_selectors(application: Application, option: str) -> bool:
-    """Whether ports are also selected by something else than their names."""
-    if option != WHITELIST:
-        return len(_named(application)) < len(str(application.option(option)).split())
-    entries = _entries(application, WHITELIST)
-    return any("address" in entry or entry.get("vendor_id") == NVIDIA for entry in entries)
-
-
 @site_rule("site-address", "Addresses in the whitelist are those of the site's tag.")
 def site_address(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.offloading("nova-compute"):
-        entries = [each for each in _entries(application, WHITELIST) if "physical_network" in each]
+        entries = [each for each in entries_of(application, WHITELIST) if "physical_network" in each]
         selected = [each["address"] for each in entries if isinstance(each.get("address"), str)]
         for tag in _hosts(bundle, site, application)[1]:
             left = [port for port in tag.addresses if not any(_selects(each, port) for each in selected)]
