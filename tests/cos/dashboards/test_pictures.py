@@ -1,38 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of the dashboards in the documentation."""
+"""What draws the dashboards, and the documentation's pictures, which the rack's scenario observed drew."""
 
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
 
 from cos import dashboards
 from cos.dashboards import NAMES, hour, picture
-from cos.dashboards.__main__ import DOCS
 from cos.server import Server
+
+DOCS = Path(__file__).parents[3] / "docs/how-to"
 
 
 def texts(drawn: str) -> list[str]:
     return [unescape(each) for each in re.findall(r"<text[^>]*>([^<]*)</text>", drawn)]
 
 
-def words(drawn: str) -> list[str]:
-    """All but the figures, which depend on how long the modelled hosts took."""
-    return sorted({re.sub(r"[\d.]+", "", each) for each in texts(drawn)})
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_the_picture_has_each_panel_and_none_is_empty(name: str) -> None:
-    shown = texts((DOCS / f"dashboard-{name}.svg").read_text())
-    assert [panel["title"] for panel in dashboards.read(name)["panels"] if panel["title"] not in shown] == []
-    assert picture.NO_DATA not in shown
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_picture_is_what_the_dashboard_shows_today(name: str, recorded: Server) -> None:
-    drawn = picture.draw(name, hour.HOST, recorded, hour.NOW)
+def test_a_picture_has_each_panel_and_none_is_empty(name: str, recorded: Server) -> None:
     committed = (DOCS / f"dashboard-{name}.svg").read_text()
-    assert words(drawn) == words(committed), "python -m cos.dashboards draws it anew"
+    for drawn in (committed, picture.draw(name, hour.HOST, recorded, hour.NOW)):
+        shown = texts(drawn)
+        assert [
+            panel["title"] for panel in dashboards.read(name)["panels"] if panel["title"] not in shown
+        ] == []
+        assert picture.NO_DATA not in shown
 
 
 @pytest.mark.parametrize("name", NAMES)
