@@ -105,7 +105,7 @@ def _colour(checks: "list[Said | None] | list[Said]") -> str:
 
 
 _RUNG = re.compile(r"rung ([\w-]+)")
-_COLUMNS = (150, 390, 590)  # of the ladder: figures, the packet of the MTU, the share in the NIC
+_COLUMNS = (150, 550, 740)  # of the ladder: figures, the packet of the MTU, the share in the NIC
 
 
 def ladder(said: Said) -> str:
@@ -120,12 +120,12 @@ def ladder(said: Said) -> str:
         y = 26 + row * _ROW
         cells = [found.get(f"rung {rung}{check}") for check in ("", ", mtu", ", in-nic")]
         drawn += [
-            _box(6, y, 968, 24, _colour(cells)),
+            _box(6, y, 1098, 24, _colour(cells)),
             _text(16, y + 16, TITLES.get(rung, rung), INK, bold=True),
         ]
         for x, cell in zip(_COLUMNS, cells):
             drawn.append(_text(x, y + 16, re.sub("^(passed|failed): ", "", _words(cell)), _colour([cell])))
-    return _svg("The acceptance test's ladder", 980, 30 + _ROW * len(rungs), drawn)
+    return _svg("The acceptance test's ladder", 1110, 30 + _ROW * len(rungs), drawn)
 
 
 _LEFT, _WIDTH, _ROW = 90, 860, 30  # the timeline's names, its bars, and a row's height
