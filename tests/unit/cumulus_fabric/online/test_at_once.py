@@ -71,6 +71,7 @@ def test_one_of_two_at_once_changes_each_switch(switch: str, call: str, number: 
                 "nothing was sent to any switch",
             )
             assert {reason.remedy for reason in report.reasons} == {BUSY}
+            assert len({reason.subject for reason in report.reasons}) == len(report.reasons), "one a switch"
         pending = [each for box in three.servers.values() for each in box.switch.revisions.values()]
         assert not [each for each in pending if each.state == "pending"], "none is left behind"
 
