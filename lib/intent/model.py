@@ -238,7 +238,8 @@ class Fabric:
 
     def of_system(self, system: str) -> Switch | None:
         """The switch with this system name in LLDP."""
-        return next((each for each in self.switches if same_system(system, each.name)), None)
+        name = plain_name(system)
+        return next((each for each in self.switches if plain_name(each.name) == name), None)
 
     @cached_property
     def _systems(self) -> frozenset[str]:

@@ -57,14 +57,14 @@ class Nova:
         handler = getattr(self, f"_{words[1].replace('-', '_')}")
         try:
             self._negotiable(asked)
-            self._asked = tuple(map(int, asked.split(".")))
             return handler(method, words[2:], values, content)
         except RefusedError as error:
             return error.answer
 
     def _negotiable(self, asked):
         newest = MICROVERSION[self.release]
-        if tuple(map(int, asked.split("."))) > tuple(map(int, newest.split("."))):
+        self._asked = tuple(map(int, asked.split(".")))
+        if self._asked > tuple(map(int, newest.split("."))):
             message = f"Version {asked} is not supported by the API. Minimum is 2.1 and maximum is {newest}."
             raise RefusedError(Answer(406, {"computeFault": {"code": 406, "message": message}}))
 

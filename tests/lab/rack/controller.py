@@ -219,13 +219,13 @@ class Controller:
 
     def _elect(self, now: float) -> None:
         """Have another unit lead where the leader's machine is down and its lease has run out."""
-        leaders = [unit for unit in self.units.values() if unit.leader]
-        for unit in leaders:
+        up = [unit for unit in self.units.values() if unit.started and unit.machine.powered]
+        up = [unit for unit in up if not _reboots(unit.machine)]
+        for unit in [unit for unit in self.units.values() if unit.leader]:
             machine = unit.machine
             lost = not machine.powered and now - machine.cut_at > LEASE
-            lost |= _reboots(machine) and now - machine.began > self.lease_in_reboot
-            up = [each for each in self.units.values() if each.started and each.machine.powered]
-            heirs = [each.name for each in up if each.app is unit.app and not _reboots(each.machine)]
+            lost = lost or (_reboots(machine) and now - machine.began > self.lease_in_reboot)
+            heirs = [each.name for each in up if each.app is unit.app]
             if lost and heirs:
                 self.lead(heirs[0])
 
