@@ -257,15 +257,17 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
 
 
 def reserved_already(objects: Objects, network: Network, text: str) -> bool:
-    """Whether a range that is to be reserved is a part of one that MAAS has reserved."""
+    """Whether all of a range that is to be reserved is in ranges that MAAS has reserved."""
     known = [
-        f"{body['start_ip']}-{body['end_ip']}"
+        (ip_address(body["start_ip"]), ip_address(body["end_ip"]))
         for key, body in objects.items()
         if key.startswith("reserved range ")
     ]
-    return text is not network.dhcp and any(
-        all(ranges_overlap(end, has) for end in text.split("-")) for has in known
-    )
+    missing, last = (ip_address(text.split("-")[end]) for end in (0, -1))
+    for start, end in sorted(known, key=lambda ends: (ends[0].version, int(ends[0]))):
+        if start.version == missing.version and int(start) <= int(missing) <= int(end):
+            missing = end + 1
+    return text is not network.dhcp and int(missing) > int(last)
 
 
 def machines(site: Site, objects: Objects) -> dict[str, Finding]:

@@ -141,6 +141,26 @@ def test_a_reserved_range_may_have_the_rack_and_the_gateway_in_it(maas, run, sit
     assert ("reserved", "192.168.25.1") in {(each["type"], each["start_ip"]) for each in maas.ipranges}
 
 
+@pytest.mark.parametrize(("last", "refusal"), [("8", ""), ("7", "which overlaps it")])
+def test_ranges_of_maas_that_cover_a_reserved_one_together_are_enough(maas, run, site, last, refusal):
+    edit(
+        site,
+        "    dhcp: 192.168.25.200-",
+        "    reserved: [192.168.25.1-192.168.25.9]\n    dhcp: 192.168.25.200-",
+    )
+    subnet = maas.subnets[0]
+    for start, end in (("9", "20"), ("1", last)):
+        ends = {"start_ip": f"192.168.25.{start}", "end_ip": f"192.168.25.{end}"}
+        maas.add("ipranges", type="reserved", subnet=subnet, **ends)
+    if refusal:
+        assert refusal in refused(maas, run)
+    else:
+        run("apply")
+        assert ("192.168.25.1", "192.168.25.9") not in {
+            (each["start_ip"], each["end_ip"]) for each in maas.ipranges
+        }
+
+
 @pytest.mark.parametrize("spelled", ["2001:DB8:40:0::", "2001:0db8:0040::"])
 def test_an_ipv6_subnet_is_the_same_however_it_is_spelled(maas, run, site, spelled):
     """MAAS answers with the one spelling of RFC 5952."""
