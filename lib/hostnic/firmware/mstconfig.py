@@ -86,7 +86,11 @@ def show(system: System, bdf: str, *names: str) -> str:
     while asked or not names:
         argv = ["mstconfig", "-d", bdf, *columns, "query", *asked]
         try:
-            return msterrors.run(system, system.query, argv, TIMEOUT_S)
+            printed = msterrors.run(system, system.query, argv, TIMEOUT_S)
+            if HEADER not in printed:
+                unread = CommandError(argv, "mstconfig", stdout=printed)
+                raise msterrors.MstError(unread, "mstconfig printed no parameters, and no error")
+            return printed
         except msterrors.MstError as error:
             lacking = msterrors.lacking(error.stdout)
             if lacking in asked:

@@ -168,6 +168,13 @@ def test_numbers_per_pf_void_the_common_one() -> None:
 ARGV = ("mstconfig", "-d", BDF, "-e", "query", "NUM_OF_VFS", "SRIOV_EN", "PF_NUM_OF_VF_VALID")
 
 
+def test_an_answer_without_a_table_is_a_failure_and_not_firmware_without_parameters() -> None:
+    host = FakeHost()
+    host.answers[ARGV] = "Device #1:\n----------\n"
+    with pytest.raises(MstError, match="printed no parameters, and no error"):
+        mstconfig.offered_vfs(host, BDF)
+
+
 def test_a_partial_answer_counts() -> None:
     host = FakeHost()
     host.answers[ARGV] = failure(ARGV, 3, V4_21 + "-E- Failed to query some of the TLVs:\nX\n", "")
