@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards beside those that this charm is for: passed over by ``auto``; and the mode of a BlueField."""
+"""Cards beside those that this charm is for: passed over by ``auto``; and BlueFields in their two modes."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
 from hostnic.testing import FakeHost, card
 from hostnic.testing.nic.mst import FakeParameter
-from unit.nic_firmware.node import Node, machine
+from unit.nic_firmware.node import PF0, Node, machine, rdg
 
 OLD = "0000:5e:00.0"
 Made = Callable[[FakeHost], Node]
@@ -94,3 +94,38 @@ def test_the_mode_of_a_bluefield_is_read_back_after_a_change(made: Made, kind: t
         assert node.reboots_asked == 0
     else:
         assert "DPU mode" not in node.findings()
+
+
+def dpu(node: Node) -> None:
+    nic = node.host.cards[0]
+    nic.device = "15b3:a2d6"
+    nic.settings["INTERNAL_CPU_OFFLOAD_ENGINE"] = FakeParameter(0, ("ENABLED", "DISABLED"))
+
+
+def first_generation(node: Node) -> None:
+    """A BlueField-1, whose firmware has no parameter of the offload engine."""
+    nic = node.host.cards[0]
+    nic.device = "15b3:a2d2"
+    model = nic.settings["INTERNAL_CPU_MODEL"] = FakeParameter(0, ("SEPARATED_HOST", "EMBEDDED_CPU"))
+    model.current = model.next_boot = 1
+
+
+@pytest.mark.parametrize("runs_itself", [dpu, first_generation])
+def test_a_bluefield_in_dpu_mode_is_left_alone(node: Node, runs_itself: Callable[[Node], None]) -> None:
+    runs_itself(node)
+    status = node.emit()
+    assert status.name == "blocked"
+    assert "the BlueField is in DPU mode, where its own system owns the firmware" in node.findings()
+    assert node.mst() == []
+
+
+def test_a_bluefield_in_dpu_mode_with_the_right_values_is_not_blocked(node: Node) -> None:
+    rdg(node.host)
+    dpu(node)
+    assert node.emit().name == "active"
+
+
+def test_a_bluefield_is_never_reset_to_defaults(node: Node) -> None:
+    dpu(node)
+    assert "may switch it from NIC to DPU mode" in node.failure("reset-parameters", devices=PF0, confirm=True)
+    assert node.mst() == []
