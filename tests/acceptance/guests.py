@@ -11,8 +11,8 @@ from acceptance.sitefile import Site
 
 PACKAGES = ("ethtool", "iperf3", "rdma-core", "rdmacm-utils", "sysstat")
 """rdmacm-utils has rping. perftest is left to an image with CUDA, which has its own build of it."""
-GENERATOR = "modprobe -nq pktgen || apt-get install -y linux-modules-extra-$(uname -r)"
-"""The kernel of a cloud image may come without its packet generator."""
+MODULES = "modprobe -nqa pktgen uio_pci_generic || apt-get install -y linux-modules-extra-$(uname -r)"
+"""The kernel of a cloud image may come without its packet generator, or without what gives DPDK a port."""
 TUNE = """\
 #!/bin/bash
 # Tune each mlx5 netdev of this guest as NVIDIA's reference design does.
@@ -56,7 +56,7 @@ def user_data(site: Site) -> str:
     commands = [
         ["systemctl", "disable", "--now", "irqbalance"],
         ["systemctl", "enable", "--now", "offload-tune"],
-        ["sh", "-c", GENERATOR],
+        ["sh", "-c", MODULES],
     ]
     content = {"package_update": True, "packages": packages, "write_files": files, "runcmd": commands}
     return "#cloud-config\n" + yaml.safe_dump(content, sort_keys=False)

@@ -36,6 +36,8 @@ SUBNETS = {
     "gen_nat": "55.55.55.0/24",
 }
 """Tenants' networks: the first two are the RDG's, the others are for VFs on a VLAN and behind NAT."""
+DPDK_PORT, DPDK_NETWORK, DPDK_SUBNET = "virtio_dpdk", "gen_dpdk", "66.66.66.0/24"
+"""Each server's virtio port for DPDK, which takes it from the guest's kernel; with an image that has DPDK."""
 VF_PORTS = {"direct_overlay": "gen_data", "direct_vlan": "vlan_data", "direct_nat": "gen_nat"}
 """Each server's VFs: the port's name before its number, and the port's network."""
 PAIRS = (5001, 5200)
@@ -179,7 +181,7 @@ def _groups() -> Iterator[Wanted]:
 
 
 def _networks(site: Site) -> Iterator[Wanted]:
-    for name, cidr in SUBNETS.items():
+    for name, cidr in (SUBNETS | ({DPDK_NETWORK: DPDK_SUBNET} if "dpdk" in site.software else {})).items():
         vlan = name.startswith("vlan")
         physical = {"provider_physical_network": site.vlan_physical_network} if vlan else {}
         values = {"provider_network_type": "vlan" if vlan else "geneve", **physical}
@@ -259,6 +261,9 @@ def _server(site: Site, facts: Facts, vm: str, host: str) -> Iterator[Wanted]:
         ports.append(
             Wanted("port", f"{prefix}{number}", {"binding_vnic_type": "direct"}, {**once, **profile})
         )
+    if "dpdk" in site.software:
+        once = {**normal, "network_id": Ref(f"network {DPDK_NETWORK}")}
+        ports.append(Wanted("port", f"{DPDK_PORT}{number}", {"binding_vnic_type": "normal"}, once))
     yield from ports
     for name in (f"normal{number}", f"direct_nat{number}"):
         on = {"port_id": Ref(f"port {name}"), "floating_network_id": Ref(f"network {site.public.name}")}

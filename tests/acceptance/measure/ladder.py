@@ -6,8 +6,9 @@ Each adds one thing to an earlier one (StackHPC's method), so that the first tha
 
 from typing import NamedTuple
 
-from acceptance.measure.tools import MEASURES, PAIRS, PINNED, PKTGEN, Measure, pinned
+from acceptance.measure.tools import MEASURES, PAIRS, PINNED, PKTGEN, TESTPMD, Measure, pinned
 from acceptance.sitefile import Site
+from acceptance.wanted import DPDK_PORT
 
 _PAIRS = tuple(f"{kind}-{pairs}" for kind in ("udp", "tcp") for pairs in PAIRS)
 
@@ -69,7 +70,8 @@ RUNGS = (
         ("rdma-lossless",),
     ),
     Rung("dcqcn", "RoCE beside RoCE, with DCQCN", "direct_overlay", "data_sl_policy", ("rdma-dcqcn",)),
-    Rung("dpdk", "DPDK on a VF", "direct_overlay", "", ("dpdk",)),
+    Rung("dpdk-virtio", "DPDK on virtio", DPDK_PORT, "", (TESTPMD,), judged=False),
+    Rung("dpdk", "DPDK on a VF", "direct_overlay", "", (TESTPMD, "dpdk")),
     Rung(
         "dpdk-group",
         "DPDK on a VF with a stateless security group",
@@ -87,15 +89,20 @@ def second_client(rung: Rung, site: Site) -> str:
     return "vm3" if site.other_rack else "vm1"
 
 
+def lacks(measure: Measure, site: Site) -> str:
+    """What the image lacks for a measurement; "" if it has all."""
+    missing = [name for name in measure.software if name not in site.software]
+    return (
+        f"the image has no {' and no '.join(missing)}: see docs/how-to/prove-the-cloud.md" if missing else ""
+    )
+
+
 def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
     """Why a measurement is not made on these compute hosts, "" for one that nobody sees; "" if it is."""
     if "" in hosts and (not rung.port or measure.meanwhile):
         return "it runs on compute nodes, which are not seen"
     if "" in hosts and measure.disturbs:
         return "it disturbs other traffic on compute nodes, which are not seen"
-    missing = [name for name in measure.software if name not in site.software]
-    if missing:
-        return f"the image has no {' and no '.join(missing)}: see docs/how-to/prove-the-cloud.md"
     if rung.server == "vm3" and not site.other_rack:
         return "the site file names no other-rack"
     protected = [host for host in hosts if host not in site.disturb]

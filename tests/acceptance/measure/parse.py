@@ -179,5 +179,9 @@ def testpmd(text: str) -> Figure:
     if not rates:
         errors = re.findall(r"(?:EAL|testpmd): .*", text)
         raise StepError(f"dpdk-testpmd: {errors[-1] if errors else 'it printed no statistics'}")
+    if not any(rates):
+        raise StepError(
+            "dpdk-testpmd: no packet arrived; see /tmp/testpmd and /tmp/testpmd-sends in the servers"
+        )
     missed = re.findall(r"RX-missed:\s+(\d+)", text)
     return Figure(max(rates) / 1e6, "Mpps", {"missed": float(missed[-1])} if missed else {})

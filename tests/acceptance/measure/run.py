@@ -12,13 +12,14 @@ from operate.process import Process
 from acceptance.cloud import Cloud
 from acceptance.measure import congestion, cpu, evidence, gpu, parse, tracking
 from acceptance.measure.evidence import Evidence, Sample
-from acceptance.measure.ladder import RUNGS, Rung, measures, second_client, skipped
+from acceptance.measure.ladder import RUNGS, Rung, lacks, measures, second_client, skipped
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
+from acceptance.measure.script import GRACE, Run, Script
 from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh
-from acceptance.measure.tools import GRACE, WAIT, Measure, Run, Script, ask_closed, serve_closed, title
+from acceptance.measure.tools import WAIT, Measure, ask_closed, serve_closed, title
 from acceptance.sitefile import Site
-from acceptance.wanted import GENEVE, GROUPS, VF_PORTS
+from acceptance.wanted import DPDK_PORT, GENEVE, GROUPS, VF_PORTS
 
 HOST_LENGTH, GUEST_LENGTH = 76, 18
 """Bytes of UDP payload (Cloud.ru): Geneve adds 58 to a guest's, so that both are 122 bytes on the wire."""
@@ -31,6 +32,8 @@ for port in $(uplinks); do ls /sys/class/net/$port/device/infiniband 2>/dev/null
 """Prints the uplinks' RDMA device. rdma_cm does not take a host's overlay address, Open vSwitch's."""
 ENCAP = "ovs-vsctl get Open_vSwitch . external_ids:ovn-encap-ip | tr -d '\"' | cut -d, -f1"
 """Prints the host's tunnel endpoint, the first one where OVN has several."""
+MEASURED = (*VF_PORTS, DPDK_PORT)
+"""Ports of each server whose security changes from rung to rung."""
 SECOND = "second stream in Gb/s"
 """A detail of what is measured beside a second stream."""
 Say = Callable[[str], None]
@@ -76,7 +79,7 @@ class Climber:
                     results.write(path)
         finally:
             for vm in self.hosts:
-                for key in (f"port {prefix}{vm.removeprefix('vm')}" for prefix in VF_PORTS):
+                for key in (f"port {prefix}{vm.removeprefix('vm')}" for prefix in MEASURED):
                     if key in self.cloud.objects:
                         self.cloud.secure(key, "data_policy")
         results.finished = True
@@ -88,7 +91,9 @@ class Climber:
         wanted: list[Measure] = []
         hosts = [self.hosts[name] for name in _servers(rung, self.site) if name in self.hosts]
         for measure in measures(rung, self.site):
-            reason = self._absent(rung) or skipped(rung, measure, self.site, hosts)
+            reason = (
+                lacks(measure, self.site) or self._absent(rung) or skipped(rung, measure, self.site, hosts)
+            )
             if reason:
                 result.skipped[measure.key] = reason
             else:
@@ -249,7 +254,7 @@ class Climber:
             return End(node.name, node, address, node, 0, device)
         number = vm.removeprefix("vm")
         key = f"port {rung.port}{number}"
-        if rung.port in VF_PORTS and rung.group is not None:
+        if rung.port in MEASURED and rung.group is not None:
             self.cloud.secure(key, rung.group)
         address = self.cloud.objects[key]["fixed_ips"][0]["ip_address"]
         shell = self._shell(vm)

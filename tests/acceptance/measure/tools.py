@@ -7,20 +7,14 @@ Sources: the RDG's iperf3C.sh, ib_write_bw, ib_write_lat, testpmd and TRex; the 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
-from acceptance.measure import parse
+from acceptance.measure import packets, parse
 from acceptance.measure.parse import Figure
+from acceptance.measure.script import AWAY, FIRST_PORT, GRACE, Run, Script
 from acceptance.measure.shells import UPLINKS
 
-FIRST_PORT = 5001
-"""The pairs' ports are two apart, as the RDG's: neighbouring ports may hash to the same port of the bond."""
 CLOSED = 4999
 """A TCP port outside of what security groups open (wanted.GROUPS)."""
-GRACE = 30
-"""Seconds that a server waits for its client."""
-AWAY = "setsid"
-"""Before a server, which otherwise ends with the session of sudo or Juju that starts it."""
 TRAFFIC_CLASS = 96
 """ToS of the RDG's RoCE: DSCP 24, priority 3."""
 
@@ -28,30 +22,6 @@ LOSSY = 0
 """ToS of what no flow control protects: priority 0."""
 STREAM, SECOND_PORT, BESIDE = "-q 64", 18516, "/run/acceptance-beside"
 """Of the streams that meet in one port: queue pairs of each; port and output of the second."""
-
-
-class Run(NamedTuple):
-    """Between whom, and how.
-
-    Attributes:
-        server: address that the client connects to.
-        client: the client's own address.
-        seconds: duration.
-        cpus: of the client, for pinned pairs.
-        length: bytes in a datagram, so that packets are of the same length in the underlay.
-        device: the end's RDMA device; empty for rdma_cm, which takes it from the address.
-
-    """
-
-    server: str
-    client: str
-    seconds: int
-    cpus: int
-    length: int
-    device: str = ""
-
-
-Script = Callable[[Run], str]
 
 
 @dataclass(frozen=True)
@@ -138,7 +108,7 @@ def _pairs(pairs: int) -> tuple[Measure, Measure]:
 
 
 PINNED = "tcp-pinned"
-PKTGEN = "pktgen"
+PKTGEN, TESTPMD = "pktgen", "testpmd"
 
 
 def title(key: str) -> str:
@@ -225,92 +195,6 @@ def _beside_other(key: str, title: str, own: int, other: int) -> Measure:
     )
 
 
-def _testpmd(run: Run) -> str:
-    """The RDG's receiver on the VF with the server's address; its statistics go to a file."""
-    options = "--burst=64 --txd=1024 --rxd=1024 --mbcache=512 --rxq=4 --txq=4 --nb-cores=4 --rss-udp"
-    seconds = run.seconds + 3 * GRACE  # longer than TRex, which starts for half a minute
-    return (
-        "pkill -x dpdk-testpmd && sleep 2; "  # an earlier rung's
-        f"netdev=$(ip -br -4 address | awk '/ {run.server}\\//{{print $1}}'); "
-        "bdf=$(basename $(readlink /sys/class/net/$netdev/device)); "
-        # testpmd ends when its standard input does, and sshd waits for whatever has the shell's output open.
-        f"{AWAY} sleep {seconds} 2> /dev/null | {AWAY} timeout {seconds} "
-        "dpdk-testpmd -l 0-8 -n 4 -m 1024 -a $bdf -- "
-        f"{options} --forward-mode=5tswap -a --stats-period 1 > /tmp/testpmd 2>&1 & sleep 10"
-    )
-
-
-def _trex(run: Run) -> str:
-    """The RDG's stream of 60-byte UDP frames over 1001 source ports, 30 Mpps, without TRex's console."""
-    return f"""\
-set -e
-cd /opt/trex
-ping -c 1 -W 2 {run.server} > /dev/null || true
-target=$(ip neigh show {run.server} | grep -o 'lladdr [^ ]*' | cut -d' ' -f2)
-first=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
-devices=""
-for device in /sys/class/net/*/device; do
-    [ "$(basename "$(readlink -f "$device/driver")")" = mlx5_core ] || continue
-    [ "$(basename "$(dirname "$device")")" = "$first" ] || devices=$(basename "$(readlink "$device")")
-done
-source=$(cat /sys/class/net/$first/address)
-port="{{ dest_mac: '$target', src_mac: '$source' }}"
-echo "[{{ port_limit: 2, version: 2, port_info: [$port, $port]," > trex_cfg.yaml
-echo "  interfaces: ['$(basename $(readlink /sys/class/net/$first/device))', '$devices'] }}]" >> trex_cfg.yaml
-timeout {run.seconds + 2 * GRACE} ./t-rex-64 --cfg trex_cfg.yaml --no-ofed-check -i -c 8 > /tmp/trex 2>&1 &
-trap "kill $! 2> /dev/null || true" EXIT
-sleep {GRACE - 10}
-cd automation/trex_control_plane/interactive
-python3 - <<END
-from trex.stl.api import *
-frame = Ether() / IP(src='{run.client}', dst='{run.server}') / UDP(dport=5999) / (18 * 'x')
-steps = [STLVmFlowVar(name='port', min_value=4337, max_value=5337, size=2, op='inc'),
-         STLVmWrFlowVar(fv_name='port', pkt_offset='UDP.sport'),
-         STLVmFixChecksumHw(l3_offset='IP', l4_offset='UDP', l4_type=CTRexVmInsFixHwCs.L4_TYPE_UDP)]
-client = STLClient()
-client.connect()
-client.reset(ports=[0])
-packet = STLPktBuilder(pkt=frame, vm=STLScVmRaw(steps))
-client.add_streams(STLStream(packet=packet, mode=STLTXCont()), ports=[0])
-client.start(ports=[0], mult='30mpps', duration={run.seconds})
-client.wait_on_traffic(ports=[0])
-client.disconnect()
-END
-"""
-
-
-def _count(run: Run) -> str:
-    """The packets that the server's netdev has received so far, for a rate over the duration."""
-    netdev = f"$(ip -br -4 address | awk '/ {run.server}\\//{{print $1}}')"
-    return f"echo {run.seconds} $(cat /sys/class/net/{netdev}/statistics/rx_packets) >> /tmp/pktgen"
-
-
-def _pktgen(run: Run) -> str:
-    """The kernel's generator of small UDP frames: a thread on each CPU, from all source ports."""
-    return f"""\
-set -e
-modprobe pktgen || {{
-    echo "its kernel has no pktgen: apt-get install linux-modules-extra-$(uname -r)" >&2
-    exit 1
-}}
-ping -c 1 -W 2 {run.server} > /dev/null || true
-target=$(ip neigh show {run.server} | grep -o 'lladdr [^ ]*' | cut -d' ' -f2)
-netdev=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
-for cpu in $(seq 0 $(($(nproc) - 1))); do
-    echo rem_device_all > /proc/net/pktgen/kpktgend_$cpu
-    echo "add_device $netdev@$cpu" > /proc/net/pktgen/kpktgend_$cpu
-    for word in "count 0" "delay 0" "pkt_size 60" "dst {run.server}" "dst_mac $target" "flag QUEUE_MAP_CPU" \\
-        "flag UDPSRC_RND" "udp_src_min 1024" "udp_src_max 65000" "udp_dst_min {FIRST_PORT}" \\
-        "udp_dst_max {FIRST_PORT}"; do
-        echo "$word" > /proc/net/pktgen/$netdev@$cpu
-    done
-done
-timeout {run.seconds} bash -c 'echo start > /proc/net/pktgen/pgctrl' || true
-for thread in /proc/net/pktgen/kpktgend_*; do echo rem_device_all > $thread; done
-echo sent
-"""
-
-
 CUT = f"""\
 {UPLINKS}
 port=
@@ -356,18 +240,29 @@ MEASURES = {
             PKTGEN,
             "Small UDP frames from the kernel's generator",
             (),
-            lambda run: f"rm -f /tmp/pktgen; {_count(run)}",
-            _pktgen,
+            lambda run: f"rm -f /tmp/pktgen; {packets.counted(run)}",
+            packets.pktgen,
             parse.pktgen,
-            collect=lambda run: f"{_count(run)}; cat /tmp/pktgen",
+            collect=lambda run: f"{packets.counted(run)}; cat /tmp/pktgen",
             disturbs=True,
+        ),
+        Measure(
+            TESTPMD,
+            "DPDK, small frames from testpmd",
+            ("dpdk-testpmd", "dpdk-devbind.py"),
+            packets.receive,
+            packets.send,
+            parse.testpmd,
+            collect=packets.received,
+            disturbs=True,
+            software=("dpdk",),
         ),
         Measure(
             "dpdk",
             "DPDK, small frames from TRex",
             (),
-            _testpmd,
-            _trex,
+            partial(packets.receive, back=True),
+            packets.trex,
             parse.testpmd,
             collect=lambda _: "cat /tmp/testpmd",
             software=("dpdk", "trex"),

@@ -11,13 +11,18 @@ from typing import NamedTuple
 from acceptance.measure.ladder import RUNGS
 from acceptance.measure.parse import IDLE
 from acceptance.measure.results import Results
-from acceptance.measure.tools import PAIRS, PKTGEN, title
+from acceptance.measure.tools import PAIRS, PKTGEN, TESTPMD, title
 from acceptance.report.plots import bars
 
 BESIDE = {"virtio": "virtio", "vf": "the VF"}
 """Rungs that are compared: the same servers with and without offload."""
 DRAWN = (*BESIDE, "vf-group")
 """With the VF that has a stateful security group, since the port with virtio has one, too."""
+SMALL = (
+    ("Of small packets", ("virtio", PKTGEN), ("vf", PKTGEN)),
+    ("With DPDK in the guests", ("dpdk-virtio", TESTPMD), ("dpdk", TESTPMD)),
+)
+"""What begins the sentence, and the rungs and measurements that it compares."""
 SAID = 8
 """Pairs of which the sentence is, if both rungs have them; else the most that they have."""
 NONE = "-"
@@ -87,18 +92,20 @@ def sentence(results: Results) -> str:
 
 
 def packets(results: Results) -> str:
-    """The same for small packets, where both rungs have them."""
-    found = {each.rung: each for each in spent(results) if each.measure == PKTGEN}
-    if not BESIDE.keys() <= found.keys():
-        return ""
-    virtio, vf = found["virtio"], found["vf"]
-    said = f"Of small packets, virtio carries {virtio.value:.2f} Mpps and the VF {vf.value:.2f}"
-    rates = [
-        f"{each.per_core:.2f} Mpps on {BESIDE[each.rung]}"
-        for each in (virtio, vf)
-        if each.per_core is not None
-    ]
-    return f"{said}; for each core of the host that is {' and '.join(rates)}." if rates else f"{said}."
+    """The same for small packets, by each tool whose rungs with and without offload are both known."""
+    found = {(each.rung, each.measure): each for each in spent(results)}
+    sentences: list[str] = []
+    for of, virtio, vf in SMALL:
+        if virtio in found and vf in found:
+            said = f"{of}, virtio carries {found[virtio].value:.2f} Mpps and the VF {found[vf].value:.2f}"
+            rates = [
+                f"{each.per_core:.2f} Mpps on {name}"
+                for name, each in (("virtio", found[virtio]), ("the VF", found[vf]))
+                if each.per_core is not None
+            ]
+            each_core = f"; for each core of the host that is {' and '.join(rates)}" if rates else ""
+            sentences.append(f"{said}{each_core}.")
+    return " ".join(sentences)
 
 
 def unknown(results: Results) -> list[str]:

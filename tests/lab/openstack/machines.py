@@ -24,7 +24,8 @@ TOOLS = (
     "sleep timeout setsid taskset nproc cloud-init ovs-vsctl systemd-run ip virsh ethtool ping mpstat iperf3 "
 )
 TOOLS += (
-    "head modprobe uname ovs-appctl pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3 nvidia-smi"
+    "head modprobe uname ovs-appctl pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3 nvidia-smi "
+    "dpdk-devbind.py"
 )
 ONE_PAIR = 38.0
 """Gb/s of one iperf3 pair (RDG)."""
@@ -76,9 +77,9 @@ class Machines:
 
     def __init__(self, openstack, folder):
         self.openstack, self.folder = openstack, Path(folder)
-        self.limits, self.in_nic = dict(LIMITS), {"normal": 0.0}
+        self.limits, self.in_nic = dict(LIMITS), {"normal": 0.0, "virtio_dpdk": 0.0}
         self.why, self.path_mtu, self.ports, self.uplinks = "-", 9000, (0.5, 0.5), BOND
-        self.cores, self.spends = {"normal": 11.2, "host": 4.0}, 0.3
+        self.cores, self.spends = {"normal": 11.2, "host": 4.0, "virtio_dpdk": 6.4}, 0.3
         self.pps, self.connections, self.lacks = {"normal": 1.4, "direct_overlay": 24.0}, (16, 16), ()
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
@@ -198,9 +199,13 @@ class Machines:
         )
         if path and "/proc/net/pktgen/" in script and self.pps:
             self._generated(path, script)
-        if path and ("iperf3 -c" in script or "pktgen/" in script):
+        if path and re.search("iperf3 -c|pktgen/|txonly", script):
             self.spends = self.cores.get(path, 0.3)
-        if path and not blocked and re.search(r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex", script):
+        if (
+            path
+            and not blocked
+            and re.search(r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex|txonly", script)
+        ):
             self._count(path)
             self.lost += self.gaps * ("ib_write_bw" in script)
         return Output(done.returncode, done.stdout, done.stderr)
@@ -238,7 +243,7 @@ class Machines:
         """The path to the address that a client connects to, and whether a security group blocks it."""
         found = re.search(r"(?:iperf3 -c |--report_gbits .*|ping .*)\b(\d+\.\d+\.\d+\.\d+)\b", script)
         target = re.search(r"iperf3 -c (\S+)", script) or found or re.search(r"dst='?([\d.]+)", script)
-        target = target or re.search(r'"dst ([\d.]+)"', script)
+        target = target or re.search(r'"dst ([\d.]+)"', script) or re.search(r"tx-ip=.*,([\d.]+)", script)
         if target is None:
             return None, False
         if machine in self.packets:

@@ -6,8 +6,16 @@ from lab.openstack.neutron import GENEVE
 MANAGEMENT = ("eno1", "eno2")
 """Each node has a second bond, of a NIC without VFs, that carries nothing of the tenants."""
 REPRESENTOR = "enp63s0f0npf0vf0"
-NETDEVS = {"normal": "ens3", "direct_overlay": "ens5", "direct_vlan": "ens6", "direct_nat": "ens7"}
-"""A server's, by the names of its ports: the first is virtio."""
+NETDEVS = {
+    "normal": "ens3",
+    "direct_overlay": "ens5",
+    "direct_vlan": "ens6",
+    "direct_nat": "ens7",
+    "virtio_dpdk": "ens8",
+}
+"""A server's, by the names of its ports."""
+VIRTIO = ("ens3", "ens8")
+QUEUES = 20
 
 
 def make(folder, uplinks, mtu, *, node):
@@ -17,10 +25,13 @@ def make(folder, uplinks, mtu, *, node):
         overhead = 0 if node or netdev == "ens6" else GENEVE
         _netdev(net / netdev, number, 9000 if node else mtu - overhead)
         device = devices / f"0000:00:{number:02x}.0"
-        driver = folder / "sys/drivers" / ("virtio_net" if netdev == "ens3" else "mlx5_core")
+        virtio = not node and netdev in VIRTIO
+        driver = folder / "sys/drivers" / ("virtio_net" if virtio else "mlx5_core")
         driver.mkdir(parents=True, exist_ok=True)
+        if virtio:  # the PCI device has a virtio device below it
+            device /= f"virtio{number}"
         # With VF-LAG, the bond's ports have one RDMA device, below the first one.
-        if not node or netdev not in uplinks[1:]:
+        elif not node or netdev not in uplinks[1:]:
             name = "mlx5_bond_0" if node else f"mlx5_{number}"
             (device / "infiniband" / name / "ports/1/hw_counters").mkdir(parents=True)
         device.mkdir(parents=True, exist_ok=True)
@@ -39,6 +50,8 @@ def make(folder, uplinks, mtu, *, node):
 
 def _netdev(path, number, mtu):
     (path / "statistics").mkdir(parents=True)
+    for queue in range(QUEUES):
+        (path / f"queues/rx-{queue}").mkdir(parents=True)
     (path / "speed").write_text("100000\n")
     (path / "address").write_text(f"fa:16:3e:00:00:{number:02x}\n")
     (path / "mtu").write_text(f"{mtu}\n")

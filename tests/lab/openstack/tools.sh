@@ -36,6 +36,7 @@ head) # of a recorded /proc/stat, each second of a measurement
     cat "$FOLDER/looked" ;;
 modprobe) exit "$PKTGEN_MISSING" ;;
 ip)
+    [ "$1" = neigh ] && echo "$3 dev ens5 lladdr fa:16:3e:00:00:04 STALE"
     [ "$1" = route ] && echo "$*" >> "$FOLDER/routes"
     [ "$1" = -br ] && cat "$FOLDER/addresses"
     exit 0 ;;
@@ -113,8 +114,17 @@ ib_write_bw | ib_write_lat)
         echo ' 2       1000          3.50           12.40        3.61               4.58           1.28            8.72                   12.40'
     fi
     echo '---------------------------------------------------------------------------------------' ;;
+dpdk-devbind.py) # which driver has each port that it was given
+    [[ $* =~ --bind=([a-z_-]+)\ ([0-9a-f:.]+) ]]
+    echo "${BASH_REMATCH[1]}" > "$FOLDER/driver-${BASH_REMATCH[2]}" ;;
 dpdk-testpmd)
-    for rate in 0 28110220 30030112; do
+    [[ $* =~ -a\ ([0-9a-f:.]+) ]] && pci=${BASH_REMATCH[1]}
+    rates="0 28110220 30030112"
+    if compgen -G "$FOLDER/sys/devices/$pci/virtio*" > /dev/null; then
+        rates="0 1093120 1210400"
+        [ "$(cat "$FOLDER/driver-$pci" 2> /dev/null)" = uio_pci_generic ] || { echo "testpmd: No probed ethernet devices"; exit 0; }
+    fi
+    for rate in $rates; do
         echo '  ######################## NIC statistics for port 0  ########################'
         echo '  RX-packets: 1801806720 RX-missed: 0          RX-bytes:  108108403200'
         echo "  Throughput (since last show)"

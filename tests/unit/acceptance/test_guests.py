@@ -11,14 +11,18 @@ from pathlib import Path
 import operate.process
 import pytest
 import yaml
-from acceptance.guests import GENERATOR, TUNE, user_data
+from acceptance.guests import MODULES, TUNE, user_data
+from acceptance.measure.script import Run
 from acceptance.measure.shells import Ssh
-from acceptance.measure.tools import MEASURES, Run
+from acceptance.measure.tools import MEASURES
 from acceptance.sitefile import Site
 from converge import StepError
+from lab.openstack import sysfs
 from lab.patience import Patience
 from operate.client import Juju
 from operate.process import Output, process
+
+RUN = Run("33.33.33.11", "33.33.33.10", 5, 20, 18)
 
 
 def test_user_data_is_what_cloud_init_reads():
@@ -32,12 +36,15 @@ def test_user_data_is_what_cloud_init_reads():
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_kernel_without_the_packet_generator_gets_it_at_the_first_boot(there, tmp_path, monkeypatch):
-    stubs = {"modprobe": f"[ $2 = pktgen ] && {str(there).lower()}", "uname": "echo 5.15.0-1-kvm"}
+    stubs = {
+        "modprobe": f'[ "$*" = "-nqa pktgen uio_pci_generic" ] && {str(there).lower()}',
+        "uname": "echo 5.15.0-1-kvm",
+    }
     for tool, runs in (stubs | {"apt-get": f"echo $* > {tmp_path}/installed"}).items():
         (tmp_path / tool).write_text(f"#!/bin/sh\n{runs}\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (command,) = [each for each in yaml.safe_load(user_data(Site()))["runcmd"] if each[-1] == GENERATOR]
+    (command,) = [each for each in yaml.safe_load(user_data(Site()))["runcmd"] if each[-1] == MODULES]
     assert process(command, "", 10).status == 0
     installed = tmp_path / "installed"
     assert there or installed.read_text() == "install -y linux-modules-extra-5.15.0-1-kvm\n"
@@ -57,7 +64,6 @@ def test_the_tuning_script_tunes_each_vf_and_nothing_else(applied):
             (device / "msi_irqs").mkdir(exist_ok=True)
             (device / "msi_irqs" / str(irq)).write_text("msix\n")
             (folder / f"proc/irq/{irq}").mkdir(parents=True)
-    (folder / "sys/class/net/ens5/queues/rx-0").mkdir(parents=True)
     (folder / "sys/class/net/ens5/queues/rx-0/rps_flow_cnt").write_text("0\n")
     (folder / "proc/sys/net/core").mkdir(parents=True)
     done = machines._bash("vm1", "node1.maas", TUNE)
@@ -74,32 +80,69 @@ def test_the_tuning_script_tunes_each_vf_and_nothing_else(applied):
     assert affinity == {40: "0\n", 41: "1\n", 42: "2\n", 50: "0\n"}
 
 
+def in_a_server(script, folder, **stubs):
+    """A script with its paths in this folder, which has the interfaces of a server, and stubs of tools."""
+    if not (folder / "sys").exists():
+        sysfs.make(folder, (), 9000, node=False)
+    printed = "".join(
+        f"ens{number} UP {address}/24\n" for number, address in ((5, RUN.server), (8, RUN.client))
+    )
+    for tool, runs in {"ip": f"echo '{printed}'; echo lladdr fa:16:3e:00:00:04", **stubs}.items():
+        (folder / tool).write_text(f"#!/bin/bash\ncd {folder}\n{runs}\n")
+        (folder / tool).chmod(0o755)
+    return re.sub(r"(?<![\w.])/(sys|tmp|opt)/", rf"{folder}/\1/", script)
+
+
 @pytest.mark.parametrize("key", MEASURES)
 def test_no_server_holds_the_shell_that_starts_it(key, tmp_path, monkeypatch):
     """sshd and Juju wait as long as a process in the background has the shell's output open."""
-    for tool, runs in (("timeout", "exec /bin/sleep 60"), ("sleep", "[ $1 -le 10 ] || exec /bin/sleep 60")):
-        (tmp_path / tool).write_text(f"#!/bin/sh\n{runs}\n")
-        (tmp_path / tool).chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    stubs = {"timeout": "exec /bin/sleep 60", "sleep": "[ $1 -le 10 ] || exec /bin/sleep 60"}
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    serve = MEASURES[key].serve(Run("33.33.33.11", "33.33.33.10", 30, 20, 18))
-    assert process(["bash", "-c", serve.replace("/tmp/", f"{tmp_path}/")], "", 40).status == 0
+    serve = in_a_server(MEASURES[key].serve(RUN), tmp_path, **stubs)
+    assert process(["bash", "-c", serve], "", 40).status == 0
+
+
+@pytest.mark.parametrize("status", [0, 1])
+@pytest.mark.parametrize("way", ["serve", "ask"])
+def test_a_virtio_port_goes_to_dpdk_and_back_whatever_testpmd_does(way, status, tmp_path, monkeypatch):
+    """The port with the client's address is virtio, here for either end."""
+    (tmp_path / "tmp").mkdir()
+    stubs = {"ping": "", "sleep": "", "modprobe": "", "dpdk-devbind.py": "echo $* >> bound"}
+    stubs |= {"dpdk-testpmd": f"echo $* > ran; echo EAL: No free hugepages; exit {status}"}
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    script = getattr(MEASURES["testpmd"], way)(RUN._replace(server=RUN.client))
+    done = process(["bash", "-c", in_a_server(script, tmp_path, **stubs)], "", 40)
+    assert done.status == (status if way == "ask" else 0), done.error
+    assert way == "serve" or not status or done.error == "testpmd: EAL: No free hugepages\n"
+    given, returned = "--force --bind=uio_pci_generic 0000:00:07.0", "--bind=virtio-pci 0000:00:07.0"
+    patience = Patience(30)
+    while (bound := (tmp_path / "bound").read_text().splitlines()) != [given, returned]:
+        assert not patience.over(), bound
+    assert "-a 0000:00:07.0 -- " in (tmp_path / "ran").read_text()
+
+
+def test_the_kernel_keeps_an_mlx5_port_that_dpdk_uses(tmp_path, monkeypatch):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    stubs = {"ping": "", "sleep": "", "dpdk-testpmd": "echo $* > ran", "dpdk-devbind.py": "echo $* >> bound"}
+    script = MEASURES["testpmd"].ask(RUN._replace(client=RUN.server))
+    done = process(["bash", "-c", in_a_server(script, tmp_path, **stubs)], "", 40)
+    assert done.status == 0, done.error
+    assert "-a 0000:00:04.0 -- " in (tmp_path / "ran").read_text()
+    assert not (tmp_path / "bound").exists()
 
 
 def test_dpdks_receiver_outlives_the_generator_and_neither_is_in_the_way_of_the_next(tmp_path, monkeypatch):
     """The next rung needs their huge pages and their locks; here the generator's client fails at once."""
-    dpdk, run = MEASURES["dpdk"], Run("33.33.33.11", "33.33.33.10", 5, 20, 18)
+    dpdk = MEASURES["dpdk"]
     (tmp_path / "opt/trex/automation/trex_control_plane/interactive").mkdir(parents=True)
+    (tmp_path / "tmp").mkdir()
     testpmd = "trap 'echo TERM > ended; exit' TERM; echo > begun; while :; do /bin/sleep 0.1; done"
-    stubs = {"ping": "", "ip": "echo lo UNKNOWN 33.33.33.10/8", "sleep": "", "python3": "exit 1"}
+    stubs = {"ping": "", "sleep": "", "python3": "exit 1"}
     stubs |= {"dpdk-testpmd": testpmd, "opt/trex/t-rex-64": f"echo $$ > {tmp_path}/trex; exec /bin/sleep 60"}
-    for tool, runs in stubs.items():
-        (tmp_path / tool).write_text(f"#!/bin/bash\ncd {tmp_path}\n{runs}\n")
-        (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    serve, ask = (
-        script(run).replace("/tmp/", f"{tmp_path}/").replace("/opt/", f"{tmp_path}/opt/")
-        for script in (dpdk.serve, dpdk.ask)
-    )
+    serve, ask = (in_a_server(script(RUN), tmp_path, **stubs) for script in (dpdk.serve, dpdk.ask))
     lives = [int(re.search(r"timeout (\d+)", script)[1]) for script in (serve, ask)]
     assert lives[0] > lives[1]
     process(["bash", "-c", serve], "", 40)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from acceptance.measure.tools import MEASURES, Run
+from acceptance.measure.script import Run
+from acceptance.measure.tools import MEASURES
 from acceptance.sitefile import SOFTWARE
 
 ROOT = Path(__file__).parents[3]
@@ -53,6 +54,8 @@ def test_the_instance_shuts_down_only_after_all_was_checked(recipe):
 
 def test_trex_and_dpdk_are_where_the_measurement_looks_for_them():
     script = files(ROOT / "tests/acceptance/images/dpdk.yaml")["/usr/local/sbin/make-image"]
+    assert "dpdk-devbind.py" in script
+    assert "dpdk-devbind.py" in MEASURES["testpmd"].tools
     for word in ("/opt/trex", "dpdk-testpmd", "t-rex-64", "--forward-mode=5tswap"):
         assert word in script
         assert any(word in part for part in (MEASURES["dpdk"].serve(RUN), MEASURES["dpdk"].ask(RUN)))
@@ -85,6 +88,7 @@ def test_only_the_archive_with_the_operators_digest_is_unpacked(digest, has, sai
     )
     for tool, runs in {
         "dpdk-testpmd": "echo 5tswap packet forwarding",
+        "dpdk-devbind.py": "true",
         "find": "echo librte_net_mlx5.so",
         "ldd": "true",
         "ln": "true",

@@ -15,7 +15,7 @@ def test_the_whole_ladder_passes_and_the_report_says_so(whole):
     rungs = told["results"]["rungs"]
     assert list(rungs) == [
         "host", "virtio", "vf", "vf-group", "vf-rdma", "vf-vlan", "north-south", "cross-rack", "lossy",
-        "lossless", "dcqcn", "dpdk", "dpdk-group",
+        "lossless", "dcqcn", "dpdk-virtio", "dpdk", "dpdk-group",
     ]  # fmt: skip
     figures = {
         key: {name: figure["value"] for name, figure in rung["figures"].items()}
@@ -25,6 +25,9 @@ def test_the_whole_ladder_passes_and_the_report_says_so(whole):
     assert figures["vf-group"]["tcp-pinned"] == pytest.approx(182)
     assert figures["vf-rdma"] == {"rdma-lat": 4.58, "rdma-bw": 182}
     assert figures["dpdk"]["dpdk"] == pytest.approx(30.03, abs=0.01)
+    assert figures["dpdk-virtio"] == {"testpmd": pytest.approx(1.21, abs=0.01)}
+    said = "With DPDK in the guests, virtio carries 1.21 Mpps and the VF 30.03"
+    assert said in told["host-cpu"]["packets"]
     assert figures["vf"]["link-cut"] == pytest.approx(0.4)
     pairs = [f"{kind}-{pairs}" for kind in ("udp", "tcp") for pairs in (1, 2, 8, 32)]
     assert rungs["cross-rack"]["skipped"] == dict.fromkeys(pairs, "the site file names no other-rack")

@@ -58,6 +58,20 @@ def test_plan_writes_nothing_and_names_each_object(world):
         assert f"create {name}" in out
 
 
+def test_with_dpdk_each_server_has_a_virtio_port_that_dpdk_may_take_on_a_network_of_its_own(world):
+    world.site["software"] = ["dpdk"]
+    assert world.run("apply")[0] == 0
+    assert counts(world.openstack) == {**ALL, "networks": 6, "subnets": 6, "ports": 22}
+    nova, neutron = world.openstack.nova, world.openstack.neutron
+    network = only(neutron.objects["networks"], name="gen_dpdk")
+    for server in nova.servers.values():
+        port = only(neutron.objects["ports"], name=f"virtio_dpdk{server['name'][-1]}")
+        assert (port["network_id"], port["binding:vnic_type"]) == (network["id"], "normal")
+        assert port["id"] in server["ports"]
+    assert world.run("destroy")[0] == 0
+    assert counts(world.openstack) == dict.fromkeys(ALL, 0)
+
+
 def test_apply_creates_the_reference_designs_objects(world):
     status, out, _ = world.run("apply")
     assert status == 0, out

@@ -135,3 +135,5 @@ def test_testpmd():
     assert figure.details == {"missed": 17}
     with pytest.raises(StepError, match="EAL: Cannot set up DPDK: no free hugepages"):
         parse.testpmd("EAL: Detected 20 lcore(s)\nEAL: Cannot set up DPDK: no free hugepages\n")
+    with pytest.raises(StepError, match="no packet arrived"):
+        parse.testpmd(period.format(0))

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts of all measurements have in common: whom they are between, and for how long."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+FIRST_PORT = 5001
+"""The pairs' ports are two apart, as the RDG's: neighbouring ports may hash to the same port of the bond."""
+GRACE = 30
+"""Seconds that a server waits for its client."""
+AWAY = "setsid"
+"""Before a server, which otherwise ends with the session of sudo or Juju that starts it."""
+
+
+class Run(NamedTuple):
+    """Between whom, and how.
+
+    Attributes:
+        server: address that the client connects to.
+        client: the client's own address.
+        seconds: duration.
+        cpus: of the client, for pinned pairs.
+        length: bytes in a datagram, so that packets are of the same length in the underlay.
+        device: the end's RDMA device; empty for rdma_cm, which takes it from the address.
+
+    """
+
+    server: str
+    client: str
+    seconds: int
+    cpus: int
+    length: int
+    device: str = ""
+
+
+Script = Callable[[Run], str]
