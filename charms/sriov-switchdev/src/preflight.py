@@ -67,6 +67,8 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
         remedy += ", and run update-initramfs -u -k all, or with dracut: dracut --force --regenerate-all"
     elif writer.tool == "a unit":
         remedy = f"systemctl disable {names}, without --now, or {remedy}"
+        if any(setting.ports is None for setting in ours):
+            remedy = f"leave this charm's ports out there; if it serves no other NIC, {remedy}"
     yield Finding(Severity.BLOCKED, writer.path, what, remedy)
 
 

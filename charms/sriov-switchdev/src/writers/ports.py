@@ -21,6 +21,19 @@ EXPLICIT = re.compile(
 OPEN = re.compile(r"\*|15b3|mlx5|lspci|\bfind\b|[$`(]\s*ls\b")
 """A text that looks for its ports."""
 
+OTHERS = re.compile(
+    r"(?:\bls\s+(?:-\w+\s+)*)?/sys/bus/pci/drivers/(?:igb|ixgbe|i40e|ice|bnxt_en|qede|cxgb4|sfc|nfp|ionic)\b"
+    r"(?!/(?:un)?bind)[^\s;|)\"']*"
+    r"|\blspci\b[^;\n)]*\bgrep\s+(?:-[a-uw-z]+\s+)*([\"']?)(?:Intel|I350|[EX]7?[1-8]\d{1,2}\S{,2}|Broadcom|BCM\d+)\1(?=[\s)])"
+)
+"""Where a text finds ports of other makers: in the directory of their driver, or in lspci's lines."""
+
+ELSEWHERE = re.compile(
+    r"\*|/sys/class/net|listdir|\b(?:lspci|find|ls)\b|\$[\d@{]|%[ikI]|mlx|mellanox|connectx|bluefield|15b3",
+    re.IGNORECASE,
+)
+"""Where a text may find any other port."""
+
 
 def ports_named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
     """The ports that a text names by netdev, PCI or MAC address; None if it looks for its ports itself."""
@@ -35,7 +48,14 @@ def ports_named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
     fixed = devices and not any(re.search(r"[$%{]|^\*", device) for device in devices)
     if found or fixed:
         return frozenset(found)
-    return None if OPEN.search(text) or (devices and not EXPLICIT.search(text)) else frozenset()
+    looks = OPEN.search(text) or (devices and not EXPLICIT.search(text))
+    return None if looks and not _of_others(text) else frozenset()
+
+
+def _of_others(text: str) -> bool:
+    """Whether a text surely finds ports of other makers only: it writes once, and looks nowhere else."""
+    found, places = OTHERS.subn("", text)
+    return places > 0 and text.count("sriov_numvfs") == 1 and not ELSEWHERE.search(found)
 
 
 def meets(pf: Pf, key: str, value: str) -> bool:
