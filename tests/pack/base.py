@@ -16,8 +16,11 @@ from pathlib import Path
 from lab.host import install_command
 from stage import BUILD, Platform
 
-PACKAGES = ("python3-apt", "python3-dev", "python3-venv", "findutils")
+PACKAGES = ("python3-apt", "python3-dev", "python3-venv")
 """What charmcraft wants installed before the uv plugin packs, and the bindings with which it looks."""
+
+APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+"""Ubuntu's switch, 1 from 24.04 on: only root has namespaces."""
 
 CODENAMES = {"22.04": "jammy", "24.04": "noble"}
 
@@ -34,8 +37,14 @@ def unfit() -> str | None:
     if missing:
         return f"Packing needs more of the distribution; run: {install_command(missing)}"
     if subprocess.run([*_namespace(), "true"], capture_output=True, check=False).returncode != 0:
+        if os.geteuid() != 0 and APPARMOR.exists() and APPARMOR.read_text().strip() == "1":
+            return (
+                "Packing needs a mount namespace, which AppArmor refuses users here; to allow it until the "
+                f"next boot, run: sudo sysctl kernel.{APPARMOR.name}=0"
+            )
         return (
-            "Packing needs a mount namespace, which this machine gives to root only: run tox -e pack as root."
+            "Packing needs a mount namespace, which this machine refuses: pack on another, in a clone of "
+            "this commit, and copy its build/*.charm here."
         )
     return None
 
