@@ -17,6 +17,7 @@ from check import checker, facts
 from check.options import classes
 from maas import __main__ as maas
 from operate import __main__ as operate
+from operate import private
 from replay import __main__ as replay
 from vault import __main__ as vault
 
@@ -28,6 +29,8 @@ MOST = 35
 MADE = "~/.config/ovn-offload/"
 """The home of secrets, and of what goes with them."""
 PRIVATE = ("--credentials", "--keys", "--pins", "--ca")
+SNAP = f"~/{private.SNAP}/"
+"""Of files for Juju's client: its snap reads nothing in a hidden folder."""
 PATH = ROOT / "docs/how-to/deploy.md"
 PARSERS = {
     "maas": maas.parser,
@@ -158,6 +161,11 @@ def test_secrets_have_one_home_outside_the_clone(path):
             for option, name in pairwise(words):
                 if option in PRIVATE:
                     assert name.startswith(MADE) or name in ("-", "FILE"), shown(command)
+                if option == "--file" and words[1] == "add-secret":
+                    assert name.startswith(SNAP), shown(command)
+            assert "#file=" not in " ".join(words), "Juju keeps the line's end, which no password has"
+        for certificate in re.findall(r"[^\s<>(]+\.pem\b", command.text):
+            assert certificate.startswith(MADE), shown(command)
 
 
 def test_documents_name_one_bundle_apart_from_the_table_of_both():
