@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What somebody sees of a charm on Charmhub, without the repository: its description, options and actions."""
 
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
 import pytest
 import yaml
-from bundle.documents import ROOT, blocks
+from bundle.documents import ROOT, blocks, markdown
 from check import facts
+from intent import expand
 
 CHARMS = {name: yaml.safe_load((ROOT / f"charms/{name}/charmcraft.yaml").read_text()) for name in facts.own()}
 BUNDLES = [yaml.safe_load(path.read_text()) for path in sorted(ROOT.glob("bundles/*.yaml"))]
+FILES = re.compile(r"\b(examples?|docs|schema|tests|bundles|overlays)/|JSON Schema|charm's examples")
 
 of_each = pytest.mark.parametrize("name", CHARMS)
 
@@ -53,3 +61,38 @@ def test_options_that_the_fabrics_charm_cannot_do_without_say_so():
     options = CHARMS["cumulus-fabric"]["config"]["options"]
     required = {key for key, option in options.items() if option["description"].startswith("Required")}
     assert required == {"intent", "credentials"}
+
+
+@of_each
+def test_nothing_leads_to_a_file_that_only_the_repository_has(name):
+    """Schemas, examples and documents are not packed."""
+    texts = [CHARMS[name]["description"]]
+    texts += [option["description"] for option in CHARMS[name]["config"]["options"].values()]
+    for action in CHARMS[name]["actions"].values():
+        texts += [action["description"]]
+        texts += [schema["description"] for schema in action.get("params", {}).values()]
+    for text in texts:
+        assert not FILES.search(text)
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """The intent that the description of the fabric's charm shows, as a file."""
+    text = markdown(ROOT / "charms/cumulus-fabric/charmcraft.yaml")
+    (block,) = re.findall(r"^    networks:\n(?:    .*\n|\n(?=    ))+", text, re.MULTILINE)
+    path = tmp_path / "site-fabric.yaml"
+    path.write_text(textwrap.dedent(block))
+    return path
+
+
+def test_the_intent_of_the_description_passes_the_fabrics_audit(shown):
+    path = os.pathsep.join(map(str, (ROOT / "lib", ROOT / "charms/cumulus-fabric/src")))
+    command = [sys.executable, "-m", "cli", "audit", "--intent", str(shown)]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_intent_of_the_description_has_the_address_of_each_switch(shown):
+    fabric = expand.read(shown.read_text(), shown.name)
+    assert len(fabric.switches) == 6
+    assert all(switch.management for switch in fabric.switches)
