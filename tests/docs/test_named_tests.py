@@ -35,6 +35,18 @@ def test_a_test_that_is_not_there_is_found() -> None:
     assert len(list(missing(named))) == 2
 
 
+@pytest.mark.parametrize("means", ["LLDP", "metadata", "name"])
+def test_what_a_tenants_machine_could_send_has_a_row(means: str) -> None:
+    section = ATTACKER.read_text().partition("## A tenant's virtual machine")[2].partition("\n## ")[0]
+    assert [row for row in section.splitlines() if row.startswith("| ") and means in row.split(" | ")[0]]
+
+
+def test_the_check_of_our_files_has_rows() -> None:
+    """Owner, mode and links: who else could have written a file that root believes."""
+    named = {name for file, name in NAMED.findall(ATTACKER.read_text()) if file.endswith("/test_own.py")}
+    assert len(named) >= 4
+
+
 def test_each_row_about_an_attacker_has_a_test_or_says_that_nothing_stops_them() -> None:
     rows = [line for line in ATTACKER.read_text().splitlines() if line.startswith("| ")]
     rows = [row for row in rows if not row.startswith("| they could ")]
