@@ -59,7 +59,7 @@ def row(what: str, seconds: float, ratio: float | None = None) -> None:
 
 def main() -> int:
     """Measure cumulus-fabric here and a converged node in its guest; print each result as it comes."""
-    argparse.ArgumentParser(prog="tox -e bench", description=__doc__).parse_args()
+    argparse.ArgumentParser(prog="tox -e bench --", description=__doc__).parse_args()
     fabric.main()
     exporter_cost.main()
     verifying.main()

@@ -340,7 +340,7 @@ def main(sizes: Sequence[int], tool: float = 0.005) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="tox -e site --", description=__doc__)
     parser.add_argument("nodes", nargs="*", type=int)
     parser.add_argument("--tool", type=float, default=0.005, help="seconds that a hook tool takes")
     given = parser.parse_args()

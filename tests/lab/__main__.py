@@ -25,7 +25,7 @@ BUNDLE = deployment.ROOT / "bundles" / "ovn-offload-jammy-yoga.yaml"
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="tox -e lab --", description=__doc__.partition("\n")[0])
     parser.add_argument("--bundle", type=Path, default=BUNDLE, help="default: %(default)s")
     parser.add_argument(
         "--overlay", type=Path, action="append", default=[], help="may be given several times"

@@ -35,7 +35,7 @@ MORE = ("list-devices", "show-offload", "show-health")
 
 def main() -> int:
     """Run the lab; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m lab.node", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="tox -e node --", description=__doc__.partition("\n")[0])
     parser.add_argument("--release", choices=RELEASES, default="trixie", help="guest: Debian 13 or 12")
     parser.add_argument("--charm", default=CHARM, help="the charm to converge the node with")
     parser.add_argument("--keep", action="store_true", help="leave the node running until Enter is pressed")

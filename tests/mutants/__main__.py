@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Put small faults into the code, one at a time, and see that a test fails for each.
 
-python -m mutants                        the committed sample: --seed 21 --count 150
-python -m mutants --seed 7 --count 150   another sample
-python -m mutants --only TEXT            all mutants with TEXT in their name, as printed for a survivor
+tox -e mutants                           the committed sample: --seed 21 --count 150
+tox -e mutants -- --seed 7 --count 150   another sample
+tox -e mutants -- --only TEXT            all mutants with TEXT in their name, as printed for a survivor
 
 First the tests run once, which notes the lines that each of them runs. Then each mutant gets the tests that
 run its lines, those of its own package or charm first, in a copy of the project. A survivor that
@@ -194,7 +194,7 @@ def report(tried: dict[Mutant, bool], named: set[str]) -> int:
 def main(arguments: list[str]) -> int:
     """Take a sample, try its mutants, and report."""
     parser = argparse.ArgumentParser(
-        prog="python -m mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="tox -e mutants --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=21, help="which sample")
     parser.add_argument("--count", type=int, default=150, help="how many mutants")

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fabric", description="An EVPN-multihoming fabric from one intent.")
+    parser = argparse.ArgumentParser(prog="tox -e fabric --", description="An EVPN fabric from one intent.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
