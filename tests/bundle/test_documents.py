@@ -32,6 +32,8 @@ PRIVATE = ("--credentials", "--keys", "--pins", "--ca")
 SNAP = f"~/{private.SNAP}/"
 """Of files for Juju's client: its snap reads nothing in a hidden folder."""
 PATH = ROOT / "docs/how-to/deploy.md"
+INTENT = "site-fabric.yaml"
+EXAMPLE = "charms/cumulus-fabric/examples/rdg.yaml"
 PARSERS = {
     "maas": maas.parser,
     "vault": vault.parser,
@@ -312,10 +314,23 @@ def test_each_file_of_the_site_has_one_name():
             if option == "--overlay":
                 assert name not in ("site.yaml", "site-fabric.yaml"), shown(command)
             elif option == "--intent":
-                assert name not in ("site.yaml", "site-overlay.yaml"), shown(command)
+                assert name in (INTENT, "FILE") or ("/" in name and (ROOT / name).is_file()), shown(command)
         environments, arguments = tox(words) if words[0] == "pipx" else ([], [])
         if environments == ["maas"]:
             assert arguments[1] in ("site.yaml", "SITE"), shown(command)
+    for command in COMMANDS:
+        for name in re.findall(r'intent="\$\(cat ([^)]+)\)"', command.text):
+            assert name == INTENT, shown(command)
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.suffix == ".md"], ids=str)
+def test_a_document_whose_commands_read_the_intent_has_the_step_that_makes_it(path):
+    typed = [command.text for command in blocks(path)]
+    reading = [number for number, text in enumerate(typed) if re.search(rf"(--intent |cat ){INTENT}\b", text)]
+    made = [
+        number for number, text in enumerate(typed) if text.startswith(f"cp {EXAMPLE} {INTENT} && editor ")
+    ]
+    assert not reading or (made and made[0] < reading[0])
 
 
 @pytest.mark.parametrize(("command", "words"), [*of("systemctl"), *of("rm")])

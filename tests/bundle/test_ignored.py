@@ -8,7 +8,7 @@ import pytest
 from bundle.documents import DOCUMENTS, ROOT, blocks, inline
 
 NAME = re.compile(
-    r"(?<![\w./~-])((?:\./)?[\w][\w.-]*\.(?:ya?ml|txt|pem|json|html|jsonl|pcap|img|bin|crt|key))(?![\w/])"
+    r"(?<![\w./~-])((?:\./)?[\w][\w.-]*\.(?:ya?ml|txt|pem|json|html|jsonl|pcap|img|bin|crt|key|svg))(?![\w/])"
 )
 """A file in the working directory, which is the clone."""
 
