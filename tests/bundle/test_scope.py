@@ -4,8 +4,10 @@
 import re
 
 import pytest
+import yaml
 from bundle.documents import ROOT
 from check import checker
+from lab import image
 
 TEXT = (ROOT / "bundles/scope.md").read_text()
 OUT, COMPATIBLE = (
@@ -55,3 +57,45 @@ def test_every_release_that_the_lab_runs_is_told():
 def test_how_each_version_was_seen_is_one_of_the_words_that_are_explained():
     for part, version, seen in COMPATIBLE[1:]:
         assert re.match(r"lab|source|real|not at all|charms' metadata|documentation", seen), (part, version)
+
+
+BUNDLES = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "bundles").glob("*.yaml"))]
+DEBIAN = {"bookworm": "Debian 12", "trixie": "Debian 13"}
+
+
+def told(part: str, how: str) -> str:
+    """The versions of a part that were seen so."""
+    return ", ".join(row[1] for row in COMPATIBLE if row[0] == part and row[2].startswith(how))
+
+
+def test_the_bundle_on_a_real_juju_is_as_large_as_it_is():
+    (size,) = {len(bundle["applications"]) for bundle in BUNDLES}
+    (row,) = [row for row in COMPATIBLE if row[0] == "Juju" and row[2].startswith("real")]
+    assert f"a bundle of {size} applications" in row[2]
+
+
+def test_open_vswitch_and_netplan_are_told_of_each_release_of_the_guests():
+    for part in ("Open vSwitch", "netplan"):
+        assert set(re.findall(r"Debian \d+", told(part, "lab"))) == {DEBIAN[each] for each in image.RELEASES}
+
+
+def test_each_release_in_which_dpdk_is_run_is_told():
+    """Both install it into a root of its own: the image's recipe, and the frames between two guests."""
+    for name in ("test_images.py", "test_packets.py"):
+        (suite,) = set(re.findall("bookworm|trixie", (ROOT / "tests/functional" / name).read_text()))
+        assert DEBIAN[suite] in told("DPDK for instances", "real")
+
+
+def test_the_whole_cloud_is_told_with_the_openstack_of_its_root():
+    text = (ROOT / "tests/lab/cloud/root.py").read_text()
+    (suite,) = set(re.findall("bookworm|trixie", text))
+    (release,) = re.findall(r"that is OpenStack (\S+)\.\"", text)
+    assert f"{release} ({DEBIAN[suite]})" in told("OpenStack", "lab")
+    assert DEBIAN[suite] in told("OVN", "lab")
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda bundle: bundle["variables"]["openstack-channel"])
+def test_the_releases_of_a_bundle_are_told(bundle):
+    for part, variable in (("OVN", "ovn-channel"), ("OpenStack", "openstack-channel")):
+        release = bundle["variables"][variable].partition("/")[0]
+        assert release in told(part, "").lower()
