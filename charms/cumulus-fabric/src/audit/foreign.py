@@ -5,6 +5,7 @@ Foreign objects stay until the operator names them, since hosts may depend on th
 beside the intent, nothing is sent.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,9 +13,10 @@ from functools import cached_property
 from converge import Finding, Severity
 from intent import ports
 from intent.model import Unmanaged
-from tree import Tree, get_tree, merged, parted
+from tree import Tree, get_path, get_tree, merged, parted
 from tree.diff import difference
 from tree.foreign import (
+    VLANS,
     Object,
     Objects,
     exempt,
@@ -25,7 +27,10 @@ from tree.foreign import (
     left_behind,
     listed,
     objects,
+    routed,
     settings,
+    svis,
+    vrf_of,
 )
 
 from audit.shared import depending, shared
@@ -46,10 +51,11 @@ class Ownership:
         """What the switch ``name`` has beside the intent's tree."""
         unmanaged = unmanaged or Unmanaged()
         surplus = objects(applied) - objects(wanted)
-        others = foreign(surplus, wanted, self.made.get(name, ()))
+        made = frozenset(self.made.get(name, ()))
+        others = foreign(surplus, wanted, made)
         kept = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
         left = surplus & exempt(applied, unmanaged)
-        return Beside(name, applied, wanted, surplus, kept | left, left, unmanaged.settings)
+        return Beside(name, applied, wanted, surplus, kept | left, left, unmanaged, made)
 
     def misnamed(self, found: Collection["Beside"]) -> Iterator[Finding]:
         """A finding for the names that none of these switches has, and for those that others look after."""
@@ -72,13 +78,14 @@ class Beside:
     surplus: Objects  # the objects that are not in the intent
     kept: Objects  # those of them that stay: others made them, and nobody has named them for removal
     left: Objects  # those of these that the intent leaves to others
-    settings: tuple[str, ...]  # the paths of other settings that it leaves to others
+    unmanaged: Unmanaged  # what else it leaves to others
+    made: Objects  # the objects that this charm has made, as far as it knows
 
     @cached_property
     def tree(self) -> Tree:
         """The intent's tree with everything foreign that stays."""
         going = self.surplus - self.kept
-        return merged(kept_tree(self.applied, self.kept, going, self.settings), self.wanted)
+        return merged(kept_tree(self.applied, self.kept, going, self.unmanaged.settings), self.wanted)
 
     @cached_property
     def patch(self) -> Tree:
@@ -101,7 +108,7 @@ class Beside:
             yield Finding(
                 Severity.BLOCKED, self.name, what, self._or_remove(f"keep {those} in the intent", these)
             )
-        set_by_others = [each for each in self.settings if parted(self.applied, [each])[0]]
+        set_by_others = [each for each in self.unmanaged.settings if parted(self.applied, [each])[0]]
         names = [listed([each for each in self.left if each.kind != "setting"])]
         names += [each.replace("/", " ") for each in set_by_others]
         if any(names):
@@ -120,6 +127,30 @@ class Beside:
         if beside := settings(self.applied, self.wanted, self.tree, self.patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
             yield Finding(Severity.INFO, self.name, what, "to remove it, run nv unset on the switch")
+        named = {*self.unmanaged.names, *(each.name for each in self.kept)}
+        if also := routed(parted(self.applied, self.unmanaged.settings)[1], self.wanted, named):
+            what = f"{', '.join(also)}: not in the intent and not made by this charm; stays as it is"
+            yield Finding(Severity.INFO, self.name, what)
+        yield from self._joining()
+
+    def _joining(self) -> Iterator[Finding]:
+        """Ports that would get VLANs which others route in a VRF: their hosts would be in it, too."""
+        found: dict[str, list[tuple[str, str, list[str]]]] = defaultdict(list)
+        for svi, vlan in svis(self.applied):
+            vrf = vrf_of(get_tree(self.applied, "interface", svi))
+            changed = get_tree(self.patch, "interface").items()
+            joining = [port for port, node in changed if get_path(node, (*VLANS, vlan)) is not None]
+            if vrf and joining and Object("vlan", vlan) not in self.made:
+                found[vrf].append((svi, vlan, joining))
+        for vrf, each in found.items():
+            those = ports.compact(port for _, _, joining in each for port in joining)
+            vlans, interfaces = (
+                ports.compact(names) for names in ([v for _, v, _ in each], [s for s, _, _ in each])
+            )
+            what = f"{those} would get VLAN {vlans}, which VRF {vrf} routes (interface {interfaces}): "
+            what += "the hosts there would be in that VRF"
+            remedy = f"give the network another vlan in the intent, unless its hosts belong in VRF {vrf}"
+            yield Finding(Severity.WARNING, self.name, what, remedy)
 
     def _or_remove(self, choice: str, found: Collection[Object]) -> str:
         """The choice, or to remove what was found; the intent may leave that to others."""

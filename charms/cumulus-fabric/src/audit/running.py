@@ -11,6 +11,7 @@ from converge import Finding, Severity
 from intent import ports
 from tree import Path, Tree, get_path, get_tree, leaves
 from tree.diff import IN_VRF
+from tree.foreign import ROUTED, UNUSED, VRFS
 from tree.render import BRIDGE, GROUP
 
 from audit import breakouts
@@ -20,14 +21,7 @@ ON = ("on", "enabled")
 """The values of both dialects."""
 
 MAC_LEARNING = "mac-learning"
-VRFS: tuple[Path, ...] = (("ip", "vrf"), ("vrf",))
-ADDRESSES: tuple[Path, ...] = (("ip", "address"), ("ipv4", "address"), ("ipv6", "address"))
-"""What a routed port has, in both dialects."""
-
 ACCESS: Path = ("bridge", "domain", BRIDGE, "access")
-UNUSED = ("default", "auto", "none")
-"""Values of these settings that are as good as none."""
-
 VRF_VLANS = range(4000, 4065)
 """From these Cumulus Linux picks the VLAN of a VRF's VNI that has none set (vrf X evpn vlan auto)."""
 
@@ -72,7 +66,7 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         subs[str(get_tree(other).get("base-interface"))].append(sub)
     for port in sorted(interfaces.keys() - {"lo"}, key=ports.natural):
         node, above = get_tree(applied, "interface", port), f"interface {port}"
-        paths = VRFS if port in linked else (*VRFS, *ADDRESSES, ACCESS, IDENTIFIER)
+        paths = VRFS if port in linked else (*VRFS, *ROUTED, ACCESS, IDENTIFIER)
         found = [
             f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in (None, {}, *UNUSED)
         ]

@@ -23,6 +23,15 @@ VLANS: Path = ("bridge", "domain", BRIDGE, "vlan")
 ADDRESSES = ("ip", "ipv4")
 """The key of an interface's IPv4 addresses in either dialect."""
 
+VRFS: tuple[Path, ...] = (("ip", "vrf"), ("vrf",))
+ROUTED: tuple[Path, ...] = (("ip", "address"), ("ipv4", "address"), ("ipv6", "address"))
+"""What an interface that is routed has, in both dialects."""
+
+UNUSED = ("default", "auto", "none")
+"""Values of these settings that are as good as none."""
+
+MANAGEMENT_VRF = "mgmt"
+
 KINDS = ("bond", "port", "vlan", "address", "neighbor", "part", "setting")
 WHOLE_SWITCH: dict[str, Path] = {"anycast-mac": ("system", "global", "anycast-mac"), "roce": ("qos", "roce")}
 """The settings of a whole switch that an intent may have or not, by the names of their objects."""
@@ -185,15 +194,54 @@ def left_behind(kept: Collection[Object], going: Collection[Object]) -> dict[str
     return found
 
 
+def svis(tree: Tree) -> Iterator[tuple[str, str]]:
+    """The interfaces (SVIs) on VLANs of the fabric's bridge, and their VLANs."""
+    for name, content in get_tree(tree, "interface").items():
+        node = get_tree(content)
+        is_one = node.get("type") == "svi" or name.startswith("vlan")
+        if is_one and node.get("base-interface", BRIDGE) == BRIDGE:
+            yield name, str(node.get("vlan", name.removeprefix("vlan")))
+
+
 def gateways(applied: Tree, removed: Collection[Object]) -> list[str]:
     """The interfaces with addresses (SVIs) on VLANs that are to be removed."""
     gone = {each.name for each in removed if each.kind == "vlan"}
-    return [
-        name
-        for name, node in get_tree(applied, "interface").items()
-        if (get_tree(node).get("type") == "svi" or name.startswith("vlan"))
-        and str(get_tree(node).get("vlan", name.removeprefix("vlan"))) in gone
-    ]
+    return [name for name, vlan in svis(applied) if vlan in gone]
+
+
+def vrf_of(node: object) -> str:
+    """The VRF that an interface is in; empty for VRF default."""
+    found = (get_path(node, path) for path in VRFS)
+    return next((vrf for vrf in found if isinstance(vrf, str) and vrf not in UNUSED), "")
+
+
+def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
+    """What others route and bridge beside the intent, as ``nv`` has it, each kind said once.
+
+    Without what is ``named`` already, and what excludes the intent's use of a port, which cannot stay.
+    """
+    known = {*get_tree(intent, "interface"), *named}
+    interfaces = get_tree(applied, "interface")
+    links = [name for name in get_tree(intent, *IN_VRF, "neighbor") if name in interfaces]
+    found: dict[str, Collection[str]] = {
+        "interface {}": [
+            name
+            for name, node in interfaces.items()
+            if name not in known and not MANAGEMENT_PORTS.fullmatch(name) and _is_routed(get_tree(node))
+        ],
+        **{
+            f"interface {{}} {' '.join(path)}": [name for name in links if get_path(interfaces[name], path)]
+            for path in ROUTED
+        },
+        f"{' '.join(IN_VRF)} neighbor {{}}": get_tree(applied, *IN_VRF, "neighbor").keys() - known,
+        "vrf {}": get_tree(applied, "vrf").keys() - {IN_VRF[1], MANAGEMENT_VRF},
+        "bridge domain {}": get_tree(applied, "bridge", "domain").keys() - {BRIDGE},
+    }
+    return [words.format(ports.compact(names)) for words, names in found.items() if names]
+
+
+def _is_routed(node: Tree) -> bool:
+    return node.get("type") == "svi" or bool(vrf_of(node)) or any(get_path(node, path) for path in ROUTED)
 
 
 def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str]:

@@ -184,7 +184,6 @@ ALLOWED: dict[str, dict[str, Any]] = {
         "acl": {"ssh": {"type": "ipv4", "rule": {"10": {"action": {"permit": {}}}}}},
         "interface": {"swp20": {"type": "swp", "acl": {"ssh": {"inbound": {}}}, "link": BREAKOUT}},
         "bridge": {"domain": {"br_default": {"stp": {"priority": 4096}}}},
-        "vrf": {"blue": {"evpn": {"ENABLE": "YES", "vni": {"4001": {}}}}},
         "system": {"aaa": {"user": {"anna": {"role": "nvue-admin"}}}},
     },
 }

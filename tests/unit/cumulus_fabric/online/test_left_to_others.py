@@ -19,6 +19,7 @@ from unit.cumulus_fabric.online.test_unmanaged import PLAIN, blocked, made_of
 from unit.cumulus_fabric.online.unmanaged import BESIDE, CHOICES, joined, on_bond, on_port, typed, vlan
 
 ROUTES = "vrf default router bgp address-family ipv4-unicast redistribute"
+BORDER = "vrf default router bgp neighbor swp28"
 MAC = "system global anycast-mac"
 
 
@@ -49,8 +50,8 @@ def settled(three: Rack, intent: Fabric, ownership: Ownership | None = None) -> 
 OWNED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "route policy": (
         CHOICES["connected routes that are off"][0],
-        {"settings": [ROUTES]},
-        ROUTES,
+        {"settings": [ROUTES, BORDER]},
+        f"{ROUTES}, {BORDER}",
     ),
     "a bond's STP": (
         BESIDE["BPDU guard on a bond"][0],

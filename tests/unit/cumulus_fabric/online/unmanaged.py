@@ -190,11 +190,14 @@ BESIDE: dict[str, tuple[Tree, list[str]]] = {
         joined(vlan(77, 77), SVI, {"system": {"global": {"anycast-mac": "00:00:5E:00:01:01"}}}),
         ["anycast-mac", "vlan77"],
     ),
-    "a tenant's VRF": (joined(vlan(77, 77), TENANT), ["vlan77"]),
-    "a border's sessions": (joined(session("border"), BORDERS), []),
+    "a tenant's VRF": (joined(vlan(77, 77), TENANT), ["vlan77", "interface vlan77, vrf blue"]),
+    "a border's sessions": (
+        joined(session("border"), BORDERS),
+        ["vrf default router bgp neighbor swp28"],
+    ),
     "another bridge": (
         {"bridge": {"domain": {"br_l3vni": {"vlan": {"4001": {"vni": {"4001": {}}}}}}}},
-        [],
+        ["bridge domain br_l3vni"],
     ),
     "suppression and flooding": (
         {

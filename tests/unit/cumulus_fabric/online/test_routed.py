@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What others route on a fabric's switches is named once, and no port joins it without a word."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from converge import Severity
+from online import Site
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.test_faults import POLICY
+from unit.cumulus_fabric.online.test_unmanaged import PLAIN, RELEASES, made_of
+from unit.cumulus_fabric.online.unmanaged import (
+    BORDERS,
+    ON,
+    ON_PORT,
+    SVI,
+    TENANT,
+    bgp,
+    joined,
+    on_bond,
+    session,
+    typed,
+    vlan,
+    words,
+)
+
+WITH_77 = fabric(change=made_of(("tenant", 77)))
+
+
+@pytest.fixture(params=RELEASES)
+def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
+    """One spine and two leaves that run the intent."""
+    with rack(PLAIN, applied=True, release=request.param) as made:
+        yield made
+
+
+def said(site: Site, severity: Severity = Severity.INFO) -> list[str]:
+    found = site.survey().plan.findings
+    return [each.sentence() for each in found if (each.severity, each.subject) == (severity, "Leaf0-1")]
+
+
+def svi(number: int, **more: Any) -> dict[str, Any]:
+    return {"interface": {f"vlan{number}": {"type": "svi", "vlan": number, **more}}}
+
+
+# -- a VLAN of the intent that is in a VRF already
+
+JOINS = (
+    "Leaf0-1: bond1 would get VLAN 77, which VRF blue routes (interface vlan77): the hosts there would be "
+    "in that VRF; give the network another vlan in the intent, unless its hosts belong in VRF blue"
+)
+
+
+def test_ports_that_would_join_a_vrf_are_a_warning(three: Rack) -> None:
+    typed(three, "Leaf0-1", joined(vlan(77, 77), TENANT))
+    assert said(three.site, Severity.WARNING) == []
+    assert said(Site(WITH_77, three.site.fleet), Severity.WARNING) == [JOINS]
+
+
+def test_a_vlan_of_a_vrf_that_the_bridge_does_not_have_yet(three: Rack) -> None:
+    typed(three, "Leaf0-1", TENANT)
+    assert said(Site(WITH_77, three.site.fleet), Severity.WARNING) == [JOINS]
+
+
+def test_a_gateway_of_the_charms_own_vlan_warns_of_nothing(three: Rack) -> None:
+    """Whoever put the network's gateway into a VRF wants its hosts there, further ones as well."""
+    typed(three, "Leaf0-1", joined(svi(9, VRF="blue", IP={"address": {"192.0.2.1/24": {}}}), TENANT))
+
+    def further(content: dict[str, Any]) -> None:
+        made_of()(content)
+        content["racks"][0]["bonds"]["bond_x"] = {"ports": "swp23", "local-id": 11, "networks": ["public"]}
+
+    site = taking_over(fabric(change=further), three)
+    assert said(site, Severity.WARNING) == []
+    assert site.apply(policy=POLICY).applied
+
+
+def test_a_gateway_in_vrf_default_warns_of_nothing(three: Rack) -> None:
+    typed(three, "Leaf0-1", joined(vlan(77, 77), SVI))
+    assert said(Site(WITH_77, three.site.fleet), Severity.WARNING) == []
+
+
+def test_ports_that_are_in_the_vrf_already_warn_of_nothing(three: Rack) -> None:
+    typed(
+        three,
+        "Leaf0-1",
+        joined(vlan(77, 77), TENANT, on_bond({"vlan": {"77": {}}})),
+    )
+    assert said(Site(WITH_77, three.site.fleet), Severity.WARNING) == []
+
+
+def test_the_interface_of_another_bridges_vlan_is_none_of_it(three: Rack) -> None:
+    other = {"vlan77_l3": {"type": "svi", "vlan": 77, "base-interface": "br_l3vni", "VRF": "blue"}}
+    typed(three, "Leaf0-1", {"interface": other, "bridge": {"domain": {"br_l3vni": {"vlan": {"77": {}}}}}})
+    assert said(Site(WITH_77, three.site.fleet), Severity.WARNING) == []
+
+
+# -- named once
+
+NUMBERED = joined(
+    {"interface": {"swp31": {**ON_PORT, "IP": {"address": {"192.0.2.1/31": {}}}}}},
+    bgp(
+        {
+            "neighbor": {
+                "192.0.2.0": {"remote-as": "external", "type": "numbered"},
+                "10.10.10.101": {"remote-as": "external", "type": "numbered"},
+            }
+        }
+    ),
+)
+NAMED: dict[str, tuple[dict[str, Any], str]] = {
+    "a numbered underlay": (
+        NUMBERED,
+        "interface swp31 {ip} address, vrf default router bgp neighbor 10.10.10.101,192.0.2.0",
+    ),
+    "a border's sessions": (joined(session("border"), BORDERS), "vrf default router bgp neighbor swp28"),
+    "a routed port": (
+        {"interface": {"swp28": {**ON_PORT, "IP": {"address": {"192.0.2.1/31": {}}}}}},
+        "interface swp28",
+    ),
+    "a gateway of the intent's VLAN": (svi(9, IP={"address": {"192.0.2.1/24": {}}}), "interface vlan9"),
+    "a tenant's VRF with two networks": (
+        joined(vlan(77, 77), TENANT, svi(78, VRF="blue")),
+        "interface vlan77-78, vrf blue",
+    ),
+    "a VRF with its VNI": ({"vrf": {"blue": {"evpn": {**ON, "vni": {"4001": {}}}}}}, "vrf blue"),
+    "another bridge": (
+        {"bridge": {"domain": {"br_l3vni": {"vlan": {"4001": {"vni": {"4001": {}}}}}}}},
+        "bridge domain br_l3vni",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tree", "names"), NAMED.values(), ids=NAMED)
+def test_it_is_named_once_in_one_finding(three: Rack, tree: dict[str, Any], names: str) -> None:
+    typed(three, "Leaf0-1", tree)
+    names = names.format(**words(three.servers["Leaf0-1"].switch.rules.new))
+    told = [each for each in said(three.site) if "vlan77: not in the intent" not in each]
+    assert told == [f"Leaf0-1: {names}: not in the intent and not made by this charm; stays as it is"]
+
+
+def test_what_is_named_as_an_object_is_not_named_again(three: Rack) -> None:
+    """A bond of others with an address, and a further session of the fabric's peer group."""
+    bond = {
+        "bond7": {"type": "bond", "bond": {"member": {"swp15": {}}}, "IP": {"address": {"192.0.2.1/31": {}}}}
+    }
+    typed(three, "Leaf0-1", joined({"interface": {**bond, "swp15": ON_PORT}}, session("underlay")))
+    assert said(three.site) == [
+        "Leaf0-1: bond7,swp28: not in the intent and not made by this charm; stays as it is; "
+        "add it to the intent, or run plan and apply with remove=bond7,swp28"
+    ]
+
+
+def test_what_excludes_the_intents_use_is_not_said_to_stay(three: Rack) -> None:
+    """A host's port that somebody routes blocks the plan."""
+    typed(three, "Leaf0-1", {"interface": {"swp9": {**ON_PORT, "IP": {"address": {"192.0.2.1/31": {}}}}}})
+    assert said(three.site) == []
+
+
+def test_what_the_intent_leaves_to_others_is_not_named_again(three: Rack) -> None:
+    def left(content: dict[str, Any]) -> None:
+        made_of()(content)
+        content["unmanaged"] = {"settings": ["vrf default router bgp neighbor swp28"]}
+
+    typed(three, "Leaf0-1", joined(session("border"), BORDERS))
+    assert said(Site(fabric(change=left), three.site.fleet)) == [
+        "Leaf0-1: vrf default router bgp neighbor swp28: unmanaged in the intent; stays as it is"
+    ]
+
+
+def test_a_port_that_the_intent_leaves_to_others_is_not_named_again(three: Rack) -> None:
+    def left(content: dict[str, Any]) -> None:
+        made_of()(content)
+        content["unmanaged"] = {"ports": "swp28", "vlans": "77"}
+
+    port = {"interface": {"swp28": {**ON_PORT, "IP": {"address": {"192.0.2.1/31": {}}}}}}
+    typed(three, "Leaf0-1", joined(port, session("border"), BORDERS, vlan(77, 77), SVI))
+    assert said(Site(fabric(change=left), three.site.fleet)) == [
+        "Leaf0-1: vlan77: unmanaged in the intent; stays as it is"
+    ]
+
+
+def test_management_is_not_looked_at(three: Rack) -> None:
+    typed(
+        three,
+        "Leaf0-1",
+        joined(
+            {"interface": {"eth0": {"type": "eth", "IP": {"address": {"192.0.2.9/24": {}}}}}},
+            {"vrf": {"mgmt": {"table": 1001}}},
+        ),
+    )
+    assert said(three.site) == []
+
+
+def test_bonds_of_the_intent_and_their_vlans_are_not_routed(three: Rack) -> None:
+    typed(three, "Leaf0-1", joined(on_bond({"stp": {"bpdu-guard": "YES"}}), {"evpn": ON}))
+    assert said(three.site) == [
+        "Leaf0-1: interface bond1 bridge domain br_default stp bpdu-guard: not in the intent; "
+        "stays as it is; to remove it, run nv unset on the switch"
+    ]
