@@ -39,6 +39,7 @@ _MATCH = "acl/{name}/rule/{rule}/match/ip"
 _PORT = "interface/{interface}/bridge/domain/{domain}"
 _USER = "system/aaa/user/{name}"
 _TARGETS = ("import", "export", "both")
+_VRR_MAC, _VRR_ID = either(MAC, one_of("auto")), either(integer(1, 255), one_of("none"))
 
 Paths = dict[str, Check | None]
 """Each path with what it holds; None is an instance that holds nothing by itself."""
@@ -186,6 +187,12 @@ OLD: Paths = {
     "interface/{interface}/ip/address/{prefix}": None,
     "interface/{interface}/ip/address/dhcp": None,
     "interface/{interface}/ip/vrf": NAME,
+    "interface/{interface}/ip/vrr/enable": ON_OFF,
+    "interface/{interface}/ip/vrr/address/{prefix}": None,
+    "interface/{interface}/ip/vrr/mac-address": _VRR_MAC,
+    "interface/{interface}/ip/vrr/mac-id": _VRR_ID,
+    "interface/{interface}/ip/vrr/state/up": None,
+    "interface/{interface}/ip/vrr/state/down": None,
     "system/timezone": ZONE,
     "service/ntp/{vrf}/server/{server}": None,
     "service/dns/{vrf}/server/{server}": None,
@@ -197,6 +204,10 @@ NEW: Paths = {
     **dict.fromkeys(_WORDS, STATE),
     "interface/{interface}/ipv4/address/{prefix4}": None,
     "interface/{interface}/ipv4/dhcp-client/state": STATE,
+    "interface/{interface}/ipv4/vrr/state": STATE,
+    "interface/{interface}/ipv4/vrr/address/{prefix4}": None,
+    "interface/{interface}/ipv4/vrr/mac-address": _VRR_MAC,
+    "interface/{interface}/ipv4/vrr/mac-id": _VRR_ID,
     "interface/{interface}/vrf": NAME,
     "system/date-time/timezone": ZONE,
     "system/ntp/vrf": VRF,

@@ -190,6 +190,26 @@ BESIDE: dict[str, tuple[Tree, list[str]]] = {
         joined(vlan(77, 77), SVI, {"system": {"global": {"anycast-mac": "00:00:5E:00:01:01"}}}),
         ["anycast-mac", "vlan77"],
     ),
+    "a gateway by VRR": (
+        joined(
+            vlan(77, 77),
+            SVI,
+            {
+                "interface": {
+                    "vlan77": {
+                        "IP": {
+                            "vrr": {
+                                **ON,
+                                "address": {"192.0.2.254/24": {}},
+                                "mac-address": "00:00:5E:00:01:01",
+                            }
+                        }
+                    }
+                }
+            },
+        ),
+        ["vlan77", "interface vlan77"],
+    ),
     "a tenant's VRF": (joined(vlan(77, 77), TENANT), ["vlan77", "interface vlan77, vrf blue"]),
     "a border's sessions": (
         joined(session("border"), BORDERS),
