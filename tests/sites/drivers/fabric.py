@@ -18,7 +18,7 @@ from lab.nvue.fabric import HostPort
 from sites.gallery import Found, Seen, Site
 from unit.cumulus_fabric.fabrics import data as example
 from unit.cumulus_fabric.fabrics import put
-from unit.cumulus_fabric.online.site import rack, taking_over
+from unit.cumulus_fabric.online.site import rack, taking_over, wired
 from unit.cumulus_fabric.online.unmanaged import typed
 from yamlfile import reader
 from yamlfile.values import FileError
@@ -41,9 +41,9 @@ def see(site: Site) -> Seen:
     """Audit, plan, apply and verify; a second apply sends nothing, and what others typed is still there.
 
     The switches run the intent already where ``applied`` says so, with what each has ``beside`` it; the
-    operator then changes the intent as ``then`` says. Hosts at ``silent`` ports have no system yet: they are
-    on, and speak neither LLDP nor LACP. ``strict`` switches refuse to open the ranges into
-    which they fold their answers.
+    operator then changes the intent as ``then`` says. All switches may be ``called`` the same, as from the
+    factory. Hosts at ``silent`` ports have no system yet: they are on, and speak neither LLDP nor LACP.
+    ``strict`` switches refuse to open the ranges into which they fold their answers.
     """
     switches = site.data("switches")
     try:
@@ -55,6 +55,9 @@ def see(site: Site) -> Seen:
     ) as made:
         for server in made.servers.values():
             server.strict = switches.get("strict", False)
+        for name in made.servers if "called" in switches else ():
+            typed(made, name, {"system": {"hostname": switches["called"]}})
+        made.wires.hosts = {**wired(wanted).hosts, **made.wires.hosts}
         online = taking_over(wanted, made)
         beside = {name: typed(made, name, tree) for name, tree in switches.get("beside", {}).items()}
         for leaf, port in switches.get("silent", ()):
