@@ -119,6 +119,13 @@ class HostUnit:
             self.action(action, **parameters)
         return failed.value.message
 
+    def said(self, action: str, **parameters: Any) -> str:
+        """Run an action that may fail; its results, or the one sentence that says why not."""
+        try:
+            return "\n".join(map(str, self.action(action, **parameters).values()))
+        except testing.ActionFailed as failed:
+            return failed.message
+
     def findings(self) -> str:
         """What ``verify`` prints."""
         return self.action("verify")["findings"]
@@ -132,6 +139,11 @@ class HostUnit:
     def log(self) -> str:
         """What the last hook or action logged."""
         return "\n".join(entry.message for entry in self.context.juju_log)
+
+    def installed(self: Unit) -> Unit:
+        """After the first hook alone, which has not looked at the host."""
+        self.emit("install")
+        return self
 
     def set_up(self) -> ops.StatusBase:
         """Juju's hooks of a new unit, up to the first one that looks at the host."""

@@ -133,7 +133,13 @@ class Dispatcher:
         return (Finding(Severity.WARNING, SUBJECT, what, remedy),)
 
     def now(self) -> None:
-        """Dispatch the unit as soon as the running hook or action has ended."""
+        """Dispatch the unit as soon as the running hook or action has ended.
+
+        A unit that has not looked at its host yet has no service: Juju may run an action before
+        config-changed, which follows by itself.
+        """
+        if not self._system.files.exists(units.path(self._names.service)):
+            return
         self._system.run(["systemctl", "start", "--no-block", self._names.service])
 
     def after(self, seconds: int) -> None:

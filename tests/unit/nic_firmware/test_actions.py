@@ -2,10 +2,13 @@
 """Actions: what they print, what they set, and what they refuse."""
 
 import json
+from typing import Any
 
 import pytest
 from hostnic import exclusive
-from unit.nic_firmware.node import PF0, PF1, Node
+from hostnic.firmware.mstdatabase import read
+from hostnic.system import CommandError
+from unit.nic_firmware.node import METADATA, PF0, PF1, Node
 
 READING = ("plan", "verify", "list-devices", "query", "backup")
 
@@ -186,3 +189,49 @@ def test_a_name_in_other_letters_gets_the_right_spelling(node: Node, name: str) 
 def test_approve_reboot_where_none_is_needed(node: Node) -> None:
     node.converge()
     assert "no reboot is needed" in node.failure("approve-reboot")
+
+
+NO_TOOL = (
+    f"{PF0}: mstconfig is not installed; see juju debug-log for what apt-get said, or install it by hand"
+)
+BEFORE_ITS_OPTIONS = [
+    ("list-devices", {}, PF0),
+    ("query", {}, NO_TOOL),
+    ("plan", {}, "mstconfig is not installed"),
+    ("verify", {}, "mstconfig is not installed"),
+    ("capture", {}, "ovn-offload-capture:"),
+    ("set-parameters", {"parameters": "CNP_DSCP_P1=26"}, NO_TOOL),
+    ("reset-parameters", {"devices": PF0, "confirm": True}, NO_TOOL),
+    ("backup", {}, NO_TOOL),
+    ("restore", {"device": PF0, "backup": "CNP_DSCP_P1=26"}, NO_TOOL),
+    ("burn", {}, "there is no image: set firmware-url and firmware-sha256, or attach one"),
+    ("approve-reboot", {}, "this unit has not run a hook since the host booted; try again in a minute"),
+    ("cancel-reboots", {}, "none"),
+    ("release-reboot-lock", {}, "no unit holds the reboot lock"),
+]
+"""Juju runs actions before config-changed, and the tools are installed in that hook."""
+
+
+@pytest.mark.parametrize(("action", "given", "says"), BEFORE_ITS_OPTIONS)
+def test_a_unit_that_has_only_been_installed_answers_or_says_why_not(
+    node: Node, action: str, given: dict[str, Any], says: str
+) -> None:
+    node.host.answers[("mstconfig",)] = CommandError(["mstconfig"], "mstconfig is not installed")
+    node.known = read("/nothing/here.db")
+    assert says in node.installed().said(action, **given)
+    assert node.host.trace == node.context.action_logs == []
+    node.host.answers.clear()
+    assert node.set_up().name in ("waiting", "blocked")
+    assert node.next_boot("NUM_OF_VFS") == 8
+
+
+def test_every_action_is_tried_on_a_unit_that_has_only_been_installed() -> None:
+    assert {action for action, *_ in BEFORE_ITS_OPTIONS} == METADATA["actions"].keys()
+
+
+def test_parameters_that_are_set_before_the_first_look_are_read_in_it(node: Node) -> None:
+    done = node.installed().action("set-parameters", parameters="CNP_DSCP_P1=26")
+    assert done["done"] == f"set CNP_DSCP_P1=26 on {PF0}"
+    assert node.context.action_logs == [], "no service wakes it yet, and its next hook looks anyway"
+    node.set_up()
+    assert node.next_boot("CNP_DSCP_P1") == 26

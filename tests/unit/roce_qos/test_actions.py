@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hostnic.system import CommandError
 from lab.openstack import actions
-from unit.roce_qos.node import P0, P1, PF0, Node, compute_node
+from unit.roce_qos.node import METADATA, P0, P1, PF0, Node, compute_node
 
 READING = ("plan", "verify", "show-qos", "show-counters")
 
@@ -157,3 +157,24 @@ def test_a_port_that_cannot_be_read_is_a_warning(converged: Node) -> None:
     status = converged.emit("update_status")
     assert status.name == "active"
     assert "cannot be read: Input/output error" in status.message
+
+
+BEFORE_ITS_OPTIONS = [
+    ("plan", "install the boot"),
+    ("verify", PF0),
+    ("capture", "ovn-offload-capture:"),
+    ("show-qos", "differs"),
+    ("show-counters", "tx_prio3_pause"),
+]
+"""Juju runs actions before config-changed."""
+
+
+@pytest.mark.parametrize(("action", "says"), BEFORE_ITS_OPTIONS)
+def test_a_unit_that_has_only_been_installed_answers(node: Node, action: str, says: str) -> None:
+    assert says in node.installed().said(action)
+    assert node.host.trace == node.context.action_logs == []
+    assert node.set_up().name == "active"
+
+
+def test_every_action_is_tried_on_a_unit_that_has_only_been_installed() -> None:
+    assert {action for action, _ in BEFORE_ITS_OPTIONS} == METADATA["actions"].keys()

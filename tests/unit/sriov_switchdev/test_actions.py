@@ -7,7 +7,7 @@ import pytest
 from hostnic.system import CommandError
 from hostnic.testing import card
 from lab.openstack import actions
-from unit.sriov_switchdev.node import Node, compute_node
+from unit.sriov_switchdev.node import METADATA, Node, compute_node
 
 READING = ("plan", "verify", "list-devices", "show-offload", "show-health")
 
@@ -309,3 +309,33 @@ def test_health_of_a_new_node_begins_with_what_it_waits_for(node: Node) -> None:
     found = {row["about"]: row for row in rows}
     assert found["reboot"]["found"] == "needed for 3b:00: 8+8 VFs and VF-LAG"
     assert "configuration" not in found
+
+
+BEFORE_ITS_OPTIONS = [
+    ("list-devices", "0000:3b:00.0"),
+    ("plan", "install the boot copy"),
+    ("verify", "0 of 8 VFs, eswitch in legacy mode"),
+    ("capture", "ovn-offload-capture:"),
+    ("show-offload", "ip is not installed"),
+    ("show-health", "0 of 8 VFs, eswitch in legacy mode"),
+    ("accept-nic", "nothing to accept: no other card is at the PCI address of a declared port"),
+    ("check-host", "SMT"),
+    ("approve-reboot", "this unit has not run a hook since the host booted; try again in a minute"),
+    ("cancel-reboots", "none"),
+    ("release-reboot-lock", "no unit holds the reboot lock"),
+]
+"""Juju runs actions before config-changed."""
+
+
+@pytest.mark.parametrize(("action", "says"), BEFORE_ITS_OPTIONS)
+def test_a_unit_that_has_only_been_installed_answers_or_says_why_not(
+    node: Node, action: str, says: str
+) -> None:
+    assert says in node.installed().said(action)
+    assert node.host.trace == node.context.action_logs == []
+    assert node.set_up().name == "blocked"
+    assert "approve-reboot" in node.state.unit_status.message
+
+
+def test_every_action_is_tried_on_a_unit_that_has_only_been_installed() -> None:
+    assert {action for action, _ in BEFORE_ITS_OPTIONS} == METADATA["actions"].keys()

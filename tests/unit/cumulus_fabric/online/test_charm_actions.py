@@ -9,7 +9,7 @@ import yaml
 from bench.fabric import intent as large
 from lab.nvue import Issue
 from ops import testing
-from unit.cumulus_fabric.online.unit import Unit, intent
+from unit.cumulus_fabric.online.unit import METADATA, Unit, intent
 
 READING = ("plan", "verify", "audit", "render", "show-fabric", "show-health")
 
@@ -197,3 +197,38 @@ def test_actions_refuse_wrong_parameters(
 def test_a_switch_that_is_not_in_the_intent_is_not_rendered(running: Unit) -> None:
     with pytest.raises(testing.ActionFailed, match="Leaf7-7 is not a switch of the intent"):
         running.action("render", switch="Leaf7-7", dialect="5.14")
+
+
+NO_INTENT = (
+    "option intent: is not set; run: juju config cumulus-fabric intent=@FILE, or attach the resource intent"
+)
+NO_CREDENTIALS = "option credentials: is not set; run: juju config cumulus-fabric credentials=ID, a secret"
+ASKS_NO_SWITCH = {
+    "audit": "severity",
+    "show-fabric": "Fabric rdg",
+    "show-health": "none since the machine booted",
+}
+NAMES_A_SWITCH = ("drain", "undrain", "decommission")
+
+
+@pytest.mark.parametrize("action", METADATA["actions"])
+def test_a_unit_that_has_only_been_installed_names_what_is_not_set(fresh: Unit, action: str) -> None:
+    """Juju runs actions before config-changed."""
+    given = {"switch": "Leaf0-1"} if action in NAMES_A_SWITCH else {}
+    fresh.emit("install")
+    fresh.configure(credentials=None)
+    if action in ASKS_NO_SWITCH:
+        assert ASKS_NO_SWITCH[action] in "".join(map(str, fresh.action(action, **given).values()))
+    else:
+        assert fresh.failure(action, **given).startswith(NO_CREDENTIALS)
+    fresh.configure(intent=None)
+    if action != "show-health":
+        assert fresh.failure(action, **given) == NO_INTENT
+    assert fresh.writes == []
+
+
+def test_what_is_applied_before_config_changed_is_whole(fresh: Unit) -> None:
+    fresh.emit("install")
+    assert fresh.action("apply")["result"] == "fully applied: 3 switches changed"
+    assert fresh.emit().name == "active"
+    assert fresh.writes == []
