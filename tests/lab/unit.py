@@ -200,6 +200,11 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     for relation in state.relations:
         saved = next(each for each in known["relations"] if each["id"] == relation.id)
         saved.update(local_app_data=relation.local_app_data, local_unit_data=relation.local_unit_data)
+    broken, _, _ = event.partition("_relation_broken")
+    if broken != event:
+        known["relations"] = [
+            each for each in known["relations"] if each["endpoint"].replace("-", "_") != broken
+        ]
     known["status"] = [state.unit_status.name, state.unit_status.message]
     known["stored"] = [
         {"name": each.name, "owner_path": each.owner_path, "content": each.content}

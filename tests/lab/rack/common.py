@@ -8,8 +8,8 @@ from lab.checks import Check
 from lab.progress import seconds
 from lab.rack import checks, layout, writes
 from lab.rack.build import Rack
-from lab.rack.controller import Unit
 from lab.rack.traffic import Traffic
+from lab.rack.units import Unit
 
 PATIENCE = 1800  # seconds until a rack must have settled
 QUORUM = 90.0  # seconds for which another node could wrongly go down

@@ -12,7 +12,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -21,8 +21,9 @@ from lab import uniter
 from lab.guest import Guest, GuestError
 from lab.juju import HookError, Result
 from lab.juju import Unit as Runner
-from lab.rack.deployment import Application, Deployment, Relation
+from lab.rack.deployment import Deployment, Relation
 from lab.rack.machine import Floor, Job, Machine
+from lab.rack.units import Unit, addresses
 
 LOOK = "cat /proc/sys/kernel/random/boot_id /var/lib/lab/units/*.json"  # a line each
 LOOK_AGAIN = 4.0  # seconds without a hook: each look costs the guest two processes
@@ -34,36 +35,8 @@ LEASE = 60.0  # seconds for which a leader that no longer answers still leads (J
 NOTICED = 60.0  # seconds in which whoever talks to a machine notices that its power is cut
 
 
-def addresses(machine: Machine) -> dict[str, str]:
-    """What Juju writes into a unit's databag when it enters a relation, for the units at the other end."""
-    address = machine.address
-    return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
-
-
 def _reboots(machine: Machine) -> bool:
     return machine.job is not None and machine.job.what == REBOOT
-
-
-@dataclass
-class Unit:
-    """A unit as the controller knows it."""
-
-    app: Application
-    number: int
-    machine: Machine
-    status: tuple[str, str] = ("waiting", "for its machine")
-    hooked: float = 0.0
-    looked: float = 0.0  # as soon as it is deployed
-    failures: int = 0
-    leader: bool = False
-    elected: bool = False  # it leads, and has had leader-elected: it knows what its application has written
-    runner: Any = None  # a Runner as soon as it is deployed
-    started: bool = False
-    hooks: dict[str, dict[str, int]] = field(default_factory=dict)  # by event, as lab.unit counts them
-
-    @property
-    def name(self) -> str:
-        return f"{self.app.name}/{self.number}"
 
 
 class Controller:
@@ -133,19 +106,32 @@ class Controller:
         unit = self.units[name]
         unit.started = False
         del self.planned[name]
-        seen: dict[str, list[int | None]] = {}
-        related = self.deployment.related(unit.app.name)
-        for relation in related:
-            met: list[int | None] = [other.number for other in self._others(unit, relation)]
-            seen[relation.end(unit.app.name)] = [None] if relation.container else met
+        related = self._related(unit)
+        seen = {each.end(unit.app.name): self._met(unit, each) for each in related}
         peers = [each.end(unit.app.name) for each in related if each.far(unit.app.name) == unit.app.name]
-        for hook in uniter.of_a_removed_unit({end: len(met) for end, met in seen.items()}, peers):
-            end, departs, _ = hook.partition("-relation-departed")
-            other = seen[end].pop(0) if departs else None
-            self.queue(unit, hook.replace("-", "_"), other, departs=name if departs else "")
+        hooks = uniter.of_a_removed_unit({end: len(met) for end, met in seen.items()}, peers)
+        self._lose(unit, hooks, seen, departs=name)
         unit.machine.queue.append(
             Job(f"{name} is removed", lambda _: unit.runner.remove(), lambda _: self._gone(unit))
         )
+
+    def remove_relation(self, application: str, endpoint: str) -> None:
+        """``juju remove-relation``: both ends lose each unit that they see, and then the relation."""
+        relation = next(
+            each for each in self.deployment.related(application) if each.end(application) == endpoint
+        )
+        for unit in [each for each in self.units.values() if each.app.name in dict(relation.ends)]:
+            end, met = relation.end(unit.app.name), self._met(unit, relation)
+            self._lose(unit, uniter.of_a_removed_relation(end, len(met)), {end: met})
+
+    def _lose(
+        self, unit: Unit, hooks: Iterable[str], seen: Mapping[str, list[int | None]], departs: str = ""
+    ) -> None:
+        """Queue the last hooks of relations in which it has ``seen`` these units, by endpoint."""
+        for hook in hooks:
+            end, departed, _ = hook.partition("-relation-departed")
+            other = seen[end].pop(0) if departed else None
+            self.queue(unit, hook.replace("-", "_"), other, departs=departs if departed else "")
 
     def _gone(self, unit: Unit) -> None:
         del self.units[unit.name]
@@ -257,10 +243,9 @@ class Controller:
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
         self._hooked(unit, result)
         unit.elected |= unit.leader and event == "leader_elected"
-        if event.endswith("_relation_broken"):
-            for relation in self.deployment.related(unit.app.name):
-                if event == f"{relation.end(unit.app.name)}_relation_broken".replace("-", "_"):
-                    self._left(unit, relation)
+        for relation in self._related(unit):
+            if event == f"{relation.end(unit.app.name)}_relation_broken".replace("-", "_"):
+                self._broken(unit, relation)
         if event == "start" and not unit.started:
             unit.started = True
             for relation in self.deployment.related(unit.app.name):
@@ -269,6 +254,20 @@ class Controller:
                     self._changed(other, relation, unit.number, *uniter.MET)
                 if relation.container:
                     self._changed(unit, relation, None, *uniter.MET)
+
+    def _broken(self, unit: Unit, relation: Relation) -> None:
+        """It has left the relation. Where the relation is removed, its databags go with the last unit."""
+        unit.left.add(relation.id)
+        if unit.name not in self.planned:
+            self._left(unit, relation)
+        elif all(
+            relation.id in each.left for each in self.units.values() if each.app.name in dict(relation.ends)
+        ):
+            kept = tuple(each for each in self.deployment.relations if each is not relation)
+            self.deployment = replace(self.deployment, relations=kept)
+            self._bags = defaultdict(
+                dict, {of: bag for of, bag in self._bags.items() if of[0] != relation.id}
+            )
 
     def _changed(self, unit: Unit, relation: Relation, other: int | str | None, *hooks: str) -> None:
         for hook in hooks:
@@ -338,16 +337,23 @@ class Controller:
     def _deployed(self, machine: Machine) -> list[Unit]:
         return [unit for unit in self.units.values() if unit.machine is machine and unit.runner]
 
+    def _related(self, unit: Unit) -> list[Relation]:
+        return [each for each in self.deployment.related(unit.app.name) if each.id not in unit.left]
+
+    def _met(self, unit: Unit, relation: Relation) -> list[int | None]:
+        """The numbers of the units that it sees; a subordinate its principal alone, which has none here."""
+        return [None] if relation.container else [other.number for other in self._others(unit, relation)]
+
     def _others(self, unit: Unit, relation: Relation) -> list[Unit]:
         """Units at the other end, or peers, that are there."""
         far = [each for each in self.units.values() if each.app.name == relation.far(unit.app.name)]
-        return [each for each in far if each.started and each is not unit]
+        return [each for each in far if each.started and each is not unit and relation.id not in each.left]
 
     def _seen_by(self, unit: Unit) -> dict[str, Any]:
         """Options, who leads, and relations as a unit sees them: what others have written."""
         relations = [
             {"id": each.id, "endpoint": each.end(unit.app.name), **self._told(unit, each)}
-            for each in self.deployment.related(unit.app.name)
+            for each in self._related(unit)
         ]
         return {
             "config": unit.app.options,
@@ -371,8 +377,9 @@ class Controller:
 
     def _carry(self, unit: Unit, relations: list[dict[str, Any]]) -> None:
         """Take what the unit has written, and tell those who see it."""
-        for relation in self.deployment.related(unit.app.name):
-            found = next(each for each in relations if each["id"] == relation.id)
+        known = {each["id"]: each for each in relations}
+        for relation in (each for each in self._related(unit) if each.id in known):
+            found = known[relation.id]
             bags: dict[int | str, tuple[str, dict[str, str]]] = {}
             if unit.leader:
                 bags[unit.app.name] = unit.app.name, found.get("local_app_data", {})

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import TextIO
 
 from lab.progress import seconds
-from lab.rack.controller import Unit
 from lab.rack.machine import Machine
+from lab.rack.units import Unit
 
 COLOURS = {"active": "32", "waiting": "33", "maintenance": "33", "blocked": "31", "error": "31"}
 HEADINGS = ("unit", "machine", "status", "since", "doing", "message")

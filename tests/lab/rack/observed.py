@@ -17,7 +17,8 @@ from lab.observed.watch import Target, Watch, watching
 from lab.rack import containers, layout, ovn
 from lab.rack.build import Rack
 from lab.rack.common import applied, by_hand, more_vfs, on_nodes, settled, verify, with_option
-from lab.rack.controller import LEASE, Unit
+from lab.rack.controller import LEASE
+from lab.rack.units import Unit
 
 AREA = "observed"
 LEAF = layout.leaves(0)[0]

@@ -42,6 +42,10 @@ class SilentRunner:
             kept.update(next(new for new in relations if new["id"] == kept["id"]))
             if event == "update_status":
                 kept["local_app_data"] = {"policy": "new"}
+        left, broken, _ = event.partition("_relation_broken")
+        if broken:
+            kept = [each for each in self.known["relations"] if each["endpoint"].replace("-", "_") != left]
+            self.known["relations"] = kept
         return Result(("active", ""), False, self.known["relations"], [], [], {}, None)
 
     def remove(self) -> None:

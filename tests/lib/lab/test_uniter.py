@@ -12,6 +12,7 @@ from lab.rack import controller as juju
 from lab.rack.controller import Controller
 from lab.rack.deployment import ROOT, read
 from lab.rack.machine import Floor, Machine
+from lab.rack.units import Unit
 from lib.lab.silent import SilentGuest, SilentRunner
 from ops import testing
 from unit import hooks
@@ -166,6 +167,7 @@ def reboots(rack: Controller) -> None:
         ("a machine reboots", reboots),
         ("a unit is removed", lambda rack: rack.remove("sriov-switchdev/0")),
         ("a unit that others see is removed", lambda rack: rack.remove("roce-qos/1")),
+        ("a relation is removed", lambda rack: rack.remove_relation("roce-qos", "fabric")),
     ],
 )
 def test_a_change_has_the_hooks_of_the_real_one(
@@ -185,6 +187,34 @@ def test_a_change_has_the_hooks_of_the_real_one(
     rack.floor.stop()
 
 
+def test_after_a_removed_relation_neither_end_sees_it_and_its_databags_are_gone(rack: Controller) -> None:
+    gone = next(each.id for each in rack.deployment.related("cumulus-fabric") if len(each.ends) > 1)
+    assert gone in {relation for relation, _ in rack._bags}
+    rack.remove_relation("roce-qos", "fabric")
+    for name in ("roce-qos/0", "cumulus-fabric/0"):
+        rack.queue(rack.units[name], "update_status")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    seen = {
+        name: {each["endpoint"] for each in unit.runner.seen["relations"]}
+        for name, unit in rack.units.items()
+    }
+    assert (seen["roce-qos/0"], seen["cumulus-fabric/0"]) == ({"juju-info"}, {"applied"})
+    assert seen["nic-firmware/0"] == {"juju-info", "reboot"}
+    assert gone not in {relation for relation, _ in rack._bags}
+    rack.floor.stop()
+
+
+def test_a_unit_that_is_removed_after_a_relation_has_left_that_one_already(rack: Controller) -> None:
+    rack.remove_relation("cumulus-fabric", "fabric")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    leaves = rack.units["roce-qos/1"]
+    leaves.runner.ran.clear()
+    rack.remove("roce-qos/1")
+    assert rack.floor.work(lambda: rack.settled, 30)
+    assert leaves.runner.ran == uniter.of_a_removed_unit({"juju-info": 1}, [])
+    rack.floor.stop()
+
+
 def test_the_other_end_is_told_before_a_unit_stops_and_its_peers_when_it_is_gone(
     rack: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +229,7 @@ def test_the_other_end_is_told_before_a_unit_stops_and_its_peers_when_it_is_gone
         unit.runner.emit = noting
     queue = rack.queue
 
-    def due(unit: juju.Unit, event: str, *given: Any, **named: Any) -> None:
+    def due(unit: Unit, event: str, *given: Any, **named: Any) -> None:
         order.append(f"{unit.name} due {event.replace('_', '-')}")
         queue(unit, event, *given, **named)
 

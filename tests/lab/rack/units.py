@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rack's Juju knows of each unit."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab.rack.deployment import Application
+from lab.rack.machine import Machine
+
+
+def addresses(machine: Machine) -> dict[str, str]:
+    """What Juju writes into a unit's databag when it enters a relation, for the units at the other end."""
+    address = machine.address
+    return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
+
+
+@dataclass
+class Unit:
+    """A unit as the controller knows it."""
+
+    app: Application
+    number: int
+    machine: Machine
+    status: tuple[str, str] = ("waiting", "for its machine")
+    hooked: float = 0.0
+    looked: float = 0.0  # as soon as it is deployed
+    failures: int = 0
+    leader: bool = False
+    elected: bool = False  # it leads, and has had leader-elected: it knows what its application has written
+    runner: Any = None  # a Runner as soon as it is deployed
+    started: bool = False
+    left: set[int] = field(default_factory=set[int])  # relations, by relation-broken
+    hooks: dict[str, dict[str, int]] = field(default_factory=dict)  # by event, as lab.unit counts them
+
+    @property
+    def name(self) -> str:
+        return f"{self.app.name}/{self.number}"
