@@ -163,3 +163,27 @@ def deployment(
         yield made
         if request.session.testsfailed:
             print(juju.debug_log(limit=1000))
+
+
+@pytest.fixture(scope="session")
+def recording(request: pytest.FixtureRequest, controller: Controller) -> Any:
+    """Where the hooks of all units are noted; None without --record-hooks."""
+    given = request.config.getoption("--record-hooks")
+    if not given:
+        return None
+    from integration.recorded import Recording
+
+    return Recording(ROOT / given, controller.version)
+
+
+@pytest.fixture(autouse=True)
+def recorded(request: pytest.FixtureRequest, recording: Any) -> Iterator[None]:
+    """Note which hooks a test's changes led to; those of the first tests are the deployment's."""
+    if recording is None or "deployment" not in request.fixturenames:
+        yield
+        return
+    deployment = request.getfixturevalue("deployment")
+    yield
+    deploys = request.node.originalname == "test_each_unit_says_what_it_lacks"
+    name = request.node.name.removeprefix("test_").replace("_", " ")
+    recording.note(deployment, "" if deploys else name)

@@ -22,3 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--keep-model", action="store_true", help="leave the model of test_charms.py when all has ended"
     )
+    group.addoption(
+        "--record-hooks",
+        metavar="FILE",
+        help="write which hooks each unit ran, as tests/lab/hooks.yaml has them",
+    )

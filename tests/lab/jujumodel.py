@@ -133,7 +133,7 @@ class Model:
         if not options.include:
             return "unit-roce-qos-0: 10:00:00 ERROR simulated\n"
         app, _, number = options.include.removeprefix("unit-").rpartition("-")
-        gone = f"{app}/{number}" not in self.app(app).units
+        gone = app not in self.applications or f"{app}/{number}" not in self.app(app).units
         parted = self.parted.get(f"{app}/{number}", [])
         return log(options.include, VERSION, FAULT, leads=number == "0", parted=parted, gone=gone)
 

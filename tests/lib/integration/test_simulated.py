@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from integration.said import CHARMS
+from lab import uniter
 
 ROOT = Path(__file__).parents[3]
 TESTS = ROOT / "tests"
@@ -118,6 +120,28 @@ def test_the_principal_is_charmhubs_ubuntu_unless_a_file_is_named(site: Path) ->
     assert outcome(site, *local[:4], *run)[0] == 1
     assert outcome(site, *local[:4], *run, SIMULATED_CHARMHUB="yes")[0] == 0
     assert outcome(site, *local[:4], "--principal", "nowhere.charm", *run)[0] == 1
+
+
+def test_the_hooks_of_a_run_are_recorded_in_the_form_of_the_labs(site: Path) -> None:
+    path = site / "hooks.yaml"
+    chosen = ["--record-hooks", str(path), "-k", "lacks or parted or behind or away", *FILES]
+    assert outcome(site, *given(site), *chosen)[0] == 0
+    recorded, lab = (yaml.safe_load(each.read_text()) for each in (path, TESTS / "lab/hooks.yaml"))
+    assert recorded.keys() == lab.keys()
+    assert recorded["deployed"].keys() == lab["deployed"].keys()
+    first = recorded["deployed"]["nic-firmware"]
+    assert first[: first.index("start") + 1] == uniter.of_a_new_unit(["reboot", "juju-info"], leads=True)
+    parted = recorded["changes"]["hosts and fabric are related and parted"]
+    assert parted["roce-qos/0"] == uniter.of_a_removed_relation("fabric", 1) * 2
+    removed = recorded["changes"]["a unit leaves nothing behind and returns[nic-firmware]"]
+    assert removed["nic-firmware/0"][-2:] == ["stop", "remove"]
+    assert removed["nic-firmware/3"][0] == "install"
+    assert (
+        recorded["changes"]["removal takes every unit away[cumulus-fabric]"]["cumulus-fabric/0"][-1]
+        == "remove"
+    )
+    assert "Juju 4.0.15" in path.read_text()
+    assert "update-status" not in str(recorded)
 
 
 def by_night(fault: str) -> object:
