@@ -120,8 +120,8 @@ _SAID = (
     ),
     (
         ("exceeds the quota",),
-        "delete images of the project that nobody needs, or have an administrator raise user_storage_quota "
-        "in glance-api.conf",
+        "have an administrator raise user_storage_quota in glance-api.conf, or set image in the site file "
+        "to an image that the project has",
     ),
     (("disk is too small",), "set flavor.disk in the site file to at least what the image needs"),
     (

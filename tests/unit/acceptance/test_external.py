@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The external network: the operator's own one is used as it is, or the tool creates one."""
 
+import re
+
 import pytest
+from acceptance import cloud
 from lab.openstack.answer import Answer
 from lab.openstack.operator import one_sentence
 
@@ -199,6 +202,17 @@ def test_no_remedy_asks_the_operator_to_delete_or_rename_anything(world, collect
     assert remedy in out
     assert "rename" not in out
     assert "delete" not in out
+
+
+def test_no_remedy_for_what_a_service_answers_asks_to_delete_anything():
+    remedies = [
+        *(remedy for *_, remedy in cloud._REMEDIES),
+        *(remedy for _, remedy in cloud._SAID),
+        *cloud._BY_STATUS.values(),
+        cloud._PLACE,
+    ]
+    assert len(remedies) > 25
+    assert [each for each in remedies if re.search("delete|remove|purge|rename", each)] == []
 
 
 def test_a_physical_network_that_has_a_flat_network_already(world):
