@@ -13,6 +13,7 @@ from yamlfile.values import FileError, Place
 from check.merge import Included
 from check.model import Application, Bundle, vlan_ranges
 from check.rule import Wrong, rule, site_rule
+from check.rules.port import physnets
 
 
 def _read(application: Application) -> Fabric | None:
@@ -57,13 +58,18 @@ def fabric_intent(bundle: Bundle) -> Iterator[Wrong]:
 
 @rule("fabric-vlan", "Neutron and the fabric have the same VLANs for tenants.")
 def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
+    # Where only other chassis have a physnet, it may be on other switches.
+    here = {physnet for each in bundle.offloading("ovn-chassis") for physnet in physnets(each)}
     for fabric, intent, place in _fabrics(bundle):
         provider = {network.vlan for network in intent.networks if network.provider}
         carried = {network.vlan for network in intent.networks}
+        others = {name for switch in intent.switches for name in switch.unmanaged.names}
         for application in bundle.of("neutron-api"):
             ranges = vlan_ranges(application.option("vlan-ranges"))
             for physnet, first, last in ranges:
-                if missing := [vlan for vlan in range(first, last + 1) if vlan not in carried]:
+                missing = [vlan for vlan in range(first, last + 1) if vlan not in carried]
+                missing = [vlan for vlan in missing if f"vlan{vlan}" not in others]
+                if missing and physnet in here:
                     what = (
                         f"{application.name} may use VLANs {first} to {last} of {physnet}, and {fabric.name}"
                     )

@@ -26,6 +26,11 @@ def _bridges(application: Application) -> dict[str, str]:
     return dict(pairs(application.option(name)))
 
 
+def physnets(application: Application) -> set[str]:
+    """Those that a chassis has, on bridges or on ports with VFs."""
+    return {*_bridges(application), *(name for name, _ in pairs(application.option("sriov-device-mappings")))}
+
+
 def _mapped(physnet: str, bridge: str) -> str:
     if physnet.lower() in ("null", "none"):
         return "Write null without quotes for Geneve networks"
@@ -94,8 +99,7 @@ def vlan_range(bundle: Bundle) -> Iterator[Wrong]:
 def _unmapped(bundle: Bundle) -> Iterator[tuple[Application, str, str, set[str]]]:
     """Physnets that an option names and no chassis has, with those that chassis have."""
     nodes = bundle.of(*CHASSIS, *BEFORE_OVN)
-    known = {name for application in nodes for name in _bridges(application)}
-    known |= {name for each in nodes for name, _ in pairs(each.option("sriov-device-mappings"))}
+    known = {name for each in nodes for name in physnets(each)}
     named = [
         (application, option, name)
         for application in bundle.of("neutron-api")
