@@ -60,11 +60,12 @@ def test_it_says_what_would_be_owned_what_stays_and_what_the_first_reboot_change
         "enp63s0f0 with 8 VFs, enp63s0f1 with 8 VFs ovn-chassis",
         "reboots after approve-reboot, of machines 0, 1",
         "NUM_VF_MSIX=63",
+        "roce-qos QoS of running ports, if you add it: docs/how-to/set-up-roce.md the operator",
+        "cumulus-fabric what its intent says of the switches, if you add it: docs/explanation/fabric-own",
     ):
         assert words in owned
     stays = " ".join(" ".join(section(said, "What stays as it is")).split())
     assert '"devname": "enp63s0f0"' in stays
-    assert "roce-qos would set it on running ports" in stays
     reboot = "\n".join(section(said, "What the first reboot of a node changes"))
     assert "Containers of mysql-innodb-cluster, ovn-central are on machines 0, 1" in reboot
     assert ["juju", "run", "sriov-switchdev/leader", "list-devices"] in commands(
@@ -187,6 +188,16 @@ def test_with_the_number_the_same_clouds_get_their_steps(adopt, name):
 def test_who_creates_the_vfs_today_is_said(name, today):
     """With none:0 it is not ovn-chassis."""
     assert re.search(rf"VFs, eswitch modes and queues on nova-compute: .*  {today}$", told(name), re.M)
+
+
+def test_ports_that_the_whitelist_does_not_name_may_be_of_other_nics(adopt):
+    again = ["pipx", "run", "tox", "-e", "juju", "--", "adopt", "--vfs", VFS]
+    said = told("another-nic")
+    assert "The whitelist of nova-compute names no eno1." in " ".join(said.split())
+    assert commands(said)[0] == again
+    said = adopt("another-nic", *again[-2:])
+    assert ["juju", "config", "ovn-chassis", "sriov-numvfs=eno1:4"] in commands(said)
+    assert again not in commands(told("listed"))
 
 
 def test_ports_of_other_nics_stay_with_ovn_chassis(adopt):

@@ -14,7 +14,14 @@ from operate.adopt.hypervisors import DRIVER, FIRMWARE, OFFLOAD, Group, Vfs, cre
 from operate.adopt.steps import Step
 from operate.running import Running
 
-QOS = "roce-qos"
+BESIDE = (
+    ("roce-qos", "QoS of running ports, if you add it: docs/how-to/set-up-roce.md"),
+    (
+        "cumulus-fabric",
+        "what its intent says of the switches, if you add it: docs/explanation/fabric-ownership.md",
+    ),
+)
+"""The charms that no step deploys, and what they would own."""
 ABOUT_OFFLOAD = (offload.__name__, pci.__name__, port.__name__)
 """The modules of the rules that are asked."""
 
@@ -54,9 +61,9 @@ def adoption(running: Running, given: Vfs | None = None) -> Adoption:
         planned = [steps.mend_first(running.failed), *planned]
     overlay = "" if unknown else steps.overlay(planned)
     return Adoption(
-        tuple(row for group in groups for row in _owned(bundle, group)),
+        (*(row for group in groups for row in _owned(bundle, group)), *(_beside(bundle) if groups else ())),
         tuple(_said(running)),
-        (*stays, *dict.fromkeys(row for group in groups for row in _kept(bundle, group))),
+        (*stays, *dict.fromkeys(row for group in groups for row in _kept(group))),
         (*planned, steps.check(bundle, groups)) if overlay else tuple(planned),
         overlay,
         tuple(_reboot(bundle, groups)) if planned else (),
@@ -109,6 +116,14 @@ def _owned(bundle: Bundle, group: Group) -> Iterator[tuple[str, str, str]]:
     yield group.name(bundle, FIRMWARE), f"firmware of {nics}: {sets}", "the operator"
 
 
+def _beside(bundle: Bundle) -> Iterator[tuple[str, str, str]]:
+    for charm, what in BESIDE:
+        names = [each.name for each in bundle.of(charm)]
+        yield from ((name, what.partition(",")[0], name) for name in names)
+        if not names:
+            yield charm, what, "the operator"
+
+
 def _said(running: Running) -> Iterator[tuple[str, str]]:
     """Hundreds of units may say the same."""
     for message in dict.fromkeys(message for _, message in running.said if message):
@@ -116,15 +131,13 @@ def _said(running: Running) -> Iterator[tuple[str, str]]:
         yield f"{first} and {len(others)} more" if others else first, message
 
 
-def _kept(bundle: Bundle, group: Group) -> Iterator[tuple[str, str]]:
+def _kept(group: Group) -> Iterator[tuple[str, str]]:
     for chassis in group.chassis:
         yield f"other options of {chassis.name}", "it owns Open vSwitch, and the bridges"
     for compute in group.computes:
         whitelist = compute.option(pci.WHITELIST)
         yield f"{pci.WHITELIST} of {compute.name}", str(whitelist or "it is not set")
     yield "VFs, and instances on them", "no step changes a VF, and none in use is ever destroyed"
-    if not bundle.of(QOS):
-        yield "QoS of the ports", f"{QOS} would set it on running ports: see docs/how-to/set-up-roce.md"
 
 
 def _reboot(bundle: Bundle, groups: list[Group]) -> Iterator[str]:

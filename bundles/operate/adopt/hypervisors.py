@@ -9,9 +9,11 @@ from check.facts import own
 from check.model import Application, Bundle, json_list, pairs
 from check.options import config
 from check.rules.offload import left_to
+from check.rules.pci import WHITELIST, entries_of, other_selectors
 from converge import StepError
 from converge.shape import InvalidValue
 from hostnic.devices import selector
+from maas.sitefile import port_stem
 
 DRIVER, FIRMWARE = "sriov-switchdev", "nic-firmware"
 NUMVFS, OFFLOAD = "sriov-numvfs", "enable-hardware-offload"
@@ -57,6 +59,20 @@ class Group(NamedTuple):
             return ours.name
         name = charm + self.suffix
         return f"{charm}-{self.computes[0].name}" if name in bundle.applications else name
+
+    @property
+    def unlisted(self) -> list[str]:
+        """Ports with VFs that no whitelist names, where whitelists select by names: maybe of other NICs."""
+        if any(other_selectors(each, WHITELIST) for each in self.computes):
+            return []
+        stems = {
+            port_stem(str(entry.get("devname")))
+            for each in self.computes
+            for entry in entries_of(each, WHITELIST)
+        }
+        having = [port for port, count in self.vfs.ports if count]
+        found = [port for port in having if port_stem(port) not in stems]
+        return found if len(found) < len(having) else []
 
 
 def vfs_of(value: object, whose: str = "--vfs") -> Vfs:
@@ -126,7 +142,7 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
 def _offers_vfs(compute: Application) -> bool:
     """Whether its whitelist has devices of a NIC; also if it cannot be read."""
     try:
-        entries = json_list(compute.option("pci-passthrough-whitelist") or "[]")
+        entries = json_list(compute.option(WHITELIST) or "[]")
     except ValueError:
         return True
     return any(not isinstance(each, dict) or "physical_network" in each for each in entries)

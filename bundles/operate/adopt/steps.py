@@ -33,8 +33,11 @@ def read_first(group: Group) -> Step:
     names = listed(each.name for each in group.chassis)
     why = f"{NUMVFS} of {names} does not say how many VFs a port has. Read the numbers, and name the "
     why += "ports of ConnectX NICs on all hypervisors with theirs: steps and overlay follow from that."
-    again = ("pipx", "run", "tox", "-e", "juju", "--", "adopt", "--vfs", "PORT:COUNT PORT:COUNT")
-    return Step(why, (*looks(group), again))
+    return Step(why, (*looks(group), _again("PORT:COUNT PORT:COUNT")))
+
+
+def _again(vfs: str) -> tuple[str, ...]:
+    return ("pipx", "run", "tox", "-e", "juju", "--", "adopt", "--vfs", vfs)
 
 
 def mend_first(failed: Iterable[tuple[str, str]]) -> Step:
@@ -63,6 +66,14 @@ def driver(bundle: Bundle, group: Group) -> Iterator[Step]:
             why += " This takes all ConnectX ports that are in a bond: adopt --vfs names ports instead."
         elif len(vfs.ports) == 1:
             why += " Only one port is named: if VF-LAG is active, the unit asks for the other one, with :0."
+        if unlisted := group.unlisted:
+            computes = listed(each.name for each in group.computes)
+            other = (
+                f"The whitelist of {computes} names no {listed(unlisted)}. If that is no ConnectX port, do "
+            )
+            other += "not start: ask again for the others, and it stays with ovn-chassis."
+            rest = [f"{port}:{count}" for port, count in vfs.ports if port not in unlisted]
+            yield Step(other, (_again(" ".join(rest)),))
         yield _deploy(bundle, DRIVER, group, options, why)
         return
     if vfs.most and not _same(ours, vfs):
