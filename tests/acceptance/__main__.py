@@ -29,7 +29,7 @@ from converge.render import findings_as_json, findings_as_table, plan_as_json, p
 from operate.client import Juju
 from operate.process import Process, process
 
-from acceptance import addresses, member, openrc
+from acceptance import addresses, external, member, openrc
 from acceptance.cloud import Clock, Cloud, connect
 from acceptance.measure.ladder import RUNGS, Rung
 from acceptance.measure.results import Results, as_data, keep
@@ -220,7 +220,8 @@ class Command:
         taken = {key: cloud.addresses(existing[key]) for key in asked}
         short = addresses.short(wanted, existing, taken, whole=not facts.refused)
         found = plan(wanted, existing, short)
-        said = (*chosen(self.site, facts), *member.findings(self.site, facts))
+        said = [*chosen(self.site, facts), *member.findings(self.site, facts)]
+        said += external.findings(self.site.public, cloud.all["network"], existing)
         return Plan(found.steps, findings=(*found.findings, *said))
 
     def _nodes(

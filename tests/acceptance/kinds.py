@@ -84,6 +84,8 @@ def named(kind: str, found: list[Object], known: dict[str, list[Object]]) -> lis
     """Objects of a kind with their keys; those that the tool never looks for have none."""
     key = _KEYS.get(kind, lambda each, _: each["name"])
     names = [(key(each, known), each) for each in found]
+    if kind in _IDS:  # the site file may name an external network by its id
+        names += [(_IDS[kind](each), each) for each in found]
     return [(f"{kind.replace('_', ' ')} {name}", each) for name, each in names if name]
 
 
@@ -106,6 +108,11 @@ def _subnet(subnet: Object, known: dict[str, list[Object]]) -> str:
     network = networks.get(subnet["network_id"])
     return f"{network}_subnet" if network and subnet["ip_version"] == 4 else ""
 
+
+_IDS: dict[str, Callable[[Object], str]] = {
+    "network": lambda each: each["id"],
+    "subnet": lambda each: f"{each['network_id']}_subnet" if each["ip_version"] == 4 else "",
+}
 
 _KEYS: dict[str, Callable[[Object, dict[str, list[Object]]], str]] = {
     "security_group_rule": _rule,

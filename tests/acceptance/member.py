@@ -12,7 +12,7 @@ from dataclasses import replace
 from converge import Finding, Severity
 
 from acceptance.sitefile import Site
-from acceptance.wanted import MARK, Facts, Ref, Wanted
+from acceptance.wanted import EXTERNAL, MARK, Facts, Ref, Wanted
 
 GROUP = Wanted("server_group", MARK, {}, {"policies": ["anti-affinity"]})
 SUBJECT = "a project without an administrator"
@@ -43,7 +43,7 @@ def _one(each: Wanted, site: Site) -> Wanted:
         )
         return replace(each, lacks=("there is none, and only administrators make flavors", remedy))
     if each.kind == "network":
-        lacks = ("there is none, and only administrators make external networks", _EXTERNAL)
+        lacks = ("there is none, and only administrators make external networks", EXTERNAL)
         return replace(
             each,
             values={key: value for key, value in each.values.items() if key not in _PROVIDER},
@@ -52,16 +52,13 @@ def _one(each: Wanted, site: Site) -> Wanted:
         )
     if each.key == f"subnet {site.public.name}_subnet":
         what = "there is none, and only administrators add one to an external network"
-        return replace(each, lacks=(what, _EXTERNAL))
+        return replace(each, lacks=(what, EXTERNAL))
     if each.kind == "port" and "binding_profile" in each.once:
         once = {key: value for key, value in each.once.items() if key != "binding_profile"}
         what = "this release needs binding:profile for a VF, which Neutron takes from administrators only"
         remedy = "have an administrator run apply in this project, by project_name in their clouds.yaml"
         return replace(each, once=once, lacks=(what, remedy))
     return each
-
-
-_EXTERNAL = "set public.name in the site file to one of: openstack network list --external"
 
 
 def _server(each: Wanted) -> Wanted:

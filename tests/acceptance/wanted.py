@@ -50,6 +50,10 @@ GROUPS: dict[str, tuple[bool, list[tuple[str, tuple[int, int] | None]]]] = {
 """Security groups: whether stateful, and what may come in. RoCE needs a stateless one."""
 IMAGE = "https://cloud-images.ubuntu.com/jammy/current/jammy-server-cloudimg-amd64.img"
 
+EXTERNAL = "set public.name in the site file to one of: openstack network list --external"
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What Neutron's ids look like: no new network is called so."""
+
 
 class Ref(str):
     """Another object, by its key; its id may only be known after an earlier step."""
@@ -213,6 +217,7 @@ def _external(public: Public) -> Iterator[Wanted]:
         needed={**(place if public.vlan is not None else {}), **external},
         choice="set public.name in the site file to an external network, or to a new name; "
         "leave public.vlan out to use the network as it is",
+        lacks=("no network has this id", EXTERNAL) if _ID.fullmatch(public.name) else (),
     )
     missing = ", ".join(key for key, value in subnet.items() if not value)
     what = f"there is none, and these keys of public are missing: {missing}"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The external network: the operator's own one is used as it is, or the tool creates one."""
 
+import json
 import re
 
 import pytest
@@ -45,6 +46,7 @@ def operators(world, place, *subnets, external=True):
     for subnet in subnets:
         given = {"network_id": network["id"], "enable_dhcp": True, "project_id": "another", **subnet}
         neutron._create("subnets", given)
+    return network["id"]
 
 
 def theirs(world):
@@ -159,6 +161,65 @@ def test_ipv6_in_the_site_file(world, key, value, allowed):
     status, _, err = world.run("plan")
     assert status == 2
     assert f"public.{key}: '{value}' is not allowed; expected {allowed}" in one_sentence(err)
+
+
+def test_the_operators_network_may_be_named_by_its_id(world):
+    """Of two networks with one name, no other key says which one is meant."""
+    operators(world, FLAT)
+    number = operators(world, VLAN, V4)
+    world.site["public"] = {"name": number}
+    before = theirs(world)
+    assert world.run("apply")[::2] == (0, "")
+    assert {
+        each["external_gateway_info"]["network_id"] for each in world.openstack.neutron.of("routers")
+    } == {number}
+    world.writes()
+    assert world.run("apply")[0] == 0
+    assert world.writes() == []
+    assert theirs(world) == before
+
+
+def test_the_tools_own_network_may_be_named_by_its_id(applied):
+    (network,) = applied.openstack.neutron.of("networks", name="vlan_public")
+    applied.site["public"] = {"name": network["id"]}
+    assert applied.run("apply")[0] == 0
+    assert applied.writes() == []
+
+
+def test_an_id_that_no_network_has_is_no_name_of_a_new_one(world):
+    world.site["public"] = {"name": "3c7a2d1e-6b5f-4f0a-9d8e-1a2b3c4d5e6f"}
+    assert "no network has this id" in world.run("plan")[1]
+    assert world.writes() == []
+
+
+def infos(world):
+    """What plan says for information."""
+    found = json.loads(world.run("plan", "--json")[1])["findings"]
+    return [
+        f"{each['subject']}: {each['what']}; {each['remedy']}" for each in found if each["severity"] == "info"
+    ]
+
+
+def test_external_networks_that_the_site_file_does_not_name_are_told(world):
+    operators(world, FLAT, V4)
+    assert infos(world) == [
+        "network vlan_public: it is to be created, and the cloud has external networks already: ext_net; "
+        "to use one of them, set public.name in the site file"
+    ]
+    assert world.run("apply")[0] == 0
+    assert infos(world) == []
+    world.site["public"] = {"name": "another_public"}
+    assert infos(world) == []
+
+
+def test_two_external_networks_of_one_name_are_told_apart(world):
+    first, second = operators(world, FLAT, V4), operators(world, VLAN, V4)
+    world.site["public"] = {"name": "ext_net"}
+    (said,) = infos(world)
+    assert f"several external networks have this name: {first} is used, {second} is not" in said
+    assert "set public.name in the site file to the id of the right one" in said
+    world.site["public"] = {"name": second}
+    assert infos(world) == []
 
 
 def test_a_new_network_is_flat_with_vlan_0(world):
