@@ -10,7 +10,7 @@ from typing import Any
 
 from converge import Finding, Severity
 from maas.client import Values, stored
-from maas.readiness import SERIES
+from maas.readiness import BUILT_FOR, SERIES
 from maas.sitefile import Machine, Site, Stack, Tag
 
 BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
@@ -110,7 +110,10 @@ def _release(body: Any) -> Iterator[Difference]:
     """The release; of an image of the operator's own, MAAS does not tell it."""
     has = body.get("distro_series")
     if body.get("osystem") not in (None, "", "custom") and has and has != SERIES:
-        yield True, f"it runs {has}, and the bundles are for {SERIES}"
+        if has in BUILT_FOR:
+            yield False, f"it runs {has}, which the charms are built for; the bundles are for {SERIES}"
+        else:
+            yield True, f"it runs {has}, and the bundles are for {SERIES}"
 
 
 def _kernel(tag: Tag, body: Any) -> Iterator[Difference]:

@@ -19,6 +19,8 @@ from maas.unmanaged import UNSEEN, settled
 
 SERIES = "jammy"
 """The release of the bundles' base."""
+BUILT_FOR = (SERIES, "noble")
+"""The releases that the charms are built for (charms/*/charmcraft.yaml)."""
 ARCHITECTURE = "amd64"
 """That of the machines that the site file makes; MAAS may know others already."""
 FORWARDING = {4: Path("/proc/sys/net/ipv4/ip_forward"), 6: Path("/proc/sys/net/ipv6/conf/all/forwarding")}

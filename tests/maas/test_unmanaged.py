@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A MAAS that others use, and machines that are deployed: what the site file changes there, and what not."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 from lab.maassite import NUMA, PORTS, commission, edit, interfaces, machine, stranger, vlan, writes
+from maas.readiness import BUILT_FOR
+
+CHARMS = Path(__file__).parents[2] / "charms"
 
 
 def refused(maas, run):
@@ -264,6 +270,22 @@ def test_static_addresses_and_other_names_work_on_a_deployed_machine(deployed, r
     assert "its bond is bond1, not bond0" in line
     assert "write bridge: br-ex in its tag" in line
     assert "its address in 172.16.0.0/24 is static, not auto" in line
+
+
+def test_ubuntu_24_04_on_a_deployed_machine_is_information(deployed, run):
+    machine(deployed, "node1").update(osystem="ubuntu", distro_series="noble")
+    line = told(run, 0)
+    assert line.startswith("info")
+    assert "it runs noble, which the charms are built for; the bundles are for jammy" in line
+    machine(deployed, "node1")["distro_series"] = "focal"
+    assert told(run, 1).startswith("held")
+
+
+@pytest.mark.parametrize("charm", ["nic-firmware", "sriov-switchdev", "roce-qos"])
+def test_the_charms_are_built_for_these_versions(charm):
+    built = yaml.safe_load((CHARMS / charm / "charmcraft.yaml").read_text())["platforms"]
+    versions = {"jammy": "22.04", "noble": "24.04"}
+    assert {each.split("@")[1].split(":")[0] for each in built} == {versions[name] for name in BUILT_FOR}
 
 
 def test_an_address_that_a_deployed_machine_lacks_matters(deployed, run):
