@@ -20,6 +20,8 @@ JUJU_INFO = Endpoint("provides", "juju-info", "container")
 """The endpoint that every charm provides."""
 TRUE, FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 _INT = re.compile(r"[+-]?(0|[1-9][0-9]{0,18})")
+PLACEHOLDER = "to-be-set"
+"""What upstream's bundles have where the operator has to write a value."""
 RISKS = ("stable", "candidate", "beta", "edge")
 """What a channel is without a track, such as in `channel: stable`."""
 

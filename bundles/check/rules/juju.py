@@ -11,7 +11,7 @@ from yamlfile.values import Map, Place, Seq
 
 from check import releases
 from check.facts import SETTINGS, of_all_tracks, own
-from check.model import Application, Bundle, base_of, coerced, machine_of
+from check.model import PLACEHOLDER, Application, Bundle, base_of, coerced, machine_of
 from check.options import classes
 from check.rule import Wrong, listed, misspelt, near, rule
 
@@ -327,6 +327,6 @@ def overlay_base(bundle: Bundle) -> Iterator[Wrong]:
 def placeholder(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         for option, value in application.section("options").items():
-            if "to-be-set" in re.split(r"[\s,:]+", str(value)):
-                what = f"{application.name}: {option} still has to-be-set"
+            if PLACEHOLDER in re.split(r"[\s,:]+", str(value)):
+                what = f"{application.name}: {option} still has {PLACEHOLDER}"
                 yield application.place("options", option), what, "Write your own value"

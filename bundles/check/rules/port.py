@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hostnic.devices.selector import AUTO
 from maas.sitefile import Machine, Site, Tag, port_stem
 
-from check.model import Application, Bundle, pairs, vlan_ranges
+from check.model import PLACEHOLDER, Application, Bundle, pairs, vlan_ranges
 from check.rule import Wrong, listed, misspelt, near, rule, site_rule
 from check.rules.pci import WHITELIST, devices_named, entries_of, other_selectors
 from check.rules.space import tags_of
@@ -57,6 +57,8 @@ def bridge(bundle: Bundle) -> Iterator[Wrong]:
         on = dict[str, str]()
         for name, interface in pairs(application.option("bridge-interface-mappings")):
             what = instead = ""
+            if PLACEHOLDER in (name, interface):
+                continue  # which the rule placeholder says
             if not interface:
                 # The charm unpacks each word as a pair (BridgePortInterfaceMap in charmhelpers).
                 what = f"bridge-interface-mappings has {name}, which names no bridge, so that its hooks fail"
@@ -234,7 +236,8 @@ def site_bridge(bundle: Bundle, site: Site) -> Iterator[Wrong]:
             ports = {port for machine in machines if machine.tag == tag.name for port in machine.ports}
             wanted = {tag.bond} if tag.bond else ports
             for bridge, interface in pairs(application.option("bridge-interface-mappings")):
-                if bridge == tag.bridge and ":" not in interface and interface not in wanted:
+                given = interface != PLACEHOLDER and ":" not in interface
+                if bridge == tag.bridge and given and interface not in wanted:
                     what = f"{application.name}: {bridge} gets {interface}, in MAAS it is on {listed(wanted)}"
                     yield place, what, f"Write {' '.join(f'{bridge}:{name}' for name in sorted(wanted))}"
 
