@@ -188,6 +188,20 @@ def test_step_0_names_what_turns_network_boot_on_and_for_which_machines():
     assert "profile=network-boot" in section.partition("controller")[2]
 
 
+def test_the_times_of_the_lab_name_their_machine_and_agree():
+    """README.md's and the tutorial's: of the first run, and of the rack alone, as its output ends."""
+    told = {}
+    for name in ("README.md", "docs/tutorial/virtual-rack.md"):
+        text = (ROOT / name).read_text()
+        (said,) = re.findall(r"^On two .*?\n\n", text, re.MULTILINE | re.DOTALL)
+        assert "AMD EPYC" in said
+        (ended,) = re.findall(r"^All holds; (.*) in all\.$", text, re.MULTILINE)
+        (took, alone) = re.search(r"(\d+ min \d+ s) after.*?(\d+ min \d+ s) of it", said, re.DOTALL).groups()
+        assert alone == ended
+        told[name] = took
+    assert len(set(told.values())) == 1
+
+
 # What it says.
 
 
