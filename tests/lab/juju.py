@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab import unit, uniter
+from lab import unit
 
 if TYPE_CHECKING:
     from lab.guest import Guest
@@ -74,11 +74,9 @@ class Unit:
 
     def start(self) -> Result:
         """The events of a new unit that leads, in Juju's order; the last one's result."""
-        endpoints = [each["endpoint"] for each in self.known["relations"]]
-        *first, start = uniter.of_a_new_unit(endpoints, leads=True)
-        for hook in first:
-            self.emit(hook.replace("-", "_"))
-        return self.emit(start)
+        for event in ("install", "leader_elected", "config_changed"):
+            self.emit(event)
+        return self.emit("start")
 
     def remove(self) -> None:
         """Take the unit's agent away, after its last hook."""

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from lab import unit as service
-from lab import uniter
 from lab.juju import HookError, Unit
 
 ROOT = Path(__file__).parents[3]
@@ -125,18 +124,6 @@ def test_a_new_unit_has_its_peers_and_its_principal(tiny: Unit) -> None:
     assert own(result)["size"] == "3"
 
 
-def test_a_new_unit_has_the_hooks_of_the_real_one_in_its_order(tiny: Unit) -> None:
-    tiny.start()
-    ran = [event.replace("_", "-") for event in tiny.known["hooks"]]
-    assert ran == uniter.of_a_new_unit(["peers", "host"], leads=True)
-
-
-def test_a_relation_that_is_broken_is_gone_for_the_unit(tiny: Unit) -> None:
-    left = tiny.emit("host_relation_broken").relations
-    assert [each["endpoint"] for each in left] == ["peers"]
-    assert [each["endpoint"] for each in tiny.known["relations"]] == ["peers"]
-
-
 def test_a_change_in_the_applications_databag_is_of_no_unit(tiny: Unit) -> None:
     peers = {"relations": [{"id": 0, "endpoint": "peers", "peers_data": {1: {}, 2: {}}}]}
     said = tiny.emit("peers_relation_changed", told={"JUJU_REMOTE_UNIT": ""}, **peers).status
@@ -169,8 +156,6 @@ def test_hooks_are_counted_by_what_they_did(tiny: Unit) -> None:
     once = {"ran": 1, "observed": 0, "wrote": 0}
     assert tiny.known["hooks"] == {
         "install": once,
-        "peers_relation_created": once,
-        "host_relation_created": once,
         "leader_elected": once,
         "config_changed": {"ran": 2, "observed": 2, "wrote": 1},
         "start": once,
