@@ -196,6 +196,7 @@ def installing(platform, packages=PACKAGES, fetch=FETCH):
         "src/plan.py": "from charmkit import packages\nfrom outside import thing\n",
         "lib/charmkit/__init__.py": "",
         "lib/charmkit/packages.py": packages,
+        "lib/converge/execute.py": "def words(error):\n    return str(error)\n",
         "lib/hostnic/system.py": "class System:\n    pass\n",
         "lib/hostnic/machine.py": "import os.path as files\n\n\ndef Machine():\n"
         "    return __import__('types').SimpleNamespace(files=files)\n",
