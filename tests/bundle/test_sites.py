@@ -28,6 +28,12 @@ def test_a_site_says_what_it_is_and_what_its_tools_must_do(site):
         assert set(said) <= gallery.KEYS
 
 
+@pytest.mark.parametrize("site", gallery.sites(), ids=str)
+def test_each_tool_reads_what_a_site_has_for_it_or_the_site_says_why_not(site):
+    assert site.readers - site.expected.keys() == site.untried.keys()
+    assert all(reason.strip() for reason in site.untried.values())
+
+
 WARNED = Found("warning", "eno1", "is not ours")
 EXPECTED = {
     "findings": [{"severity": "warning", "about": "eno*"}],

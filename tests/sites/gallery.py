@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 import yaml
 
 FOLDER = Path(__file__).parent
-TOOLS = ("checker", "adopt", "maas", "fabric", "nic-firmware", "sriov-switchdev", "roce-qos", "acceptance")
+INPUTS = {
+    "checker": ("bundle", "overlay", "running", "maas"),
+    "adopt": ("overlay", "running"),
+    "maas": ("maas",),
+    "fabric": ("intent", "switches"),
+    **dict.fromkeys(("nic-firmware", "sriov-switchdev", "roce-qos"), ("host",)),
+    "acceptance": ("cloud",),
+}
+"""The files of a site that a tool reads. Without one, it would only read the reference's again."""
+TOOLS = tuple(INPUTS)
 KEYS = {"findings", "told", "unsaid", "writes", "never", "pending"}
 """What expected.yaml says of a tool."""
 OWN: dict[str, list[str]] = yaml.safe_load((FOLDER / "own.yaml").read_text())
@@ -43,7 +52,21 @@ class Site(NamedTuple):
     def expected(self) -> dict[str, Any]:
         """What must come of it, by tool; with ``as``, what the site of that name expects, too."""
         found = self.data("expected")
-        return {tool: _with_others(tool, said) for tool, said in found.items()}
+        return {tool: _with_others(tool, said) for tool, said in found.items() if tool != "not"}
+
+    @property
+    def untried(self) -> dict[str, str]:
+        """Tools that do not read what the site has for them, and why not."""
+        return self.data("expected").get("not", {})
+
+    @property
+    def readers(self) -> set[str]:
+        """The tools for which the site has something."""
+        return {tool for tool, names in INPUTS.items() if any(map(self.has, names))}
+
+    def has(self, name: str) -> bool:
+        """Whether it has this file."""
+        return (self.folder / f"{name}.yaml").exists()
 
     def data(self, name: str) -> Any:
         """One of its files; empty if it has none of this name."""
@@ -59,7 +82,7 @@ def _with_others(tool: str, said: Any) -> Any:
     if not isinstance(said, dict) or "as" not in said:
         return said
     name = said["as"]
-    other = Site(name, FOLDER / name).expected[tool]
+    other = _with_others(tool, Site(name, FOLDER / name).data("expected")[tool])
     own = {key: value for key, value in said.items() if key != "as"}
     return {**other, **own, **{key: [*other[key], *own[key]] for key in other.keys() & own.keys()}}
 

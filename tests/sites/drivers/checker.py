@@ -31,12 +31,8 @@ def see(site: Site) -> Seen:
     own = site.folder / "bundle.yaml"
     paths = [own if own.exists() else BUNDLE, *list(_overlays(site))[:1]]
     with TemporaryDirectory() as folder:
-        file = SiteFile.read(maassite.edited(Path(folder), site.data("maas"))) if _has(site, "maas") else None
+        file = SiteFile.read(maassite.edited(Path(folder), site.data("maas"))) if site.has("maas") else None
     return Seen(_found(checker.check(checker.load(paths, file))), [])
-
-
-def _has(site: Site, name: str) -> bool:
-    return (site.folder / f"{name}.yaml").exists()
 
 
 def _overlays(site: Site) -> Iterator[Path]:
@@ -44,7 +40,7 @@ def _overlays(site: Site) -> Iterator[Path]:
 
     With running.yaml alone, the operator adds these charms to a running cloud and changes nothing else.
     """
-    return (site.folder / f"{name}.yaml" for name in ("overlay", "running") if _has(site, name))
+    return (site.folder / f"{name}.yaml" for name in ("overlay", "running") if site.has(name))
 
 
 def adopt(site: Site) -> Seen:

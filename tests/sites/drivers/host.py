@@ -10,10 +10,12 @@ from typing import Any
 
 from hostnic.testing import FakeCard, FakeHost, Firmware, at_two_slots, card, hca
 from hostnic.testing.network import FakeBond
-from sites.gallery import Found, Seen, Site
+from sites.gallery import FOLDER, Found, Seen, Site
 from unit.hostunit import HostUnit
 
 KINDS: dict[str, Callable[..., FakeCard]] = {"ethernet": card, "infiniband": hca, "two-slots": at_two_slots}
+REFERENCE = Site("reference", FOLDER / "reference").data("host")["charms"]
+"""The options of a charm for which host.yaml has none."""
 
 
 def cards(site: Site) -> list[FakeCard]:
@@ -69,12 +71,13 @@ def see(site: Site, charm: str, node: HostUnit) -> Seen:
     foreign = data.get("foreign", [])
     before = _states(node.host, data, foreign)
     vfs = _vfs(node.host, foreign)
-    planned = json.loads(_deployed(node, data["charms"][charm]).action("plan", format="json")["plan"])
+    options = data["charms"].get(charm) or REFERENCE[charm]
+    planned = json.loads(_deployed(node, options).action("plan", format="json")["plan"])
     writes = [*node.first_writes]
     assert (_states(node.host, data, foreign), _vfs(node.host, foreign)) == (before, vfs), (
         "changed before a reboot"
     )
-    if data["charms"][charm].get("reboot-policy") != "manual":
+    if options.get("reboot-policy") != "manual":
         node.boot()
         writes += [*node.boot_writes, *node.writes]
     found = json.loads(node.action("verify", format="json")["findings"])
