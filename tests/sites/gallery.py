@@ -146,6 +146,13 @@ def table() -> list[str]:
     ]
 
 
+def expected_alarms() -> int:
+    """How many findings of a warning or worse the sites deserve."""
+    runs = [site.expected[tool] for site in sites() for tool in TOOLS if tool in site.expected]
+    found = [each for run in runs for each in run.get("findings", ())]
+    return sum(each.get("severity", "info") not in HARMLESS for each in found)
+
+
 def row(site: Site, tool: str, expected: dict[str, Any]) -> str:
     """One of them."""
     named = [*expected.get("findings", ()), *expected.get("told", ())]
