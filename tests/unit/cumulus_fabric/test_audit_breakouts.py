@@ -26,7 +26,7 @@ def about(severity, change):
     return [each for each in found(severity, change) if "split" in each]
 
 
-@pytest.mark.parametrize("breakout", [{"swp9": "2x"}, {"swp9": "4x"}, {"swp8-9": "8x"}])
+@pytest.mark.parametrize("breakout", [{"swp9": "2x"}, {"swp9": "4x"}, {"swp8": "4x", "swp9": "8x"}])
 def test_lanes_of_a_port_that_is_split(breakout):
     change = split(breakout, others="swp11-12")
     assert about(BLOCKED, change) + about(WARNING, change) == []
@@ -34,7 +34,7 @@ def test_lanes_of_a_port_that_is_split(breakout):
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_the_even_port_beside_eight_lanes_is_disabled(dialect):
-    change = split({"swp9": "8x", "swp12": "8x"}, "swp9s0-7", "swp9s0-1")
+    change = split({"swp9": "8x", "swp12": "4x"}, "swp9s0-7", "swp9s0-1")
     assert about(BLOCKED, change) == []
     whole = fabric(change=change)
     made = render.tree(whole, whole.switch("Leaf0-1"), dialect)["interface"]
@@ -51,6 +51,11 @@ WRONG = {
         split({"swp9": "8x", "swp10": "2x"}, "swp9s0", "swp11-12"),
         "leaves.breakout: swp10 cannot be used: swp9 is split 8x, which takes its lanes, "
         "on Leaf0-1, Leaf0-2, Leaf1-1 and 1 more",
+    ),
+    "an even port that is split into eight": (
+        split({"swp10": "8x"}, "swp10s0-1", "swp11-12"),
+        "leaves.breakout: swp10 cannot be split 8x: switches split odd ports so, which take the lanes of the "
+        "even port beside them, on Leaf0-1, Leaf0-2, Leaf1-1 and 1 more",
     ),
     "a lane that the port does not have": (
         split({"swp9": "2x"}, "swp9s1-2", Leaf1_1={}, Leaf1_2={}),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from converge import Finding, Severity
 from converge.finding import few
 from intent import ports
-from intent.model import Fabric, Role, Switch
+from intent.model import ALL_LANES, Fabric, Role, Switch
 from tree import Tree, get_tree
 from tree.diff import with_speeds
 
@@ -31,6 +31,13 @@ def _beyond(switch: Switch) -> Iterator[tuple[Severity, str, str, str]]:
         if port in taken:
             what, odd = _without_lanes(port)
             yield Severity.BLOCKED, breakout.path, what, f"leave {port} out, or split {odd} 4x at most"
+        elif breakout.lanes == ALL_LANES and ports.front(port) % 2 == 0:
+            # User guide, "Switch Port Attributes": of each model that has 8x.
+            what = (
+                f"{port} cannot be split 8x: switches split odd ports so, which take the lanes of the even "
+            )
+            what += "port beside them"
+            yield Severity.BLOCKED, breakout.path, what, f"split swp{ports.front(port) - 1} 8x, or {port} 4x"
         if ports.front(port) > switch.ports:
             what = f"{port} is to be split, but exceeds the {switch.ports} ports"
             remedy = "split ports that the switch has, or correct its ports"
