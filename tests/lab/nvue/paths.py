@@ -114,6 +114,7 @@ COMMON: Paths = {
     f"{_USER}/ssh/authorized-key/{{name}}/key": LINE,
     f"{_USER}/ssh/authorized-key/{{name}}/type": one_of("ssh-rsa", "ssh-ed25519"),
     "system/global/anycast-mac": MAC,
+    "system/global/fabric-mac": either(MAC, one_of("none")),
     "system/hostname": HOSTNAME,
     "router/bgp/autonomous-system": either(ASN, one_of("none", "leaf", "spine")),
     "router/bgp/router-id": IPV4,

@@ -134,8 +134,9 @@ def running(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 
 
 def _mode(tree: Tree, port: str) -> str:
-    """How a port is split: 4x, 1x, or ``disabled``."""
-    return next(iter(get_tree(tree, "interface", port, "link", "breakout")), WHOLE)
+    """How a port is split: 4x, 1x (also where it has a speed, 1x100G), or ``disabled``."""
+    mode = next(iter(get_tree(tree, "interface", port, "link", "breakout")), WHOLE)
+    return WHOLE if mode.startswith(WHOLE) else mode
 
 
 def _lanes(mode: str) -> int:

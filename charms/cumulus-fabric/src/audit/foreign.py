@@ -114,7 +114,9 @@ class Beside:
         if any(names):
             what = f"{', '.join(filter(None, names))}: unmanaged in the intent; stays as it is"
             yield Finding(Severity.INFO, self.name, what)
-        if others := [each for each in self.kept - self.left if each.said not in {*colliding, *left}]:
+        blocking = {*colliding, *left}
+        staying = self.kept - self.left
+        if others := [each for each in staying if blocking.isdisjoint({each.said, *each.wholes})]:
             what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
             remedy = f"add it to the intent, or run plan and apply with {REMOVE}={listed(others)}"
             yield Finding(Severity.INFO, self.name, what, remedy)

@@ -50,6 +50,8 @@ IMPLIED = {
     "interface/*/type": ("swp", "loopback"),
     "nve/vxlan/arp-nd-suppress": ("on", "enabled"),
     "qos/roce/mode": ("lossless",),
+    "interface/*/bridge/domain/br_default/access": ("auto",),
+    "bridge/domain/br_default/untagged": (1,),
 }
 """Values that hold on what a switch has without being set; a switch may leave them out of its answer."""
 
@@ -108,12 +110,13 @@ def _without_implied(applied: Tree, wanted: Tree, path: Path = ()) -> Tree:
         one, other = as_tree(have), as_tree(value)
         if one is not None and other is not None:
             kept[key] = _without_implied(one, other, here)
-        elif have is not _MISSING or not _implied(here, value):
+        elif have is not _MISSING or not implied(here, value):
             kept[key] = value
     return kept
 
 
-def _implied(path: Path, value: object) -> bool:
+def implied(path: Path, value: object) -> bool:
+    """Whether this value at ``path`` holds without being set."""
     return any(value in values for pattern, values in IMPLIED.items() if matches(pattern, path))
 
 

@@ -15,7 +15,7 @@ from intent import ports
 from intent.model import Unmanaged
 
 from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, merged, parted
-from tree.diff import IN_VRF, MANAGEMENT_PORTS
+from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
 from tree.drain import ROUTE_MAP
 from tree.render import BRIDGE, GROUP
 
@@ -41,6 +41,7 @@ IN_SCOPE = (
     "interface/*/evpn/multihoming",
     *("interface/*/qos", "interface/*/acl", "nve/vxlan/encapsulation", "nve/vxlan/flooding"),
     f"bridge/domain/{BRIDGE}/vlan",
+    f"bridge/domain/{BRIDGE}/untagged",
     "evpn/multihoming/segment",
     "evpn/vni/*/route-target",
     *(f"vrf/default/router/bgp/{each}" for each in ("address-family", "neighbor", "peer-group")),
@@ -260,7 +261,7 @@ def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str
     for path, value in leaves(applied):
         above = next((above for above in named if path[: len(above)] == above), ())
         own = path[len(above)] if above and len(path) > len(above) else ""
-        if (above and own not in named[above]) or value == ROUTE_MAP:
+        if (above and own not in named[above]) or value == ROUTE_MAP or implied(path, value):
             continue
         if any(covers(pattern, path) for pattern in IN_SCOPE) and not (
             _has(wanted, path) or _unset(patch, path)

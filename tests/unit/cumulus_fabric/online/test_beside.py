@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of others' settings beside the intent: no false alarm, and each thing said in one way."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.test_unmanaged import PLAIN, RELEASES
+from unit.cumulus_fabric.online.unmanaged import ON, ON_PORT, joined, on_bond, typed
+
+
+@pytest.fixture(params=RELEASES)
+def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
+    """One spine and two leaves that run the intent."""
+    with rack(PLAIN, applied=True, release=request.param) as made:
+        yield made
+
+
+def said(three: Rack) -> list[str]:
+    plan = three.site.survey().plan
+    assert plan.steps == ()
+    return [each.sentence() for each in plan.findings]
+
+
+SPLIT_IN_ONE = {"interface": {"swp9": {"link": {"breakout": {"1x100G": {}}}}}}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "a port in one piece, with its speed": SPLIT_IN_ONE,
+    "a port in one piece": {"interface": {"swp9": {"link": {"breakout": {"1x": {}}}}}},
+    "a trunk's access VLAN": on_bond({"access": "auto"}),
+    "the bridge's untagged VLAN": {"bridge": {"domain": {"br_default": {"untagged": 1}}}},
+}
+
+
+@pytest.mark.parametrize("tree", DEFAULTS.values(), ids=DEFAULTS)
+def test_what_holds_without_being_set_is_not_a_finding(three: Rack, tree: dict[str, Any]) -> None:
+    typed(three, "Leaf0-1", tree)
+    assert said(three) == []
+
+
+def test_the_untagged_vlan_of_the_bridge_is_named(three: Rack) -> None:
+    """Each port of the intent without an untagged VLAN of its own has it."""
+    typed(three, "Leaf0-1", {"bridge": {"domain": {"br_default": {"untagged": 9}}}})
+    assert said(three) == [
+        "Leaf0-1: bridge domain br_default untagged: not in the intent; stays as it is; "
+        "to remove it, run nv unset on the switch"
+    ]
+
+
+def test_what_belongs_to_a_bond_in_the_way_is_not_said_to_stay(three: Rack) -> None:
+    segment = {**ON, "local-id": 1, "mac-address": "44:38:39:be:ef:01"}
+    bond = {"type": "bond", "bond": {"member": {"swp15": {}}}, "evpn": {"multihoming": {"segment": segment}}}
+    typed(three, "Leaf0-1", joined({"interface": {"bond7": bond, "swp15": ON_PORT}}))
+    assert said(three) == [
+        "Leaf0-1: bond bond7 has the Ethernet segment of bond1: the intent needs that, and this charm did "
+        "not make bond7; change the intent, or run plan and apply with remove=bond7"
+    ]
