@@ -54,8 +54,8 @@ WRONG = {
     ),
     "an even port that is split into eight": (
         split({"swp10": "8x"}, "swp10s0-1", "swp11-12"),
-        "leaves.breakout: swp10 cannot be split 8x: switches split odd ports so, which take the lanes of the "
-        "even port beside them, on Leaf0-1, Leaf0-2, Leaf1-1 and 1 more",
+        "leaves.breakout: swp10 cannot be split 8x: only odd ports can, which take the lanes of the even "
+        "one, on Leaf0-1, Leaf0-2, Leaf1-1 and 1 more",
     ),
     "a lane that the port does not have": (
         split({"swp9": "2x"}, "swp9s1-2", Leaf1_1={}, Leaf1_2={}),

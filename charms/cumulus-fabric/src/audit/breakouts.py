@@ -33,10 +33,7 @@ def _beyond(switch: Switch) -> Iterator[tuple[Severity, str, str, str]]:
             yield Severity.BLOCKED, breakout.path, what, f"leave {port} out, or split {odd} 4x at most"
         elif breakout.lanes == ALL_LANES and ports.front(port) % 2 == 0:
             # User guide, "Switch Port Attributes": of each model that has 8x.
-            what = (
-                f"{port} cannot be split 8x: switches split odd ports so, which take the lanes of the even "
-            )
-            what += "port beside them"
+            what = f"{port} cannot be split 8x: only odd ports can, which take the lanes of the even one"
             yield Severity.BLOCKED, breakout.path, what, f"split swp{ports.front(port) - 1} 8x, or {port} 4x"
         if ports.front(port) > switch.ports:
             what = f"{port} is to be split, but exceeds the {switch.ports} ports"

@@ -29,7 +29,7 @@ from tree.foreign import (
     objects,
     routed,
     settings,
-    svis,
+    vlan_interfaces,
     vrf_of,
 )
 
@@ -137,18 +137,16 @@ class Beside:
 
     def _joining(self) -> Iterator[Finding]:
         """Ports that would get VLANs which others route in a VRF: their hosts would be in it, too."""
-        found: dict[str, list[tuple[str, str, list[str]]]] = defaultdict(list)
-        for svi, vlan in svis(self.applied):
+        found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+        changed = get_tree(self.patch, "interface").items()
+        for svi, vlan in vlan_interfaces(self.applied):
             vrf = vrf_of(get_tree(self.applied, "interface", svi))
-            changed = get_tree(self.patch, "interface").items()
-            joining = [port for port, node in changed if get_path(node, (*VLANS, vlan)) is not None]
-            if vrf and joining and Object("vlan", vlan) not in self.made:
-                found[vrf].append((svi, vlan, joining))
+            if vrf and Object("vlan", vlan) not in self.made:
+                for port, node in changed:
+                    if get_path(node, (*VLANS, vlan)) is not None:
+                        found[vrf].append((port, vlan, svi))
         for vrf, each in found.items():
-            those = ports.compact(port for _, _, joining in each for port in joining)
-            vlans, interfaces = (
-                ports.compact(names) for names in ([v for _, v, _ in each], [s for s, _, _ in each])
-            )
+            those, vlans, interfaces = map(ports.compact, zip(*each, strict=True))
             what = f"{those} would get VLAN {vlans}, which VRF {vrf} routes (interface {interfaces}): "
             what += "the hosts there would be in that VRF"
             remedy = f"give the network another vlan in the intent, unless its hosts belong in VRF {vrf}"

@@ -195,7 +195,7 @@ def left_behind(kept: Collection[Object], going: Collection[Object]) -> dict[str
     return found
 
 
-def svis(tree: Tree) -> Iterator[tuple[str, str]]:
+def vlan_interfaces(tree: Tree) -> Iterator[tuple[str, str]]:
     """The interfaces (SVIs) on VLANs of the fabric's bridge, and their VLANs."""
     for name, content in get_tree(tree, "interface").items():
         node = get_tree(content)
@@ -207,7 +207,7 @@ def svis(tree: Tree) -> Iterator[tuple[str, str]]:
 def gateways(applied: Tree, removed: Collection[Object]) -> list[str]:
     """The interfaces with addresses (SVIs) on VLANs that are to be removed."""
     gone = {each.name for each in removed if each.kind == "vlan"}
-    return [name for name, vlan in svis(applied) if vlan in gone]
+    return [name for name, vlan in vlan_interfaces(applied) if vlan in gone]
 
 
 def vrf_of(node: object) -> str:
