@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charm's code says what the integration tests expect of it: both read tests/integration/said.yaml."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import pytest
+from charmkit.status import LONGEST
 from integration.said import Act, Said, Value, read
 from ops import testing
+
+Fresh = Sequence[tuple[Callable[[], Any], str]]
 
 TEN = 10
 """Values of each kind that the integration tests set on each charm, at least."""
@@ -14,7 +18,8 @@ TEN = 10
 class OnAMachineWithoutConnectX:
     """A charm's test class derives from it, names its charm, and has a fixture ``unit``.
 
-    The unit has ``set`` (options by their own names), ``emit`` and ``action``.
+    The unit has ``set`` (options by their own names), ``emit`` and ``action``. ``fresh`` makes units on other
+    machines of a new site, and says how the message of each begins.
     """
 
     charm: ClassVar[str]
@@ -33,6 +38,20 @@ class OnAMachineWithoutConnectX:
     def test_it_says_so(self, unit: Any) -> None:
         status = unit.emit("config_changed")
         assert (status.name, status.message[: len(self.said.says)]) == (self.said.status, self.said.says)
+
+    def test_on_a_fresh_site_the_next_command_comes_first_and_nothing_is_cut(
+        self, unit: Any, fresh: Fresh
+    ) -> None:
+        """With no option set. Where no command helps, since there is no NIC, the fact comes first."""
+        for make, begins in ((lambda: unit, self.said.says), *fresh):
+            new = make()
+            assert new.state.config == {}
+            new.emit("install")
+            message = new.emit("config_changed").message
+            assert message.startswith(begins)
+            assert bool(message) == bool(begins), "nothing is left to do, and nothing is said"
+            assert len(message) <= LONGEST
+            assert "…" not in message
 
     def test_an_accepted_value(self, unit: Any, accepted: Value) -> None:
         status = unit.set({accepted.option: accepted.value}).emit("config_changed")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from hostnic.testing import FakeHost
-from unit.roce_qos.node import METADATA, Node
-from unit.said import OnAMachineWithoutConnectX
+from unit.roce_qos.node import METADATA, Node, compute_node
+from unit.said import Fresh, OnAMachineWithoutConnectX
 
 
 class TestRoceQos(OnAMachineWithoutConnectX):
@@ -13,3 +13,11 @@ class TestRoceQos(OnAMachineWithoutConnectX):
         host = FakeHost([], bonded=False)
         host.disk.install("/proc/sys/kernel/hostname", b"node1\n", 0o444)
         return Node(host, monkeypatch)
+
+    @pytest.fixture
+    def fresh(self, monkeypatch: pytest.MonkeyPatch) -> Fresh:
+        choose = "run: juju config roce-qos devices=PORTS, or bond the ports in MAAS; devices: is auto"
+        return [
+            (lambda: Node(compute_node(), monkeypatch), ""),
+            (lambda: Node(compute_node(bonded=False), monkeypatch), choose),
+        ]

@@ -17,7 +17,7 @@ from ops import testing
 from rest import Fleet
 from rest.client import Nvue
 from unit.cumulus_fabric.online.unit import METADATA, Unit
-from unit.said import OnAMachineWithoutConnectX
+from unit.said import Fresh, OnAMachineWithoutConnectX
 
 CLOSED = 9
 """A port of this machine at which nothing listens (discard)."""
@@ -55,6 +55,10 @@ class TestCumulusFabric(OnAMachineWithoutConnectX):
         alone = Alone(tmp_path)
         monkeypatch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: alone.host))
         return alone
+
+    @pytest.fixture
+    def fresh(self) -> Fresh:
+        return []  # no machine's NIC is any of its business
 
     def test_one_step_after_the_other_until_only_the_switches_are_missing(
         self, unit: Alone, monkeypatch: pytest.MonkeyPatch
