@@ -107,3 +107,25 @@ def test_tiers_that_workflows_run_exist():
     }
     assert len(named) > 4
     assert [tier for tier in sorted(named) if f"[testenv:{tier}]" not in tox] == []
+
+
+PACKS = """#!/bin/sh
+mkdir -p build
+for name in one two; do echo $name >build/$name.charm; echo $name >build/$name.cdx.json; done
+if [ -e packed ] && [ -n "$DIFFERS" ]; then rm build/$DIFFERS; echo other >build/$DIFFERS; fi
+touch packed
+"""
+"""A `pipx run tox -e pack` whose second run may write another file."""
+
+
+@pytest.mark.parametrize("differs", ["", "one.charm", "one.cdx.json", "two.charm", "two.cdx.json"])
+def test_each_night_every_artifact_and_sbom_is_packed_twice_and_compared(tmp_path, differs):
+    steps = jobs(ROOT / ".github/workflows/nightly.yaml")["jobs"]["pack"]["steps"]
+    script = next(step["run"] for step in steps if "Pack twice" in step.get("name", ""))
+    (tmp_path / "pipx").write_text(PACKS)
+    (tmp_path / "pipx").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path), "DIFFERS": differs}
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, check=False
+    )  # as GitHub runs a step
+    assert (done.returncode != 0) == bool(differs), done.stderr
