@@ -56,3 +56,9 @@ def shortened(text: str, whole: str) -> str:
         room -= len(line.encode()) + 1
         kept += room >= 0
     return "\n".join([*lines[:kept], f"… {len(lines) - kept} {why}", last])
+
+
+def beginning(text: str) -> str:
+    """As much of a sentence as Juju takes: it becomes an argument of ``action-fail`` or ``action-set``."""
+    whole, end = text.encode(), "…"
+    return text if len(whole) <= MOST else whole[: MOST - len(end.encode())].decode(errors="ignore") + end

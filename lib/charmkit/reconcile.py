@@ -36,7 +36,7 @@ from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
-from charmkit.output import MOST, Output, shortened
+from charmkit.output import MOST, Output, beginning, shortened
 from charmkit.repeats import Repeats
 from charmkit.status import unit_status
 
@@ -112,8 +112,8 @@ def answer(
         results = {name: _taken(name, text, whole, as_table) for name, text in act().items()}
     except (InputError, ActionError, OSError) as error:
         if isinstance(error, ActionError) and error.results:
-            event.set_results({name: _taken(name, text, whole, True) for name, text in error.results.items()})
-        event.fail(one_line(words(error)))
+            event.set_results({name: beginning(_cut(text, whole)) for name, text in error.results.items()})
+        event.fail(beginning(one_line(words(error))))
         return False
     event.set_results(results)
     return True
@@ -121,14 +121,15 @@ def answer(
 
 def _taken(name: str, text: str, whole: str, as_table: bool) -> str:
     """A result that Juju takes: a longer table is cut; anything else would be of no use then."""
-    size = len(text.encode())
-    if size <= MOST:
-        return text
-    cut = shortened(text, whole) if as_table else text
+    cut = _cut(text, whole) if as_table else text
     if len(cut.encode()) > MOST:
         remedy = f"; {whole}" if whole else ""
-        raise ActionError(f"the result {name} has {size} bytes, and Juju takes {MOST}{remedy}")
+        raise ActionError(f"the result {name} has {len(text.encode())} bytes, and Juju takes {MOST}{remedy}")
     return cut
+
+
+def _cut(table: str, whole: str) -> str:
+    return table if len(table.encode()) <= MOST else shortened(table, whole)
 
 
 class Removed(NamedTuple):

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from charmkit.output import MOST
 from hostnic import exclusive
 from hostnic.firmware.mstdatabase import read
 from hostnic.system import CommandError
@@ -235,3 +236,11 @@ def test_parameters_that_are_set_before_the_first_look_are_read_in_it(node: Node
     assert node.context.action_logs == [], "no service wakes it yet, and its next hook looks anyway"
     node.set_up()
     assert node.next_boot("CNP_DSCP_P1") == 26
+
+
+def test_a_refusal_that_repeats_a_very_long_parameter_can_be_told_to_juju(node: Node) -> None:
+    """It is an argument of action-fail, and Linux starts no program with one of more than 128 KiB."""
+    said = node.failure("query", devices=" ".join(f"enp{number}s0" for number in range(20_000)))
+    assert said.startswith("devices: matches no device on this host (enp0s0 enp1s0")
+    assert said.endswith("…")
+    assert len(said.encode()) <= MOST

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from bench.fabric import intent as large
+from charmkit.output import MOST
 from lab.nvue import Issue
 from ops import testing
 from unit.cumulus_fabric.online.unit import METADATA, Unit, intent
@@ -232,3 +233,14 @@ def test_what_is_applied_before_config_changed_is_whole(fresh: Unit) -> None:
     assert fresh.action("apply")["result"] == "fully applied: 3 switches changed"
     assert fresh.emit().name == "active"
     assert fresh.writes == []
+
+
+def test_a_failed_apply_whose_reasons_are_more_than_juju_takes_still_says_why(running: Unit) -> None:
+    """A reason is one line, of which no part can be left out as of a table."""
+    objects = " ".join(f"swp{number}" for number in range(20_000))
+    said = running.failure("apply", remove=objects)
+    assert said.startswith("nothing was sent to any switch: remove: none of these switches has swp0, swp1")
+    assert said.endswith("…")
+    assert len(said.encode()) <= MOST
+    assert max(len(text.encode()) for text in (running.context.action_results or {}).values()) <= MOST
+    assert running.writes == []
