@@ -47,6 +47,7 @@ class Writer(NamedTuple):
     path: str  # the file
     settings: tuple[Setting, ...]  # what it sets
     tool: str = "netplan"  # what reads the file, in words
+    creates: bool = True  # False for one that takes VFs as others have created them
 
 
 class BootFailure(NamedTuple):

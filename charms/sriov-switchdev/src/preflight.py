@@ -36,6 +36,11 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
     ours = [setting for setting in writer.settings if setting.concerns(managed)]
     if not ours:
         return
+    if not writer.creates:
+        what = f"{writer.tool} uses VFs of this port that others create (externallyManaged)"
+        remedy = "its policies may ask for num-vfs VFs at most, with eSwitchMode switchdev"
+        yield Finding(Severity.INFO, writer.path, what, remedy)
+        return
     others = [setting for setting in writer.settings if setting not in ours]
     keys = " and ".join(dict.fromkeys(key for setting in ours for key in setting.keys))
     names = " and ".join(dict.fromkeys(setting.name for setting in ours))

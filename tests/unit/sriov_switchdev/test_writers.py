@@ -489,3 +489,27 @@ def test_an_override_of_a_vf_that_binds_it_before_the_eswitch_is_set_is_named(
     host.disk.install(f"/etc/driverctl.d/pci-{vf}", b"vfio-pci\n", 0o644)
     assert node.emit("update_status").name == "blocked"
     assert f"driverctl binds {vf} to vfio-pci when the host boots" in node.findings()
+
+
+OPERATOR = f"/etc/sriov-operator/pci/{BDF}"
+
+
+@pytest.mark.parametrize("vfs", [8, 0])
+def test_an_operator_that_uses_vfs_of_others_is_told_of_and_blocks_nothing(
+    monkeypatch: pytest.MonkeyPatch, vfs: int
+) -> None:
+    host = compute_node()
+    text = f'{{"pciAddress":"{BDF}","numVfs":{vfs},"externallyManaged":true,"name":"{PORT}"}}'
+    arrange(host, {OPERATOR: text})
+    node = Node(host, monkeypatch)
+    assert node.converge(reboot_settle=0).name == "active"
+    assert f"info {OPERATOR} sriov-network-operator uses VFs" in " ".join(node.findings().split())
+
+
+@pytest.mark.parametrize("managed", ["false", '"true"', "1"])
+def test_an_operator_that_creates_vfs_itself_blocks(monkeypatch: pytest.MonkeyPatch, managed: str) -> None:
+    host = compute_node()
+    arrange(host, {OPERATOR: f'{{"pciAddress":"{BDF}","numVfs":8,"externallyManaged":{managed}}}'})
+    node = Node(host, monkeypatch)
+    assert node.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"
+    assert "sriov-network-operator sets VFs or eswitch modes too" in node.findings()

@@ -7,8 +7,10 @@ concern each one.
 """
 
 import contextlib
+import json
 import re
 from collections.abc import Collection, Iterator
+from typing import cast
 
 from converge import Finding
 from hostnic.boot import units
@@ -31,9 +33,12 @@ SCRIPTS = (
     *(f"/etc/NetworkManager/dispatcher.d{under}" for under in ("", "/pre-up.d")),
     *(f"/etc/networkd-dispatcher/{state}.d" for state in ("configured", "carrier", "degraded", "routable")),
     *("/etc/initramfs-tools/hooks", "/etc/dracut.conf.d", "/etc/libvirt/hooks"),
-    *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox", "/etc/sriov-operator/pci"),
+    *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox"),
 )
 """Files, and directories of files, that run or apply at boot; the last ones are of other tools for VFs."""
+
+OPERATOR = "/etc/sriov-operator/pci"
+"""A file for each port of a node of Kubernetes, with what sriov-network-operator has set there."""
 
 INITRAMFS, DRACUT = "/etc/initramfs-tools/scripts", "/usr/lib/dracut/modules.d"
 """Directories of directories of scripts that the initramfs has; of dracut's, packages bring most."""
@@ -61,6 +66,11 @@ def others(system: System, pfs: Collection[Pf]) -> tuple[tuple[Writer, ...], tup
     for path in (path for place in (*SCRIPTS, *under) for path in files_in(system, place)):
         text = plain(read(system, path))
         found += of_text(system, path, text, pfs, path, "a script or setting", ".+")
+    for path in files_in(system, OPERATOR):
+        text = read(system, path)
+        creates = not _externally_managed(text)
+        of_port = of_text(system, path, text, pfs, path, "sriov-network-operator", ".+")
+        found += (writer._replace(creates=creates) for writer in of_port)
     for text in _boot_commands(read(system, USER_DATA)):
         found += of_text(system, USER_DATA, text, pfs, "bootcmd", "cloud-init's user data", ".+")
     return tuple(found), tuple(findings)
@@ -90,6 +100,15 @@ def _overrides(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
         own = {device} if driver not in ("", MLX5) else set[str]()
         ports = frozenset(pf.bdf for pf in pfs if pf.bdf in own or any(vf.bdf == device for vf in pf.vfs))
         yield Writer(path, (Setting(device, (driver,), ports),), "driverctl")
+
+
+def _externally_managed(text: str) -> bool:
+    """Whether the operator only checks number and mode, and takes VFs that somebody else has created."""
+    try:
+        raw: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(raw, dict) and cast("dict[str, object]", raw).get("externallyManaged") is True
 
 
 def _boot_commands(user_data: str) -> Iterator[str]:
