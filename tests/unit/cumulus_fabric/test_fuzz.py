@@ -15,7 +15,7 @@ from config import Applying, Options, Rendering, Returning
 from converge.bounded import Meter
 from converge.shape import InvalidValue
 from fuzz import Reader, check
-from intent import expand, ports
+from intent import expand, pins, ports
 from intent.model import Dialect
 from rest.answers import read
 from rest.client import Nvue
@@ -135,6 +135,8 @@ MADE = '{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"
 REFUSALS = (InvalidValue,)
 WRONG = (FileError,)
 
+PINS = f"# of 12 May\nLeaf0-1={'9F:' * 31}9F # ours\nLeaf0-2=sha256 Fingerprint={'0a' * 32}\n"
+
 READERS = [
     Reader("intent", expand.read, INTENTS, WRONG),
     Reader("answer", answer, [json.dumps(TREE)], (SwitchError,)),
@@ -151,6 +153,7 @@ READERS = [
     Reader("passwd's questions", passwd, [PASSWD], (SwitchError, OSError)),
     Reader("what others look after", left_to_others, [LEFT], WRONG),
     Reader("objects made by the charm", record.read, [MADE], REFUSALS),
+    Reader("file for --pins", lambda text: pins.given(text, ()), [PINS], REFUSALS),
     Reader("names in a range", ports.names, ["swp1-4,swp7s0-3", "bond1"]),
     Reader(
         "host's report",
