@@ -3,11 +3,13 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import actions
 import live
 import pytest
 import record
+import yaml
 from boot import bootfile
 from config import Options
 from converge.shape import InvalidValue
@@ -17,7 +19,7 @@ from hostnic.system import System
 from hostnic.testing import FakeHost
 from hostnic.tuning import observe as tuning
 from unit.sriov_switchdev.tuned import NOVA
-from writers import netplan, other_files, services
+from writers import makers, netplan, other_files, services
 
 BOOT = {
     "version": 1,
@@ -54,6 +56,13 @@ LINK_FILE = "[Match]\nMACAddress=10:70:fd:3b:00:00\nDriver=!ice\n[Link]\nSR-IOVV
 RULES = 'SUBSYSTEM=="net", KERNEL=="enp*|eth[0-9]", ATTR{device/sriov_numvfs}="8", RUN+="/opt/x"\n'
 SCRIPT = "#!/bin/sh\nfor pf in enp59s0f0np0; do echo 8 > /sys/class/net/$pf/device/sriov_numvfs; done\n"
 SHIM = "interfaces:\n  enp59s0f0np0: {num_vfs: 4, match: {pciaddress: '0000:3b:00.0'}}\n"
+TUNED = "[main]\ninclude=-other, site\n[sysfs]\n/sys/class/net/enp*/device/sriov_numvfs=4\n"
+TUNED += "[script]\nscript=${i:PROFILE_DIR}/x\n"
+USER_DATA = (
+    "#cloud-config\nbootcmd:\n- echo 4 > /sys/class/net/enp59s0f0np0/device/sriov_numvfs\n- [sh, -c, x]\n"
+)
+OPERATOR = '{"pciAddress": "0000:3b:00.0", "numVfs": 8, "externallyManaged": true, "name": "enp59s0f0np0"}'
+MAKERS = yaml.safe_load((Path(__file__).parent / "other_makers.yaml").read_text())
 NETPLAN = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0: {virtual-function-count: 8, link: x}\n"
 
 
@@ -69,11 +78,12 @@ def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], obje
 
 
 def of_writers(path: str) -> Callable[[str], object]:
-    """A reader of a file that may set VFs; sriov-netplan-shim's unit and vfs.service are enabled."""
+    """A reader of a file that may set VFs; the units that read one are enabled, and tuned has a profile."""
 
     def read(system: System) -> object:
         assert isinstance(system, FakeHost)
-        for name in ("sriov-netplan-shim.service", "vfs.service"):
+        system.disk.install("/etc/tuned/active_profile", b"site\n", 0o644)
+        for name in ("sriov-netplan-shim.service", "tuned.service", "vfs.service"):
             unit = f"/etc/systemd/system/{name}"
             if unit != path:
                 system.disk.install(unit, b"[Service]\nExecStart=/opt/x\n", 0o644)
@@ -116,6 +126,11 @@ READERS = [
     Reader("udev rules", of_writers("/etc/udev/rules.d/99-x.rules"), [RULES]),
     Reader("script", of_writers("/etc/rc.local"), [SCRIPT]),
     Reader("unit", of_writers("/etc/systemd/system/vfs.service"), [f"[Service]\nExecStart=/opt/x\n{SCRIPT}"]),
+    Reader("profile of tuned", of_writers("/etc/tuned/site/tuned.conf"), [TUNED]),
+    Reader("cloud-init's user data", of_writers(other_files.USER_DATA), [USER_DATA]),
+    Reader("driverctl", of_writers(f"{other_files.OVERRIDES}/pci-0000:3b:00.0"), ["vfio-pci\n"]),
+    Reader("sriov-network-operator", of_writers(f"{other_files.OPERATOR}/0000:3b:00.0"), [OPERATOR]),
+    Reader("script for other makers' NICs", makers.without_others, [*MAKERS["others"].values()]),
     Reader("sriov-netplan-shim", of_writers(services.SHIM), [SHIM]),
     Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
