@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from hostnic.system import failure
 from hostnic.testing import FakeCard, FakeHost, Firmware, at_two_slots, card, hca
 from hostnic.testing.network import FakeBond
 from sites.gallery import FOLDER, Found, Seen, Site
@@ -47,11 +48,18 @@ def prepare(site: Site, host: FakeHost) -> None:
     for command, answer in data.get("answers", {}).items():
         host.answers[tuple(command.split())] = answer
     for fault in data.get("faults", ()):
-        host.fail(fault["verb"], fault["about"], OSError(fault["errno"], fault["says"]))
+        host.fail(fault["verb"], fault["about"], _error(fault), fault.get("times", 1))
     _start_processes(host, data.get("processes", {}))
     for bdf in data.get("instances", ()):
         host.sleep(5.0)
         host.start_instance(bdf)
+
+
+def _error(fault: dict[str, Any]) -> OSError:
+    """Of a command, which ended with ``exit``, or of a call of the system, with ``errno``."""
+    if "exit" in fault:
+        return failure(fault["about"].split(), fault["exit"], fault["says"], "")
+    return OSError(fault["errno"], fault["says"])
 
 
 def _start_processes(host: FakeHost, processes: dict[str, str]) -> None:
@@ -65,7 +73,8 @@ def _start_processes(host: FakeHost, processes: dict[str, str]) -> None:
 def see(site: Site, charm: str, node: HostUnit) -> Seen:
     """Deploy, plan, reboot unless that waits for an approval, verify; then a hook that writes nothing.
 
-    What the site calls foreign has to be as it was, before the reboot and after it.
+    What the site calls foreign has to be as it was, before the reboot and after it. A host that ``crashes``
+    boots without an approval.
     """
     data = site.data("host")
     foreign = data.get("foreign", [])
@@ -77,7 +86,7 @@ def see(site: Site, charm: str, node: HostUnit) -> Seen:
     assert (_states(node.host, data, foreign), _vfs(node.host, foreign)) == (before, vfs), (
         "changed before a reboot"
     )
-    if options.get("reboot-policy") != "manual":
+    if options.get("reboot-policy") != "manual" or data.get("crashes"):
         node.boot()
         writes += [*node.boot_writes, *node.writes]
     found = json.loads(node.action("verify", format="json")["findings"])
