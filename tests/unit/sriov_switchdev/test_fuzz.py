@@ -19,7 +19,7 @@ from hostnic.system import System
 from hostnic.testing import FakeHost
 from hostnic.tuning import observe as tuning
 from unit.sriov_switchdev.tuned import NOVA
-from writers import makers, netplan, other_files, services
+from writers import netplan, other_files, ports, services
 
 BOOT = {
     "version": 1,
@@ -130,7 +130,11 @@ READERS = [
     Reader("cloud-init's user data", of_writers(other_files.USER_DATA), [USER_DATA]),
     Reader("driverctl", of_writers(f"{other_files.OVERRIDES}/pci-0000:3b:00.0"), ["vfio-pci\n"]),
     Reader("sriov-network-operator", of_writers(f"{other_files.OPERATOR}/0000:3b:00.0"), [OPERATOR]),
-    Reader("script for other makers' NICs", makers.without_others, [*MAKERS["others"].values()]),
+    Reader(
+        "script for other makers' NICs",
+        lambda text: ports.ports_named(text, ()),
+        [*MAKERS["others"].values()],
+    ),
     Reader("sriov-netplan-shim", of_writers(services.SHIM), [SHIM]),
     Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
