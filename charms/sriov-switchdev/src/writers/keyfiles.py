@@ -8,7 +8,7 @@ from hostnic.devices.model import Pf
 from hostnic.system import System, list_names
 from observed import Setting, Writer
 
-from writers.ports import meets, ports_named
+from writers.ports import meets
 from writers.texts import files_in, plain, read
 
 LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
@@ -63,10 +63,31 @@ def of_connections(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
             ports = frozenset(pf.bdf for pf in pfs if all(meets(pf, *each) for each in match))
             yield Writer(path, (Setting(path.rpartition("/")[2], ("[sriov]",), ports),), "NetworkManager")
     for path in (path for place in SETTINGS for path in files_in(system, place)):
-        if "sriov-num-vfs" in (text := plain(read(system, path))):  # NetworkManager.conf(5)
-            matched = re.sub(r"\b(?:interface-name|mac):=?", " ", text)
-            ports = ports_named(matched, pfs) if "match-device" in text else None
+        given: dict[str, dict[str, str]] = {}
+        for section, key, value in _sections(plain(read(system, path))):
+            given.setdefault(section, {})[key] = value
+        matches = [keys.get("match-device", "*") for keys in given.values() if "sriov-num-vfs" in keys]
+        if matches:  # NetworkManager.conf(5)
+            ports = frozenset(pf.bdf for pf in pfs if any(_is_matched(pf, match) for match in matches))
             yield Writer(path, (Setting(path, ("sriov-num-vfs",), ports),), "NetworkManager")
+
+
+def _is_matched(pf: Pf, match: str) -> bool:
+    """Whether a list of NetworkManager's, such as ``driver:mlx5_core,except:mac:…``, has a port."""
+    specs = [each for each in re.split(r"[\s,;]+", match) if each]
+    left = [each.removeprefix("except:") for each in specs if each.startswith("except:")]
+    taken = [each for each in specs if not each.startswith("except:")] or ["*"]
+    # Of a kind that is not known here, one that is taken may be a port of ours, and one that is left not.
+    return any(_meets_spec(pf, each, True) for each in taken) and not any(
+        _meets_spec(pf, each, False) for each in left
+    )
+
+
+def _meets_spec(pf: Pf, spec: str, otherwise: bool) -> bool:
+    kind, _, value = spec.rpartition(":") if not spec.startswith("mac:") else spec.partition(":")
+    names = {"interface-name": "OriginalName", "": "OriginalName", "mac": "MACAddress", "driver": "Driver"}
+    key = names.get(kind)
+    return meets(pf, key, value.lstrip("=")) if key else otherwise
 
 
 def _sections(text: str) -> list[tuple[str, str, str]]:

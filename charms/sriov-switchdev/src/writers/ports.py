@@ -37,7 +37,7 @@ ELSEWHERE = re.compile(
 
 def ports_named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
     """The ports that a text names by netdev, PCI or MAC address; None if it looks for its ports itself."""
-    found: set[str] = set()
+    text, found = text.replace("\\:", ":"), set[str]()
     for pf in pfs:
         names = (pf.netdev, *pf.altnames, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
         if any(re.search(WORD.format(re.escape(name)), text, re.IGNORECASE) for name in names if name):
@@ -63,8 +63,10 @@ def meets(pf: Pf, key: str, value: str) -> bool:
     if key in ("MACAddress", "PermanentMACAddress"):
         return _digits(pf.mac or "-") in {_digits(each) for each in value.split()}
     if key == "Property":
-        name, _, wanted = value.partition("=")
-        return allows(pf, "ENV", name, "==", wanted)
+        given = (each.partition("=") for each in value.replace('"', "").split())
+        return value.startswith("!") or all(
+            allows(pf, "ENV", name, "==", wanted) for name, _, wanted in given
+        )
     actual = {
         "OriginalName": (pf.netdev or "", "eth0"),  # udev asks by the kernel's first name
         "Path": (f"pci-{pf.bdf}",),
@@ -101,6 +103,9 @@ def allows(pf: Pf, key: str, attribute: str, operator: str, value: str) -> bool:
             "PCI_SLOT_NAME": (pf.bdf,),
             "ID_PATH": (f"pci-{pf.bdf}",),
             "ID_NET_DRIVER": (pf.port.driver or "",),
+            "ID_VENDOR_ID": (f"0x{vendor}",),
+            "ID_MODEL_ID": (f"0x{device}",),
+            "PCI_ID": (pf.port.device.upper(),),
         }.get(attribute)
     if actual is None or (operator == "!=" and key in ("KERNEL", "ENV")):
         return True

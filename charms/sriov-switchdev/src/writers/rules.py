@@ -18,6 +18,8 @@ PACKAGED_RULES = ("/usr/lib/udev/rules.d", "/lib/udev/rules.d")
 
 CONDITION = re.compile(r'(\w+)(?:\{([^}]*)\})?\s*(==|!=)\s*"([^"]*)"')
 
+GOTO, LABEL = re.compile(r'\bGOTO\s*=\s*"([^"]*)"'), re.compile(r'\bLABEL\s*=\s*"([^"]*)"')
+
 ASSIGNED = re.compile(r'ATTR\{[^}]*sriov_numvfs\}\s*[+:]?=(?!=)\s*"')
 
 RUNS = re.compile(r'(?:RUN|PROGRAM|IMPORT|ENV\{SYSTEMD_WANTS\})(?:\{\w+\})?\s*[+:]?={1,2}\s*"([^"]*)"')
@@ -30,14 +32,28 @@ def of_rules(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
             if not name.endswith(".rules") or (directory in PACKAGED_RULES and not SPEAKING.search(name)):
                 continue
             path, settings = f"{directory}/{name}", list[Setting]()
+            # Ports that are surely not here, by the label where they come back.
+            beyond: dict[str, set[str]] = {}
             for line in plain(read(system, path)).replace("\\\n", " ").splitlines():
+                if label := GOTO.search(line):
+                    beyond.setdefault(label[1], set()).update(pf.bdf for pf in pfs if _surely_meets(pf, line))
+                elif label := LABEL.search(line):
+                    beyond.pop(label[1], None)
                 run = " ".join(RUNS.findall(line))
                 run = "\n".join((run, *(unit(system, x)[1] for x in run.split() if x.endswith(".service"))))
                 run = "\n".join((run, *programs_of(system, run).values()))
                 if ASSIGNED.search(line) or SETS.search(run):
-                    settings.append(Setting(name, ("the rule with sriov_numvfs",), _of_rule(line, run, pfs)))
+                    ports = _of_rule(line, run, pfs).difference(*beyond.values())
+                    settings.append(Setting(name, ("the rule with sriov_numvfs",), ports))
             if settings:
                 yield Writer(path, tuple(settings), "a udev rule")
+
+
+def _surely_meets(pf: Pf, line: str) -> bool:
+    """Whether a port meets each condition of a rule: none is about what is not known here."""
+    found = CONDITION.findall(line)
+    inverse = {"==": "!=", "!=": "=="}
+    return bool(found) and not any(allows(pf, key, of, inverse[is_], value) for key, of, is_, value in found)
 
 
 def _of_rule(line: str, run: str, pfs: Collection[Pf]) -> frozenset[str]:

@@ -17,8 +17,10 @@ READS = re.compile(
     r"(?:\b(?:cat|grep)\s(?:[^\n;|&>]*\s)?|\[+\s+-\w\s+|<\s*)[^\s;|&>]*?(?:sriov_numvfs|compat/devlink/mode)"
 )
 """Where a text only reads them."""
+COMMENT = re.compile(r"\s#\s[^\"'`]*$")
 SPEAKING = re.compile(r"sriov|vfs?\b|mlx|mlnx|switchdev|eswitch|openibd", re.IGNORECASE)
 """Names of packages' files that are read, as there are hundreds of others."""
+BACKUP = re.compile(r"~$|\.dpkg-\w+$")
 STARTED = r"^\s*(?:Exec\w+|Environment(?:File)?)\s*=.*$"
 """The lines of a unit that say what it starts."""
 PROGRAM = re.compile(
@@ -31,6 +33,7 @@ def of_text(
     system: System, path: str, text: str, pfs: Collection[Pf], name: str, tool: str, says: str = STARTED
 ) -> Iterator[Writer]:
     """What a text says and starts: ports may be named by any of these files."""
+    text = text.replace("\\\n", " ")
     started = "\n".join(re.findall(says, text, re.MULTILINE))
     programs = programs_of(system, started)
     programs |= programs_of(system, "\n".join(programs.values()))
@@ -54,14 +57,15 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def plain(text: str) -> str:
-    """Without lines that are comments, and without what only reads."""
-    return READS.sub("", "\n".join(x for x in text.splitlines() if not x.lstrip().startswith(("#", ";"))))
+    """Without comments, and without what only reads."""
+    lines = (COMMENT.sub("", x) for x in text.splitlines() if not x.lstrip().startswith(("#", ";")))
+    return READS.sub("", "\n".join(lines))
 
 
 def files_in(system: System, place: str) -> list[str]:
-    """The file at ``place``, or the files in the directory there."""
+    """The file at ``place``, or the files in the directory there, without editors' and dpkg's copies."""
     try:
-        return [f"{place}/{name}" for name in sorted(system.files.listdir(place))]
+        return [f"{place}/{name}" for name in sorted(system.files.listdir(place)) if not BACKUP.search(name)]
     except NotADirectoryError:
         return [place]
     except OSError:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forms in which units, rules and settings name the ports whose VFs they set."""
+
+import pytest
+from hostnic.devices import discover
+from hostnic.testing import card
+from unit.sriov_switchdev.node import compute_node
+from writers import other_files
+
+PORT, OTHER, BDF, MAC = "enp59s0f0np0", "eno1", "0000:3b:00.0", "10:70:fd:3b:00:00"
+UNIT, WANTED = "/etc/systemd/system/x.service", "link /etc/systemd/system/multi-user.target.wants/x.service"
+Files = dict[str, str]
+
+
+def echo(where: str) -> str:
+    return f"echo 4 > /sys/class/net/{where}/device/sriov_numvfs"
+
+
+def unit(command: str) -> Files:
+    return {UNIT: f"[Service]\nExecStart={command}\n", WANTED: UNIT}
+
+
+def rules(*lines: str) -> Files:
+    return {"/etc/udev/rules.d/90-x.rules": "\n".join(lines) + "\n"}
+
+
+def settings(match: str, more: str = "") -> Files:
+    text = f"[device-x]\nmatch-device={match}\nsriov-num-vfs=4\n{more}"
+    return {"/etc/NetworkManager/conf.d/x.conf": text}
+
+
+def link(match: str) -> Files:
+    return {"/etc/systemd/network/10-x.link": f"[Match]\n{match}\n[Link]\nSR-IOVVirtualFunctions=4\n"}
+
+
+ASSIGN = 'ATTR{device/sriov_numvfs}="4"'
+
+OURS = {
+    "a unit in two lines": unit(f"/bin/sh -c \\\n  '{echo(PORT)}'"),
+    "a PCI address as a shell has it": {
+        "/etc/rc.local": "echo 4 > /sys/bus/pci/devices/0000\\:3b\\:00.0/sriov_numvfs\n"
+    },
+    "a line with CR LF": {"/etc/rc.local": f"{echo(PORT)}\r\n"},
+    "udev, jumped over for others": rules('DRIVERS!="mlx5_core", GOTO="end"', ASSIGN, 'LABEL="end"'),
+    "udev, jumped over before": rules('DRIVERS!="ice", GOTO="end"', 'LABEL="end"', ASSIGN),
+    "udev, jumped over if another thing holds, too": rules(
+        'DRIVERS!="ice", TEST=="/run/x", GOTO="end"', ASSIGN, 'LABEL="end"'
+    ),
+    "udev by vendor": rules(f'ENV{{ID_VENDOR_ID}}=="0x15b3", {ASSIGN}'),
+    "udev by PCI ID": rules(f'ENV{{PCI_ID}}=="15B3:*", {ASSIGN}'),
+    "NetworkManager, all but another port": settings(f"except:interface-name:{OTHER}"),
+    "NetworkManager by type": settings("type:ethernet"),
+    "NetworkManager by a pattern": settings("interface-name:enp59*"),
+    "NetworkManager by MAC address": settings(f"mac:{MAC.upper()}"),
+    "NetworkManager by driver, of several": settings("driver:ice,driver:mlx5_core"),
+    "NetworkManager, all but a kind": settings("*,except:type:bond"),
+    "a .link file by two properties": link("Property=ID_NET_DRIVER=mlx5_core ID_BUS=pci"),
+    "a .link file by a property that it has not": link("Property=!ID_NET_DRIVER=ice"),
+    "a comment behind a quote": {"/etc/rc.local": f"x='a # b'; {echo(PORT)}\n"},
+}
+OTHERS = {
+    "a unit in two lines": unit(f"/bin/sh -c \\\n  '{echo(OTHER)}'"),
+    "a port in a comment behind": {"/etc/rc.local": f"{echo(OTHER)} # not {PORT}\n"},
+    "udev, jumped over": rules('DRIVERS!="ice", GOTO="end"', ASSIGN, 'LABEL="end"'),
+    "udev by vendor": rules(f'ENV{{ID_VENDOR_ID}}=="0x8086", {ASSIGN}'),
+    "udev by PCI ID": rules(f'ENV{{PCI_ID}}=="8086:1592", {ASSIGN}'),
+    "NetworkManager, all but our ports": settings("except:driver:mlx5_core"),
+    "NetworkManager by a pattern": settings("interface-name:eno*"),
+    "NetworkManager, our port in another section": settings(
+        f"interface-name:{OTHER}", f"[device-y]\nmatch-device=interface-name:{PORT}\nmanaged=0\n"
+    ),
+    "an editor's copy": {
+        "/etc/NetworkManager/system-connections/x.nmconnection~": f"[match]\ninterface-name={PORT}\n[sriov]"
+    },
+    "dpkg's copy": {"/etc/cron.d/x.dpkg-old": f"@reboot root {echo(PORT)}\n"},
+    "a .link file by vendor": link("Property=ID_VENDOR_ID=0x8086"),
+    "a .link file by a quoted property": link('Property="ID_NET_DRIVER=ice"'),
+    "devlink that only shows": {"/etc/rc.local": f"devlink dev eswitch show pci/{BDF}\n"},
+    "mstconfig": {"/etc/cron.d/x": f"@reboot root mstconfig -d {BDF} -y set NUM_OF_VFS=4\n"},
+}
+
+
+def concerns_ours(files: Files) -> bool:
+    host = compute_node(cards=[card(), card("5e", device="8086:1592", driver="ice")])
+    for path, text in files.items():
+        if path.startswith("link "):
+            host.disk.link(path.removeprefix("link "), text)
+        else:
+            host.disk.install(path, text.encode(), 0o644)
+    found, _ = other_files.others(host, discover.observe(host).pfs)
+    return any(setting.concerns({BDF}) for writer in found for setting in writer.settings)
+
+
+@pytest.mark.parametrize("form", OURS)
+def test_a_port_of_ours_is_found(form: str) -> None:
+    assert concerns_ours(OURS[form])
+
+
+@pytest.mark.parametrize("form", OTHERS)
+def test_another_port_is_none_of_our_business(form: str) -> None:
+    assert not concerns_ours(OTHERS[form])
