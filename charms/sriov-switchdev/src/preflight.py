@@ -21,7 +21,9 @@ DPU_HAS_IT = f"in DPU mode the DPU has it: {NOT_THIS_ONE}; in NIC mode use kerne
 def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     """Everything that stands in the way of ``wanted``, each with its remedy."""
     managed = {port.bdf for port in wanted.ports}
-    findings = [finding for writer in observed.vf_writers for finding in _second_writer(writer, managed)]
+    findings = list[Finding]()
+    for writer in observed.vf_writers:
+        findings += (_second_writer if writer.creates else _user_of_vfs)(writer, managed)
     for port in wanted.ports:
         if pf := observed.host.pf(port.bdf):
             if port.is_other(pf.mac):
@@ -31,15 +33,18 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
+def _user_of_vfs(writer: Writer, managed: Collection[str]) -> Iterator[Finding]:
+    """Who uses VFs of ports of this charm as it creates them."""
+    if any(setting.concerns(managed) for setting in writer.settings):
+        what = f"{writer.tool} uses VFs of this port that others create (externallyManaged)"
+        remedy = "its policies may ask for num-vfs VFs at most, with eSwitchMode switchdev"
+        yield Finding(Severity.INFO, writer.path, what, remedy)
+
+
 def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding]:
     """What of a file concerns ports of this charm. VFs of other NICs are not this charm's business."""
     ours = [setting for setting in writer.settings if setting.concerns(managed)]
     if not ours:
-        return
-    if not writer.creates:
-        what = f"{writer.tool} uses VFs of this port that others create (externallyManaged)"
-        remedy = "its policies may ask for num-vfs VFs at most, with eSwitchMode switchdev"
-        yield Finding(Severity.INFO, writer.path, what, remedy)
         return
     others = [setting for setting in writer.settings if setting not in ours]
     keys = " and ".join(dict.fromkeys(key for setting in ours for key in setting.keys))
@@ -71,9 +76,9 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
     elif "initramfs" in writer.path or "dracut" in writer.path:
         remedy += ", and run update-initramfs -u -k all, or with dracut: dracut --force --regenerate-all"
     elif writer.tool == "a unit":
-        remedy = f"systemctl disable {names}, without --now, or {remedy}"
-        if any(setting.ports is None for setting in ours):
-            remedy = f"leave this charm's ports out there; if it serves no other NIC, {remedy}"
+        others_too = any(setting.ports is None for setting in ours)
+        leave = "leave this charm's ports out there; if it serves no other NIC, " if others_too else ""
+        remedy = f"{leave}systemctl disable {names}, without --now, or {remedy}"
     yield Finding(Severity.BLOCKED, writer.path, what, remedy)
 
 
