@@ -63,10 +63,10 @@ def of_connections(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
             ports = frozenset(pf.bdf for pf in pfs if all(meets(pf, *each) for each in match))
             yield Writer(path, (Setting(path.rpartition("/")[2], ("[sriov]",), ports),), "NetworkManager")
     for path in (path for place in SETTINGS for path in files_in(system, place)):
-        given: dict[str, dict[str, str]] = {}
+        sections: dict[str, dict[str, str]] = {}
         for section, key, value in _sections(plain(read(system, path))):
-            given.setdefault(section, {})[key] = value
-        matches = [keys.get("match-device", "*") for keys in given.values() if "sriov-num-vfs" in keys]
+            sections.setdefault(section, {})[key] = value
+        matches = [keys.get("match-device", "*") for keys in sections.values() if "sriov-num-vfs" in keys]
         if matches:  # NetworkManager.conf(5)
             ports = frozenset(pf.bdf for pf in pfs if any(_is_matched(pf, match) for match in matches))
             yield Writer(path, (Setting(path, ("sriov-num-vfs",), ports),), "NetworkManager")
