@@ -53,6 +53,14 @@ def _port(address: str) -> str:
     return PORT.format(address=address, queues=QUEUES, driver=DRIVER)
 
 
+def _target(run: Run) -> str:
+    """Finds the server's MAC address; a server that answers no more is known from the probe before."""
+    return f"""\
+ping -c 1 -W 2 {run.server} > /dev/null || true
+target=$(ip neigh show {run.server} | grep -o 'lladdr [^ ]*' | cut -d' ' -f2)
+"""
+
+
 def receive(run: Run, *, back: bool = False) -> str:
     """Testpmd in the background on the port with the server's address; its statistics go to a file.
 
@@ -79,9 +87,7 @@ def send(run: Run) -> str:
     sent = f"--tx-ip={run.client},{run.server} --tx-udp={FIRST_PORT},{FIRST_PORT} --eth-peer=0,$target"
     return f"""\
 set -e
-{_port(run.client)}ping -c 1 -W 2 {run.server} > /dev/null || true
-target=$(ip neigh show {run.server} | grep -o 'lladdr [^ ]*' | cut -d' ' -f2)
-[ -n "$target" ] || {{
+{_port(run.client)}{_target(run)}[ -n "$target" ] || {{
     echo "the MAC address of {run.server} is not known: it has answered no ping" >&2
     exit 1
 }}
@@ -107,9 +113,7 @@ def trex(run: Run) -> str:
     return f"""\
 set -e
 cd /opt/trex
-ping -c 1 -W 2 {run.server} > /dev/null || true
-target=$(ip neigh show {run.server} | grep -o 'lladdr [^ ]*' | cut -d' ' -f2)
-first=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
+{_target(run)}first=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
 devices=""
 for device in /sys/class/net/*/device; do
     [ "$(basename "$(readlink -f "$device/driver")")" = mlx5_core ] || continue
@@ -155,9 +159,7 @@ modprobe pktgen || {{
     echo "its kernel has no pktgen: apt-get install linux-modules-extra-$(uname -r)" >&2
     exit 1
 }}
-ping -c 1 -W 2 {run.server} > /dev/null || true
-target=$(ip neigh show {run.server} | grep -o 'lladdr [^ ]*' | cut -d' ' -f2)
-netdev=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
+{_target(run)}netdev=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
 for cpu in $(seq 0 $(($(nproc) - 1))); do
     echo rem_device_all > /proc/net/pktgen/kpktgend_$cpu
     echo "add_device $netdev@$cpu" > /proc/net/pktgen/kpktgend_$cpu
