@@ -27,7 +27,7 @@ from converge.shape import (
 )
 from hostnic import shapes
 from hostnic.handover import AGENTS
-from hostnic.system import System, list_names
+from hostnic.system import NotOwnError, System, list_names, read_own
 
 DIRECTORY, COPIES = "/run/ovn-offload/facts", "/usr/lib/ovn-offload"
 """Of these files, and of the charms' copies of the exporter."""
@@ -199,9 +199,9 @@ def count(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def read(system: System, charm: str) -> Facts | None:
-    """Those of one charm; None if there are none, or they cannot be read."""
+    """Those of one charm; None if there are none, or they cannot be read or are not believed."""
     try:
-        return from_json(charm, system.files.read(path_of(charm)))
+        return from_json(charm, read_own(system, path_of(charm)))
     except (OSError, InvalidValue):
         return None
 
@@ -224,6 +224,17 @@ def read_all(system: System) -> Iterator[Facts]:
         unit = next((name for name in units if re.fullmatch(rf"unit-{re.escape(charm)}-\d+", name)), "")
         if unit and f"{charm}.json" not in told and system.files.exists(f"{COPIES}/{charm}/exporter.pyz"):
             yield Facts(charm, f"{charm}/{unit.rpartition('-')[2]}", 0)
+
+
+def not_believed(system: System) -> Iterator[str]:
+    """The charms whose facts are left out, since others than root could have written them."""
+    for name in list_names(system, DIRECTORY):
+        try:
+            system.files.check_own(f"{DIRECTORY}/{name}")
+        except NotOwnError:
+            yield name.removesuffix(".json")
+        except OSError:
+            continue  # it is gone
 
 
 def remembered(ports: Iterable[Port], before: Iterable[Port]) -> Iterator[Port]:

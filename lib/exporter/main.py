@@ -53,6 +53,8 @@ class Exporter:
         found = [*facts.read_all(self._system)]
         ports = [*facts.ports_of(found).values()]
         yield from sources.of_hooks(found, ports, self._system.now())
+        for charm in facts.not_believed(self._system):
+            yield Sample("source_up", (f"facts {charm}",), 0.0)
         yield from self._workers.read(sources.of_host(ports, self._hardware))
         for name, value in THRESHOLDS.items():
             yield Sample("threshold", (name,), value)

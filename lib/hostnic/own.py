@@ -8,7 +8,10 @@ from converge import Finding, Severity
 from hostnic import handover
 from hostnic.system import NotOwnError, System, list_names
 
-ROOTS = (handover.DIRECTORY, "/var/lib/ovn-offload", "/etc/ovn-offload", "/usr/lib/ovn-offload")
+FACTS = f"{handover.DIRECTORY}/facts"
+"""A file of each charm for the exporter, which is not root and cannot tell the operator."""
+
+ROOTS = (handover.DIRECTORY, FACTS, "/var/lib/ovn-offload", "/etc/ovn-offload", "/usr/lib/ovn-offload")
 
 
 def findings(system: System, charm: str) -> tuple[Finding, ...]:

@@ -394,6 +394,18 @@ def test_only_declared_ports_have_series() -> None:
     assert not [series for series in scrape(exporter(host)) if PF in series]
 
 
+def test_facts_that_others_could_have_written_are_left_out_and_named() -> None:
+    host = converged()
+    host.disk.give(facts.path_of("sriov-switchdev"), 1000)
+    seen = scrape(exporter(host))
+    assert ("charm_findings", "sriov-switchdev", "blocked") not in seen
+    assert seen["source_up", "facts sriov-switchdev"] == 0
+    tell(host)
+    seen = scrape(exporter(host))
+    assert ("charm_findings", "sriov-switchdev", "blocked") in seen, "its charm replaces the file"
+    assert ("source_up", "facts sriov-switchdev") not in seen
+
+
 def test_a_unit_that_juju_has_removed_without_its_stop_hook_is_told_of_no_more() -> None:
     host = converged()
     host.disk.install(f"{AGENTS}/unit-sriov-switchdev-3/agent.conf", b"", 0o600)

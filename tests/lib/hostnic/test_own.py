@@ -190,6 +190,14 @@ def test_each_charm_names_its_own_files_that_are_not_believed(host: FakeHost) ->
     assert code.subject == "/usr/lib/ovn-offload/roce-qos/boot.pyz"
 
 
+def test_a_charm_names_its_facts_for_the_exporter_too(host: FakeHost) -> None:
+    for charm in ("roce-qos", "sriov-switchdev"):
+        host.disk.install(f"/run/ovn-offload/facts/{charm}.json", b"", 0o644)
+        host.disk.give(f"/run/ovn-offload/facts/{charm}.json", USER)
+    (finding,) = own.findings(host, "roce-qos")
+    assert finding.subject == "/run/ovn-offload/facts/roce-qos.json"
+
+
 def test_a_directory_that_is_not_ours_is_named_once(host: FakeHost) -> None:
     for name in ("boot.json", "served"):
         host.disk.install(f"/run/ovn-offload/roce-qos/{name}", b"", 0o600)
