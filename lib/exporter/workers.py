@@ -47,7 +47,7 @@ class _Worker:
         self.idle.set()
         self.source: Source | None = None
         self.samples: Sequence[Sample] = ()
-        self.answered = monotonic()
+        self.asked = self.answered = monotonic()
         self.ok = False
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -55,7 +55,7 @@ class _Worker:
         """Have it read; False if it still waits for an earlier answer."""
         if not self.idle.is_set():
             return False
-        self.source = source
+        self.source, self.asked = source, monotonic()
         self.idle.clear()
         self._asked.release()
         return True
@@ -96,6 +96,7 @@ class Workers:
         """What all sources say, each as far as it answers in time; then how old each answer is.
 
         One that is late for the first time may be slow as its machine is: only the next read calls it silent.
+        One that has not answered in the time of two scrapes hangs, and no scrape waits for it any more.
         """
         for name in self._workers.keys() - sources.keys():
             if self._workers[name].idle.is_set():  # else it may be needed again, and would not answer twice
@@ -109,7 +110,8 @@ class Workers:
         until = monotonic() + self._deadline
         for name, source in sources.items():
             worker = self._workers[name]
-            in_time = worker.idle.wait(max(until - monotonic(), 0.0))
+            hangs = worker.asked + 2 * self._deadline
+            in_time = worker.idle.wait(max(min(until, hangs) - monotonic(), 0.0))
             silent = not in_time and name in waiting and source.silent
             yield from silent or worker.samples
             yield Sample("source_up", (name,), float(in_time and worker.ok))
