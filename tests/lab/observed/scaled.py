@@ -7,12 +7,18 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-SHORTEST = 5
-"""Seconds between scrapes, at least. They are a minute of the rules' time, as a collector's default."""
+SHORTEST = 3
+"""Seconds between scrapes, at least: the exporter's own deadline.
+
+They are a minute of the rules' time, as a collector's default.
+"""
 SHARE = 2
 """How many times as long as one scrape the interval is at least: the guest has other work, too."""
-LONG, BEYOND = 1800, 10
-"""Of what a rule waits beyond so many seconds of its time, a tenth counts: some wait for an hour."""
+LONG, BEYOND = 300, 10
+"""Of what a rule waits beyond so many seconds of its time, a tenth counts.
+
+Some rules wait for an hour, and all faults together are to take ten minutes.
+"""
 LIMIT = "ovn_offload_reboot_lock_limit_seconds"
 """An age that a rule compares with, and so a duration, too."""
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -22,7 +28,7 @@ Rules = dict[str, Any]
 
 def interval(scrape: float) -> int:
     """Seconds between scrapes of which one takes so many; whole ones that a minute is a multiple of."""
-    return next((each for each in (SHORTEST, 6, 10, 12, 15, 20, 30) if each >= SHARE * scrape), 60)
+    return next((each for each in (SHORTEST, 4, 5, 6, 10, 12, 15, 20, 30) if each >= SHARE * scrape), 60)
 
 
 def rules(factor: int, model: Mapping[str, str]) -> Rules:

@@ -52,7 +52,7 @@ They change their names instead: new interfaces in place of the old ones end FRR
 """
 PICTURES = {"OffloadRoceOutOfSequence": ("site", "node"), "OffloadFabricSegmentsMissing": ("fabric",)}
 """The dashboards that are drawn while an alert fires."""
-SHOWN = 20
+SHOWN = 10
 """Minutes of a picture: about as long as the faults take."""
 DRIFT = '{"qos": {"roce": {"mode": "lossy"}}}'
 PATIENCE = 600
