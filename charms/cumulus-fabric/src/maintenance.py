@@ -65,6 +65,10 @@ class Maintenance:
         if stopped := self._stopped(survey):
             return Report({}, stopped)
         wanted = survey.intents[self.name]
+        if not drain.has_sessions(survey.observed.switches[self.name].applied, wanted):
+            what = "has none of the intent's BGP sessions yet, so there is nothing to drain"
+            remedy = f"run apply switch='{self.name}' first"
+            return Report({}, (Finding(Severity.BLOCKED, self.name, what, remedy),))
         stages = [
             Stage(lambda now: drain.leave(self._switch, now, wanted)),
             Stage(lambda now: drain.close(self._switch, now)),

@@ -54,6 +54,13 @@ def staying(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
     return merged(wanted, _ports(closed, {"link": {"state": {"down": {}}}}))
 
 
+def has_sessions(applied: Tree, wanted: Tree) -> bool:
+    """Whether a switch has any of the intent's BGP sessions, if ``wanted`` has some."""
+    sessions = get_tree(applied, *IN_VRF, "neighbor").values()
+    ours = any(get_tree(each).get("peer-group") == GROUP for each in sessions)
+    return ours or not get_tree(wanted, *IN_VRF, "neighbor")
+
+
 def withdrawn(applied: Tree) -> bool:
     """Whether a leaf has been told to advertise no EVPN route."""
     return get_path(applied, TO_SPINES) == ROUTE_MAP
@@ -84,8 +91,10 @@ def leave(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
 
 
 def close(switch: Switch, applied: Tree) -> Tree:
-    """The patch that shuts the hosts' ports down."""
-    ports = [port for port in host_ports(switch) if not shut(applied, port)]
+    """The patch that shuts the hosts' ports down; one that is not configured yet is down."""
+    known = get_tree(applied, "interface")
+    used = {*known, *(port for bond in switch.bonds for port in get_tree(known, bond.name, "bond", "member"))}
+    ports = [port for port in host_ports(switch) if port in used and not shut(applied, port)]
     return _ports(ports, {"link": {"state": {"up": None, "down": {}}}})
 
 

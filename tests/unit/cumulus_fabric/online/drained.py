@@ -81,11 +81,11 @@ def addressed(made: Rack, name: str) -> bool:
     return any(switch.loopback in each["remote-vtep"] for table in tables for each in table.values())
 
 
-def runs(made: Rack, tree: dict[str, Any]) -> None:
-    """Leaf0-2 runs this, whoever has configured it."""
-    switch = made.servers["Leaf0-2"].switch
+def runs(made: Rack, tree: dict[str, Any], name: str = "Leaf0-2") -> None:
+    """A switch runs this, whoever has configured it."""
+    switch = made.servers[name].switch
     switch.revisions[switch.applied_id].tree = tree
-    made.wires.members["Leaf0-2"].apply(tree)
+    made.wires.members[name].apply(tree)
 
 
 def with_policy(made: Rack, where: str) -> None:

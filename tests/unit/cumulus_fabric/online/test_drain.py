@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from lab.nvue.factory import factory
+from maintenance import Maintenance
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import (
     BOTH,
@@ -12,6 +14,7 @@ from unit.cumulus_fabric.online.drained import (
     Trace,
     graceful,
     patches,
+    runs,
     sentences,
     shut,
     with_policy,
@@ -93,6 +96,41 @@ def test_an_apply_changes_the_rest_of_a_drained_switch_and_keeps_new_ports_shut(
     assert shut(six, "Leaf0-2") == {*BOTH, "swp11"}
     assert shut(six, "Leaf0-1") == set()
     assert "50" in six.applied["Leaf0-2"]["bridge"]["domain"]["br_default"]["vlan"]
+
+
+@pytest.mark.parametrize("name", ["Leaf0-2", "Spine0"])
+def test_a_switch_that_was_never_applied_is_not_drained_and_can_be_applied(six: Rack, name: str) -> None:
+    """A replacement, for example, as it comes from the factory."""
+    box = six.servers[name].switch
+    runs(six, factory("cumulus", box.rules.new), name)
+    before = six.applied
+    report = work(six, name).drain()
+    assert (report.verdict, sentences(report)) == (
+        "nothing was sent to any switch",
+        [
+            f"{name}: has none of the intent's BGP sessions yet, so there is nothing to drain; "
+            f"run apply switch='{name}' first"
+        ],
+    )
+    assert (six.applied, six.writes()) == (before, [])
+    assert six.site.apply([name], policy=POLICY).verdict == "fully applied: 1 switch changed"
+    assert work(six, name).drain().applied
+
+
+def test_a_leaf_is_drained_while_a_port_of_the_intent_is_not_applied_yet(six: Rack) -> None:
+    """It is down until it is applied, and then it is shut like the others."""
+
+    def grown(content: dict[str, Any]) -> None:
+        content["racks"][0]["hosts"] = "swp9-11"
+
+    changed = replace(six.site, fabric=fabric(change=grown))
+    report = Maintenance(changed, "Leaf0-2", POLICY).drain()
+    assert (report.applied, sentences(report)) == (True, [])
+    assert shut(six, "Leaf0-2") == set(BOTH)
+    assert changed.apply(policy=POLICY).applied
+    assert shut(six, "Leaf0-2") == {*BOTH, "swp11"}
+    assert Maintenance(changed, "Leaf0-2", POLICY).undrain().applied
+    assert shut(six, "Leaf0-2") == set()
 
 
 def test_a_spine_leaves_by_bgp_alone_and_the_last_one_stays(six: Rack) -> None:
