@@ -136,20 +136,41 @@ class Beside:
         yield from self._joining()
 
     def _joining(self) -> Iterator[Finding]:
-        """Ports that would get VLANs which others route in a VRF: their hosts would be in it, too."""
+        """Ports that would get VLANs which others run already: their hosts would be in that network, too."""
+        getting: dict[str, list[str]] = defaultdict(list)
+        for port, node in get_tree(self.patch, "interface").items():
+            for vlan in get_tree(node, *VLANS):
+                if get_path(node, (*VLANS, vlan)) is not None and Object("vlan", vlan) not in self.made:
+                    getting[vlan].append(port)
         found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-        changed = get_tree(self.patch, "interface").items()
         for svi, vlan in vlan_interfaces(self.applied):
             vrf = vrf_of(get_tree(self.applied, "interface", svi))
-            if vrf and Object("vlan", vlan) not in self.made:
-                for port, node in changed:
-                    if get_path(node, (*VLANS, vlan)) is not None:
-                        found[vrf].append((port, vlan, svi))
+            if vrf and vlan in getting:
+                found[vrf] += [(port, vlan, svi) for port in getting.pop(vlan)]
         for vrf, each in found.items():
             those, vlans, interfaces = map(ports.compact, zip(*each, strict=True))
             what = f"{those} would get VLAN {vlans}, which VRF {vrf} routes (interface {interfaces}): "
             what += "the hosts there would be in that VRF"
             remedy = f"give the network another vlan in the intent, unless its hosts belong in VRF {vrf}"
+            yield Finding(Severity.WARNING, self.name, what, remedy)
+        yield from self._taken_over(getting)
+
+    def _taken_over(self, getting: Mapping[str, list[str]]) -> Iterator[Finding]:
+        """VLANs that the intent's ports would join, and which the charm would take for its own from then on.
+
+        Without a record, those that some of its ports carry already are the intent's.
+        """
+        known = () if self.made else get_tree(self.wanted, "interface")
+        carried = {vlan for port in known for vlan in get_tree(self.applied, "interface", port, *VLANS)}
+        there = get_tree(self.applied, *VLANS)
+        if vlans := [vlan for vlan in getting if vlan in there and vlan not in carried]:
+            those = ports.compact(vlans)
+            vnis = ports.compact(vni for vlan in vlans for vni in get_tree(there, vlan, "vni"))
+            joining = ports.compact({port for vlan in vlans for port in getting[vlan]})
+            what = f"VLAN {those}{f' with VNI {vnis}' if vnis else ''}: others have that on the switch; "
+            what += f"{joining} would join it, and apply makes it this charm's"
+            remedy = "if it is another network than the intent's, give that one another vlan and vni in the "
+            remedy += f"intent, and leave this one to others (unmanaged: {{vlans: {those}}})"
             yield Finding(Severity.WARNING, self.name, what, remedy)
 
     def _or_remove(self, choice: str, found: Collection[Object]) -> str:

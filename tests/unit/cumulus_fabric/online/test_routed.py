@@ -2,6 +2,7 @@
 """What others route on a fabric's switches is named once, and no port joins it without a word."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from unit.cumulus_fabric.online.unmanaged import (
     bgp,
     joined,
     on_bond,
+    on_port,
     session,
     typed,
     vlan,
@@ -77,11 +79,6 @@ def test_a_gateway_of_the_charms_own_vlan_warns_of_nothing(three: Rack) -> None:
     assert site.apply(policy=POLICY).applied
 
 
-def test_a_gateway_in_vrf_default_warns_of_nothing(three: Rack) -> None:
-    typed(three, "Leaf0-1", joined(vlan(77, 77), SVI))
-    assert said(Site(WITH_77, three.site.fleet), Severity.WARNING) == []
-
-
 def test_ports_that_are_in_the_vrf_already_warn_of_nothing(three: Rack) -> None:
     typed(
         three,
@@ -95,6 +92,75 @@ def test_the_interface_of_another_bridges_vlan_is_none_of_it(three: Rack) -> Non
     other = {"vlan77_l3": {"type": "svi", "vlan": 77, "base-interface": "br_l3vni", "VRF": "blue"}}
     typed(three, "Leaf0-1", {"interface": other, "bridge": {"domain": {"br_l3vni": {"vlan": {"77": {}}}}}})
     assert said(Site(WITH_77, three.site.fleet), Severity.WARNING) == []
+
+
+# -- a VLAN of the intent that others have on the switch already
+
+TAKEN = (
+    "Leaf0-1: {}: others have that on the switch; bond1 would join it, and apply makes it this charm's; "
+    "if it is another network than the intent's, give that one another vlan and vni in the intent, and leave "
+    "this one to others (unmanaged: {{vlans: 77}})"
+)
+THEIRS: dict[str, tuple[dict[str, Any], str]] = {
+    "a VLAN with its VNI": (vlan(77, 77), "VLAN 77 with VNI 77"),
+    "a VLAN of one switch": ({"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}, "VLAN 77"),
+    "a VLAN with a gateway in VRF default": (joined(vlan(77, 77), SVI), "VLAN 77 with VNI 77"),
+    "a VLAN on a bond of others": (
+        joined(
+            vlan(77, 77),
+            on_port("bond7", {"vlan": {"77": {}}}, "bond"),
+            {"interface": {"bond7": {"bond": {"member": {"swp15": {}}}}, "swp15": ON_PORT}},
+        ),
+        "VLAN 77 with VNI 77",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tree", "what"), THEIRS.values(), ids=THEIRS)
+@pytest.mark.parametrize("recorded", [False, True], ids=["without a record", "with a record"])
+def test_a_vlan_that_others_run_is_taken_over_with_a_warning(
+    three: Rack, tree: dict[str, Any], what: str, recorded: bool
+) -> None:
+    site = taking_over(WITH_77, three) if recorded else Site(WITH_77, three.site.fleet)
+    typed(three, "Leaf0-1", tree)
+    assert said(site, Severity.WARNING) == [TAKEN.format(what)]
+    assert said(three.site, Severity.WARNING) == []
+    assert site.apply(policy=POLICY).applied
+    assert said(site, Severity.WARNING) == []
+
+
+def test_vlans_that_others_run_before_the_first_apply_are_one_warning() -> None:
+    with rack(PLAIN) as three:
+        others = on_port("swp20", {"vlan": {"9": {}, "10": {}}})
+        typed(three, "Leaf0-1", joined(vlan(9, 9), vlan(10, 10), others))
+        (found,) = said(three.site, Severity.WARNING)
+        assert said(replace(three.site, fabric=WITH_77), Severity.WARNING) == [found]
+    assert found.startswith(
+        "Leaf0-1: VLAN 9-10 with VNI 9-10: others have that on the switch; bond1,bond_ext"
+    )
+
+
+def test_a_vlan_that_networking_generic_switch_plugs_is_taken_over_with_a_warning(three: Rack) -> None:
+    site = taking_over(WITH_77, three)
+    typed(three, "Leaf0-1", joined(vlan(77, 77), on_bond({"vlan": {"77": {}}})))
+
+    def further(content: dict[str, Any]) -> None:
+        made_of(("tenant", 77))(content)
+        content["racks"][0]["hosts"] = "swp9-10"
+
+    site = replace(site, fabric=fabric(change=further))
+    (found,) = said(site, Severity.WARNING)
+    assert found.startswith("Leaf0-1: VLAN 77 with VNI 77: others have that on the switch; bond2 would join")
+
+
+def test_a_further_port_of_a_network_that_the_intents_ports_carry_warns_of_nothing(three: Rack) -> None:
+    """Without a record, as on the command line, what the ports carry is the intent's network."""
+
+    def further(content: dict[str, Any]) -> None:
+        made_of()(content)
+        content["racks"][0]["hosts"] = "swp9-10"
+
+    assert said(Site(fabric(change=further), three.site.fleet), Severity.WARNING) == []
 
 
 # -- named once
