@@ -111,6 +111,8 @@ KEYS: dict[str, Check] = {
     "{vrf}": NAME,
     "{group}": NAME,
     "{neighbor}": NAME,
+    "{family}": one_of("ipv4", "ipv6"),
+    "{protocol}": one_of("bgp", "connected", "static"),
     "{address}": either(IPV4, text(r"[a-z][a-z0-9-]*", "host", "peerlink")),
     "{prefix}": PREFIX,
     "{prefix4}": PREFIX4,

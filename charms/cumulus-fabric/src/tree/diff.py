@@ -52,6 +52,10 @@ IMPLIED = {
     "qos/roce/mode": ("lossless",),
     "interface/*/bridge/domain/br_default/access": ("auto",),
     "bridge/domain/br_default/untagged": (1,),
+    "evpn/vni/*/rd": ("auto",),
+    # The firewall that a switch has from the factory, from 5.9 on
+    "system/control-plane/acl/acl-default-dos/inbound": ({},),
+    "system/control-plane/acl/acl-default-whitelist/inbound": ({},),
 }
 """Values that hold on what a switch has without being set; a switch may leave them out of its answer."""
 

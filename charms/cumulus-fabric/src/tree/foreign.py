@@ -43,8 +43,9 @@ IN_SCOPE = (
     f"bridge/domain/{BRIDGE}/vlan",
     f"bridge/domain/{BRIDGE}/untagged",
     "evpn/multihoming/segment",
-    "evpn/vni/*/route-target",
+    *("evpn/mac-vrf-soo", "evpn/vni/*", "system/control-plane/acl"),
     *(f"vrf/default/router/bgp/{each}" for each in ("address-family", "neighbor", "peer-group")),
+    *("vrf/default/router/nexthop-tracking", "vrf/default/router/rib"),
 )
 """Where other people's settings apply to what the intent has, too."""
 
