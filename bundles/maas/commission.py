@@ -11,7 +11,7 @@ from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from maas import answers
 from maas.client import Maas, Objects, Write
 from maas.sitefile import Site
-from maas.unmanaged import BUSY, UNSEEN
+from maas.unmanaged import BUSY, unseen
 
 POLL = 15
 """Seconds between two looks at machines that are being commissioned."""
@@ -27,10 +27,9 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
         found = objects.get(f"machine {name}", {})
         if not found:
             missing.append(Finding(Severity.WAITING, name, "MAAS does not know it", "run apply first"))
-        elif found["status_name"] in UNSEEN:
+        elif why := unseen(found):
             path = f"machines/{found['system_id']}/?op=commission"
             write = Write(f"machine {name}", f"POST {path}", {"skip_bmc_config": "1"})
-            why = f"it is {found['status_name']}"
             steps.append(Step(f"{name}", f"power {name} on and commission it", why, Disruption.REBOOT, write))
     return Plan(tuple(steps), findings=tuple(missing))
 

@@ -112,11 +112,12 @@ def _network_of(site: Site, objects: Objects, machine: Machine) -> tuple[list[Ma
     """How the network of one machine is made as its tag has it, or why that is not possible now."""
     body = objects.get(f"machine {machine.name}", {})
     status = body.get("status_name", "New")
+    if unmanaged.settled(status) and (told := deployed.unusual(machine, status)):
+        return [], [told]
     if unknown := [port for port in machine.every_port if f"{machine.name}/{port}" not in objects]:
         return [], [_unknown_ports(machine, unknown, body)]
     if unmanaged.settled(status):
-        told = deployed.unusual(machine, status)
-        return [], [told] if told else [*deployed.findings(site, machine, body)]
+        return [], [*deployed.findings(site, machine, body)]
     if found := unmanaged.interfaces(site, objects, machine, body):
         return [], [found]
     wanted = [*_interface_steps(site, objects, machine)]
@@ -142,12 +143,18 @@ def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Findi
     if status in ("Commissioning", "Testing"):
         what = f"its ports {', '.join(unknown)} are not known yet: it is {status}"
         return Finding(Severity.WAITING, machine.name, what, "wait, then apply again")
-    physical = [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
+    physical = unmanaged.ports(body)
     if status in UNSEEN or not physical:
         if status in unmanaged.FAILED:
             return _failed(machine, status)
-        what = f"its ports {', '.join(machine.every_port)} are not known yet"
+        if unmanaged.settled(status):
+            what = f"it is {status}, and MAAS knows none of its ports"
+            return Finding(Severity.WARNING, machine.name, what, "commission it once nobody has it")
         remedy = "commission it: tox -e maas -- commission SITE --power-on"
+        if status == "Ready":
+            remedy += "; if MAAS then still knows none, see in MAAS what its commissioning printed"
+            return Finding(Severity.HELD, machine.name, unmanaged.unseen(body), remedy)
+        what = f"its ports {', '.join(machine.every_port)} are not known yet"
         return Finding(Severity.WAITING, machine.name, what, remedy)
     # The kernel of another release may append the port's own name: enp63s0f0 becomes enp63s0f0np0.
     stems = {port_stem(name) for name in unknown}

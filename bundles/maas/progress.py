@@ -7,7 +7,7 @@ from pathlib import Path
 from converge import Plan
 from maas.client import Maas, Objects
 from maas.sitefile import Site
-from maas.unmanaged import BUSY, UNSEEN, settled
+from maas.unmanaged import BUSY, settled, unseen
 
 COMMAND = "pipx run tox -e maas --"
 
@@ -27,8 +27,9 @@ def following(site: Site, objects: Objects, wanted: Plan[Maas], file: Path) -> s
     """The command that brings the site on, if there is one; `wanted` is what is still to be written."""
     if any(f"machine {name}" not in objects for name in site.machines):
         return f"{COMMAND} apply {file}"
-    statuses = {objects[f"machine {name}"]["status_name"] for name in site.machines}
-    if not statuses.isdisjoint(UNSEEN):
+    bodies = [objects[f"machine {name}"] for name in site.machines]
+    statuses = {body["status_name"] for body in bodies}
+    if any(map(unseen, bodies)):
         return f"{COMMAND} commission {file} --power-on"
     if not statuses.isdisjoint(BUSY):
         return f"{COMMAND} commission {file} --power-on, which waits until they are done"

@@ -15,7 +15,7 @@ from converge import Finding, Severity
 from maas import answers
 from maas.client import Maas, Objects, stored
 from maas.sitefile import Network, Site
-from maas.unmanaged import UNSEEN, settled
+from maas.unmanaged import settled, unseen
 
 SERIES = "jammy"
 """The release of the bundles' base."""
@@ -73,7 +73,7 @@ def _wanted(site: Site, objects: Objects, commissioning: str) -> list[Image]:
         architecture = str(body.get("architecture") or ARCHITECTURE).partition("/")[0]
         kernel = site.tags[site.machines[name].tag].hwe_kernel
         found.append(Image(f"ubuntu/{SERIES}", kernel, architecture))
-        if body["status_name"] in UNSEEN:
+        if unseen(body):
             found.append(Image(f"ubuntu/{commissioning}", "", architecture))
     return list(dict.fromkeys(found))
 
@@ -81,7 +81,7 @@ def _wanted(site: Site, objects: Objects, commissioning: str) -> list[Image]:
 def images(site: Site, objects: Objects) -> Iterator[Finding]:
     """Images that machines need and MAAS does not have."""
     # Without one, MAAS refuses new machines, or cannot commission them.
-    new = any(body["status_name"] in UNSEEN for body in _bare(site, objects).values())
+    new = any(map(unseen, _bare(site, objects).values()))
     severity = Severity.BLOCKED if new else Severity.HELD
     found: dict[Image, Any] = objects["images"]["found"]
     for image in _wanted(site, objects, objects["images"]["series"]):

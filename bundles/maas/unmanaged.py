@@ -35,6 +35,19 @@ def settled(status: str) -> bool:
     return status not in (*OPEN, *UNSEEN, *BUSY)
 
 
+def unseen(body: Any) -> str:
+    """Why MAAS has to commission a machine before its network can be made; empty if it has not."""
+    status = body["status_name"]
+    if status == "Ready" and not ports(body):
+        return "it is Ready, and MAAS knows none of its ports"
+    return f"it is {status}" if status in UNSEEN else ""
+
+
+def ports(body: Any) -> list[str]:
+    """The machine's own ports that MAAS knows."""
+    return [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
+
+
 def vlan_values(network: Network) -> Values:
     """What the site file says of a VLAN."""
     return {"name": network.vlan, "mtu": network.mtu, "space": network.name}

@@ -71,6 +71,13 @@ def commission(region, hostname, ports, numa=(), slots=None):
         region.devices[found["system_id"]].append({**device, "physical_interface": {"name": name}})
 
 
+def forget(region, hostname):
+    """MAAS knows the machine, and none of its interfaces."""
+    found = machine(region, hostname)
+    found["interface_set"].clear()
+    region.interfaces = [each for each in region.interfaces if each["system_id"] != found["system_id"]]
+
+
 def edit(site, old, new):
     text = site.read_text()
     assert old in text

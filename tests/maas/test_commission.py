@@ -4,7 +4,7 @@
 from functools import partial
 
 import pytest
-from lab.maassite import NUMA, PORTS, commission, interfaces, machine, writes
+from lab.maassite import NUMA, PORTS, commission, forget, interfaces, machine, writes
 from maas import commission as code
 
 
@@ -82,12 +82,44 @@ def test_a_machine_that_failed_is_told_and_taken_up_by_the_next_run(maas, run):
 
 
 @pytest.mark.parametrize("status", ["Ready", "Deployed", "Allocated"])
-def test_a_machine_that_maas_has_seen_is_left_alone(maas, run, status):
-    run("apply")
-    machine(maas, "node1")["status_name"] = status
-    maas.requests.clear()
+def test_a_machine_that_maas_has_seen_is_left_alone(built, run, status):
+    machine(built, "node1")["status_name"] = status
+    built.requests.clear()
     run("commission", "--power-on")
-    assert all(machine(maas, "node1")["system_id"] not in path for _, path, _ in writes(maas))
+    assert writes(built) == []
+
+
+def test_a_ready_machine_of_which_maas_knows_no_port_is_commissioned_again(built, run, site):
+    """Somebody has deleted its interfaces, or commissioned it without a look at its network."""
+    forget(built, "node1")
+    said = run("apply", expected=1)
+    why = "it is Ready, and MAAS knows none of its ports"
+    helps = "commission it: tox -e maas -- commission SITE --power-on; if MAAS then"
+    assert f"held      node1    {why}  {helps}" in said
+    assert "next:" not in said
+    assert f"power node1 on and commission it  {why}" in run("commission")
+    built.requests.clear()
+    said = run("commission", "--power-on")
+    assert [path for _, path, _ in writes(built)] == [f"machines/{machine(built, 'node1')['system_id']}/"]
+    assert said.endswith(f"4 machines are Ready; next: pipx run tox -e maas -- apply {site}\n")
+
+
+def test_a_ready_machine_of_which_commissioning_found_no_port_stays_held(built, run):
+    forget(built, "node1")
+    built.hardware["node1"] = lambda: machine(built, "node1").update(status_name="Ready")
+    said = " ".join(run("commission", "--power-on", expected=1).split())
+    assert "if MAAS then still knows none, see in MAAS what its commissioning printed" in said
+
+
+@pytest.mark.parametrize("status", ["Deployed", "Allocated"])
+def test_a_machine_that_somebody_has_is_not_to_be_commissioned_for_its_ports(built, run, status):
+    """MAAS also takes machines that others have deployed, whose interfaces it does not know."""
+    forget(built, "node1")
+    machine(built, "node1")["status_name"] = status
+    said = run("verify")
+    assert f"warning   node1    it is {status}, and MAAS knows none of its ports" in said
+    assert "commission it: " not in said
+    assert "power node1 on" not in run("commission")
 
 
 @pytest.mark.parametrize("status", ["Failed testing", "Broken"])
