@@ -23,6 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
+from itertools import zip_longest
 from typing import NamedTuple
 
 from lab import uniter
@@ -196,6 +197,19 @@ class Agents:
                     for other in others:
                         self.emit(other, Event("relation-departed", relation, unit))
 
+    def unrelate(self, relation: Relation) -> None:
+        """A relation is removed: both ends lose each unit that they see, and then the relation.
+
+        What else was due of it is not run.
+        """
+        for unit in [each for each in self.controller.units[relation.id] if "/" in each]:
+            due, seen = self.machines[unit].due[unit], self.controller.seen(relation, unit)
+            for event in [each for each in due if each.relation is relation]:
+                del due[event]
+            end = relation.ends[unit.partition("/")[0]]
+            for hook, other in zip_longest(uniter.of_a_removed_relation(end, len(seen)), seen, fillvalue=""):
+                self.emit(unit, Event(hook.removeprefix(f"{end}-"), relation, other))
+
     def emit(self, unit: str, event: Event) -> None:
         """Have a hook of a unit due; one that is due already is not so twice."""
         if (machine := self.machines.get(unit)) is not None:
@@ -265,6 +279,8 @@ class Agents:
         self._run(machine, unit, event)
 
     def _run(self, machine: Machine, unit: str, event: Event) -> None:
+        if event.kind == "relation-departed" and event.relation:
+            self.controller.lost.add((event.relation.id, unit, event.remote))
         does, costs = self._does[unit.partition("/")[0]], self._costs
         hook = self.controller.begin(unit, event.kind, event.relation, event.remote, code=does.code(unit))
         ran = hook.ran
@@ -289,6 +305,8 @@ class Agents:
             self._next(machine)
             return
         hook.commit()
+        if event.kind == "relation-broken" and event.relation:
+            self.controller.leave(event.relation, unit)
         for relation, owner in hook.ran.changed:
             size = sum(len(f"{k}{v}".encode()) for k, v in self.controller.units[relation.id][owner].items())
             kind = "unit's" if "/" in owner else "application's"

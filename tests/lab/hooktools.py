@@ -117,6 +117,8 @@ class Controller:
         self.relations: list[Relation] = []
         self.units: dict[int, dict[str, dict[str, str]]] = {}
         """By relation, the databags of units and applications; a unit that has one is in the relation."""
+        self.lost: set[tuple[int, str, str]] = set()
+        """By relation and unit: another one that it has lost there, or itself once it has left."""
         self.secrets: dict[str, dict[str, str]] = {}
         self.status: dict[str, tuple[str, str]] = {}
         self.versions: dict[str, str] = {}
@@ -137,7 +139,16 @@ class Controller:
         """The units that a unit sees in a relation."""
         app = unit.partition("/")[0]
         bags = (name for name in self.units[relation.id] if "/" in name and name != unit)
-        return [each for each in bags if relation.peers or each.partition("/")[0] != app]
+        found = [each for each in bags if relation.peers or each.partition("/")[0] != app]
+        return [each for each in found if (relation.id, unit, each) not in self.lost]
+
+    def leave(self, relation: Relation, unit: str) -> None:
+        """A unit has had its last hook of a relation; what is in the databags goes with the last unit."""
+        self.lost.add((relation.id, unit, unit))
+        bags = self.units[relation.id]
+        bags.pop(unit, None)
+        if not any("/" in name for name in bags):
+            bags.clear()
 
     def state(self, unit: str) -> Path:
         """The file in which a unit keeps what it stores."""
@@ -271,8 +282,9 @@ class Tools:
                 self.ran.changed.append((self._controller.relations[number], owner))
 
     def _relation_ids(self, words: list[str]) -> list[str]:
-        ends = ((each, each.ends.get(self._app)) for each in self._controller.relations)
-        return [f"{name}:{each.id}" for each, name in ends if name == words[0]]
+        known, lost = self._controller.relations, self._controller.lost
+        own = [each for each in known if (each.id, self._unit, self._unit) not in lost]
+        return [f"{words[0]}:{each.id}" for each in own if each.ends.get(self._app) == words[0]]
 
     def _relation(self, words: list[str]) -> Relation:
         number = int(words[words.index("-r") + 1].rpartition(":")[2])

@@ -6,11 +6,13 @@ from typing import Any
 
 import ops
 import pytest
+import yaml
 from bench.agents import BOOT, LEASE, Agents, Costs, Does, Event, Machine
 from lab import uniter
 from lab.hooktools import Application, Controller, Relation, Tools
 
 APP = "a"
+HOOKS = yaml.safe_load((Path(__file__).parents[2] / "lab/hooks.yaml").read_text())
 
 
 class Quiet(Controller):
@@ -102,3 +104,58 @@ def test_what_a_hook_was_about_to_write_is_lost_with_its_machine_and_its_leaders
     quiet.agents.settle(BOOT - LEASE - 2)
     assert quiet.units[quiet.peers.id]["a/0"] == {}
     assert not machine.up
+
+
+class Related(Quiet):
+    """Two units of roce-qos and one of cumulus-fabric, which have been there for long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fabric = self.relate({"cumulus-fabric": "fabric", "roce-qos": "fabric"})
+        self.peers = self.fabric
+        self.other = self.relate({"cumulus-fabric": "applied"})
+        for app in self.fabric.ends:
+            self.applications[app] = Application(ops.CharmBase, Path(), {}, leader=f"{app}/0")
+        self.agents = Agents(self, dict.fromkeys(self.fabric.ends, Does()), Costs(tool=0.0))
+        self.sees = list[tuple[str, str, list[str]]]()
+        for unit in ("roce-qos/0", "roce-qos/1", "cumulus-fabric/0"):
+            self.units[self.fabric.id][unit] = {}
+            self.agents.place(unit, Machine())
+
+    def begin(self, unit: str, hook: str, *given: Any, **named: Any) -> Tools:
+        self.sees.append((unit, hook, self.seen(self.fabric, unit)))
+        return super().begin(unit, hook, *given, **named)
+
+
+def test_a_removed_relation_has_the_hooks_of_the_real_one() -> None:
+    related = Related()
+    related.agents.unrelate(related.fabric)
+    related.agents.settle()
+    for unit, recorded in HOOKS["changes"]["a relation is removed"].items():
+        assert [f"fabric-{event.kind}" for event in related.of(unit)] == recorded
+    lost = [event.remote for event in related.of("cumulus-fabric/0")]
+    assert lost == ["roce-qos/0", "roce-qos/1", ""]
+
+
+def test_what_was_due_of_a_removed_relation_is_not_run_and_the_rest_is() -> None:
+    related = Related()
+    related.agents.down(related.agents.machines["roce-qos/0"])
+    changed = Event("relation-changed", related.fabric, "cumulus-fabric/0")
+    for event in (changed, Event("config-changed")):
+        related.agents.emit("roce-qos/0", event)
+    related.agents.unrelate(related.fabric)
+    related.agents.settle()
+    ran = [event.kind for event in related.of("roce-qos/0")]
+    assert ran == ["start", "config-changed", "relation-departed", "relation-broken"]
+
+
+def test_units_that_lose_a_relation_see_fewer_in_it_and_at_last_not_the_relation() -> None:
+    related = Related()
+    related.writes = {"key": "new"}
+    related.agents.unrelate(related.fabric)
+    related.agents.settle()
+    assert [sees for unit, _, sees in related.sees if unit == "cumulus-fabric/0"] == [["roce-qos/1"], [], []]
+    tools = Tools(related, "cumulus-fabric/0", {})
+    assert tools(["relation-ids", "fabric", "--format=json"], None) == "[]"
+    assert tools(["relation-ids", "applied", "--format=json"], None) == f'["applied:{related.other.id}"]'
+    assert not related.units[related.fabric.id], "its databags are gone"
