@@ -22,9 +22,11 @@ a process in every hook if it were told again. A charm that reboots its
 host keeps what it does not publish of that (:class:`charmkit.reboot.relation.PrivateState`).
 """
 
+import contextlib
 import dataclasses
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
@@ -109,14 +111,40 @@ def answer(
     """
     as_table = tables and event.params.get("format", "table") in ("table", "text")
     try:
-        results = {name: _taken(name, text, whole, as_table) for name, text in act().items()}
-    except (InputError, ActionError, OSError) as error:
+        event.set_results({name: _taken(name, text, whole, as_table) for name, text in act().items()})
+    except (InputError, ActionError, OSError, ops.ModelError) as error:
         if isinstance(error, ActionError) and error.results:
             event.set_results({name: beginning(_cut(text, whole)) for name, text in error.results.items()})
-        event.fail(beginning(one_line(words(error))))
+        # Of this one, ops leaves out Juju's words.
+        reason = "a relation is gone" if isinstance(error, ops.RelationNotFoundError) else words(error)
+        event.fail(beginning(one_line(reason)))
         return False
-    event.set_results(results)
     return True
+
+
+def progress(event: ops.ActionEvent) -> Callable[[str], None]:
+    """Tells how far an action is. What it does must not end halfway because nobody takes that."""
+
+    def tell(line: str) -> None:
+        with contextlib.suppress(ops.ModelError, OSError):
+            event.log(line)
+
+    return tell
+
+
+def main(charm: type[ops.CharmBase]) -> None:
+    """``ops.main``, but for an action that Juju no longer answers: its unit was removed by force.
+
+    ops would end with a traceback. Juju takes an action that ends with 1 as failed, if it still listens.
+    """
+    try:
+        ops.main(charm)
+    except (ops.ModelError, OSError) as error:
+        if not (action := os.environ.get("JUJU_ACTION_NAME")):
+            raise
+        # The agent puts it into its log.
+        print(f"action {action} ends without a result: {one_line(words(error))}", file=sys.stderr)
+        raise SystemExit(1) from None
 
 
 def _taken(name: str, text: str, whole: str, as_table: bool) -> str:

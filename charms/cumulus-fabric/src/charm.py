@@ -19,11 +19,11 @@ import figures
 import hosts
 import online
 import ops
-from actions import Actions, Results, Seen, credentials, health, policy
+from actions import Actions, Progress, Results, Seen, credentials, health, policy
 from audit import audit
 from audit.foreign import Ownership, named
 from audit.hosts import hosts as against_hosts
-from charmkit import metrics
+from charmkit import metrics, reconcile
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
 from charmkit.output import Output
@@ -328,29 +328,29 @@ class CumulusFabricCharm(ops.CharmBase):
         self._reports.forget()  # another unit has followed the hosts meanwhile
 
     def _on_apply(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act: act.apply(load_params(event, Applying), event.log, self._look_again))
+        self._change(event, lambda act, tell: act.apply(load_params(event, Applying), tell, self._look_again))
 
     def _on_rollback(self, event: ops.ActionEvent) -> None:
         look = self._look_again
-        self._change(event, lambda act: act.rollback(load_params(event, Restoring), event.log, look))
+        self._change(event, lambda act, tell: act.rollback(load_params(event, Restoring), tell, look))
 
     def _on_drain(self, event: ops.ActionEvent) -> None:
-        def drain(act: Actions) -> Results:
+        def drain(act: Actions, tell: Progress) -> Results:
             given = load_params(event, Draining)
-            return act.maintain("drain", given, event.log, self._look_again, self._hosts()[0], given.cut_off)
+            return act.maintain("drain", given, tell, self._look_again, self._hosts()[0], given.cut_off)
 
         self._change(event, drain)
 
     def _on_undrain(self, event: ops.ActionEvent) -> None:
         look = self._look_again
         self._change(
-            event, lambda act: act.maintain("undrain", load_params(event, Returning), event.log, look)
+            event, lambda act, tell: act.maintain("undrain", load_params(event, Returning), tell, look)
         )
 
     def _on_decommission(self, event: ops.ActionEvent) -> None:
         look = self._look_again
         self._change(
-            event, lambda act: act.maintain("decommission", load_params(event, Returning), event.log, look)
+            event, lambda act, tell: act.maintain("decommission", load_params(event, Returning), tell, look)
         )
 
     def _on_audit(self, event: ops.ActionEvent) -> None:
@@ -368,10 +368,10 @@ class CumulusFabricCharm(ops.CharmBase):
         seen = Seen(self.unit.is_leader(), known and known.fabric, self._system.now())
         answer(event, lambda: health(load_params(event, Output), self.unit.name, self._reports, seen))
 
-    def _change(self, event: ops.ActionEvent, act: Callable[[Actions], Results]) -> None:
+    def _change(self, event: ops.ActionEvent, act: Callable[[Actions, Progress], Results]) -> None:
         """Run an action that writes to switches."""
         if self.unit.is_leader():
-            self._answer(event, act)
+            self._answer(event, lambda actions: act(actions, reconcile.progress(event)))
         else:
             event.fail("run this action on the leader unit")
 
@@ -390,4 +390,4 @@ class CumulusFabricCharm(ops.CharmBase):
 
 
 if __name__ == "__main__":
-    ops.main(CumulusFabricCharm)
+    reconcile.main(CumulusFabricCharm)

@@ -22,7 +22,7 @@ from charmkit.output import Output
 from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
-from charmkit.reconcile import Removed, answer, load_config, load_params
+from charmkit.reconcile import Removed, answer, load_config, load_params, main, progress
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity, StepError, unfinished
 from converge.execute import Outcome, execute, words
@@ -200,7 +200,8 @@ class NicFirmwareCharm(ops.CharmBase):
         self._change(event, lambda act: act.reset_parameters(load_params(event, ResetParameters)))
 
     def _on_burn(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act: act.burn(load_params(event, BurnImages), self._resource(), event.log))
+        tell = progress(event)
+        self._change(event, lambda act: act.burn(load_params(event, BurnImages), self._resource(), tell))
 
     def _on_restore(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.restore(load_params(event, Restore)))
@@ -245,4 +246,4 @@ def _unwritten(error: OSError) -> Finding:
 
 
 if __name__ == "__main__":
-    ops.main(NicFirmwareCharm)
+    main(NicFirmwareCharm)

@@ -18,7 +18,7 @@ from boot import files
 from charmkit.fabric import HOST, POLICY
 from charmkit.host import Announce, HostReconciler
 from charmkit.output import Output
-from charmkit.reconcile import Removed, answer, load_config, load_params
+from charmkit.reconcile import Removed, answer, load_config, load_params, main
 from config import Options, Reading
 from converge import Finding, Plan, Severity, unfinished
 from converge.execute import Outcome, execute, words
@@ -143,4 +143,4 @@ def apply(plan: Plan[System], system: System, announce: Announce) -> Outcome[Sys
 
 
 if __name__ == "__main__":
-    ops.main(RoceQosCharm)
+    main(RoceQosCharm)

@@ -21,7 +21,7 @@ from charmkit.output import Output, Table
 from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
-from charmkit.reconcile import Removed, answer, load_config, load_params
+from charmkit.reconcile import Removed, answer, load_config, load_params, main
 from config import Options, Watching
 from converge import Finding, Plan, unfinished
 from converge.execute import Outcome, execute, words
@@ -202,4 +202,4 @@ def _controllers() -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    ops.main(SriovSwitchdevCharm)
+    main(SriovSwitchdevCharm)

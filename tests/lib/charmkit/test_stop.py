@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stop hook as a process of its own, with ops.main and hook commands of a Juju that may have hung up."""
+"""The stop hook and actions as processes of their own, with hook commands of a Juju that may have hung up."""
 
 import os
 import subprocess
@@ -8,27 +8,42 @@ from pathlib import Path
 
 import ops
 import pytest
+from lab.hooktools import declared
 
 CHARM = """
 import pathlib
 import ops
-from charmkit.reconcile import Reconciler, Removed
+from charmkit.reconcile import Reconciler, Removed, main
 from converge import Plan
 
 class Charm(ops.CharmBase):
     def __init__(self, framework):
         super().__init__(framework)
-        nothing, empty = lambda: (), lambda _: Plan()
-        self.reconciler = Reconciler(self, converge=nothing, preview=empty, verify=nothing, stop=self.leave)
+        nothing = lambda: ()
+        self.reconciler = Reconciler(
+            self, converge=nothing, preview=self.show, verify=nothing, stop=self.leave
+        )
+
+    def show(self, _):
+        self.leave()
+        self.model.get_relation("peers").data[self.unit]["key"] = "value"
+        return Plan()
 
     def leave(self):
         pathlib.Path("installed").unlink()
         return Removed("removed; the ports stay as they are", ["cannot remove rule: Read-only file system"])
 
-ops.main(Charm)
+main(Charm)
 """
 ANSWERS = {"is-leader": "echo true", "status-set": "true", "juju-log": "true"}
-CLOSED = "echo ERROR connection is shutdown before send >&2; exit 1"
+ANSWERS |= {"action-get": "echo {}", "action-set": "true", "action-fail": "true"}
+ANSWERS |= {
+    "relation-ids": "echo '[\"peers:1\"]'",
+    "relation-list": "echo []",
+    "relation-get": "echo {}",
+    "relation-set": "true",
+}
+CLOSED = "ERROR connection is shutdown before send"
 LIB = Path(__file__).parents[3] / "lib"
 
 
@@ -36,29 +51,36 @@ LIB = Path(__file__).parents[3] / "lib"
 def charm(tmp_path: Path) -> Path:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/charm.py").write_text(CHARM)
-    (tmp_path / "metadata.yaml").write_text("name: tiny\n")
+    (tmp_path / "metadata.yaml").write_text("{name: tiny, peers: {peers: {interface: tiny}}}")
     (tmp_path / "actions.yaml").write_text("plan: {}\nverify: {}\n")
     (tmp_path / "installed").touch()
     (tmp_path / "told").touch()
     return tmp_path
 
 
-def stop(charm: Path, *closed: str) -> tuple[subprocess.CompletedProcess[str], str]:
-    """Run it; ``closed`` hook commands fail from the charm's removal on. Also what the others were told."""
+def stop(
+    charm: Path, *closed: str, action: str = "", source: Path | None = None, says: str = CLOSED
+) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Run it, or an action; ``closed`` hook commands fail from the charm's removal on.
+
+    Also what the others were told.
+    """
+    source = source or charm / "src"
     tools = charm / "tools"
     tools.mkdir()
     for name, answer in ANSWERS.items():
-        fails = f"[ -e {charm}/installed ] || {{ {CLOSED}; }}\n" if name in closed else ""
+        fails = f"[ -e {charm}/installed ] || {{ echo {says} >&2; exit 1; }}\n" if name in closed else ""
         (tools / name).write_text(f'#!/bin/sh\n{fails}echo "{name} $*" >>{charm}/told\n{answer}\n')
         (tools / name).chmod(0o755)
     done = subprocess.run(
-        [sys.executable, str(charm / "src/charm.py")],
+        [sys.executable, str(source / "charm.py")],
         cwd=charm,
         env={
             "PATH": f"{tools}:{os.environ['PATH']}",
-            "PYTHONPATH": f"{LIB}:{Path(ops.__file__).parents[1]}",
+            "PYTHONPATH": f"{LIB}:{source}:{Path(ops.__file__).parents[1]}",
             "JUJU_VERSION": "4.0.15",
-            "JUJU_DISPATCH_PATH": "hooks/stop",
+            "JUJU_DISPATCH_PATH": f"actions/{action}" if action else "hooks/stop",
+            **({"JUJU_ACTION_NAME": action, "JUJU_ACTION_UUID": "1"} if action else {}),
             "JUJU_CHARM_DIR": str(charm),
             "JUJU_UNIT_NAME": "tiny/0",
             "JUJU_MODEL_NAME": "node",
@@ -88,3 +110,58 @@ def test_a_closed_session_is_no_traceback_and_no_failed_hook(charm: Path, closed
         "removed; the ports stay as they are",
         "Juju took no status: ERROR connection is shutdown before send",
     ]
+
+
+# Actions, while ``remove-unit --force`` takes the unit, or somebody removes a relation.
+
+CHARMS = Path(__file__).parents[3] / "charms"
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [("action-set", "action-fail"), ("relation-set", "action-fail"), tuple(ANSWERS)],
+)
+def test_an_action_whose_unit_is_gone_is_one_line_in_the_log_and_fails(
+    charm: Path, closed: tuple[str, ...]
+) -> None:
+    done, told = stop(charm, *closed, action="plan")
+    said = "action plan ends without a result: ERROR connection is shutdown before send"
+    assert (done.returncode, done.stderr.splitlines()) == (1, [said])
+    assert "Traceback" not in told
+
+
+def test_an_action_whose_unit_is_gone_when_ops_looks_for_the_leader_fails_the_same(charm: Path) -> None:
+    done, told = stop(charm, "is-leader", action="plan")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "action-set plan=" in told
+
+
+def test_an_action_whose_hook_commands_are_gone_with_the_agent_fails_the_same(charm: Path) -> None:
+    source = charm / "src/charm.py"
+    taken = '        __import__("shutil").rmtree("tools")'
+    source.write_text(source.read_text().replace("        self.leave()", taken))
+    done, _ = stop(charm, action="plan")
+    said = "action plan ends without a result: No such file or directory"
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [(CLOSED, CLOSED), ("ERROR relation 1 not found", "a relation is gone")],
+)
+def test_an_action_that_juju_refuses_a_command_fails_with_one_sentence(
+    charm: Path, says: str, told: str
+) -> None:
+    done, heard = stop(charm, "relation-set", action="plan", says=says)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"action-fail -- {told}\n" in heard
+
+
+@pytest.mark.parametrize("name", ["nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric"])
+def test_each_charms_action_is_one_line_where_its_unit_is_gone(charm: Path, name: str) -> None:
+    unit, _ = declared(CHARMS / name, charm / name)
+    (unit / "told").touch()
+    done, told = stop(unit, *ANSWERS, action="verify", source=CHARMS / name / "src")
+    said = "action verify ends without a result: ERROR connection is shutdown before send"
+    assert (done.returncode, done.stderr.splitlines(), told) == (1, [said], "")

@@ -4,6 +4,7 @@
 import json
 from typing import Any
 
+import ops
 import pytest
 import yaml
 from bench.fabric import intent as large
@@ -64,6 +65,18 @@ def test_apply_verify_rollback(fresh: Unit) -> None:
     assert fresh.action("verify")["verified"] == "true"
     assert fresh.roll_back()["switches"].splitlines()[0] == "Leaf0-1: applied"
     assert fresh.rack.applied == before
+
+
+def test_an_apply_whose_progress_nobody_takes_does_not_end_halfway(
+    fresh: Unit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has removed the unit by force: switches that were written to would wait for the others."""
+
+    def refuse(*_: object) -> None:
+        raise ops.ModelError("ERROR permission denied")
+
+    monkeypatch.setattr(ops.ActionEvent, "log", refuse)
+    assert fresh.action("apply")["result"] == "fully applied: 3 switches changed"
 
 
 def test_rollback_goes_back_one_change(running: Unit) -> None:
