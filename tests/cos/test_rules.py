@@ -413,6 +413,16 @@ def test_each_rule_fires_on_its_fault(tmp_path: Path) -> None:
     assert sorted(told) == sorted(by_name(RULES))
 
 
+def test_a_needed_reboot_leads_to_its_reason() -> None:
+    """Which is no label: it is text of the charm, and the alert would begin anew with each change of it."""
+    rule = EVERY["OffloadRebootNeeded"]
+    where = (
+        "'juju status' of the unit of {{ $labels.charm }} on this machine says what for; its action verify"
+    )
+    assert rule["annotations"]["description"].startswith(where)
+    assert not {name for name in rule["labels"] if "reason" in name}
+
+
 def test_a_host_that_stays_away_for_days_stays_told(tmp_path: Path) -> None:
     """The exporter has answered before, however long ago that is."""
     hours = 50
