@@ -30,7 +30,7 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
                 findings.append(Finding(Severity.BLOCKED, port.bdf, *other_card(port.mac, pf.mac)))
             else:
                 findings += _port(port, pf, observed)
-    return tuple(findings)
+    return tuple(dict.fromkeys(findings))  # a file may set several ports
 
 
 def _user_of_vfs(writer: Writer, managed: Collection[str]) -> Iterator[Finding]:

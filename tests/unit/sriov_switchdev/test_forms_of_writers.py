@@ -33,6 +33,14 @@ def link(match: str) -> Files:
     return {"/etc/systemd/network/10-x.link": f"[Match]\n{match}\n[Link]\nSR-IOVVirtualFunctions=4\n"}
 
 
+def interfaces(text: str, program: str = "") -> Files:
+    """Stanzas of ifupdown: one of another NIC's port, and after it those of ours."""
+    ours = f"auto {PORT}\niface {PORT} inet manual\n  mtu 9000\n"
+    files = {"/etc/network/interfaces": f"auto lo {OTHER}\niface {OTHER} inet dhcp\n  {text}\n{ours}"}
+    return {**files, PROGRAM: program} if program else files
+
+
+PROGRAM = "/usr/local/sbin/vfs"
 ASSIGN = 'ATTR{device/sriov_numvfs}="4"'
 
 OURS = {
@@ -56,6 +64,18 @@ OURS = {
     "NetworkManager, all but a kind": settings("*,except:type:bond"),
     "a .link file by two properties": link("Property=ID_NET_DRIVER=mlx5_core ID_BUS=pci"),
     "a .link file by a property that it has not": link("Property=!ID_NET_DRIVER=ice"),
+    "ifupdown, in our stanza": interfaces(f"mtu 1500\niface {PORT} inet6 auto\n  pre-up {echo('$IFACE')}"),
+    "ifupdown, in another's stanza": interfaces(f"pre-up {echo(PORT)}"),
+    "ifupdown, all ports in another's stanza": interfaces(f"pre-up for d in *; do {echo('$d')}; done"),
+    "ifupdown, a program for all ports": interfaces(
+        f"pre-up {PROGRAM}", f"for d in *; do {echo('$d')}; done"
+    ),
+    "ifupdown, a stanza that a pattern may choose": interfaces(
+        f"allow-hotplug /en*=lan\niface lan inet manual\n  up {echo('$IFACE')}"
+    ),
+    "ifupdown2, a template": interfaces(
+        f"%for p in '{PORT}'.split():\niface ${{p}}\n  up ip link set {OTHER} up; {echo('${p}')}\n%endfor"
+    ),
     "a comment behind a quote": {"/etc/rc.local": f"x='a # b'; {echo(PORT)}\n"},
 }
 OTHERS = {
@@ -73,6 +93,10 @@ OTHERS = {
         "/etc/NetworkManager/system-connections/x.nmconnection~": f"[match]\ninterface-name={PORT}\n[sriov]"
     },
     "dpkg's copy": {"/etc/cron.d/x.dpkg-old": f"@reboot root {echo(PORT)}\n"},
+    "ifupdown, in another's stanza": interfaces(f"pre-up {echo(OTHER)}"),
+    "ifupdown, the stanza's own port": interfaces(f"pre-up {echo('$IFACE')}"),
+    "ifupdown, a program for the stanza's own port": interfaces(f"pre-up {PROGRAM}", echo("$IFACE")),
+    "ifupdown, another port in a bridge's stanza": interfaces(f"iface br0 inet dhcp\n  up {echo(OTHER)}"),
     "a .link file by vendor": link("Property=ID_VENDOR_ID=0x8086"),
     "a .link file by a quoted property": link('Property="ID_NET_DRIVER=ice"'),
     "devlink that only shows": {"/etc/rc.local": f"devlink dev eswitch show pci/{BDF}\n"},

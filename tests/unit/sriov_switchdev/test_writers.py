@@ -513,3 +513,13 @@ def test_an_operator_that_creates_vfs_itself_blocks(monkeypatch: pytest.MonkeyPa
     node = Node(host, monkeypatch)
     assert node.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"
     assert "sriov-network-operator sets VFs or eswitch modes too" in node.findings()
+
+
+def test_a_file_that_sets_vfs_in_two_stanzas_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = compute_node()
+    ports = (PORT, "enp59s0f1np1")
+    text = "".join(f"iface {port} inet manual\n  pre-up {echo('$IFACE')}\n" for port in ports)
+    arrange(host, {"/etc/network/interfaces": text})
+    node = Node(host, monkeypatch)
+    assert node.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"
+    assert node.findings().count("sets VFs or eswitch modes too") == 1

@@ -23,7 +23,10 @@ from writers import netplan
 from writers.keyfiles import of_connections, of_links
 from writers.rules import of_rules
 from writers.services import of_units
-from writers.texts import SPEAKING, files_in, of_text, plain, read
+from writers.texts import SPEAKING, files_in, of_text, plain, read, stanzas
+
+IFUPDOWN = "/etc/network/interfaces"
+"""Also of the directory beside it, interfaces.d."""
 
 SCRIPTS = (
     *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/spool/cron/crontabs", "/etc/init.d"),
@@ -65,7 +68,8 @@ def others(system: System, pfs: Collection[Pf]) -> tuple[tuple[Writer, ...], tup
     under += [f"{DRACUT}/{name}" for name in list_names(system, DRACUT) if SPEAKING.search(name)]
     for path in (path for place in (*SCRIPTS, *under) for path in files_in(system, place)):
         text = plain(read(system, path))
-        found += of_text(system, path, text, pfs, path, "a script or setting", ".+")
+        for part in stanzas(text) if path.startswith(IFUPDOWN) else [text]:
+            found += of_text(system, path, part, pfs, path, "a script or setting", ".+")
     for path in files_in(system, OPERATOR):
         text = read(system, path)
         creates = not _externally_managed(text)

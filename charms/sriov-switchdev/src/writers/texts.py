@@ -28,6 +28,9 @@ PROGRAM = re.compile(
     r"|/(?:usr/)?s?bin/[^\s\"';&|]*(?:sriov|vfs|switchdev|eswitch)[^\s\"';&|]*"
 )
 
+STANZA = r"^(?=[ \t]*(?:iface|mapping|auto|allow-\w+|source(?:-directory)?)[ \t])"
+TEMPLATE = re.compile(r"^[ \t]*%|<%", re.MULTILINE)
+
 
 def of_text(
     system: System, path: str, text: str, pfs: Collection[Pf], name: str, tool: str, says: str = STARTED
@@ -60,6 +63,11 @@ def plain(text: str) -> str:
     """Without comments, and without what only reads."""
     lines = (COMMENT.sub("", x) for x in text.splitlines() if not x.lstrip().startswith(("#", ";")))
     return READS.sub("", "\n".join(lines))
+
+
+def stanzas(text: str) -> list[str]:
+    """interfaces(5) by stanza: each says which port it is about. A template of ifupdown2 stays whole."""
+    return [text] if TEMPLATE.search(text) else re.split(STANZA, text, flags=re.MULTILINE)
 
 
 def files_in(system: System, place: str) -> list[str]:
