@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a capture of this charm has, and what is shown of it: list-devices, check-host, plan and verify."""
 
+import json
+from typing import Any
+
 from actions import devices, host
 from config import Options
+from converge import Finding, Severity
 from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic.capture.file import Inputs, Shown
-from hostnic.capture.reduce import lines
+from hostnic.devices import discover
 from hostnic.system import System
+from observe import second_writers
+from observed import Judged, Setting, Writer
 from survey import survey
-from writers.netplan import reduced
-
-_KEYS = "MACAddress|PermanentMACAddress|OriginalName|Path|Driver|SR-IOVVirtualFunctions|VirtualFunction"
-_LINK = rf"^\s*(\[(Match|Link|SR-IOV)\]|({_KEYS})\s*=)"
-_CONNECTION = r"^\s*(\[(connection|ethernet|match|sriov)\]|(interface-name|mac-address|path|driver)\s*=)"
-RULES = (
-    (r"read /(etc|run|lib)/netplan/[^/]+\.yaml", reduced),
-    (r"read /.*/systemd/network/[^/]+\.link(\.d/[^/]+)?", lines(_LINK)),
-    (r"read /(etc|run|usr/lib)/NetworkManager/system-connections/[^/]+", lines(_CONNECTION)),
-    (r"read /(etc|run)/udev/rules\.d/(?!70-ovn-offload-)[^/]+", lines("sriov_numvfs")),
-    (r"read /etc/(rc\.local|sysfs\.conf|(cron|sysfs|tmpfiles|modprobe)\.d/[^/]+)", lines("sriov_numvfs")),
-    (r"read /var/spool/cron/crontabs/[^/]+", lines("sriov_numvfs")),
-)
-"""What a capture keeps of files that this charm alone reads; of other scripts and units, nothing."""
 
 
 def show(system: System, inputs: Inputs) -> Shown:
     """What the actions print; reads the host only."""
     options, controllers = Options(**inputs["options"]), tuple(inputs["controllers"])
-    found = survey(system, options, controllers, inputs["application"])
+    kept = inputs.get("writers")
+    judged = second_writers(system, discover.observe(system).pfs) if kept is None else _judged(kept)
+    found = survey(system, options, controllers, inputs["application"], judged)
     return Shown(
         found.plan,
         {
@@ -36,4 +30,19 @@ def show(system: System, inputs: Inputs) -> Shown:
             "plan": plan_as_table(with_differences(found.plan, found.findings)),
             "verify": findings_as_table(found.findings),
         },
+        {"writers": json.loads(json.dumps(judged, default=sorted))},  # a set of ports as a list
     )
+
+
+def _judged(kept: Any) -> Judged:  # noqa: ANN401 - JSON's values
+    """What the host's files set, as it was judged there: a replay does not have their texts."""
+    writers, findings = kept
+    found = [
+        Writer(path, tuple(_setting(*each) for each in settings), tool, creates)
+        for path, settings, tool, creates in writers
+    ]
+    return tuple(found), tuple(Finding(Severity(level), *words) for level, *words in findings)
+
+
+def _setting(name: str, keys: list[str], ports: list[str] | None, vfs: str) -> Setting:
+    return Setting(name, tuple(keys), None if ports is None else frozenset(ports), vfs)

@@ -94,7 +94,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             "controllers": _controllers(),
             "application": self.app.name,
         }
-        return take(self.system, NAME, inputs, capture.show, capture.RULES)
+        return take(self.system, NAME, inputs, capture.show)
 
     def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read what the plan needs to know about this host. Never writes; spawns no process on a converged host."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import desired
 import record
@@ -11,7 +11,7 @@ from desired import Desired
 from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
-from hostnic.devices.model import Host
+from hostnic.devices.model import Host, Pf
 from hostnic.system import Channels, System
 from nic.steps import (
     lag_impossible,
@@ -21,20 +21,19 @@ from nic.steps import (
     only_lag_missing,
     pairs_of,
 )
-from observed import NextBoot, Observed
+from observed import Judged, NextBoot, Observed
 from writers import netplan, other_files
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
 
-def observe(system: System) -> Observed:
-    """Read the host."""
+def observe(system: System, judged: Judged | None = None) -> Observed:
+    """Read the host. ``judged`` is what others' files set, where that is known already."""
     host = discover.observe(system)
     findings = list(host.findings)
     kept = installed.look(system, files.COPY, files.PATHS, files.UNITS)
     previous = _previous(kept.files[desired.PATH], findings)
-    in_netplan, unreadable = netplan.second_writers(system, host.pfs)
-    elsewhere, unclear = other_files.others(system, host.pfs)
+    writers, unclear = judged or second_writers(system, host.pfs)
     return Observed(
         host=host,
         now=system.now(),
@@ -45,12 +44,19 @@ def observe(system: System) -> Observed:
         armed=record.armed(system),
         converged=record.read_converged(system),
         declared_bonds=_declared_bonds(system, host, previous),
-        vf_writers=(*in_netplan, *elsewhere),
+        vf_writers=writers,
         host_network=_host_network(system, host),
         channels=_channels(system, host, findings),
         cpus=cpus.online(system),
-        findings=(*findings, *unreadable, *unclear),
+        findings=(*findings, *unclear),
     )
+
+
+def second_writers(system: System, pfs: Collection[Pf]) -> Judged:
+    """Files that set VFs or modes, as the charm does, and findings about such that cannot be read."""
+    in_netplan, unreadable = netplan.second_writers(system, pfs)
+    elsewhere, unclear = other_files.others(system, pfs)
+    return (*in_netplan, *elsewhere), (*unreadable, *unclear)
 
 
 def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observed:

@@ -50,6 +50,10 @@ class Writer(NamedTuple):
     creates: bool = True  # False for one that takes VFs as others have created them
 
 
+Judged = tuple[tuple[Writer, ...], tuple[Finding, ...]]
+"""Files that set VFs or modes, and findings about such that cannot be read."""
+
+
 class BootFailure(NamedTuple):
     """One thing that went wrong in a phase, in the operator's words."""
 

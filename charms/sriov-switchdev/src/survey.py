@@ -14,7 +14,7 @@ from exporter import facts
 from hostnic.system import HostStep, System
 from nic.steps import needs_work, of_queues, pairs_of, queues_to_set
 from observe import ask_firmware, ask_host, observe
-from observed import Observed
+from observed import Judged, Observed
 from plan import plan
 from preflight import preflight
 from record import NoteConverged
@@ -54,13 +54,20 @@ class Survey(NamedTuple):
         return verify(self.wanted, self.observed, self.plan)
 
 
-def survey(system: System, options: Options, controllers: tuple[str, ...], application: str) -> Survey:
+def survey(
+    system: System,
+    options: Options,
+    controllers: tuple[str, ...],
+    application: str,
+    judged: Judged | None = None,
+) -> Survey:
     """Observe and plan.
 
     ``controllers`` are addresses of the Juju controller, for the confirmation of a live change.
     ``application`` is this charm's name in the model, for the command that sets an option.
+    ``judged`` is for :func:`observe`.
     """
-    observed = observe(system)
+    observed = observe(system, judged)
     wanted, findings = resolve(options, observed, application)
     observed = ask_host(system, ask_firmware(system, observed, wanted), wanted)
     if busy := waiting_for_boot(observed):

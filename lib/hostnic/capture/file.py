@@ -34,12 +34,11 @@ class Shown(NamedTuple):
 
     plan: Plan[System]
     tables: Mapping[str, str]
+    judged: Mapping[str, Any] = {}  # for a replay: what it made of texts that a capture leaves out
 
 
 Inputs = Mapping[str, Any]
 """What a charm takes from Juju, as JSON: its options, and what else it needs besides the host."""
-Rules = tuple[tuple[str, reduce.Keep], ...]
-"""As :data:`hostnic.capture.reduce.RULES`."""
 Show = Callable[[System, Inputs], Shown]
 
 
@@ -57,7 +56,6 @@ def take(
     charm: str,
     inputs: Inputs,
     show: Show,
-    more: Rules = (),
     key: bytes = b"",
 ) -> str:
     """Have ``show`` read the host, and return what it read, reduced and with stand-ins.
@@ -67,19 +65,19 @@ def take(
         charm: its name.
         inputs: for ``show``.
         show: reads all that a replay needs. If it fails, the capture has what it read until then.
-        more: rules of the charm, beside those of :mod:`hostnic.capture.reduce`.
         key: of the stand-ins; tests fix it.
 
     """
     recording = Recording(system)
     changed: set[str] | None = None
     try:
-        plan = show(recording, inputs).plan
+        plan, _, judged = show(recording, inputs)
+        inputs = {**inputs, **judged}
         changed = None if plan.blocked else {step.key for step in plan.steps}
     except OSError:
         pass  # the reads that failed are in the capture, and fail again in a replay
     answers = {
-        question: _reduced(question, answer, more, changed) for question, answer in recording.answers.items()
+        question: _reduced(question, answer, changed) for question, answer in recording.answers.items()
     }
     plain = json.dumps([answers, inputs])
     stand_ins = Anonymous(macs(plain), _words(system, answers), key)
@@ -120,12 +118,12 @@ def read(text: str) -> Capture:
         raise CaptureError("the capture is damaged; copy all of its line") from None
 
 
-def _reduced(question: str, answer: Any, more: Rules, changed: set[str] | None) -> Any:  # noqa: ANN401
+def _reduced(question: str, answer: Any, changed: set[str] | None) -> Any:  # noqa: ANN401
     """What is kept of an answer; ``changed`` has the charm's own files that differ, None if it is unknown."""
     verb, _, target = question.partition(" ")
     if isinstance(answer, dict) and CommandError.__name__ in answer:
         reason, code, *texts = cast("Answers", answer)[CommandError.__name__]
-        outputs: list[Any] = [reduce.keep(question, text, more) or "" for text in texts]
+        outputs: list[Any] = [reduce.keep(question, text) or "" for text in texts]
         found: Answers = {CommandError.__name__: [reason, code, *outputs]}
         return found
     if question.startswith("readlink /proc/") and isinstance(answer, str):
@@ -134,7 +132,7 @@ def _reduced(question: str, answer: Any, more: Rules, changed: set[str] | None) 
         return cast("Any", answer)
     if target.startswith(("/etc/systemd/system/", "/etc/udev/")) and (changed is None or target in changed):
         return reduce.OTHER
-    kept = reduce.keep(question, answer, more)
+    kept = reduce.keep(question, answer)
     if kept is not None:
         return kept
     if verb == "query":

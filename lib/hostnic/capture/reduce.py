@@ -6,7 +6,7 @@ Files and outputs of commands for which there is no rule are left out.
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from hostnic.devices import users
@@ -145,9 +145,9 @@ RULES: tuple[tuple[str, Keep], ...] = (
 """Which questions' texts are kept, and what of them."""
 
 
-def keep(question: str, text: str, more: Iterable[tuple[str, Keep]] = ()) -> str | None:
+def keep(question: str, text: str) -> str | None:
     """What is kept of the text that answers ``question``; None leaves it out."""
-    for pattern, rule in (*more, *RULES):
+    for pattern, rule in RULES:
         if re.fullmatch(pattern, question):
             return rule(text)
     return None

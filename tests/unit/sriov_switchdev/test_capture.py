@@ -7,8 +7,8 @@ from dataclasses import asdict
 import capture
 import pytest
 from config import Options
+from hostnic.capture import reduce
 from hostnic.capture.file import read, take
-from hostnic.capture.reduce import whole
 from hostnic.testing import FakeHost
 from unit.canaries import WORD, Canaries, leaks
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond
@@ -47,6 +47,41 @@ def networkmanager(node: Node) -> None:
     node.host.disk.install("/etc/NetworkManager/system-connections/pf.nmconnection", text, 0o600)
 
 
+ASSIGN = 'ATTR{device/sriov_numvfs}="4"'
+LOOP = "for d in /sys/{}; do\n  echo 4 > $d/device/sriov_numvfs\ndone\n"
+OTHERS = {
+    "/etc/udev/rules.d/90-ice.rules": f'DRIVERS!="ice", GOTO="end"\n{ASSIGN}\nLABEL="end"\n',
+    "/etc/rc.local": LOOP.format("bus/pci/drivers/ice/0000:*"),
+    "/etc/network/interfaces": "iface eno1 inet dhcp\n  pre-up /opt/vfs\niface enp59s0f0np0 inet manual\n",
+    "/opt/vfs": "echo 4 > /sys/class/net/$IFACE/device/sriov_numvfs\n",
+}
+"""Loops, labels and stanzas that leave our ports out."""
+OURS = {
+    "/etc/udev/rules.d/90-mlx.rules": f'DRIVERS!="mlx5_core", GOTO="end"\n{ASSIGN}\nLABEL="end"\n',
+    "/etc/cron.d/vfs": "@reboot root /opt/all-vfs password=x\n",
+    "/opt/all-vfs": LOOP.format("class/net/*"),
+    "/etc/systemd/system/vfs.service": "[Service]\nEnvironmentFile=/etc/default/vfs\nExecStart=/opt/one-vf\n",
+    "/etc/systemd/system/multi-user.target.wants/vfs.service": "",
+    "/etc/default/vfs": "PORT=enp59s0f0np0\nPASSWORD=x\n",
+    "/opt/one-vf": "echo 4 > /sys/class/net/$PORT/device/sriov_numvfs\n",
+    "/etc/driverctl.d/pci-0000:3b:00.0": "vfio-pci\n",
+    "/etc/sriov-operator/pci/0000:3b:00.0": '{"numVfs": 8, "externallyManaged": true}',
+    "/etc/sriov-netplan-shim/interfaces.yaml": "interfaces: {\n",
+    "/etc/systemd/system/multi-user.target.wants/sriov-netplan-shim.service": "",
+    "/etc/systemd/system/sriov-netplan-shim.service": "[Service]\nExecStart=/usr/bin/shim\n",
+}
+
+
+def scripts_for_others(node: Node) -> None:
+    for path, text in OTHERS.items():
+        node.host.disk.install(path, text.encode(), 0o600)
+
+
+def scripts(node: Node) -> None:
+    for path, text in (OTHERS | OURS).items():
+        node.host.disk.install(path, text.encode(), 0o600)
+
+
 def without_debugfs(node: Node) -> None:
     converged(node)
     node.host.lag_debugfs = False
@@ -62,7 +97,8 @@ def detached(node: Node) -> None:
     node.host.links.set_master(node.host.port(PF1).netdev, None)
 
 
-STATES = [fresh, converged, in_use, second_writer, networkmanager, without_debugfs, unreadable, detached]
+WRITERS = [second_writer, networkmanager, scripts_for_others, scripts]
+STATES = [fresh, converged, in_use, *WRITERS, without_debugfs, unreadable, detached]
 
 
 def own(node: Node) -> dict[str, list[str]]:
@@ -99,11 +135,14 @@ def test_a_capture_of_a_large_host_stays_small(node: Node) -> None:
     assert len(node.action("capture")["capture"]) < 60_000  # Juju passes it as one argument, 128 KiB at most
 
 
-def test_the_secrets_are_found_where_a_capture_keeps_everything(node: Node) -> None:
+def test_the_secrets_are_found_where_a_capture_keeps_everything(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The opposite of the tests above: they can fail."""
+    monkeypatch.setattr(reduce, "RULES", ((".*", reduce.whole),))
     in_use(node)
     inputs = {"options": asdict(Options()), "controllers": (), "application": "sriov-switchdev"}
-    places, found = leaks(node.host, lambda: take(node.host, "x", inputs, capture.show, ((".*", whole),)))
+    places, found = leaks(node.host, lambda: take(node.host, "x", inputs, capture.show))
     written = [place for place in places if not place.startswith(("/sys/", "/proc/"))]
     assert written
     assert {place: WORD in found[place] for place in written} == dict.fromkeys(written, True)
@@ -115,7 +154,7 @@ def host(request: pytest.FixtureRequest) -> FakeHost:
     return compute_node(kind=Canaries) if "secret" in request.node.name else compute_node()
 
 
-@pytest.mark.parametrize("state", [in_use, second_writer, networkmanager, without_debugfs, detached])
+@pytest.mark.parametrize("state", [in_use, *WRITERS, without_debugfs, detached])
 def test_no_secret_is_in_a_capture(node: Node, state: Callable[[Node], None]) -> None:
     state(node)
     places, found = leaks(node.host, lambda: node.action("capture")["capture"])

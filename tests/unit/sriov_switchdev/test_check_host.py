@@ -294,7 +294,7 @@ def test_hooks_do_not_read_what_the_action_reads(node: Node, tuned: Tuned) -> No
 def test_the_capture_has_no_secret_of_nova_and_shows_the_same(node: Node, tuned: Tuned) -> None:
     tuned.plug_gpu()
     inputs = {"options": asdict(Options()), "controllers": (), "application": "sriov-switchdev"}
-    text = take(node.host, "sriov-switchdev", inputs, capture.show, capture.RULES, key=b"0")
+    text = take(node.host, "sriov-switchdev", inputs, capture.show, key=b"0")
     shown = capture.show(read(text).system, read(text).inputs).tables["check-host"]
     assert shown == node.action("check-host")["host"]
     assert "s3cret" not in json.dumps(dict(read(text).content))

@@ -8,34 +8,26 @@ so that a hook on a host in order starts none, and each finding names its file. 
 """
 
 import contextlib
-import json
-import re
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
 
 import yaml
 from converge import Finding, Severity
 from hostnic.devices.model import Pf
 from hostnic.system import System
-from observed import Setting, Writer
+from observed import Judged, Setting, Writer
 
 OVN_CHASSIS_FILE = "/etc/netplan/150-charm-ovn.yaml"
 KEYS = ("virtual-function-count", "embedded-switch-mode", "delay-virtual-functions-rebind", "link")
 """Keys of an ethernet device. ``link`` makes it a VF of the device that it names, and netplan creates as many
 VFs as there are such devices (netplan_cli/cli/sriov.py)."""
 
-MATCHED = ("name", "macaddress", "driver", "path")
-"""Conditions of a device's ``match``."""
-
 ETHERNETS = "ethernets"
 ETC, RUN, LIB = "/etc/netplan", "/run/netplan", "/lib/netplan"
 _MERGE = "<<"
 
 
-def second_writers(
-    system: System, pfs: Collection[Pf] = ()
-) -> tuple[tuple[Writer, ...], tuple[Finding, ...]]:
+def second_writers(system: System, pfs: Collection[Pf] = ()) -> Judged:
     """The files that set VFs or eswitch modes, and a finding for each that could but cannot be read.
 
     netplan merges its files: one may have a device's ``match``, and another one its VFs. So once a file sets
@@ -135,29 +127,6 @@ def _text(node: yaml.Node | None) -> str:
 
 def _texts(node: yaml.Node) -> list[str]:
     return [_text(each) for each in (node.value if isinstance(node, yaml.SequenceNode) else [node])]
-
-
-def reduced(text: str) -> str:
-    """A file that sets the same, or has the same mistake, without anything else that stands in ``text``."""
-    try:
-        document = _first_document(text)
-    except ValueError as error:
-        line = re.search(r"[0-9]+$", str(error))
-        if line:
-            return "\n" * (int(line[0]) - 1) + "\t\\"  # a tab begins no token
-        return "[" * 10_000 + "\\" if "deep" in str(error) else "\1\\"
-    if not any(_of(network, ETHERNETS) for network in _of(document, "network")):
-        return "{}\n"
-    kept = {name: _reduced(node) for name, node in _devices(document)}
-    return json.dumps({"network": {ETHERNETS: kept}}) + "\n"
-
-
-def _reduced(node: yaml.Node) -> dict[str, Any]:
-    """Of one device what says that it has VFs or a mode, and which port it is."""
-    kept: dict[str, Any] = {key: _text(value) for key, value in _entries(node) if key in (*KEYS, "set-name")}
-    for match in _of(node, "match"):
-        kept["match"] = {key: _texts(value) for key, value in _entries(match) if key in MATCHED}
-    return kept
 
 
 def _paths(system: System, findings: list[Finding]) -> Iterator[str]:

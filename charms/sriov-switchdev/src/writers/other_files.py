@@ -17,7 +17,7 @@ from hostnic.boot import units
 from hostnic.devices.model import Pf
 from hostnic.devices.port import MLX5
 from hostnic.system import System, list_names
-from observed import Setting, Writer
+from observed import Judged, Setting, Writer
 
 from writers import netplan
 from writers.keyfiles import of_connections, of_links
@@ -57,8 +57,8 @@ USER_DATA = "/var/lib/cloud/instance/cloud-config.txt"
 and scripts in user data have run once for this instance."""
 
 
-def others(system: System, pfs: Collection[Pf]) -> tuple[tuple[Writer, ...], tuple[Finding, ...]]:
-    """The files that set VFs or modes at boot, and findings about such that cannot be read."""
+def others(system: System, pfs: Collection[Pf]) -> Judged:
+    """The files that set VFs or modes at boot."""
     findings: list[Finding] = []
     found = [*of_units(system, pfs, findings), *of_links(system, pfs), *of_connections(system, pfs)]
     found += [*of_rules(system, pfs), *_overrides(system, pfs)]
@@ -100,7 +100,7 @@ def _overrides(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
     """Drivers that driverctl gives a port, or its VFs before their eswitch is in its mode."""
     for name in list_names(system, OVERRIDES):
         path, device = f"{OVERRIDES}/{name}", name.removeprefix("pci-")
-        driver = read(system, path).strip()
+        driver = " ".join(read(system, path).split()[:1])
         own = {device} if driver not in ("", MLX5) else set[str]()
         ports = frozenset(pf.bdf for pf in pfs if pf.bdf in own or any(vf.bdf == device for vf in pf.vfs))
         yield Writer(path, (Setting(device, (driver,), ports),), "driverctl")
