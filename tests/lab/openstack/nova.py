@@ -31,7 +31,7 @@ class Nova:
     """Flavors, keypairs, servers; `hosts` are the compute hosts that are up, by availability zone.
 
     `bare` are those whose service is Ironic's, each with two machines, and `hanging` those that are up and
-    answer no call. `hides_hypervisors` is a policy.
+    answer no call. Those `without_vfs` take no server with one. `hides_hypervisors` is a policy.
 
     `capabilities` of a VF is what Nova adds to binding:profile.
     """
@@ -40,6 +40,7 @@ class Nova:
         self.url, self.release, self.neutron, self.images = "", release, neutron, {}
         self.hosts = {"node1.maas": "nova", "node2.maas": "nova"}
         self.down, self.bare, self.hanging, self.hides_hypervisors = set(), set(), set(), False
+        self.without_vfs = set()
         self._asked = (2, 1)
         self.flavors, self.keypairs, self.servers, self.groups = {}, {}, {}, {}
         self.errors, self.cores, self.build_looks = {}, None, 1
@@ -246,6 +247,9 @@ class Nova:
         _get_vf_pci_device_profile), so that they need not be in the port. Yoga's Nova adds none.
         """
         host = server["OS-EXT-SRV-ATTR:host"]
+        types = [self.neutron.port(each)["binding:vnic_type"] for each in server["ports"]]
+        if host in self.without_vfs and "direct" in types:
+            return "Build of instance 1 aborted: Insufficient compute resources: Claim pci failed."
         for number_ in server["ports"]:
             port, values = self.neutron.port(number_), {"binding:host_id": host}
             if port["binding:vnic_type"] == "direct" and with_vf:

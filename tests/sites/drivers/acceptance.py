@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tox -e acceptance` on a site's cloud: plan, apply, apply again and destroy on a simulated OpenStack.
 
-cloud.yaml has the operator's external network, its subnets, and what the site file says of it.
+cloud.yaml has the operator's networks with their subnets, compute services beside the two that offload, and
+what the site file says. ``then`` is what the operator changes there, after `destroy`, once apply has failed.
 """
 
 import json
@@ -25,6 +26,10 @@ def see(site: Site, world: World) -> Seen:
             for subnet in each.get("subnets", ()):
                 given = {"network_id": network["id"], "enable_dhcp": False, "project_id": "another", **subnet}
                 neutron._create("subnets", given)
+    nova = world.openstack.nova
+    for kind, hosts in data.get("computes", {}).items():
+        nova.hosts |= dict.fromkeys(hosts, "nova")
+        {"ironic": nova.bare, "kvm": nova.without_vfs}[kind].update(hosts)
     world.site |= data.get("site", {})
     before = _theirs(neutron)
     for fault in data.get("faults", ()):
@@ -36,7 +41,13 @@ def see(site: Site, world: World) -> Seen:
     if status == 0:
         status, _, err = world.run("apply")
         found += [] if status == 0 else [_failed("apply", err)]
-        writes = sorted({ID.sub("ID", " ".join(map(str, each)).split("?")[0]) for each in world.writes()})
+        made = {ID.sub("ID", " ".join(map(str, each)).split("?")[0]) for each in world.writes()}
+        hosts = {each["OS-EXT-SRV-ATTR:host"] for each in nova.servers.values()}
+        writes = sorted(made | {f"server on {host}" for host in hosts})
+        if then := data.get("then"):
+            assert world.run("destroy")[0] == 0
+            world.writes()
+            world.site |= then
         assert world.run("apply")[0] == 0
         assert status == 0 or world.writes()
         assert world.writes() == [], "a second apply wrote"
