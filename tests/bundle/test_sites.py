@@ -34,6 +34,11 @@ def test_each_tool_reads_what_a_site_has_for_it_or_the_site_says_why_not(site):
     assert all(reason.strip() for reason in site.untried.values())
 
 
+@pytest.mark.parametrize("site", gallery.of("adopt"), ids=str)
+def test_a_site_to_adopt_says_what_the_charms_would_own(site):
+    assert "owned by sriov-switchdev" in {each["about"] for each in site.expected["adopt"].get("told", ())}
+
+
 WARNED = Found("warning", "eno1", "is not ours")
 EXPECTED = {
     "findings": [{"severity": "warning", "about": "eno*"}],

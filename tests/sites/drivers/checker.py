@@ -46,8 +46,8 @@ def _overlays(site: Site) -> Iterator[Path]:
 def adopt(site: Site) -> Seen:
     """What `adopt` finds in the site's model, recorded from running.yaml on the Caracal bundle.
 
-    With the overlay that it prints, the checker must find nothing that it did not name; what it finds
-    is here, too.
+    What these charms own, or would own, is information. With the overlay that it prints, the checker must
+    find nothing that it did not name; what it finds is here, too.
     """
     model = _model(site)
     known = {**jujuclient.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m", "access": "read"}
@@ -63,6 +63,7 @@ def adopt(site: Site) -> Seen:
         *_found(found.findings),
         *_found(checker.check(Bundle(merge(after), after))),
         *(Found("info", what, why) for what, why in found.stays),
+        *(Found("info", f"owned by {charm}", f"{what}; today: {who}") for charm, what, who in found.owned),
     }
     options = [
         f"{name} {key}={value}"
