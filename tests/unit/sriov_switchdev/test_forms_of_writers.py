@@ -9,11 +9,16 @@ from writers import other_files
 
 PORT, OTHER, BDF, MAC = "enp59s0f0np0", "eno1", "0000:3b:00.0", "10:70:fd:3b:00:00"
 UNIT, WANTED = "/etc/systemd/system/x.service", "link /etc/systemd/system/multi-user.target.wants/x.service"
+NET, PCI = "/sys/class/net", "/sys/bus/pci/devices"
 Files = dict[str, str]
 
 
 def echo(where: str) -> str:
     return f"echo 4 > /sys/class/net/{where}/device/sriov_numvfs"
+
+
+def script(text: str) -> Files:
+    return {"/etc/rc.local": f"#!/bin/bash\n{text}\nexit 0\n"}
 
 
 def unit(command: str) -> Files:
@@ -64,6 +69,23 @@ OURS = {
     "NetworkManager, all but a kind": settings("*,except:type:bond"),
     "a .link file by two properties": link("Property=ID_NET_DRIVER=mlx5_core ID_BUS=pci"),
     "a .link file by a property that it has not": link("Property=!ID_NET_DRIVER=ice"),
+    "a number in a loop": script(f"for i in 0 1; do {echo('enp59s0f${i}np$i')}; done"),
+    "a number in a loop, in a unit": unit(
+        f"/bin/bash -c 'for i in 0 1; do {echo('enp59s0f${i}np${i}')}; done'"
+    ),
+    "a number in a loop, of PCI": script(f"for i in 0 1; do echo 4 > {PCI}/0000:3b:00.$i/sriov_numvfs; done"),
+    "a number in a loop, of Python": script(
+        f"for i in 0, 1: open(f'{NET}/enp59s0f{{i}}np{{i}}/device/sriov_numvfs', 'w')"
+    ),
+    "names in braces": script(f"echo 4 | tee {NET}/enp59s0f{{0np0,1np1}}/device/sriov_numvfs"),
+    "a PCI address from elsewhere": script(f"echo 4 > {PCI}/$1/sriov_numvfs"),
+    "all that devlink lists": script(
+        "for d in $(devlink dev); do devlink dev eswitch set $d mode switchdev; done"
+    ),
+    "the members of a bond": script(
+        f"ip link set {OTHER} up\nfor p in $(cat {NET}/bond0/bonding/slaves); do {echo('$p')}; done"
+    ),
+    "the attribute of MLNX_OFED": script("echo 4 > /sys/class/infiniband/mlx5_0/device/mlx5_num_vfs"),
     "ifupdown, in our stanza": interfaces(f"mtu 1500\niface {PORT} inet6 auto\n  pre-up {echo('$IFACE')}"),
     "ifupdown, in another's stanza": interfaces(f"pre-up {echo(PORT)}"),
     "ifupdown, all ports in another's stanza": interfaces(f"pre-up for d in *; do {echo('$d')}; done"),
@@ -93,6 +115,9 @@ OTHERS = {
         "/etc/NetworkManager/system-connections/x.nmconnection~": f"[match]\ninterface-name={PORT}\n[sriov]"
     },
     "dpkg's copy": {"/etc/cron.d/x.dpkg-old": f"@reboot root {echo(PORT)}\n"},
+    "a number in a loop": script(f"for i in 0 1; do {echo('eno${i}')}; done"),
+    "a number in a loop, of PCI": script(f"for i in 0 1; do echo 4 > {PCI}/0000:5e:00.$i/sriov_numvfs; done"),
+    "names in braces": script(f"echo 4 | tee {NET}/eno{{1,2}}/device/sriov_numvfs"),
     "ifupdown, in another's stanza": interfaces(f"pre-up {echo(OTHER)}"),
     "ifupdown, the stanza's own port": interfaces(f"pre-up {echo('$IFACE')}"),
     "ifupdown, a program for the stanza's own port": interfaces(f"pre-up {PROGRAM}", echo("$IFACE")),

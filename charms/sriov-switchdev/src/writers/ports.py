@@ -10,7 +10,7 @@ from hostnic.devices.model import Pf
 WORD = r"(?<![\w.:-]){}(?![\w.-])"
 
 DEVICE = re.compile(
-    r"/sys/class/net/([^/\s\"']+)/|(?:devices/(?:\S*/)?|pci/)([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])"
+    r"/sys/(?:class/net|bus/pci/devices)/([^/\s\"']+)/|(?:devices/(?:\S*/)?|pci/)([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])"
 )
 
 EXPLICIT = re.compile(
@@ -18,7 +18,9 @@ EXPLICIT = re.compile(
 )
 """A text that names a port, whichever it is."""
 
-OPEN = re.compile(r"\*|15b3|mlx5|lspci|\bfind\b|[$`(]\s*ls\b")
+VARIABLE = re.compile(r"\$?\{[^}]*\}|\$\w+|%\w")
+
+OPEN = re.compile(r"\*|15b3|mlx5|lspci|\bfind\b|bonding/slaves|[$`(]\s*ls\b")
 """A text that looks for its ports."""
 
 OTHERS = re.compile(
@@ -42,13 +44,15 @@ def ports_named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
         names = (pf.netdev, *pf.altnames, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
         if any(re.search(WORD.format(re.escape(name)), text, re.IGNORECASE) for name in names if name):
             found.add(pf.bdf)
-    devices = {a or b for a, b in DEVICE.findall(text)}
+    devices = {VARIABLE.sub("*", a or b) for a, b in DEVICE.findall(text)}
     patterns = [device for device in devices if re.search(r"[*?\[]", device) and not device.startswith("*")]
-    found.update(pf.bdf for pf in pfs if any(fnmatchcase(pf.netdev or "", each) for each in patterns))
-    fixed = devices and not any(re.search(r"[$%{]|^\*", device) for device in devices)
+    for pf in pfs:
+        if any(fnmatchcase(name, each) for each in patterns for name in (pf.netdev or "", pf.bdf)):
+            found.add(pf.bdf)
+    fixed = devices and not any(device.startswith("*") for device in devices)
     if found or fixed:
         return frozenset(found)
-    looks = OPEN.search(text) or (devices and not EXPLICIT.search(text))
+    looks = OPEN.search(text) or not EXPLICIT.search(text)
     return None if looks and not _of_others(text) else frozenset()
 
 

@@ -67,7 +67,7 @@ def _shim(system: System, unit: str, pfs: Collection[Pf], findings: list[Finding
     """sriov-netplan-shim's file: a mapping ``interfaces`` of names, each with ``num_vfs``."""
     try:
         settings = tuple(
-            Setting(name, (unit,), ports_named(f"{name} {' '.join(told)}", pfs))
+            Setting(name, (unit,), ports_named(f"/sys/class/net/{name}/ {' '.join(told)}", pfs))
             for name, told in netplan.interfaces(system.files.read(SHIM))
         )
     except FileNotFoundError:

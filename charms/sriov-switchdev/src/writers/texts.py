@@ -10,8 +10,8 @@ from observed import Setting, Writer
 
 from writers.ports import ports_named
 
-SETS = re.compile(r"sriov_numvfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b")
-"""The last two are of MLNX_OFED's drivers, and of sriov-network-operator's files."""
+SETS = re.compile(r"sriov_numvfs|mlx5_num_vfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b")
+"""Of MLNX_OFED's drivers are mlx5_num_vfs and compat, and numVfs of sriov-network-operator's files."""
 
 READS = re.compile(
     r"(?:\b(?:cat|grep)\s(?:[^\n;|&>]*\s)?|\[+\s+-\w\s+|<\s*)[^\s;|&>]*?(?:sriov_numvfs|compat/devlink/mode)"
