@@ -10,7 +10,7 @@ from yamlfile.values import FileError
 
 from check.merge import merge, parts
 from check.model import Bundle
-from check.rule import RULES, Finding, is_silenced
+from check.rule import RULES, Finding, is_silenced, listed
 from check.rules import fabric, juju, offload, pci, port, relation, space
 
 MODULES = (juju, relation, space, offload, port, pci, fabric)
@@ -27,7 +27,13 @@ def load(paths: list[Path], site: Site | None = None) -> Bundle:
     merged = merge(documents)
     if not merged.section("applications"):
         raise FileError(f"{paths[0]} has no applications: it is no bundle")
-    return Bundle(merged, documents, site)
+    bundle = Bundle(merged, documents, site)
+    if not any(each.charm for each in bundle.applications.values()):
+        what = (
+            f"{paths[0]} has no charm of {listed(merged.section('applications'))}, so that it is an overlay: "
+        )
+        raise FileError(f"{what}name its bundle before it, as in my-bundle.yaml --overlay {paths[0]}")
+    return bundle
 
 
 def check(bundle: Bundle) -> list[Finding]:

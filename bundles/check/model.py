@@ -220,6 +220,13 @@ class Bundle:
             for ends, _ in self.written
         )
 
+    @cached_property
+    def offloads(self) -> bool:
+        """Whether a part of the cloud offloads, or is to."""
+        both = (*self.of("neutron-api"), *self.offloading("ovn-chassis"))
+        on = any(each.option("enable-hardware-offload") for each in both)
+        return on or bool(self.of("sriov-switchdev"))
+
     def offloading(self, charm: str) -> list[Application]:
         """The applications of a charm that are where sriov-switchdev is, or else where a chassis offloads.
 

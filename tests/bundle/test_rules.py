@@ -170,6 +170,10 @@ def test_without_a_site_it_says_what_was_not_checked(capsys):
             "bundle.yaml is a site file for MAAS, and no part of a bundle: name it with --site",
         ),
         ("machines: {}\n", "bundle.yaml has no applications"),
+        (
+            "applications: {ovn-chassis: {options: {sriov-numvfs: auto}}}\n",
+            "bundle.yaml has no charm of ovn-chassis, so that it is an overlay: name its bundle before it, as",
+        ),
         ("applications: {a: {options: {b: include-file://none}}}", "include-file://none cannot be read"),
     ],
 )

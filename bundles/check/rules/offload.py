@@ -11,6 +11,7 @@ from maas.sitefile import Site
 
 from check.model import Application, Bundle, pairs
 from check.rule import Wrong, rule, site_rule
+from check.rules.pci import WHITELIST, entries_of
 from check.rules.space import tags_of
 
 SENTINEL = "none:0"
@@ -25,10 +26,8 @@ MOST_WITH_LAG = 64
 
 @rule("offload", "Hardware offload is on for both neutron-api and ovn-chassis.")
 def offload(bundle: Bundle) -> Iterator[Wrong]:
-    both = (*bundle.of("neutron-api"), *bundle.offloading("ovn-chassis"))
-    wanted = bundle.of("sriov-switchdev") or any(each.option("enable-hardware-offload") for each in both)
-    for application in both if wanted else ():
-        if application.option("enable-hardware-offload") is not True:
+    for application in (*bundle.of("neutron-api"), *bundle.offloading("ovn-chassis")):
+        if bundle.offloads and application.option("enable-hardware-offload") is not True:
             what = f"{application.name} does not offload"
             place = application.place("options", "enable-hardware-offload")
             yield place, what, "Write enable-hardware-offload: true"
@@ -242,14 +241,21 @@ def mtu(bundle: Bundle, site: Site) -> Iterator[Wrong]:
                 yield application.place("options", "global-physnet-mtu"), what, f"Write {network.mtu}"
 
 
-@rule("scheduler-filter", "Nova's scheduler looks for hosts with free VFs where its filters are written out.")
+@rule(
+    "scheduler-filter", "Nova's scheduler looks for hosts with free PCI devices, such as VFs.", warning=True
+)
 def scheduler_filter(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-cloud-controller"):
+    devices = any(entries_of(each, WHITELIST) for each in bundle.of("nova-compute"))
+    # nova-cloud-controller adds the filter if neutron-api tells it of one of these (its NeutronAPIContext).
+    options = ("enable-hardware-offload", "enable-sriov")
+    added = any(each.option(name) is True for each in bundle.of("neutron-api") for name in options)
+    for application in bundle.of("nova-cloud-controller") if devices else ():
         filters = re.split(r"[\s,]+", str(application.option("scheduler-default-filters") or ""))
         if any(filters) and "PciPassthroughFilter" not in filters:
-            what = (
-                f"{application.name}: scheduler-default-filters has no PciPassthroughFilter: instances with "
-                "VFs are sent to hosts without free ones"
-            )
+            what = f"{application.name}: scheduler-default-filters has no PciPassthroughFilter"
+            if added:
+                what += ", which the charm adds only while neutron-api offloads or has SR-IOV"
+            else:
+                what += ": instances with PCI devices are sent to hosts without free ones"
             place = application.place("options", "scheduler-default-filters")
             yield place, what, "Add PciPassthroughFilter, or remove the option"

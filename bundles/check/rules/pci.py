@@ -10,7 +10,7 @@ from hostnic.devices.selector import AUTO, ENTRY
 from maas.overlay import NVIDIA
 from maas.sitefile import port_stem
 
-from check.model import Application, Bundle, json_list
+from check.model import Application, Bundle, json_list, pairs
 from check.rule import Wrong, listed, rule
 
 SELECTORS = ("vendor_id", "product_id", "address", "devname")
@@ -87,24 +87,37 @@ def pci_remote(bundle: Bundle) -> Iterator[Wrong]:
                 yield application.place("options", WHITELIST), what, "Remove remote_managed from it"
 
 
-@rule("pci-offered", "Nova offers VFs of sriov-switchdev's ports to instances.", warning=True)
+@rule(
+    "pci-offered", "Nova offers the VFs that sriov-switchdev or ovn-chassis makes to instances.", warning=True
+)
 def pci_offered(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.offloading("nova-compute"):
         entries = entries_of(application, WHITELIST)
         offered = [each for each in entries if "physical_network" in each]
         names = {port_stem(str(each.get("devname"))) for each in offered}
-        for driver in bundle.of("sriov-switchdev"):
-            ports = {port_stem(name) for name in devices_named(driver)}
-            by_name = not other_selectors(driver, "devices") and all("devname" in each for each in offered)
+        by_name = offered and all("devname" in each for each in offered)
+        for maker, ports in _makers(bundle, application):
             what = ""
-            if entries and not offered:
+            if not application.option(WHITELIST) and maker.charm != "ovn-chassis":
+                what = f"{WHITELIST} is not set, so that no port of an instance gets a VF"
+            elif entries and not offered and maker.charm != "ovn-chassis":
                 what = "no whitelist entry has physical_network, so that no port of an instance gets a VF"
-            elif (
-                offered and by_name and ports.isdisjoint(names) and not any("bond" in port for port in ports)
-            ):
-                what = f"the whitelist has {listed(names)}, and {driver.name} makes VFs on {listed(ports)}"
-            if what and bundle.places(driver) & bundle.places(application):
+            elif by_name and ports and ports.isdisjoint(names):
+                what = f"the whitelist has {listed(names)}, and {maker.name} makes VFs on {listed(ports)}"
+            if what:
                 yield application.place("options", WHITELIST), f"{application.name}: {what}", ENTRIES
+
+
+def _makers(bundle: Bundle, compute: Application) -> Iterator[tuple[Application, set[str]]]:
+    """What makes VFs on a nova-compute's hosts, and on which ports; none where it does not name each."""
+    here = bundle.places(compute)
+    beside = [each for each in bundle.of("sriov-switchdev", "ovn-chassis") if bundle.places(each) & here]
+    # Beside sriov-switchdev, ovn-chassis only has ports of other NICs.
+    for maker in [each for each in beside if each.charm != "ovn-chassis"] or beside:
+        names = [name for name, count in pairs(maker.option("sriov-numvfs")) if count not in ("", "0")]
+        if maker.charm != "ovn-chassis":
+            names = [] if other_selectors(maker, "devices") else devices_named(maker)
+        yield maker, {port_stem(each) for each in names if not any("bond" in name for name in names)}
 
 
 @rule("pci-function", "The whitelist offers VFs of ConnectX NICs by product, not their ports.", warning=True)

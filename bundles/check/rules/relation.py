@@ -11,11 +11,11 @@ from check.rule import Wrong, listed, near, rule
 
 REQUIRED = {
     "ovn-chassis": ("nova-compute", "ovsdb", "certificates"),
-    "ovn-central": ("certificates", "ovsdb-cms"),
+    "ovn-central": ("certificates",),  # Neutron's plugin says if it has none. Other clouds have no Neutron.
     "neutron-api-plugin-ovn": ("neutron-plugin", "ovsdb-cms", "certificates"),
     "mysql-router": ("shared-db", "db-router"),
 }
-INSTEAD = {"nova-compute": ("ovsdb-subordinate",)}
+INSTEAD = {"nova-compute": ("ovsdb-subordinate", "juju-info")}
 """Endpoints that do as well: Octavia's ovn-chassis, for one, serves no hypervisor."""
 DATABASE_USERS = {
     **dict.fromkeys(("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller"), ()),
@@ -37,7 +37,9 @@ def relation_application(bundle: Bundle) -> Iterator[Wrong]:
         for end in ends:
             name = end.partition(":")[0]
             if name not in bundle.applications and name not in remote:
-                yield place, f"{name} is not an application of this bundle", near(name, bundle.applications)
+                others = bundle.applications.keys() - {each.partition(":")[0] for each in ends}
+                instead = near(name, others, "Define it, or remove the relation")
+                yield place, f"{name} is not an application of this bundle", instead
 
 
 @rule("relation-endpoint", "An endpoint that a relation names is one of the charm's.")
@@ -153,7 +155,10 @@ def database_router(bundle: Bundle) -> Iterator[Wrong]:
                 f"Relate {application.name}:shared-db to a mysql-router:shared-db",
             )
     for router in bundle.of("mysql-router"):
-        users = {user.name for user in bundle.related(router, "shared-db")}
+        # nova-cloud-controller reaches a cell's database through the cell's router, with another endpoint.
+        users = {
+            each for each, user in bundle.applications.items() if router in bundle.related(user, "shared-db")
+        }
         if len(users) > 1:
             names = listed(users)
             yield router.place(), f"{router.name} serves {names}", "Give each a mysql-router of its own"

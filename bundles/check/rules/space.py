@@ -122,7 +122,7 @@ def virtual_ip(bundle: Bundle) -> Iterator[Wrong]:
 
 @rule("compute-tag", "Machines of one offloading nova-compute are chosen by one MAAS tag.", warning=True)
 def compute_tag(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.offloading("nova-compute"):
+    for application in bundle.offloading("nova-compute") if bundle.offloads else ():
         tags = {unit.machine: tags_of(bundle, unit.machine) for unit in bundle.units(application)}
         for machine, own in tags.items():
             shared = own.intersection(*tags.values())
