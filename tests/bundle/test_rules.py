@@ -172,7 +172,7 @@ def test_without_a_site_it_says_what_was_not_checked(capsys):
         ("machines: {}\n", "bundle.yaml has no applications"),
         (
             "applications: {ovn-chassis: {options: {sriov-numvfs: auto}}}\n",
-            "bundle.yaml has no charm of ovn-chassis, so that it is an overlay: name its bundle before it, as",
+            "bundle.yaml has no charm of ovn-chassis, so that it is an overlay: name its bundle before it",
         ),
         ("applications: {a: {options: {b: include-file://none}}}", "include-file://none cannot be read"),
     ],
