@@ -336,6 +336,14 @@ def test_who_followed_nic_firmwares_readme_is_told_to_change_the_owner_of_reboot
     assert not [words for words in commands(said) if words[1] == "deploy" and "nic-firmware" in words[2]]
 
 
+def test_why_nic_firmware_gets_another_number_of_vfs_is_said():
+    """It lowers none in the firmware: both charms are only to name the same number."""
+    said = told("more-in-firmware")
+    assert ["juju", "config", "nic-firmware", "num-vfs=8", "reboot-owner=sriov-switchdev"] in commands(said)
+    why = "on the machines of sriov-switchdev, which requests one reboot for both, and says how many VFs"
+    assert why in " ".join(said.split())
+
+
 @pytest.mark.parametrize(
     ("name", "first"),
     [

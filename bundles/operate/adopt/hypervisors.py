@@ -134,8 +134,8 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
     stays += [
         (each.name, "a gateway, on which no instance runs") for each in bundle.of("ovn-dedicated-chassis")
     ]
-    serving = [each for each in bundle.of("ovn-chassis") if bundle.related(each, "ovsdb-subordinate")]
-    stays += [(each.name, "it serves no hypervisor") for each in serving]
+    beside = [each for each in bundle.of("ovn-chassis") if not bundle.related(each, "nova-compute")]
+    stays += [(each.name, "it serves no hypervisor") for each in beside]
     return list(groups.values()), stays
 
 

@@ -121,7 +121,8 @@ def firmware(bundle: Bundle, group: Group) -> Iterator[Step]:
         yield _deploy(bundle, FIRMWARE, group, options | (devices if group.vfs.ports else {}), why)
         return
     if wrong := {name: value for name, value in options.items() if ours.option(name) != value}:
-        why = f"{ours.name} is on the machines of {DRIVER}, which requests one reboot for both."
+        why = f"{ours.name} is on the machines of {DRIVER}, which requests one reboot for both, and says how "
+        why += "many VFs there are."
         yield _set(ours.name, wrong, why)
     yield from _relate(bundle, ours, group)
 
