@@ -125,6 +125,7 @@ COMMON: Paths = {
     f"{_BGP}/router-id": either(IPV4, one_of("auto")),
     f"{_BGP}/route-import/from-evpn/route-target/{{target}}": None,
     f"{_BGP}/route-export/to-evpn/route-target/{{target}}": None,
+    f"{_BGP}/dynamic-neighbor/listen-range/{{prefix4}}/peer-group": NAME,
     f"{_BGP}/peer-group/{{group}}/remote-as": either(ASN, one_of("external", "internal")),
     **{f"{_BGP}/address-family/{family}/multipaths/ebgp": integer(1, 128) for family in _FAMILIES[:2]},
     f"{_BGP}/address-family/ipv4-unicast/network/{{prefix4}}": None,

@@ -12,7 +12,7 @@ from converge import Finding, Severity
 from converge.finding import few
 from tree import Path, Tree, covers, get_path, get_tree, leaves, overlaps
 from tree.diff import IN_VRF
-from tree.foreign import VLANS, Object
+from tree.foreign import LISTENING, VLANS, Object
 from tree.render import BRIDGE, GROUP
 
 
@@ -31,10 +31,18 @@ class _Running:
             ours = name in own or get_tree(node).get("peer-group") == GROUP
             if not ours or Object("neighbor", name) in self.kept:
                 yield f"session {name}"
+        yield from self._listening()
 
     def members(self, _: Path) -> Iterator[str]:
         """Sessions of the fabric's peer group that are not the intent's."""
-        return (f"session {each.name}" for each in sorted(self.kept) if each.kind == "neighbor")
+        yield from (f"session {each.name}" for each in sorted(self.kept) if each.kind == "neighbor")
+        yield from self._listening(GROUP)
+
+    def _listening(self, group: str = "") -> Iterator[str]:
+        """The ranges of addresses from which VRF default takes sessions into a peer group, or any."""
+        for addresses, node in get_tree(self.applied, *LISTENING).items():
+            if group in ("", get_tree(node).get("peer-group")):
+                yield f"sessions from {addresses}"
 
     def speakers(self, path: Path) -> Iterator[str]:
         """The VRFs whose BGP has the global value of a setting, and such sessions of VRF default."""

@@ -56,9 +56,8 @@ def staying(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
 
 def has_sessions(applied: Tree, wanted: Tree) -> bool:
     """Whether a switch has any of the intent's BGP sessions, if ``wanted`` has some."""
-    sessions = get_tree(applied, *IN_VRF, "neighbor").values()
-    ours = any(get_tree(each).get("peer-group") == GROUP for each in sessions)
-    return ours or not get_tree(wanted, *IN_VRF, "neighbor")
+    sessions = get_tree(wanted, *IN_VRF, "neighbor").keys()
+    return not sessions or not sessions.isdisjoint(get_tree(applied, *IN_VRF, "neighbor"))
 
 
 def withdrawn(applied: Tree) -> bool:

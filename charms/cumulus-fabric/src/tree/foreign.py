@@ -31,6 +31,8 @@ UNUSED = ("default", "auto", "none")
 """Values of these settings that are as good as none."""
 
 MANAGEMENT_VRF = "mgmt"
+LISTENING: Path = (*IN_VRF, "dynamic-neighbor", "listen-range")
+"""The addresses from which VRF default takes sessions that are not configured one by one."""
 
 KINDS = ("bond", "port", "vlan", "address", "neighbor", "part", "setting")
 WHOLE_SWITCH: dict[str, Path] = {"anycast-mac": ("system", "global", "anycast-mac"), "roce": ("qos", "roce")}
@@ -236,6 +238,7 @@ def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
             for path in ROUTED
         },
         f"{' '.join(IN_VRF)} neighbor {{}}": get_tree(applied, *IN_VRF, "neighbor").keys() - known,
+        f"{' '.join(LISTENING)} {{}}": get_tree(applied, *LISTENING).keys(),
         "vrf {}": get_tree(applied, "vrf").keys() - {IN_VRF[1], MANAGEMENT_VRF},
         "bridge domain {}": get_tree(applied, "bridge", "domain").keys() - {BRIDGE},
     }

@@ -13,10 +13,11 @@ from converge import Severity
 from converge.shape import InvalidValue
 from intent.model import Fabric
 from unit.cumulus_fabric.fabrics import fabric, put
+from unit.cumulus_fabric.online.choices import CHOICES
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.test_unmanaged import PLAIN, blocked, made_of
-from unit.cumulus_fabric.online.unmanaged import BESIDE, CHOICES, joined, on_bond, on_port, typed, vlan
+from unit.cumulus_fabric.online.unmanaged import BESIDE, joined, on_bond, on_port, typed, vlan
 
 ROUTES = "vrf default router bgp address-family ipv4-unicast redistribute"
 BORDER = "vrf default router bgp neighbor swp28"

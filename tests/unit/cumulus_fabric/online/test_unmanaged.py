@@ -19,9 +19,10 @@ from online import Site
 from tree import get_path, leaves, nested, render
 from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.choices import CHOICES
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import POLICY, small
-from unit.cumulus_fabric.online.unmanaged import BESIDE, CHOICES, ON, joined, on_port, typed, vlan, words
+from unit.cumulus_fabric.online.unmanaged import BESIDE, ON, joined, on_port, typed, vlan, words
 
 RELEASES = {"5.9.2": 9, "5.15.0": 15}
 
