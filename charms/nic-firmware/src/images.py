@@ -16,7 +16,7 @@ from digests import Digests
 from hostnic.download import FREE, PROGRAM
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Image
-from hostnic.system import CommandError, System, read_own
+from hostnic.system import CommandError, NotOwnError, System, read_own
 
 DIRECTORY = "/var/lib/ovn-offload/firmware"
 PART = ".part"
@@ -160,10 +160,12 @@ def _row(row: object, directory: str) -> list[str]:
 def _download(system: System, url: str, digest: str) -> str:
     """The complete file. What is there of it belongs to this digest: another one has another name."""
     path = f"{DIRECTORY}/{digest}{PART}"
-    if not system.files.exists(path):
+    try:
+        system.files.check_own(path)
+        if mstflint.digest(system, path) == digest:
+            return path
+    except (FileNotFoundError, NotOwnError):
         system.files.install(path, b"")
-    elif mstflint.digest(system, path) == digest:
-        return path
     argv = ["python3", "-I", PROGRAM, url, path, f"{DOWNLOAD_S:g}"]
     said = system.run(argv, timeout=DOWNLOAD_S + OVERTIME_S).split()
     if said[:1] != ["all"]:
@@ -196,6 +198,7 @@ def _unpack(system: System, path: str, directory: str, end: float) -> tuple[Imag
     else:
         # zipfile would create the directory as the hook's umask says.
         run("install", "-d", "-m", "755", directory)
+        system.files.check_own(directory)  # zipfile would write through links in it
         sizes = re.findall(r" ([0-9]+)$", listed, re.MULTILINE)  # zipfile unpacks no more than it lists
         if len(sizes) > MOST_FILES:
             raise StepError(f"the archive has {len(sizes)} files, and may have {MOST_FILES}", FEWER)

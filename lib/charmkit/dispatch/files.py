@@ -143,7 +143,7 @@ dispatch() {
         if [ "$attempt" -ge "$attempts" ]; then
             echo "juju-exec failed $attempts times, $pause s apart; giving up until the next start"
             (umask 022; mkdir -p "${failed%/*}")
-            (umask 077; printf '%s\n' "$said" | tail -n 1 >"$failed")
+            (umask 077; set -C; rm -f "$failed"; printf '%s\n' "$said" | tail -n 1 >"$failed") # as O_EXCL
             exit 1
         fi
         attempt=$((attempt + 1))

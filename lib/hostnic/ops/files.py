@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from converge import StepError
 
 from hostnic.ops import refusal
-from hostnic.system import System
+from hostnic.system import System, link_target, list_names, read_own
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,15 @@ class RemoveTree:
                 self._remove(system, self.path)
 
     def _remove(self, system: System, path: str) -> None:
-        try:
-            entries = system.files.listdir(path)
-        except NotADirectoryError:
-            entries = []
-        for entry in entries:
+        # What a link leads to is not part of the tree.
+        for entry in () if link_target(system, path) else list_names(system, path):
             self._remove(system, f"{path}/{entry}")
         system.files.remove(path)
 
 
 def holds(system: System, path: str, content: bytes) -> bool:
-    """Whether the file at ``path`` has exactly this content."""
+    """Whether the file at ``path`` has exactly this content, and root alone can change it."""
     try:
-        return system.files.read(path).encode("utf-8", "surrogateescape") == content
+        return read_own(system, path).encode("utf-8", "surrogateescape") == content
     except OSError:
         return False

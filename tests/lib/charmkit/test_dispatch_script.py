@@ -156,6 +156,19 @@ def test_an_agent_that_never_answers_is_not_tried_for_ever(host: Host):
     assert host.path(HANDOVER).exists()
 
 
+def test_the_reason_is_not_written_through_a_link(host: Host):
+    (host.root / "down").write_text("ERROR connection refused\n")
+    theirs = host.root / "theirs"
+    theirs.touch()
+    host.after_sleeping(19, f"ln -s {theirs} {host.path(FAILED)}")
+
+    host.start()
+
+    assert theirs.read_text() == ""
+    assert host.path(FAILED).read_text() == "ERROR connection refused\n"
+    assert not host.path(FAILED).is_symlink()
+
+
 def test_what_was_told_of_a_failure_goes_with_the_next_attempt(host: Host):
     host.path(FAILED).write_text("ERROR connection refused\n")
 

@@ -2,14 +2,16 @@
 """Operations on bonds, the LAG, units and files: what they wait for, and what they say."""
 
 import errno
+from pathlib import Path
 
 import pytest
 from converge import StepError
+from hostnic.machine import Machine
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
 from hostnic.ops.boot import DisableUnit, EnableUnit
 from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
 from hostnic.ops.vf import BindVf, CreateVfs
-from hostnic.system import CommandError
+from hostnic.system import CommandError, read_own
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import free, switchdev
 
@@ -146,6 +148,33 @@ def test_a_tree_is_removed_from_the_leaves() -> None:
         "remove /usr/lib/x",
     ]
     assert not host.files.exists("/usr/lib/x")
+
+
+def test_a_file_of_another_user_is_replaced_though_it_has_the_content() -> None:
+    """It can be changed after this hook, and before the next boot reads it."""
+    host = FakeHost()
+    host.disk.install("/etc/ovn-offload/x.json", b"{}", 0o600)
+    host.disk.give("/etc/ovn-offload/x.json", 1000)
+    InstallFile("/etc/ovn-offload/x.json", b"{}").run(host)
+    assert read_own(host, "/etc/ovn-offload/x.json") == "{}"
+
+
+def test_a_link_in_a_tree_is_removed_and_what_it_leads_to_stays() -> None:
+    host = FakeHost()
+    InstallFile("/srv/theirs/a", b"1").run(host)
+    InstallFile("/usr/lib/x/b", b"1").run(host)
+    host.disk.link("/usr/lib/x/c", "/srv/theirs")
+    RemoveTree("/usr/lib/x").run(host)
+    assert host.files.read("/srv/theirs/a") == "1"
+    assert not host.files.exists("/usr/lib/x")
+
+
+def test_a_tree_that_is_a_link_leaves_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/a").touch()
+    (tmp_path / "x").symlink_to("theirs")
+    RemoveTree(f"{tmp_path}/x").run(Machine())
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "theirs"]
 
 
 def test_a_tree_that_cannot_be_removed_is_named() -> None:

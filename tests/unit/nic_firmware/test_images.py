@@ -275,6 +275,27 @@ def test_a_download_with_another_digest_starts_again(node: Node) -> None:
     assert flash(node)[0] == NEW
 
 
+def test_a_download_is_not_written_through_a_link(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    node.host.disk.install("/etc/theirs", b"", 0o644)
+    node.host.disk.link(f"{images.DIRECTORY}/{DIGEST}{images.PART}", "/etc/theirs")
+    node.emit()
+    assert flash(node)[0] == NEW
+    assert node.host.files.read("/etc/theirs") == ""
+
+
+def test_an_archive_is_not_unpacked_into_a_directory_of_another_user(node: Node) -> None:
+    """They could have put a link there with the name of an image."""
+    archive = b"PK\n" + image()
+    directory = f"{images.DIRECTORY}/{hashlib.sha256(archive).hexdigest()}"
+    node.host.disk.install(f"{directory}/other", b"", 0o644)
+    node.host.disk.give(directory, 1000)
+    offer(node, archive, firmware_policy="auto").emit()
+    assert flash(node)[0] != NEW
+    assert not spawned(node, "-e", directory)
+    assert f"{directory} belongs to user 1000" in node.log
+
+
 def test_a_nic_without_a_psid_gets_no_image(node: Node) -> None:
     node.host.cards[0].psid = ""
     offer(node, firmware_policy="auto").emit()
