@@ -225,6 +225,14 @@ def test_a_failing_process_is_one_sentence(argv: list[str], says: str) -> None:
     assert error.value.strerror == says
 
 
+def test_a_sentence_of_a_failing_process_fits_where_juju_takes_it() -> None:
+    """A progress message of an action is one argument of action-log: 128 KiB at most."""
+    with pytest.raises(CommandError) as error:
+        Machine().query(["sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x >&2; exit 1"])
+    assert len(error.value.reason) < 1100
+    assert len(error.value.stderr) == 200_000
+
+
 def test_a_process_that_prints_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     documented = f"A command that a charm runs on its host may print {process.MOST >> 20} MiB."
     assert documented in " ".join((LIB.parent / "SECURITY.md").read_text().split())
