@@ -22,7 +22,7 @@ from lab.cloud.cloud import Cloud
 from lab.rack import checks, layout, ovn
 from lab.rack.build import Rack
 from lab.rack.common import verify
-from lab.rack.operator import AREA, MEASURES, SUBSTITUTED, Operator, operator
+from lab.rack.operator import AREA, MEASURES, SUBSTITUTED, WHOLE, Operator, operator
 from lab.rack.servers import FREE, VIRSH, plugged
 from lab.rack.spoiled import spoiled
 from lab.rack.virtual import virtual
@@ -179,8 +179,7 @@ def measured(person: Operator) -> list[Check]:
         said += [f"{each} {problem}".strip() for each, problem in result["problems"].items()]
         whole = set(result["figures"]) == set(measures) and not result["problems"]
         whole = whole and {(key, each) for each in measures} <= spent.keys()
-        wanted = "a figure and the host's CPU for each measurement"
-        found.append(Check(AREA, f"rung {key}", wanted, "; ".join(said), whole))
+        found.append(Check(AREA, f"rung {key}", WHOLE, "; ".join(said), whole))
     shown = cpu["sentence"] or "; ".join(cpu["unknown"])
     found.append(
         Check(

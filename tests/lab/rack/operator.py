@@ -34,6 +34,8 @@ MEASURES = {
     "north-south": ("tcp-1",),
 }
 """What runs of each rung. RDMA does not run in a namespace of its own: scenario acceptance has it."""
+WHOLE = "a figure and the host's CPU for each measurement"
+"""What is wanted of each rung."""
 SUBSTITUTED = (
     "A server that is measured is a network namespace on its node: Nova schedules it, Neutron wires it, "
     "os-vif plugs it and libvirt defines its domain, but instead of starting QEMU the lab's own subclass of "

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from lab.rack import drawing, page
+from lab.rack.operator import MEASURES, WHOLE
 
 RACK = Path(page.__file__).parent
 Said = dict[str, Any]
@@ -46,6 +47,14 @@ def test_the_readmes_pictures_are_what_is_drawn(name: str, rack: str, draw: Any)
     """`PYTHONPATH=lib:tests python -m lab.rack.drawing` draws them again."""
     said = json.loads((RACK / f"{rack}.json").read_text())
     assert (RACK / f"{name}.svg").read_text() == draw(said)
+
+
+def test_the_recorded_ladder_has_each_figure_that_the_scenario_wants() -> None:
+    checks = json.loads((RACK / "openstack.json").read_text())["checks"]
+    for rung, measures in MEASURES.items():
+        (check,) = (check for check in checks if check["subject"] == f"rung {rung}")
+        assert check["wanted"] == WHOLE
+        assert tuple(re.findall(r"([\w-]+) [\d.]+ Gb/s, [\d.]+ host cores", check["found"])) == measures
 
 
 def test_a_converged_rack_is_green_with_each_ports_state(said: Said) -> None:
