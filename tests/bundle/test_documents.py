@@ -358,6 +358,20 @@ def test_what_removal_names_is_what_the_charms_install(command, words):
             assert known in code, f"{shown(command)}: {name}"
 
 
+def test_what_is_removed_by_hand_is_all_that_outlives_a_forced_removal():
+    """But for the wake-up units, which remove themselves, and what the page of files says to stay."""
+    commands = blocks(ROOT / "docs/how-to/remove-a-charm.md")
+    removed = {name for each in commands for words in each.simple for word in words for name in expanded(word)}
+    page = (ROOT / "docs/reference/files-on-a-host.md").read_text()
+    kept = page.partition("## Kept across reboots")[2].partition("\n## ")[0]
+    files = [line for line in kept.splitlines() if line.startswith("| `") and "Stays after" not in line]
+    paths = {re.findall(r"`([^`]+)`", line)[0] for line in files if "-dispatch" not in line}
+    hosts = [name for name in CHARMS if name != "cumulus-fabric"]
+    left = {path.replace("CHARM", name) for path in paths for name in hosts}
+    assert len(left) > 12
+    assert {path for path in left if not {path, path.rpartition("/")[0]} & removed} == set()
+
+
 def expanded(word):
     """`a{b,c}` as the shell expands it."""
     found = re.fullmatch(r"(.*)\{(.*)\}(.*)", word)
