@@ -361,7 +361,9 @@ def test_what_removal_names_is_what_the_charms_install(command, words):
 def test_what_is_removed_by_hand_is_all_that_outlives_a_forced_removal():
     """But for the wake-up units, which remove themselves, and what the page of files says to stay."""
     commands = blocks(ROOT / "docs/how-to/remove-a-charm.md")
-    removed = {name for each in commands for words in each.simple for word in words for name in expanded(word)}
+    removed = {
+        name for each in commands for words in each.simple for word in words for name in expanded(word)
+    }
     page = (ROOT / "docs/reference/files-on-a-host.md").read_text()
     kept = page.partition("## Kept across reboots")[2].partition("\n## ")[0]
     files = [line for line in kept.splitlines() if line.startswith("| `") and "Stays after" not in line]

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from cli import passwords
+from cli import passwords, ssh
 from cli.passwords import FACTORY, Door, Outcome
 from lab.nvue import Rest, Switch
 from lab.nvue.login import Login
@@ -235,3 +235,11 @@ def test_a_password_that_cannot_be_is_one_sentence(
     status, shown = Terminal(tmp_path)(answers)
     assert (status, said in shown, "Traceback" in shown) == (2, True, False)
     assert all(login.logins == [] for login in three.values())
+
+
+def test_security_names_the_limits_of_sessions() -> None:
+    rows = (ROOT / "SECURITY.md").read_text().splitlines()
+    first = f"{passwords.MOST >> 10} KiB | {Door.seconds:g} s |"
+    assert f"| a session of `first-password`, by SSH | {first}" in rows
+    pushed = f"{ssh.MOST >> 20} MiB | {ssh.SESSION_S:g} s; {ssh.Login.timeout:g} s for each command |"
+    assert f"| a session with an Onyx or Comware switch, by SSH | {pushed}" in rows
