@@ -139,3 +139,17 @@ def test_security_names_the_capabilities_of_each_service() -> None:
         name = Path(path).name.removeprefix("ovn-offload-").removesuffix(".service")
         (given,) = re.findall(r"^CapabilityBoundingSet=(.*)$", text, re.MULTILINE)
         assert told[re.sub("^.*-dispatch", "roce-qos-dispatch", name)] == set(given.split()), path
+
+
+def test_security_names_each_service_and_how_long_it_may_take_at_boot() -> None:
+    security = " ".join((ROOT / "SECURITY.md").read_text().split())
+    limits: dict[str, str] = {}
+    for path, text in services().items():
+        name = Path(path).name
+        assert f"`{re.sub('ovn-offload-.*-dispatch', 'ovn-offload-CHARM-dispatch', name)}`" in security, name
+        limits |= dict.fromkeys([name], *re.findall(r"^TimeoutStartSec=(\d+)$", text, re.MULTILINE))
+    roce, again = (limits[f"ovn-offload-roce-qos{each}.service"] for each in ("", "-again"))
+    gpudirect = (ROOT / "charms/nic-firmware/src/boot/files.py").read_text()
+    (gpu,) = re.findall(r"^TimeoutStartSec=(\d+)$", gpudirect, re.MULTILINE)
+    assert roce == again
+    assert f"those of roce-qos after {roce} s, that of GPUDirect after {gpu} s" in security
