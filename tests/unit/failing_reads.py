@@ -6,10 +6,11 @@ import errno
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, Protocol
 
 import pytest
-from hostnic import exclusive
+from hostnic import exclusive, own
 from hostnic.testing import FakeHost
 from ops import testing
 
@@ -74,8 +75,30 @@ def unmentioned(node: Node, run: Callable[[], str]) -> list[str]:
     return [call for call in failing(node, basics) if SAID not in run()]
 
 
+def unchecked(node: Node, run: Callable[[], object]) -> set[str]:
+    """Files of ours that ``run`` reads without having looked right before at who could have written them."""
+    node.host.asked.clear()
+    run()
+    reads = [
+        (before, call)
+        for before, call in pairwise(node.host.asked)
+        if call[0] == "read" and call[1].startswith(own.ROOTS)
+    ]
+    assert reads
+    found = {path for before, (_, path) in reads if before != ("check_own", path)}
+    return {path for path in found if not path.endswith("/exporter.stamp")}  # of a program without root
+
+
 class FailingReads:
     """A charm's test class derives from it, and has a fixture ``node``."""
+
+    @EVENTS
+    def test_each_file_of_ours_is_believed_only_after_a_look_at_its_owner(
+        self, node: Any, event: str
+    ) -> None:
+        self.converge(node)
+        found = unchecked(node, lambda: node.emit(event))
+        assert found == set(), found
 
     def converge(self, node: Any) -> None:
         """The way of a charm that needs a reboot; others have their own."""
@@ -119,6 +142,10 @@ class FailingBoot(FailingReads):
         self.converge(node)
         node.host.reboot()
         return node
+
+    def test_nor_at_boot_is_a_file_of_ours_believed_without_that_look(self, booted: Any) -> None:
+        found = unchecked(booted, lambda: self.boot(booted))
+        assert found == set(), found
 
     def test_no_read_at_boot_ends_in_a_traceback(self, booted: Any) -> None:
         escaped, calls = escaping(booted, lambda: self.boot(booted))
