@@ -41,6 +41,7 @@ PARSERS = {
     "replay": replay.parser,
     "bundle": checker.parser,
 }
+PROGRAMS = {"lab": "lab", "node": "lab.node", "calibrate": "lab.calibrate", "mutants": "mutants"}
 TYPES = {"string": str, "boolean": bool, "integer": int}
 CHARMS = {name: yaml.safe_load((ROOT / f"charms/{name}/charmcraft.yaml").read_text()) for name in facts.own()}
 OTHERS = {charm for charm, _ in facts.upstream()}
@@ -246,6 +247,21 @@ def test_a_command_that_a_sentence_mentions_exists(command):
     assert [name for name in environments if f"testenv:{name}" not in config] == []
     if environments[0] in ("maas", "vault", "juju") and arguments:
         assert arguments[0] in PARSERS[environments[0]]().format_help()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_options_of_the_lab_are_those_of_its_programs(name):
+    """The commands run for minutes in guests: nobody else would notice an option that is gone."""
+    calls = [tox(words) for _, words in SIMPLE if words[0] == "pipx"]
+    given = {word for named, words in calls if named == [name] for word in words if word.startswith("--")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(str(ROOT / each) for each in ("lib", "tests", "bundles")),
+    }
+    program = [sys.executable, "-m", PROGRAMS[name], "--help"]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert given
+    assert given <= set(re.findall(r"--[\w-]+", done.stdout))
 
 
 @pytest.mark.parametrize(("command", "words"), of("juju", "run"))
