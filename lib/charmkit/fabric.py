@@ -121,7 +121,7 @@ class Policy:
 
         Raises InvalidValue, which names the place, the value and what is allowed.
         """
-        return read_json(text, VERSION, _POLICY, POLICY)
+        return read_json(text, VERSION, _POLICY, POLICY, longest=1 << 20)  # with all VLANs that there can be
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import hosts
 import pytest
 import yaml
 from bench import fabric as bench
+from charmkit.fabric import Policy
 from charmkit.output import MOST
 from charmkit.status import LONGEST
 from intent import expand
@@ -58,6 +60,17 @@ def test_the_status_is_one_line_however_many_findings_there_are(full: Site) -> N
     full.emit("config-changed")
     assert len(full.status[1]) <= LONGEST
     assert " more, see verify)" in full.status[1]
+
+
+def test_hosts_can_read_the_policy_of_a_fabric_with_two_thousand_networks() -> None:
+    content = json.loads(bench.intent(2, 4, 8))
+    content["networks"] |= {
+        f"net-{vlan}": {"vlan": vlan, "subnets": [f"10.{vlan // 256}.{vlan % 256}.0/24"]}
+        for vlan in range(50, 2050)
+    }
+    policy = hosts.policy(expand.read(json.dumps(content)))
+    assert len(policy.vlans) > 1990
+    assert Policy.from_json(policy.to_json()) == policy
 
 
 def test_the_record_of_200_vlans_that_are_not_adjacent_can_be_read_again() -> None:
