@@ -8,9 +8,13 @@ time, in two processes. Without that variable each gets 100, which take a minute
 import json
 import os
 import re
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from hostnic.system import System
+from hostnic.testing import FakeHost
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -96,6 +100,33 @@ class Reader(NamedTuple):
     read: Callable[[str], object]
     samples: Sequence[str]
     raises: tuple[type[Exception], ...] = ()
+
+
+def raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], object]:
+    """A reader of a file of the host."""
+
+    def run(text: str) -> object:
+        host = FakeHost()
+        host.disk.install(path, raw(text), 0o600)
+        return read(host)
+
+    return run
+
+
+def of_path(read: Callable[[Path], object]) -> Callable[[str], object]:
+    """A reader of a file of this machine."""
+
+    def run(text: str) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            path.write_bytes(raw(text))
+            return read(path)
+
+    return run
 
 
 def _any_json() -> st.SearchStrategy[str]:

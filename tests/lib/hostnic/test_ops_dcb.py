@@ -4,7 +4,6 @@
 import errno
 
 import pytest
-from converge import StepError
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import DRIVERS, App, Dcb, Ets, driver
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
@@ -14,6 +13,7 @@ from hostnic.testing.filedoor import FileDoor
 from hostnic.testing.nic.dcb import QUIRKS, FakeDcb
 from hypothesis import given
 from hypothesis import strategies as st
+from lib.operations import refused
 
 P0, P1 = "enp59s0f0np0", "enp59s0f1np1"
 ROCE = Ets(
@@ -24,12 +24,6 @@ MAP = tuple(App(dcb.DSCP, dscp, dscp >> 3) for dscp in range(64))
 
 def host_with(name: str) -> FakeHost:
     return FakeHost([card(driver=name)])
-
-
-def refused(op, host: FakeHost) -> StepError:
-    with pytest.raises(StepError) as error:
-        op.run(host)
-    return error.value
 
 
 @pytest.fixture

@@ -5,33 +5,17 @@ import errno
 from pathlib import Path
 
 import pytest
-from converge import StepError
 from hostnic.machine import Machine
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
 from hostnic.ops.boot import DisableUnit, EnableUnit
 from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
-from hostnic.ops.vf import BindVf, CreateVfs
+from hostnic.ops.vf import BindVf
 from hostnic.system import CommandError, read_own
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import free, switchdev
+from lib.operations import P0, P1, UPLINK0, UPLINK1, VF0, probing, refused
 
-P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
-UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
-VF0 = "0000:3b:00.2"
 UNIT = b"[Unit]\nDescription=Test\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
-
-
-def probing(host: FakeHost) -> FakeHost:
-    """With autoprobe on again, as binding wants it."""
-    for port in host.network.ports():
-        port.autoprobe = True
-    return host
-
-
-def refused(op: CreateVfs, host: FakeHost) -> StepError:
-    with pytest.raises(StepError) as error:
-        op.run(host)
-    return error.value
 
 
 def test_a_bond_takes_a_member_only_while_down() -> None:

@@ -2,8 +2,6 @@
 """The tool's readers of text that others write: nodes, servers, tools, and the files that it is given."""
 
 import json
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,7 +12,7 @@ from acceptance.measure import cpu, evidence, parse, tracking
 from acceptance.measure.results import Results
 from acceptance.measure.shells import Node, Shell
 from converge import StepError
-from fuzz import Reader, check
+from fuzz import Reader, check, of_path
 from operate.client import Juju
 from operate.process import Output
 
@@ -52,16 +50,6 @@ def saying(text: str) -> Any:
     return SimpleNamespace(run=lambda *_: text, table=lambda *_: [])
 
 
-def of_file(read: Callable[[Path], object]) -> Callable[[str], object]:
-    def run(text: str) -> object:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "file"
-            path.write_bytes(text.encode("utf-8", "surrogatepass"))
-            return read(path)
-
-    return run
-
-
 def of_iperf(text: str) -> object:
     return parse.refusal(text), parse.tcp(text, 1), parse.udp(text, 1), parse.outage(text, 1)
 
@@ -92,11 +80,11 @@ REFUSALS = (StepError,)
 READERS = [
     Reader(
         "site file",
-        of_file(sitefile.Site.read),
+        of_path(sitefile.Site.read),
         [(ROOT / "tests/acceptance/site-example.yaml").read_text()],
         REFUSALS,
     ),
-    Reader("results", of_file(Results.read), ['{"version": 1, "rungs": {}}'], REFUSALS),
+    Reader("results", of_path(Results.read), ['{"version": 1, "rungs": {}}'], REFUSALS),
     Reader("node", lambda text: evidence.sample(cast("Node", saying(text)), "i-1"), [PORTS], REFUSALS),
     Reader("server", lambda text: evidence.guest(cast("Shell", saying(text)), "10.0.0.5"), [GUEST], REFUSALS),
     Reader(

@@ -14,7 +14,7 @@ from cli import passwords
 from config import Applying, Options, Rendering, Returning
 from converge.bounded import Meter
 from converge.shape import InvalidValue
-from fuzz import Reader, check
+from fuzz import Reader, check, raw
 from intent import expand, pins, ports
 from intent.model import Dialect
 from rest.answers import read
@@ -43,7 +43,7 @@ class Said:
 
     def __init__(self, text: str) -> None:
         self.status = http.client.OK
-        self.content = text.encode("utf-8", "surrogatepass")
+        self.content = raw(text)
 
     def request(self, *_: object) -> None:
         """It does not matter."""
@@ -64,11 +64,11 @@ def switch(text: str) -> Nvue:
 
 
 def answer(text: str) -> object:
-    return [read("u", "p:1", "GET /", status, text.encode("utf-8", "surrogatepass")) for status in (200,)]
+    return [read("u", "p:1", "GET /", status, raw(text)) for status in (200,)]
 
 
 def refusal(text: str) -> object:
-    return read("u", "p:1", "PATCH /", 400, text.encode("utf-8", "surrogatepass"))
+    return read("u", "p:1", "PATCH /", 400, raw(text))
 
 
 def provider_vlans(text: str) -> object:
@@ -108,7 +108,7 @@ class Asks:
     """A session in which passwd says this, however it comes, and then ends."""
 
     def __init__(self, text: str) -> None:
-        data = text.encode("utf-8", "surrogatepass")
+        data = raw(text)
         self.parts = [data[at : at + 97] for at in range(0, len(data), 97)]
 
     def settimeout(self, _: float) -> None:

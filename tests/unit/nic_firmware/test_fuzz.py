@@ -12,7 +12,7 @@ import record
 from boot import gpu
 from config import Options, ResetParameters, Restore, SetParameters
 from converge.shape import InvalidValue
-from fuzz import Reader, check
+from fuzz import Reader, check, raw
 from hostnic.testing import FakeHost
 from unit.nic_firmware.node import PF0
 
@@ -29,13 +29,13 @@ INDEX = [[f"{images.DIRECTORY}/{DIGEST}/fw.bin", "MT_0000000359", "22.39.1002", 
 
 def read_record(text: str) -> None:
     host = FakeHost()
-    host.disk.install(record.PATH, text.encode("utf-8", "surrogatepass"), 0o600)
+    host.disk.install(record.PATH, raw(text), 0o600)
     record.write(host, record.read(host))
 
 
 def read_index(text: str) -> object:
     host = FakeHost()
-    host.disk.install(f"{images.DIRECTORY}/{DIGEST}.json", text.encode("utf-8", "surrogatepass"), 0o600)
+    host.disk.install(f"{images.DIRECTORY}/{DIGEST}.json", raw(text), 0o600)
     host.disk.install(INDEX[0][0], b"x", 0o600)
     found = images.cached(host, Options(firmware_url="https://e/x", firmware_sha256=DIGEST), None)
     assert found == ()
@@ -44,7 +44,7 @@ def read_index(text: str) -> object:
 
 def read_digests(text: str) -> None:
     host = FakeHost()
-    host.disk.install(digests.PATH, text.encode("utf-8", "surrogatepass"), 0o600)
+    host.disk.install(digests.PATH, raw(text), 0o600)
     host.disk.install(INDEX[0][0], b"x", 0o600)
     known = digests.Digests(host)
     assert known.of(INDEX[0][0]) == hashlib.sha256(b"x").hexdigest()

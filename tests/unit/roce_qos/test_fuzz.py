@@ -6,17 +6,8 @@ import record
 from boot import bootfile
 from config import Options
 from converge.shape import InvalidValue
-from fuzz import Reader, check
-from hostnic.system import System
-from hostnic.testing import FakeHost
+from fuzz import Reader, check, of_file
 from unit.roce_qos.test_bootfile import WANTED
-
-
-def read_record(text: str) -> object:
-    host: System = FakeHost()
-    host.files.install(record.PATH, text.encode("utf-8", "surrogatepass"), 0o600)
-    return record.read(host)
-
 
 OPTIONS = {
     "devices": "0000:3b:00.0",
@@ -36,7 +27,11 @@ READERS = [
         ['{"version": 1, "ports": ["0000:3b:00.0"]}', bootfile.to_json(WANTED)],
         (ValueError,),
     ),
-    Reader("record of boot", read_record, ['{"running": true, "at": 5.0, "problems": ["t"]}']),
+    Reader(
+        "record of boot",
+        of_file(record.PATH, record.read),
+        ['{"running": true, "at": 5.0, "problems": ["t"]}'],
+    ),
     *(
         Reader(f"option {name}", lambda text, name=name: Options(**{name: text}), [sample], REFUSALS)
         for name, sample in OPTIONS.items()

@@ -13,7 +13,7 @@ import yaml
 from boot import bootfile
 from config import Options
 from converge.shape import InvalidValue
-from fuzz import Reader, check
+from fuzz import Reader, check, of_file
 from hostnic.devices import discover
 from hostnic.system import System
 from hostnic.testing import FakeHost
@@ -64,17 +64,6 @@ USER_DATA = (
 OPERATOR = '{"pciAddress": "0000:3b:00.0", "numVfs": 8, "externallyManaged": true, "name": "enp59s0f0np0"}'
 MAKERS = yaml.safe_load((Path(__file__).parent / "other_makers.yaml").read_text())
 NETPLAN = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0: {virtual-function-count: 8, link: x}\n"
-
-
-def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], object]:
-    """A reader of a file of the host."""
-
-    def run(text: str) -> object:
-        host = FakeHost()
-        host.disk.install(path, text.encode("utf-8", "surrogatepass"), 0o600)
-        return read(host)
-
-    return run
 
 
 def of_writers(path: str) -> Callable[[str], object]:

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exporter as a real process that is scraped over HTTP; its unit runs the copy of one of the charms."""
+
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+from exporter import install, main
+from hostnic.boot import bootcopy, units
+from hostnic.testing import FakeHost
+
+CODE = """
+import sys
+from exporter import main, facts, catalogue
+from hostnic.testing import FakeHost
+host = FakeHost()
+facts.publish(host, facts.Facts("roce-qos", "roce-qos/0", int(host.now())))
+catalogue.PORT = main.PORT = int(sys.argv[1])
+main.main(sys.argv[2:], lambda: host)
+"""
+
+
+def served_at(address: str, port: str) -> str:
+    with urllib.request.urlopen(f"http://{address}:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
+@contextmanager
+def process(port: str, *more: str, code: str = CODE) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A real exporter that serves, and what it prints from then on."""
+    command = [sys.executable, "-c", code, port, *more]
+    library = Path(main.__file__).parents[1]
+    with subprocess.Popen(command, cwd=library, stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            addresses = ", ".join(("127.0.0.1", *more))
+            assert served.stdout.readline() == f"serving on {addresses} port {port}\n"
+            yield served, served.stdout
+        finally:
+            served.kill()
+
+
+def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
+    port = "19570"
+    with process(port) as (served, _):
+        text = served_at("127.0.0.1", port)
+        with pytest.raises(urllib.error.URLError):
+            served_at("127.0.0.2", port)
+        status = Path(f"/proc/{served.pid}/status").read_text()
+    assert 'ovn_offload_charm_look_age_seconds{charm="roce-qos",unit="roce-qos/0"}' in text
+    assert "# HELP ovn_offload_threshold What rules compare with, by name." in text
+    kilobytes = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+    assert kilobytes < 64 * 1024
+
+
+def test_a_real_process_also_serves_the_address_that_it_is_given() -> None:
+    port = "19571"
+    with process(port, "127.0.0.2"):
+        for address in "127.0.0.1", "127.0.0.2":
+            assert "ovn_offload_threshold" in served_at(address, port)
+        with pytest.raises(urllib.error.URLError):
+            served_at("127.0.0.3", port)
+
+
+STUCK = "threading.Thread(target=threading.Event().wait).start()"
+"""A thread that nothing ends, such as one that waits for a driver, keeps the process."""
+
+
+def test_a_stopped_exporter_leaves_its_port_to_the_next_although_a_thread_keeps_its_process() -> None:
+    port = 19572
+    code = CODE.replace("lambda: host", f"lambda: {STUCK} or host")
+    with process(str(port), code=f"import threading{code}print('stopped', flush=True)") as (served, prints):
+        served.terminate()
+        assert prints.readline() == "stopped\n"
+        assert served.poll() is None
+        with socket.create_server(("127.0.0.1", port)):
+            pass
+
+
+def test_the_archive_runs_on_the_systems_python_alone(tmp_path: Path) -> None:
+    path = tmp_path / "exporter.pyz"
+    path.write_bytes(bootcopy.archive(install.copy_of("roce-qos")))
+    isolated = [sys.executable, "-I", "-S"]
+    done = subprocess.run([*isolated, str(path), "nonsense"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (5, "usage: exporter.pyz [ADDRESS ...]\n")
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import prometheus_client, exporter.sources"
+    done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+UNIT = install.UNIT
+
+
+def runs(host: FakeHost) -> str:
+    """The charm whose copy the unit would start now."""
+    return next(charm for charm in install.CHARMS if host.files.exists(install.copy_of(charm).path))
+
+
+@pytest.mark.parametrize("first", install.CHARMS)
+@pytest.mark.parametrize("second", install.CHARMS)
+def test_the_preferred_copy_runs_whatever_came_first(first: str, second: str) -> None:
+    if first == second:
+        return
+    host = FakeHost()
+    install.install(host, first)
+    install.install(host, second)
+    preferred = min(first, second, key=install.CHARMS.index)
+    assert runs(host) == preferred
+    host.trace.clear()
+    host.spawned.clear()
+    for charm in (first, second):
+        install.install(host, charm)
+    assert (host.trace, host.spawned) == ([], [])
+    install.remove(host, preferred)
+    other = second if preferred == first else first
+    assert runs(host) == other
+    assert host.trace[-1] == f"run systemctl restart {UNIT}"
+    assert units.enabled(host, UNIT)
+    install.remove(host, other)
+    assert not units.installed(host, ("ovn-offload",))
+    assert not units.enabled(host, UNIT)
+    assert not [path for path in host.disk.content if "exporter" in path]
+
+
+def test_the_unit_serves_another_address_only_while_it_is_given_one() -> None:
+    host = FakeHost()
+    install.install(host, "roce-qos", "10.0.0.7")
+    path = units.path(UNIT)
+    assert "exporter.pyz 10.0.0.7; done'" in host.disk.content[path].decode()
+    host.trace.clear()
+    install.install(host, "roce-qos", "10.0.0.7")
+    assert host.trace == []
+    install.install(host, "roce-qos")
+    assert "exporter.pyz; done'" in host.disk.content[path].decode()
+    assert host.trace[-1] == f"run systemctl restart {UNIT}"
+
+
+def test_the_unit_is_limited() -> None:
+    text = install.unit_text()
+    for line in ("DynamicUser=yes", "MemoryMax=64M", "CapabilityBoundingSet=CAP_NET_ADMIN"):
+        assert f"\n{line}\n" in text
+    assert "ReadWritePaths" not in text
+    assert "\nRuntimeDirectory=" not in text
