@@ -10,7 +10,7 @@ from typing import NamedTuple
 from converge import StepError
 from hostnic import cpus
 
-from acceptance.measure.shells import UPLINKS, Node, Shell
+from acceptance.measure.shells import UPLINKS, Node, Shell, netdev_of
 
 DISCARDS = "discards|buf_discard|cong_discard"
 """mlx5's counters of a priority's lost packets (en_stats.c), after `rx_prioN_`."""
@@ -27,7 +27,7 @@ PINS = "echo 'domain {0}'; virsh -q vcpupin {0} || true\n"
 """The CPUs of an instance's vCPUs; a node has other tenants' instances, too, which are not looked at."""
 GUEST = """\
 echo "cpus $(nproc)"
-netdev=$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')
+netdev={netdev}
 echo "mtu $(cat /sys/class/net/$netdev/mtu)"
 for counter in /sys/class/net/$netdev/device/infiniband/*/ports/1/hw_counters/*; do
     case ${{counter##*/}} in {lost}) echo "lost $(cat $counter)" ;; esac
@@ -117,7 +117,7 @@ def sample(node: Node, instance: str) -> Sample:
 
 def guest(shell: Shell, address: str) -> Guest:
     """Read a server's netdev with this address."""
-    printed = shell.run(GUEST.format(address=address, lost="|".join(LOST)), 60)
+    printed = shell.run(GUEST.format(netdev=netdev_of(address), lost="|".join(LOST)), 60)
     told = re.findall(rf"^(cpus|queues|mtu) ({_NUMBER})$", printed, re.MULTILINE)
     lost = sum(map(int, re.findall(rf"^lost ({_NUMBER})$", printed, re.MULTILINE)))
     return Guest(**{key: int(value) for key, value in told}, lost=lost)

@@ -8,8 +8,10 @@ GPU and VF below one PCIe bridge, persistence mode on, and the GPU's clock at it
 import re
 from typing import NamedTuple
 
+from acceptance.measure.shells import netdev_of
+
 LOOK = """\
-netdev=$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')
+netdev={netdev}
 echo "vf $(readlink -f /sys/class/net/$netdev/device)"
 for device in /sys/bus/pci/devices/*; do
     grep -q 0x10de $device/vendor 2>/dev/null || continue
@@ -45,7 +47,7 @@ class Told(NamedTuple):
 
 def look(address: str) -> str:
     """The script for the VF with this address."""
-    return LOOK.format(address=address)
+    return LOOK.format(netdev=netdev_of(address))
 
 
 def read(text: str) -> Told:

@@ -6,13 +6,14 @@ testpmd and of dpdk-devbind.py.
 """
 
 from acceptance.measure.script import AWAY, FIRST_PORT, GRACE, Run
+from acceptance.measure.shells import netdev_of
 
 QUEUES = 4
 """The RDG's queues, and the processors that forward; a virtio port may have fewer."""
 DRIVER = "uio_pci_generic"
 """The kernel's driver that gives a virtio port to a program; vfio-pci wants an IOMMU, which no server has."""
 PORT = """\
-netdev=$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')
+netdev={netdev}
 [ -n "$netdev" ] || {{
     echo "no interface has {address}; servers from before dpdk was under software lack it: destroy, apply" >&2
     exit 1
@@ -50,7 +51,7 @@ for second in $(seq {grace}); do ip -br -4 address | grep -q ' {address}/' && br
 
 
 def _port(address: str) -> str:
-    return PORT.format(address=address, queues=QUEUES, driver=DRIVER)
+    return PORT.format(address=address, netdev=netdev_of(address), queues=QUEUES, driver=DRIVER)
 
 
 def _target(run: Run) -> str:
@@ -113,7 +114,7 @@ def trex(run: Run) -> str:
     return f"""\
 set -e
 cd /opt/trex
-{_target(run)}first=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
+{_target(run)}first={netdev_of(run.client)}
 devices=""
 for device in /sys/class/net/*/device; do
     [ "$(basename "$(readlink -f "$device/driver")")" = mlx5_core ] || continue
@@ -147,7 +148,7 @@ END
 
 def counted(run: Run) -> str:
     """The packets that the server's netdev has received so far, for a rate over the duration."""
-    netdev = f"$(ip -br -4 address | awk '/ {run.server}\\//{{print $1}}')"
+    netdev = netdev_of(run.server)
     return f"echo {run.seconds} $(cat /sys/class/net/{netdev}/statistics/rx_packets) >> /tmp/pktgen"
 
 
@@ -159,7 +160,7 @@ modprobe pktgen || {{
     echo "its kernel has no pktgen: apt-get install linux-modules-extra-$(uname -r)" >&2
     exit 1
 }}
-{_target(run)}netdev=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
+{_target(run)}netdev={netdev_of(run.client)}
 for cpu in $(seq 0 $(($(nproc) - 1))); do
     echo rem_device_all > /proc/net/pktgen/kpktgend_$cpu
     echo "add_device $netdev@$cpu" > /proc/net/pktgen/kpktgend_$cpu

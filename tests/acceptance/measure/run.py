@@ -16,7 +16,7 @@ from acceptance.measure.ladder import RUNGS, Rung, lacks, measures, second_clien
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.script import GRACE, Run, Script
-from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh
+from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh, netdev_of
 from acceptance.measure.tools import WAIT, Measure, ask_closed, serve_closed, title
 from acceptance.sitefile import Site
 from acceptance.wanted import DPDK_PORT, GENEVE, GROUPS, VF_PORTS
@@ -283,7 +283,7 @@ class Climber:
             for end in (client, server)
         }
         for end, other in ((client, server), (server, client)):
-            netdev = f"$(ip -br -4 address | awk '/ {end.address}\\//{{print $1}}')"
+            netdev = netdev_of(end.address)
             end.shell.run(f"ip route replace {addresses[other.name]} via {gateway} dev {netdev}", GRACE)
         return addresses[server.name], addresses[client.name]
 

@@ -27,6 +27,11 @@ Bonds of other NICs, such as a management bond, are not among them.
 """
 
 
+def netdev_of(address: str) -> str:
+    """The shell's words for the netdev that has an IPv4 address; empty where none has it."""
+    return f"$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')"
+
+
 class Shell(Protocol):
     """Root's shell on some machine."""
 
