@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each pinned package has its reason, and each known vulnerability of one its answer."""
 
-import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from requirements import audit, files
+from requirements.files import HERE
 
 ROOT = Path(__file__).parents[2]
-HERE = ROOT / "tests/requirements"
-SPEC = importlib.util.spec_from_file_location("audit", HERE / "audit.py")
-assert SPEC
-assert SPEC.loader
-audit = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(audit)
-
 SOURCES = sorted(HERE.glob("*.in"))
 PROJECTS = sorted(ROOT.glob("charms/*/pyproject.toml"))
 PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+-]+)")
@@ -115,7 +109,7 @@ def prints(
         f"import json, pathlib, sys\nprint(json.dumps({reports!r}[pathlib.Path(sys.argv[-1]).stem]))\n"
     )
     place.setenv("PYTHONPATH", str(folder))
-    place.setattr(audit, "HERE", folder)
+    place.setattr(files, "HERE", folder)
     place.setattr(audit, "ANSWERS", folder / "answers.yaml")
     return audit.main([]), capsys.readouterr().out.splitlines()
 
@@ -170,8 +164,8 @@ def test_an_answer_that_is_not_whole_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(("program", "kind"), [("pin", "in"), ("audit", "txt")])
 def test_a_name_without_a_file_is_refused_with_those_that_there_are(program: str, kind: str) -> None:
-    command = [sys.executable, str(HERE / f"{program}.py"), "unit", "unti"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", f"requirements.{program}", "unit", "unti"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE.parent)
     names = ", ".join(path.stem for path in sorted(HERE.glob(f"*.{kind}")))
     assert done.returncode == 2
     assert f"unti: no such name; there are {names}" in done.stderr

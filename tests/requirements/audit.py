@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from requirements.files import HERE, asked
 
-HERE = Path(__file__).parent
 ANSWERS = HERE / "answers.yaml"
 KEYS = ("id", "package", "version", "reason")
 OPTIONS = "--require-hashes --disable-pip --format=json --progress-spinner=off"
@@ -35,25 +35,17 @@ def main(arguments: list[str]) -> int:
     0 without any, 1 with some, 2 if nothing could be looked up or the answers cannot be read.
     """
     parser = argparse.ArgumentParser(prog="tox -e audit --", description=__doc__)
-    parser.add_argument(
-        "names", metavar="NAME", nargs="*", help="such as unit, for unit.txt; all without one"
-    )
-    names = parser.parse_args(arguments).names
-    every = sorted(HERE.glob("*.txt"))
-    if unknown := {*names} - {each.stem for each in every}:
-        known = ", ".join(each.stem for each in every)
-        parser.error(f"{' '.join(sorted(unknown))}: no such name; there are {known}")
+    pins = asked(parser, "txt", arguments)
     try:
         answers = read(ANSWERS.read_text())
     except ValueError as error:
         print(error)
         return 2
-    pins = [path for path in every if not names or path.stem in names]
     reports = [(path.stem, _report(path)) for path in pins]
     if nothing := unanswered(reports):
         print(nothing)
         return 2
-    wrong = faults(reports, answers, whole=not names)
+    wrong = faults(reports, answers, whole=not arguments)
     for fault in wrong:
         print(fault)
     count = sum(len(report.get("dependencies", [])) for _, report in reports)

@@ -7,9 +7,9 @@ The result names no index, so that it works through any mirror.
 import argparse
 import subprocess
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).parent
+from requirements.files import HERE, asked
+
 OPTIONS = (
     "--upgrade --universal --python-version=3.10 --generate-hashes --no-emit-index-url --no-header --quiet"
 )
@@ -19,15 +19,7 @@ COMMAND = [sys.executable, "-m", "uv", "pip", "compile", *OPTIONS.split()]
 def main(arguments: list[str]) -> None:
     """Resolve the named files, or all."""
     parser = argparse.ArgumentParser(prog="tox -e pins --", description=__doc__)
-    parser.add_argument("names", metavar="NAME", nargs="*", help="such as unit, for unit.in; all without one")
-    names = parser.parse_args(arguments).names
-    sources = sorted(HERE.glob("*.in"))
-    if unknown := {*names} - {each.stem for each in sources}:
-        known = ", ".join(each.stem for each in sources)
-        parser.error(f"{' '.join(sorted(unknown))}: no such name; there are {known}")
-    for source in sources:
-        if names and source.stem not in names:
-            continue
+    for source in asked(parser, "in", arguments):
         print(f"{source.stem}: {source.read_text().split()}", flush=True)
         subprocess.run([*COMMAND, f"--output-file={source.stem}.txt", source.name], cwd=HERE, check=True)
 
