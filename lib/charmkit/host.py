@@ -26,6 +26,7 @@ from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.observability import Observability
 from charmkit.reconcile import ActionError, InputError, Reconciler, Removed, answer
 
+_AGAIN = f"{RETRIED}; see the kernel log of this host"
 WAIT = 60.0
 """Seconds that a hook waits until no other program changes the host; then the next hook goes on."""
 
@@ -217,7 +218,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
                 survey = self._survey()
             if survey.plan.steps:
                 outcome = self._apply(survey.plan, self._system, _log)
-                failures += outcome.findings
+                failures += (each._replace(remedy=each.remedy or _AGAIN) for each in outcome.findings)
         return self._survey()
 
     def _read_version(self) -> str:
@@ -273,5 +274,4 @@ def _log(step: HostStep) -> None:
 
 def _unreadable(error: OSError) -> Finding:
     """The finding of a host whose basics, such as its PCI bus, cannot be read."""
-    remedy = f"{RETRIED}; see the kernel log of this host"
-    return Finding(Severity.BLOCKED, "this host", f"cannot be read: {words(error)}", remedy)
+    return Finding(Severity.BLOCKED, "this host", f"cannot be read: {words(error)}", _AGAIN)

@@ -28,10 +28,11 @@ DISPATCHER = "/etc/systemd/system/ovn-offload-demo-dispatch.service"
 @dataclass(frozen=True)
 class Install:
     refused: bool
+    remedy: str = "free some space"
 
     def run(self, system: Any, /) -> None:
         if self.refused:
-            raise StepError("the disk is full", "free some space")
+            raise StepError("the disk is full", self.remedy)
         system.files.install(FILE, b"declared")
 
 
@@ -192,6 +193,16 @@ def test_a_step_that_fails_is_told_before_what_still_differs(demo: type[Demo]) -
     assert demo.calls[-2:] == ["survey: not there", f"publish: tools, file, {FILE}"]
     assert status.name == "blocked"
     assert f"file: failed to write {FILE}: the disk is full; free some space" in status.message
+
+
+def test_a_step_that_fails_without_a_remedy_of_its_own_says_that_it_is_tried_again(
+    demo: type[Demo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.refused = True
+    monkeypatch.setattr(Install.__init__, "__defaults__", ("",))
+    status = emit(demo, "config_changed").unit_status
+    again = "retried at the next hook; see the kernel log of this host"
+    assert f"file: failed to write {FILE}: the disk is full; {again}" in status.message
 
 
 def test_actions_change_nothing_and_tell_nobody(demo: type[Demo]) -> None:
