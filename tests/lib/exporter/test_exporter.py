@@ -209,7 +209,7 @@ def test_a_scrape_asks_three_times_for_all_netdevs_however_many_ports_there_are(
 def test_every_series_is_in_the_catalogue_and_127_vfs_on_two_ports_stay_within_2500() -> None:
     host = converged(127)
     registry = CollectorRegistry()
-    registry.register(exporter(host))
+    registry.register(exporter(host, deadline=60.0))
     text = generate_latest(registry).decode()
     series = [line for line in text.splitlines() if not line.startswith("#")]
     named = {line.partition("{")[0].partition(" ")[0] for line in series}
