@@ -46,7 +46,7 @@ GLOBALLY, IN_VRF = ("router", "bgp"), ("vrf", "default", "router", "bgp")
 IDENTITY = ("autonomous-system", "router-id")
 """Settings that BGP has globally and in a VRF, where ``auto`` means the global value."""
 
-IMPLIED = {
+IMPLIED: dict[str, tuple[object, ...]] = {
     "interface/*/type": ("swp", "loopback"),
     "nve/vxlan/arp-nd-suppress": ("on", "enabled"),
     "qos/roce/mode": ("lossless",),
