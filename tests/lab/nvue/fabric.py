@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab.nvue.factory import HOSTNAME
-from lab.nvue.rules import Issue, Rules
+from lab.nvue.rules import Issue, Rules, vnis
 from lab.nvue.trees import Tree
 
 Port = tuple[str, str]
@@ -341,13 +341,13 @@ class Member:
         return shown
 
     def _vnis(self) -> Tree:
-        vlans = self.tree.get("bridge", {}).get("domain", {}).get("br_default", {}).get("vlan", {})
+        bridge = self.tree.get("bridge", {}).get("domain", {}).get("br_default", {})
         if not self.rules.on(self.tree.get("evpn")) or self.vtep() is None:
             return {}
         return {
             vni: {"type": "L2", "vlan": int(vlan), "local-vtep": self.vtep()}
-            for vlan, content in vlans.items()
-            for vni in content.get("vni", {})
+            for vlan in bridge.get("vlan", {})
+            for vni in vnis(bridge, vlan)
         }
 
     def _roce(self) -> Tree:

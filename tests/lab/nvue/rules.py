@@ -166,14 +166,20 @@ class Rules:
                     yield Issue("config_invalid", f"an Ethernet segment needs {needed}", f"{where}.segment")
 
 
+def vnis(bridge: Tree, vlan: str) -> list[str]:
+    """The VNIs of a VLAN; ``auto`` is the VLAN's number, with the bridge's offset."""
+    auto = str(int(vlan) + bridge.get("vlan-vni-offset", 0))
+    return [auto if vni == "auto" else vni for vni in bridge["vlan"][vlan].get("vni", {})]
+
+
 def _vlans(tree: Tree) -> Iterator[Issue]:
     for domain, bridge in tree.get("bridge", {}).get("domain", {}).items():
         seen: dict[str, str] = {}
-        for vlan, content in bridge.get("vlan", {}).items():
+        for vlan in bridge.get("vlan", {}):
             where = f"bridge.domain.{domain}.vlan.{vlan}"
             if int(vlan) > 4094:
                 yield Issue("config_invalid", f"VLAN {vlan} is beyond 4094", where)
-            for vni in content.get("vni", {}):
+            for vni in vnis(bridge, vlan):
                 if vni in seen:
                     yield Issue("config_invalid", f"VNI {vni} is already used by VLAN {seen[vni]}", where)
                 seen.setdefault(vni, vlan)

@@ -108,6 +108,7 @@ KEYS: dict[str, Check] = {
     "{vlan}": text(r"[1-9][0-9]{0,3}", "vlan-id", "10"),
     "{vlans}": text(r"[1-9][0-9]{0,3}|all", "vlan-id", "10"),
     "{vni}": text(r"[1-9][0-9]{0,7}", "vni", "10"),
+    "{vnis}": text(r"[1-9][0-9]{0,7}|auto", "vni", "10", "auto"),
     "{vrf}": NAME,
     "{group}": NAME,
     "{neighbor}": NAME,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from converge.bounded import LongError
-from tree import Tree, expand_ranges, get_tree
+from tree import Tree, expand_ranges, get_tree, numbered
 
 from rest.answers import RETRIED_STATUSES, read
 from rest.connection import Access, Connection, SwitchError, connect, fingerprint, refused, unreachable
@@ -97,7 +97,7 @@ class Nvue:
         try:
             if revision == "operational":
                 return self.request("GET", path, query)
-            return self._configured(path, query)
+            return numbered(self._configured(path, query))
         except SwitchError as error:
             if error.status == http.client.NOT_FOUND:
                 return {}

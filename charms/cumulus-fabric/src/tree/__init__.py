@@ -111,3 +111,16 @@ def expand_ranges(tree: Tree, parent: str = "") -> Tree:
             one, other = as_tree(expanded.get(name)), as_tree(below)
             expanded[name] = below if one is None or other is None else merged(one, other)
     return expanded
+
+
+def numbered(tree: Tree) -> Tree:
+    """``tree`` with numbers for VNIs that are ``auto``: of the VLAN, with the bridge's offset added."""
+    for domain in get_tree(tree, "bridge", "domain").values():
+        vlans, offset = get_tree(domain, "vlan"), get_tree(domain).get("vlan-vni-offset", 0)
+        for vlan, node in vlans.items():
+            vnis = get_tree(node, "vni")
+            if "auto" in vnis and vlan.isdigit():
+                number = str(int(vlan) + int(offset))
+                known = {number if vni == "auto" else vni: below for vni, below in vnis.items()}
+                vlans[vlan] = {**get_tree(node), "vni": known}
+    return tree

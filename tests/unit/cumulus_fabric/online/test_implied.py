@@ -5,7 +5,9 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from converge import Severity
 from intent.model import Dialect
+from lab.nvue import merge
 from online import Site
 from tree import render
 from tree.diff import difference
@@ -42,6 +44,49 @@ def test_nothing_is_written_to_a_switch_that_leaves_defaults_out(release: str) -
         assert made.site.apply().applied
         assert made.writes() == []
         assert [each for each in made.site.verify() if each.severity > 0] == []
+
+
+def with_auto(number: int, offset: int = 0) -> dict[str, Any]:
+    """A VLAN whose VNI is its own number, with the offset that the bridge has."""
+    domain = {"vlan": {str(number): {"vni": {"auto": {}}}}, **({"vlan-vni-offset": offset} if offset else {})}
+    return {"bridge": {"domain": {"br_default": domain}}}
+
+
+@pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
+@pytest.mark.parametrize("offset", [0, 10000])
+def test_a_vni_that_follows_its_vlan_is_the_intents_if_it_is_the_same(release: str, offset: int) -> None:
+    def numbered(content: dict[str, Any]) -> None:
+        small(content)
+        content["networks"]["internal"] = {"vlan": 10, "vni": 10 + offset}
+
+    with rack(fabric(change=numbered), applied=True, release=release) as made:
+        number = {"bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {str(10 + offset): None}}}}}}}
+        typed(made, "Leaf0-1", merge(number, with_auto(10, offset)))
+        assert (made.site.survey().plan.empty, made.site.survey().plan.findings) == (True, ())
+        assert made.site.apply().applied
+        assert made.writes() == []
+        assert [each for each in made.site.verify() if each.severity > 0] == []
+        before = made.applied["Leaf0-1"]
+
+        def grown(content: dict[str, Any]) -> None:
+            numbered(content)
+            content["networks"]["storage"] = {"vlan": 50}
+
+        site = Site(fabric(change=grown), made.site.fleet)
+        assert site.apply().applied
+        assert site.rollback().applied
+        assert made.applied["Leaf0-1"] == before
+
+
+@pytest.mark.parametrize(
+    ("offset", "blocked"),
+    [(0, []), (5, ["VLAN 5 has VNI 10: the intent needs that, and this charm did not make vlan5"])],
+)
+def test_a_vni_of_others_that_follows_its_vlan_is_told_by_its_number(offset: int, blocked: list[str]) -> None:
+    with rack(SMALL) as made:
+        typed(made, "Leaf0-1", with_auto(5, offset))
+        found = made.site.survey().plan.findings
+    assert [each.what for each in found if each.severity is Severity.BLOCKED] == blocked
 
 
 @pytest.mark.parametrize("release", ["5.14.0", "5.15.0"])

@@ -215,6 +215,7 @@ INSTANCES = {
     "{domain}": ["br_default"],
     "{vlan}": ["10", "77"],
     "{vni}": ["10", "77"],
+    "{vnis}": ["10", "77", "auto"],
     "{vrf}": ["default", "blue"],
     "{group}": ["underlay", "border"],
     "{neighbor}": ["swp31", "swp28"],
