@@ -8,7 +8,7 @@ from unit.sriov_switchdev.node import compute_node
 from writers import other_files
 
 PORT, OTHER, BDF, MAC = "enp59s0f0np0", "eno1", "0000:3b:00.0", "10:70:fd:3b:00:00"
-UNIT, WANTED = "/etc/systemd/system/x.service", "link /etc/systemd/system/multi-user.target.wants/x.service"
+UNIT = "/etc/systemd/system/x.service"
 NET, PCI = "/sys/class/net", "/sys/bus/pci/devices"
 Files = dict[str, str]
 
@@ -21,12 +21,29 @@ def script(text: str) -> Files:
     return {"/etc/rc.local": f"#!/bin/bash\n{text}\nexit 0\n"}
 
 
-def unit(command: str) -> Files:
-    return {UNIT: f"[Service]\nExecStart={command}\n", WANTED: UNIT}
+def unit(command: str, path: str = UNIT) -> Files:
+    wanted = f"link /etc/systemd/system/multi-user.target.wants/{path.rpartition('/')[2]}"
+    return {path: f"[Service]\nExecStart={command}\n", wanted: path}
 
 
-def rules(*lines: str) -> Files:
-    return {"/etc/udev/rules.d/90-x.rules": "\n".join(lines) + "\n"}
+def operator(name: str, bdf: str, others: str = "false") -> Files:
+    """The unit that sets VFs at boot where Kubernetes' operator has mode systemd, and what it reads."""
+    interface = f"- pciaddress: {bdf}\n          numvfs: 4\n          name: {name}\n"
+    text = f"spec:\n    interfaces:\n        {interface}          externallymanaged: {others}\n"
+    files = unit("/var/lib/sriov/sriov-network-config-daemon", "/etc/systemd/system/sriov-config.service")
+    return {
+        **files,
+        "/var/lib/sriov/sriov-network-config-daemon": "\x7fELF\0sriov_numvfs\0*",
+        "/etc/sriov-operator/sriov-interface-config.yaml": text,
+    }
+
+
+def cron(program: str) -> Files:
+    return {"/etc/cron.d/x": f"*/5 * * * * root {PROGRAM}\n", PROGRAM: f"#!/usr/bin/env python3\n{program}\n"}
+
+
+def rules(*lines: str, directory: str = "/etc/udev/rules.d", name: str = "90-x") -> Files:
+    return {f"{directory}/{name}.rules": "\n".join(lines) + "\n"}
 
 
 def settings(match: str, more: str = "") -> Files:
@@ -34,8 +51,8 @@ def settings(match: str, more: str = "") -> Files:
     return {"/etc/NetworkManager/conf.d/x.conf": text}
 
 
-def link(match: str) -> Files:
-    return {"/etc/systemd/network/10-x.link": f"[Match]\n{match}\n[Link]\nSR-IOVVirtualFunctions=4\n"}
+def link(match: str, directory: str = "/etc/systemd/network") -> Files:
+    return {f"{directory}/10-x.link": f"[Match]\n{match}\n[Link]\nSR-IOVVirtualFunctions=4\n"}
 
 
 def interfaces(text: str, program: str = "") -> Files:
@@ -86,6 +103,30 @@ OURS = {
         f"ip link set {OTHER} up\nfor p in $(cat {NET}/bond0/bonding/slaves); do {echo('$p')}; done"
     ),
     "the attribute of MLNX_OFED": script("echo 4 > /sys/class/infiniband/mlx5_0/device/mlx5_num_vfs"),
+    "a unit that another one wants": {
+        UNIT: f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n",
+        "/etc/systemd/system/y.target": "[Unit]\nWants=network.target x.service\n",
+        "link /etc/systemd/system/multi-user.target.wants/y.target": "/etc/systemd/system/y.target",
+    },
+    "the unit of sriov-network-operator": operator(PORT, BDF),
+    "NetworkManager, of a package": {
+        "/usr/lib/NetworkManager/conf.d/x.conf": "[device]\nsriov-num-vfs=4\n",
+    },
+    "cloud-init's own settings": {"/etc/cloud/cloud.cfg.d/x.cfg": f"bootcmd:\n- {echo(PORT)}\n"},
+    "a drop-in of a package's .link file": {
+        "/usr/lib/systemd/network/99-default.link": "[Match]\nOriginalName=*\n[Link]\nNamePolicy=path\n",
+        "/etc/systemd/network/99-default.link.d/x.conf": "[Link]\nSR-IOVVirtualFunctions=4\n",
+    },
+    "a .link file that /run hides until the next boot": {
+        **link("Driver=mlx5_core", "/usr/lib/systemd/network"),
+        "/run/systemd/network/10-x.link": "[Match]\nDriver=mlx5_core\n[Link]\nMTUBytes=9000\n",
+    },
+    "a script of networkd-dispatcher": {
+        "/etc/networkd-dispatcher/configuring.d/x": f"[ $IFACE = {PORT} ] && {echo('$IFACE')}\n",
+    },
+    "a script in Python that reads and writes": cron(
+        f"n = open('{NET}/{PORT}/device/sriov_numvfs').read()\nopen('{NET}/{PORT}/device/sriov_numvfs', 'w')"
+    ),
     "ifupdown, in our stanza": interfaces(f"mtu 1500\niface {PORT} inet6 auto\n  pre-up {echo('$IFACE')}"),
     "ifupdown, in another's stanza": interfaces(f"pre-up {echo(PORT)}"),
     "ifupdown, all ports in another's stanza": interfaces(f"pre-up for d in *; do {echo('$d')}; done"),
@@ -115,6 +156,34 @@ OTHERS = {
         "/etc/NetworkManager/system-connections/x.nmconnection~": f"[match]\ninterface-name={PORT}\n[sriov]"
     },
     "dpkg's copy": {"/etc/cron.d/x.dpkg-old": f"@reboot root {echo(PORT)}\n"},
+    "a script in Python that only reads": cron(
+        f"with open('{NET}/{{}}/device/sriov_numvfs'.format(p)) as f:\n  f.read()\n"
+        "n = open(os.path.join(p, 'sriov_numvfs')).read()\nn = (p / 'device/sriov_numvfs').read_text()"
+    ),
+    "a check that is called like the attribute": {
+        "/etc/cron.d/x": f"@reboot root /opt/check_sriov_numvfs.py {PORT}:8 > /run/check_sriov_numvfs.out\n"
+    },
+    "a unit that is masked": {
+        **unit(f"/bin/sh -c '{echo(PORT)}'", "/usr/lib/systemd/system/sriov.service"),
+        "/etc/systemd/system/sriov.service": "",
+    },
+    "a .link file that is masked": {
+        **link("Driver=mlx5_core", "/usr/lib/systemd/network"),
+        "/etc/systemd/network/10-x.link": "",
+    },
+    "a udev rule that is masked": {
+        **rules(ASSIGN, directory="/usr/lib/udev/rules.d", name="90-sriov"),
+        "/etc/udev/rules.d/90-sriov.rules": "",
+    },
+    "a compiled program, which may only read": {
+        **unit("/usr/local/bin/node_exporter"),
+        "/usr/local/bin/node_exporter": "\x7fELF\0/sys/class/net/*\0sriov_numvfs\0",
+    },
+    "the unit of sriov-network-operator": operator(OTHER, "0000:5e:00.0"),
+    "the unit of sriov-network-operator, for VFs of others": operator(PORT, BDF, "true"),
+    "cloud-init's own runcmd, which has run": {
+        "/etc/cloud/cloud.cfg.d/x.cfg": f"bootcmd: [true]\nruncmd:\n- {echo(PORT)}\n"
+    },
     "a number in a loop": script(f"for i in 0 1; do {echo('eno${i}')}; done"),
     "a number in a loop, of PCI": script(f"for i in 0 1; do echo 4 > {PCI}/0000:5e:00.$i/sriov_numvfs; done"),
     "names in braces": script(f"echo 4 | tee {NET}/eno{{1,2}}/device/sriov_numvfs"),
@@ -137,7 +206,7 @@ def concerns_ours(files: Files) -> bool:
         else:
             host.disk.install(path, text.encode(), 0o644)
     found, _ = other_files.others(host, discover.observe(host).pfs)
-    return any(setting.concerns({BDF}) for writer in found for setting in writer.settings)
+    return any(setting.concerns({BDF}) for each in found if each.creates for setting in each.settings)
 
 
 @pytest.mark.parametrize("form", OURS)

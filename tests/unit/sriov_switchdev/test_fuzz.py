@@ -62,6 +62,10 @@ USER_DATA = (
     "#cloud-config\nbootcmd:\n- echo 4 > /sys/class/net/enp59s0f0np0/device/sriov_numvfs\n- [sh, -c, x]\n"
 )
 OPERATOR = '{"pciAddress": "0000:3b:00.0", "numVfs": 8, "externallyManaged": true, "name": "enp59s0f0np0"}'
+OPERATORS = (
+    "spec:\n  interfaces:\n  - pciaddress: 0000:3b:00.0\n    numvfs: 4\n    externallymanaged: false\n"
+)
+STANZA = "iface enp59s0f0np0 inet dhcp\n  pre-up echo 4 > /sys/class/net/$IFACE/device/sriov_numvfs\n"
 MAKERS = yaml.safe_load((Path(__file__).parent / "other_makers.yaml").read_text())
 NETPLAN = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0: {virtual-function-count: 8, link: x}\n"
 
@@ -119,6 +123,8 @@ READERS = [
     Reader("cloud-init's user data", of_writers(other_files.USER_DATA), [USER_DATA]),
     Reader("driverctl", of_writers(f"{other_files.OVERRIDES}/pci-0000:3b:00.0"), ["vfio-pci\n"]),
     Reader("sriov-network-operator", of_writers(f"{other_files.OPERATOR}/0000:3b:00.0"), [OPERATOR]),
+    Reader("unit of the operator", of_writers(other_files.OPERATORS_UNIT), [OPERATORS]),
+    Reader("interfaces of ifupdown", of_writers(other_files.IFUPDOWN), [f"auto lo\n{STANZA}"]),
     Reader(
         "script for other makers' NICs",
         lambda text: ports.ports_named(text, ()),

@@ -5,11 +5,11 @@ import re
 from collections.abc import Collection, Iterator
 
 from hostnic.devices.model import Pf
-from hostnic.system import System, list_names
+from hostnic.system import System
 from observed import Setting, Writer
 
 from writers.ports import meets
-from writers.texts import files_in, plain, read
+from writers.texts import files_in, in_force, plain, read
 
 LINKS = tuple(f"{base}/systemd/network" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
 
@@ -19,29 +19,31 @@ SETTINGS = (
     "/etc/NetworkManager/NetworkManager.conf",
     "/etc/NetworkManager/conf.d",
     "/run/NetworkManager/conf.d",
+    "/usr/lib/NetworkManager/conf.d",
 )
+
+COUNT = "SR-IOVVirtualFunctions"
 
 SRIOV = re.compile(r"^\s*\[sriov\]", re.MULTILINE)
 
 
 def of_links(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
-    """systemd.link(5): the option, or a section for a VF, from which udev takes how many there are."""
-    for directory in LINKS:
-        for name in list_names(system, directory):
-            if not name.endswith(".link"):
-                continue
-            path = f"{directory}/{name}"
-            parts = [path, *(each for each in files_in(system, f"{path}.d") if each.endswith(".conf"))]
-            sections = _sections("\n".join(read(system, each) for each in parts))
-            there = {
-                "SR-IOVVirtualFunctions": any(k == "SR-IOVVirtualFunctions" and v for _, k, v in sections),
-                "[SR-IOV]": any(section == "SR-IOV" for section, _, _ in sections),
-            }
-            keys = tuple(key for key, given in there.items() if given)
-            match = [(key, value) for section, key, value in sections if section == "Match" and value]
+    """systemd.link(5): the option, or a section for a VF, from which udev takes how many there are.
+
+    A file may have drop-ins in any of the directories.
+    """
+    for path in in_force(system, LINKS, ".link"):
+        name = path.rpartition("/")[2]
+        more = in_force(system, (f"{place}/{name}.d" for place in LINKS), ".conf")
+        parts = {each: _sections(read(system, each)) for each in (path, *more)}
+        every = [each for part in parts.values() for each in part]
+        match = [(key, value) for section, key, value in every if section == "Match" and value]
+        for part, sections in parts.items():
+            counts = [COUNT for _, key, value in sections if key == COUNT and value]
+            keys = (*counts[:1], *["[SR-IOV]" for section, _, _ in sections if section == "SR-IOV"][:1])
             if keys and match:
                 ports = frozenset(pf.bdf for pf in pfs if all(meets(pf, *each) for each in match))
-                yield Writer(path, (Setting(name, keys, ports),), "udev's .link file")
+                yield Writer(part, (Setting(name, keys, ports),), "udev's .link file")
 
 
 def of_connections(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:

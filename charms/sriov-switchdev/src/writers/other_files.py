@@ -7,10 +7,8 @@ concern each one.
 """
 
 import contextlib
-import json
 import re
 from collections.abc import Collection, Iterator
-from typing import cast
 
 from converge import Finding
 from hostnic.boot import units
@@ -30,11 +28,12 @@ IFUPDOWN = "/etc/network/interfaces"
 
 SCRIPTS = (
     *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/spool/cron/crontabs", "/etc/init.d"),
-    *("/var/lib/cloud/scripts/per-boot", "/etc/cloud", "/etc/cloud/cloud.cfg.d", "/etc/modprobe.d"),
+    *("/var/lib/cloud/scripts/per-boot", "/etc/modprobe.d"),
     *("/etc/sysfs.conf", "/etc/sysfs.d", "/etc/tmpfiles.d", "/run/tmpfiles.d"),
     *(f"/etc/network/{name}" for name in ("interfaces", "interfaces.d", "if-pre-up.d", "if-up.d")),
     *(f"/etc/NetworkManager/dispatcher.d{under}" for under in ("", "/pre-up.d")),
-    *(f"/etc/networkd-dispatcher/{state}.d" for state in ("configured", "carrier", "degraded", "routable")),
+    *(f"/etc/networkd-dispatcher/{each}.d" for each in ("configuring", "configured", "off", "dormant")),
+    *(f"/etc/networkd-dispatcher/{each}.d" for each in ("no-carrier", "carrier", "degraded", "routable")),
     *("/etc/initramfs-tools/hooks", "/etc/dracut.conf.d", "/etc/libvirt/hooks"),
     *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox"),
 )
@@ -42,6 +41,12 @@ SCRIPTS = (
 
 OPERATOR = "/etc/sriov-operator/pci"
 """A file for each port of a node of Kubernetes, with what sriov-network-operator has set there."""
+
+OPERATORS_UNIT = "/etc/sriov-operator/sriov-interface-config.yaml"
+"""What its unit sets when the host boots, if the operator has mode systemd: all ports in one file."""
+
+EXTERNAL = re.compile(r'externallymanaged"?:\s*true\b', re.IGNORECASE)
+"""The operator only checks number and mode of a port, and takes VFs that somebody else has created."""
 
 INITRAMFS, DRACUT = "/etc/initramfs-tools/scripts", "/usr/lib/dracut/modules.d"
 """Directories of directories of scripts that the initramfs has; of dracut's, packages bring most."""
@@ -53,8 +58,11 @@ OVERRIDES = "/etc/driverctl.d"
 """A file for each PCI device, ``pci-0000:3b:00.2``, with the driver that driverctl binds it to at boot."""
 
 USER_DATA = "/var/lib/cloud/instance/cloud-config.txt"
-"""What cloud-init has merged of user and vendor data. Of its commands only bootcmd runs at each boot; runcmd
-and scripts in user data have run once for this instance."""
+"""What cloud-init has merged of user and vendor data."""
+
+CLOUD_INIT = (USER_DATA, "/etc/cloud", "/etc/cloud/cloud.cfg.d")
+"""Of cloud-init's commands only bootcmd runs at each boot; runcmd and scripts in user data have run once for
+this instance."""
 
 
 def others(system: System, pfs: Collection[Pf]) -> Judged:
@@ -70,13 +78,15 @@ def others(system: System, pfs: Collection[Pf]) -> Judged:
         text = plain(read(system, path))
         for part in stanzas(text) if path.startswith(IFUPDOWN) else [text]:
             found += of_text(system, path, part, pfs, path, "a script or setting", ".+")
-    for path in files_in(system, OPERATOR):
-        text = read(system, path)
-        creates = not _externally_managed(text)
+    interfaces = re.split(r"(?=- pciaddress:)", read(system, OPERATORS_UNIT).replace("numvfs", "numVfs"))
+    of_operator = [(OPERATORS_UNIT, text) for text in interfaces]
+    of_operator += [(path, read(system, path)) for path in files_in(system, OPERATOR)]
+    for path, text in of_operator:
         of_port = of_text(system, path, text, pfs, path, "sriov-network-operator", ".+")
-        found += (writer._replace(creates=creates) for writer in of_port)
-    for text in _boot_commands(read(system, USER_DATA)):
-        found += of_text(system, USER_DATA, text, pfs, "bootcmd", "cloud-init's user data", ".+")
+        found += (writer._replace(creates=not EXTERNAL.search(text)) for writer in of_port)
+    for path in (path for place in CLOUD_INIT for path in files_in(system, place)):
+        for text in _boot_commands(read(system, path)):
+            found += of_text(system, path, text, pfs, "bootcmd", "cloud-init", ".+")
     return tuple(found), tuple(findings)
 
 
@@ -104,15 +114,6 @@ def _overrides(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
         own = {device} if driver not in ("", MLX5) else set[str]()
         ports = frozenset(pf.bdf for pf in pfs if pf.bdf in own or any(vf.bdf == device for vf in pf.vfs))
         yield Writer(path, (Setting(device, (driver,), ports),), "driverctl")
-
-
-def _externally_managed(text: str) -> bool:
-    """Whether the operator only checks number and mode, and takes VFs that somebody else has created."""
-    try:
-        raw: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(raw, dict) and cast("dict[str, object]", raw).get("externallyManaged") is True
 
 
 def _boot_commands(user_data: str) -> Iterator[str]:

@@ -5,12 +5,12 @@ import re
 from collections.abc import Collection, Iterator
 
 from hostnic.devices.model import Pf
-from hostnic.system import System, list_names
+from hostnic.system import System
 from observed import Setting, Writer
 
 from writers.ports import DEVICE, allows, ports_named
 from writers.services import unit
-from writers.texts import SETS, SPEAKING, plain, programs_of, read
+from writers.texts import SETS, SPEAKING, in_force, plain, programs_of, read
 
 RULES = ("/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d")
 
@@ -27,26 +27,25 @@ RUNS = re.compile(r'(?:RUN|PROGRAM|IMPORT|ENV\{SYSTEMD_WANTS\})(?:\{\w+\})?\s*[+
 
 def of_rules(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
     """Rules of udev that assign the attribute, or run something that sets it."""
-    for directory in (*RULES, *PACKAGED_RULES):
-        for name in list_names(system, directory):
-            if not name.endswith(".rules") or (directory in PACKAGED_RULES and not SPEAKING.search(name)):
-                continue
-            path, settings = f"{directory}/{name}", list[Setting]()
-            # Ports that are surely not here, by the label where they come back.
-            beyond: dict[str, set[str]] = {}
-            for line in plain(read(system, path)).replace("\\\n", " ").splitlines():
-                if label := GOTO.search(line):
-                    beyond.setdefault(label[1], set()).update(pf.bdf for pf in pfs if _surely_meets(pf, line))
-                elif label := LABEL.search(line):
-                    beyond.pop(label[1], None)
-                run = " ".join(RUNS.findall(line))
-                run = "\n".join((run, *(unit(system, x)[1] for x in run.split() if x.endswith(".service"))))
-                run = "\n".join((run, *programs_of(system, run).values()))
-                if ASSIGNED.search(line) or SETS.search(run):
-                    ports = _of_rule(line, run, pfs).difference(*beyond.values())
-                    settings.append(Setting(name, ("the rule with sriov_numvfs",), ports))
-            if settings:
-                yield Writer(path, tuple(settings), "a udev rule")
+    for path in in_force(system, (*RULES, *PACKAGED_RULES), ".rules"):
+        name, settings = path.rpartition("/")[2], list[Setting]()
+        if path.startswith(PACKAGED_RULES) and not SPEAKING.search(name):
+            continue
+        # Ports that are surely not here, by the label where they come back.
+        beyond: dict[str, set[str]] = {}
+        for line in plain(read(system, path)).replace("\\\n", " ").splitlines():
+            if label := GOTO.search(line):
+                beyond.setdefault(label[1], set()).update(pf.bdf for pf in pfs if _surely_meets(pf, line))
+            elif label := LABEL.search(line):
+                beyond.pop(label[1], None)
+            run = " ".join(RUNS.findall(line))
+            run = "\n".join((run, *(unit(system, x)[1] for x in run.split() if x.endswith(".service"))))
+            run = "\n".join((run, *programs_of(system, run).values()))
+            if ASSIGNED.search(line) or SETS.search(run):
+                ports = _of_rule(line, run, pfs).difference(*beyond.values())
+                settings.append(Setting(name, ("the rule with sriov_numvfs",), ports))
+        if settings:
+            yield Writer(path, tuple(settings), "a udev rule")
 
 
 def _surely_meets(pf: Pf, line: str) -> bool:

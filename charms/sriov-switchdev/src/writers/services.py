@@ -21,16 +21,20 @@ UNITS = (units.DIRECTORY, "/run/systemd/system", "/usr/local/lib/systemd/system"
 
 PACKAGED_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
 
+WANTS = re.compile(r"^\s*(?:Wants|Requires|BindsTo)\s*=(.*)", re.MULTILINE)
+
 OWN = ("ovn-offload-", "netplan-")
 """Units of these charms, and those that netplan makes of the files that netplan.py reads."""
 
 
 def of_units(system: System, pfs: Collection[Pf], findings: list[Finding]) -> Iterator[Writer]:
     """Enabled units that do it themselves, or whose program does."""
-    for name in sorted(_enabled(system)):
+    names = sorted(_enabled(system))
+    for name in names:  # which grows
         if name.startswith(OWN):
             continue
         path, text = unit(system, name)
+        names += dict.fromkeys(each for each in " ".join(WANTS.findall(text)).split() if each not in names)
         if "sriov-netplan-shim" in text or name.startswith("sriov-netplan-shim"):
             yield from _shim(system, name, pfs, findings)
             continue
@@ -58,8 +62,8 @@ def unit(system: System, name: str) -> tuple[str, str]:
     template = f"{stem}@.{rest.rpartition('.')[2]}" if at else name
     for directory in (*UNITS, *(PACKAGED_UNITS if SPEAKING.search(name) else ())):
         for path in dict.fromkeys((f"{directory}/{name}", f"{directory}/{template}")):
-            if text := read(system, path):
-                return path, re.sub(r"%[iI]", lambda _: instance, text)
+            if system.files.exists(path):  # an empty one, or a link to /dev/null, masks others
+                return path, re.sub(r"%[iI]", lambda _: instance, read(system, path))
     return name, ""
 
 

@@ -2,19 +2,23 @@
 """What a file says of VFs and modes, and what the programs that it starts say."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from hostnic.devices.model import Pf
-from hostnic.system import System
+from hostnic.system import System, list_names
 from observed import Setting, Writer
 
 from writers.ports import ports_named
 
-SETS = re.compile(r"sriov_numvfs|mlx5_num_vfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b")
+SETS = re.compile(
+    r"(?<![\w-])sriov_numvfs\b(?![.-])|mlx5_num_vfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b"
+)
 """Of MLNX_OFED's drivers are mlx5_num_vfs and compat, and numVfs of sriov-network-operator's files."""
 
 READS = re.compile(
     r"(?:\b(?:cat|grep)\s(?:[^\n;|&>]*\s)?|\[+\s+-\w\s+|<\s*)[^\s;|&>]*?(?:sriov_numvfs|compat/devlink/mode)"
+    r"|\bopen\([^\n]*?sriov_numvfs[\"'](?:\.format\([^)]*\))?\)+(?=\.read|\s+as\b)"
+    r"|sriov_numvfs[\"']\)*(?=\.read_text)"
 )
 """Where a text only reads them."""
 COMMENT = re.compile(r"\s#\s[^\"'`]*$")
@@ -47,8 +51,12 @@ def of_text(
 
 
 def programs_of(system: System, text: str) -> dict[str, str]:
-    """Programs and files that a text names and no package brings, by their paths: without comments."""
-    return {path: plain(read(system, path)) for path in PROGRAM.findall(text)}
+    """Scripts and files that a text names and no package brings, by their paths: without comments.
+
+    What is compiled is left out: exporters have the attribute's name, too, and only read it.
+    """
+    found = {path: read(system, path) for path in PROGRAM.findall(text)}
+    return {path: plain(content) for path, content in found.items() if "\0" not in content}
 
 
 def _lines(text: str) -> tuple[str, ...]:
@@ -78,6 +86,18 @@ def files_in(system: System, place: str) -> list[str]:
         return [place]
     except OSError:
         return []
+
+
+def in_force(system: System, directories: Iterable[str], end: str) -> Iterator[str]:
+    """Files of systemd that count: one hides those of its name in later directories, also an empty one.
+
+    The next boot begins with an empty /run, which hides nothing then.
+    """
+    hidden = set[str]()
+    for directory in directories:
+        names = [name for name in list_names(system, directory) if name.endswith(end)]
+        yield from (f"{directory}/{name}" for name in names if name not in hidden)
+        hidden.update(() if directory.startswith("/run/") else names)
 
 
 def read(system: System, path: str) -> str:
