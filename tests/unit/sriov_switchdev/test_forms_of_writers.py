@@ -121,6 +121,13 @@ OURS = {
         **link("Driver=mlx5_core", "/usr/lib/systemd/network"),
         "/run/systemd/network/10-x.link": "[Match]\nDriver=mlx5_core\n[Link]\nMTUBytes=9000\n",
     },
+    "a timer with another name": {
+        UNIT: f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n",
+        "/etc/systemd/system/y.timer": "[Timer]\nOnBootSec=60\nUnit=x.service\n",
+        "link /etc/systemd/system/timers.target.wants/y.timer": "/etc/systemd/system/y.timer",
+    },
+    "another port by name, and ours in a variable": script(f"P={PORT}\n{echo(OTHER)}\n{echo('$P')}"),
+    "our port in a directory": script(f"cd {NET}/{PORT}/device\n{echo(OTHER)}\necho 4 > sriov_numvfs"),
     "a script of networkd-dispatcher": {
         "/etc/networkd-dispatcher/configuring.d/x": f"[ $IFACE = {PORT} ] && {echo('$IFACE')}\n",
     },
@@ -163,6 +170,7 @@ OTHERS = {
     "a check that is called like the attribute": {
         "/etc/cron.d/x": f"@reboot root /opt/check_sriov_numvfs.py {PORT}:8 > /run/check_sriov_numvfs.out\n"
     },
+    "our port for something else": script(f"ip link set {PORT} mtu 9000\n{echo(OTHER)}"),
     "a unit that is masked": {
         **unit(f"/bin/sh -c '{echo(PORT)}'", "/usr/lib/systemd/system/sriov.service"),
         "/etc/systemd/system/sriov.service": "",

@@ -21,7 +21,7 @@ UNITS = (units.DIRECTORY, "/run/systemd/system", "/usr/local/lib/systemd/system"
 
 PACKAGED_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
 
-WANTS = re.compile(r"^\s*(?:Wants|Requires|BindsTo)\s*=(.*)", re.MULTILINE)
+WANTS = re.compile(r"^\s*(?:Wants|Requires|BindsTo|Unit)\s*=(.*)", re.MULTILINE)
 
 OWN = ("ovn-offload-", "netplan-")
 """Units of these charms, and those that netplan makes of the files that netplan.py reads."""
@@ -52,7 +52,7 @@ def _enabled(system: System) -> set[str]:
             if entry.endswith((".wants", ".requires")):
                 names = list_names(system, f"{directory}/{entry}")
                 found.update(n for n in names if directory == units.DIRECTORY or SPEAKING.search(n))
-    return {re.sub(r"\.(timer|path)$", ".service", name) for name in found if "." in name}
+    return found | {re.sub(r"\.(timer|path)$", ".service", name) for name in found}
 
 
 def unit(system: System, name: str) -> tuple[str, str]:

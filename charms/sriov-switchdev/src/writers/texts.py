@@ -8,7 +8,7 @@ from hostnic.devices.model import Pf
 from hostnic.system import System, list_names
 from observed import Setting, Writer
 
-from writers.ports import ports_named
+from writers.ports import DEVICE, ports_named
 
 SETS = re.compile(
     r"(?<![\w-])sriov_numvfs\b(?![.-])|mlx5_num_vfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b"
@@ -44,7 +44,11 @@ def of_text(
     started = "\n".join(re.findall(says, text, re.MULTILINE))
     programs = programs_of(system, started)
     programs |= programs_of(system, "\n".join(programs.values()))
-    ports = ports_named("\n".join((started, *programs.values())), pfs)
+    named = "\n".join((started, *programs.values()))
+    writes = [line for line in named.splitlines() if SETS.search(line)]
+    if all(DEVICE.search(line) and not re.search(r"[$*{%`]", line) for line in writes):
+        named = "\n".join(writes) or named  # each has its port: others are there for something else
+    ports = ports_named(named, pfs)
     for where, content in {path: plain(text), **programs}.items():
         if SETS.search(content):
             yield Writer(where, (Setting(name, _lines(content), ports),), tool)
