@@ -127,6 +127,13 @@ OURS = {
         "link /etc/systemd/system/timers.target.wants/y.timer": "/etc/systemd/system/y.timer",
     },
     "another port by name, and ours in a variable": script(f"P={PORT}\n{echo(OTHER)}\n{echo('$P')}"),
+    "another port before, and ours in a variable": script(
+        f"PORTS={PORT}\nfor p in $PORTS; do cat {NET}/{OTHER}/mtu; {echo('$p')}; done"
+    ),
+    "another port by name, and ours in quotes": script(f"P={PORT}\n{echo(OTHER)}\n" + echo('"$P"')),
+    "another port by name, and ours by a command": script(
+        f"x() {{ echo {PORT}; }}\n{echo(OTHER)}\n{echo('$(x)')}"
+    ),
     "our port in a directory": script(f"cd {NET}/{PORT}/device\n{echo(OTHER)}\necho 4 > sriov_numvfs"),
     "a script of networkd-dispatcher": {
         "/etc/networkd-dispatcher/configuring.d/x": f"[ $IFACE = {PORT} ] && {echo('$IFACE')}\n",
@@ -170,6 +177,9 @@ OTHERS = {
     "a check that is called like the attribute": {
         "/etc/cron.d/x": f"@reboot root /opt/check_sriov_numvfs.py {PORT}:8 > /run/check_sriov_numvfs.out\n"
     },
+    "our port for something else, and a loop": script(
+        f"ip link set {PORT} mtu 9000\nfor i in 0 1; do {echo('eno$i')}; done"
+    ),
     "our port for something else": script(f"ip link set {PORT} mtu 9000\n{echo(OTHER)}"),
     "a unit that is masked": {
         **unit(f"/bin/sh -c '{echo(PORT)}'", "/usr/lib/systemd/system/sriov.service"),

@@ -8,12 +8,18 @@ from hostnic.devices.model import Pf
 from hostnic.system import System, list_names
 from observed import Setting, Writer
 
-from writers.ports import DEVICE, ports_named
+from writers.ports import VARIABLE, ports_named
 
 SETS = re.compile(
     r"(?<![\w-])sriov_numvfs\b(?![.-])|mlx5_num_vfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b"
 )
 """Of MLNX_OFED's drivers are mlx5_num_vfs and compat, and numVfs of sriov-network-operator's files."""
+
+TARGET = re.compile(
+    r"/sys/(?:class/net|bus/pci/devices)/[^*$`\"'\s/][^/\s]*/(?:device/)?(?:sriov_numvfs|compat/devlink/mode)"
+    r"|eswitch\s+set\s+pci/[^*$`\"'\s]"
+)
+"""A write that names its port, at least its beginning, and not by a variable."""
 
 READS = re.compile(
     r"(?:\b(?:cat|grep)\s(?:[^\n;|&>]*\s)?|\[+\s+-\w\s+|<\s*)[^\s;|&>]*?(?:sriov_numvfs|compat/devlink/mode)"
@@ -46,7 +52,7 @@ def of_text(
     programs |= programs_of(system, "\n".join(programs.values()))
     named = "\n".join((started, *programs.values()))
     writes = [line for line in named.splitlines() if SETS.search(line)]
-    if all(DEVICE.search(line) and not re.search(r"[$*{%`]", line) for line in writes):
+    if all(len(TARGET.findall(VARIABLE.sub("*", line))) == len(SETS.findall(line)) for line in writes):
         named = "\n".join(writes) or named  # each has its port: others are there for something else
     ports = ports_named(named, pfs)
     for where, content in {path: plain(text), **programs}.items():
