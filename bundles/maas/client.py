@@ -36,6 +36,8 @@ MAAS takes its time with hundreds of machines, each of which has some 100 KB.
 """
 TRIES = 5
 """How often a request is sent for which MAAS asks again: it met another write, and nothing of it was kept."""
+KEY = "copy the whole API key of an administrator: sudo maas apikey --username NAME"
+"""What helps where MAAS refuses the key."""
 WORDS = 300
 """Characters of an answer that an error sentence quotes."""
 READ = 64 * 1024
@@ -95,7 +97,7 @@ class Maas:
                 return self.send(path, method, values, tries=tries - 1)
             if 300 <= error.code < 400 and error.headers["Location"]:
                 raise _redirected(error, method, path) from error
-            remedy = "copy the whole API key: sudo maas apikey --username NAME" if error.code == 401 else ""
+            remedy = KEY if error.code in (401, 403) else ""
             raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}", remedy) from error
         except (OSError, http.client.HTTPException) as error:
             self.lost = True

@@ -79,10 +79,10 @@ def unusual(machine: Machine, status: str) -> Finding | None:
     if status in LEAVING:
         return Finding(Severity.WAITING, machine.name, f"it is {status}", "wait, then apply again")
     remedy = "look in MAAS why, and apply again once that has changed"
-    if "ailed" in status:
-        remedy = "see its log in MAAS; once nobody needs what is on it, release it there, then apply again"
-    elif status == "Rescue mode":
+    if "escue mode" in status:  # also one that failed: its system may still be there
         remedy = "exit rescue mode in MAAS, then apply again"
+    elif "ailed" in status:
+        remedy = "see its log in MAAS; once nobody needs what is on it, release it there, then apply again"
     return Finding(Severity.HELD, machine.name, f"it is {status}", remedy)
 
 

@@ -298,15 +298,22 @@ def _machine(objects: Objects, by_address: Mapping[str, list[Any]], site: Site, 
         if body["hostname"] != name:
             where = f"machine {body['hostname']} ({body['status_name']})"
             what = f"MAAS has its BMC {wanted.power_address} at {where}"
-            return _blocked(name, what, f"rename that machine to {name} in MAAS, or use its name here")
-    body = objects.get(f"machine {name}", {})
-    if (
-        (has := _bmc(body))
-        and has != address
-        and (settled(body["status_name"]) or wanted.tag not in body["tag_names"])
-    ):
-        what = f"MAAS' machine of that name ({body['status_name']}) has BMC {has}, not {wanted.power_address}"
-        remedy = "correct power-address or the name in the site file; if its BMC has moved, set it in MAAS"
+            remedy = f"rename that machine to {name} in MAAS, or use its name here"
+            if f"machine {name}" in objects:
+                remedy = f"MAAS has {name}, too: correct the power address of one of them there"
+            elif settled(body["status_name"]):
+                remedy = "use its name in the site file"
+            return _blocked(name, what, remedy)
+    if (body := objects.get(f"machine {name}")) is None or (has := _bmc(body)) == address:
+        return None
+    status = body["status_name"]
+    # One of these is as it may be: MAAS has enlisted it, its BMC has moved, or it is deployed by hand.
+    if sum((has != "", settled(status), wanted.tag not in body["tag_names"])) > 1:
+        bmc = f"BMC {has}" if has else "no BMC"
+        what = f"MAAS' machine of that name ({status}) has {bmc}, not {wanted.power_address}"
+        remedy = (
+            "correct power-address or the name in the site file; if it is that machine, set its BMC in MAAS"
+        )
         return _blocked(name, what, remedy)
     return None
 
@@ -345,8 +352,9 @@ def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | 
             return what, f"delete {name} in MAAS"
         vlan = found["vlan"]
         if name == own and (vlan["id"] if vlan else None) != untagged.get("id"):
-            vid = vlan["vid"] if vlan else "none"
-            what = f"{name} is on VLAN {vid}, not on {stack.untagged_key}, which its ports carry untagged"
+            other = " of another fabric" if vlan and vlan["vid"] == untagged.get("vid") else ""
+            on = f"VLAN {vlan['vid']}{other}" if vlan else "no VLAN"
+            what = f"{name} is on {on}, not on {stack.untagged_key}, which its ports carry untagged"
             return what, f"delete {name} in MAAS"
     return None
 

@@ -11,6 +11,7 @@ from maas import answers, tuning
 from maas.client import Maas, Objects, stored
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
+from maas.unmanaged import settled
 from operate.together import progress, side_by_side
 
 MELLANOX = "15b3"
@@ -75,18 +76,8 @@ def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[F
         if name in machine.every_port and not port["link_connected"]:
             yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "check its cable")
     ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
-    slots = dict.fromkeys(ports, "unknown")
-    for device in devices:
-        attached = device["physical_interface"]
-        name = attached["name"] if attached else ""
-        if device["vendor_id"] == MELLANOX and name in ports and device["pci_address"]:
-            # PCI domain, bus and device; the ports of a NIC differ in the function only.
-            slots[name] = device["pci_address"].rpartition(".")[0]
-    if tag.bond and ("unknown" in slots.values() or len(set(slots.values())) > 1):
-        where = ", ".join(f"{name} is {slot}" for name, slot in sorted(slots.items()))
-        what = f"its ports are not on one ConnectX ({where}): there will be no VF-LAG"
-        remedy = "bond the two ports of one NIC, or use connectx-6-lx"
-        yield Finding(Severity.WARNING, machine.name, what, remedy)
+    if tag.bond:
+        yield from _one_connectx(machine, ports, body, devices)
     cores = {node["index"]: set(node["cores"]) for node in body["numanode_set"]}
     for index in sorted(cores.keys() & {port["numa_node"] for port in ports.values()}):
         foreign = sorted(cpus.numbers(tag.dedicated_cpus) - cores[index])
@@ -98,3 +89,23 @@ def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[F
     if tag.hugepages and body["memory"] and tag.hugepages * 1024 >= body["memory"]:
         what = f"{tag.hugepages} GiB of huge pages leave nothing of its {body['memory'] // 1024} GiB"
         yield Finding(Severity.BLOCKED, machine.name, what, f"lower hugepages of tag {tag.name}")
+
+
+def _one_connectx(machine: Machine, ports: Any, body: Any, devices: Any) -> Iterator[Finding]:
+    slots = dict.fromkeys(ports, "unknown")
+    for device in devices:
+        attached = device["physical_interface"]
+        name = attached["name"] if attached else ""
+        if name in ports:
+            # PCI domain, bus and device; the ports of a NIC differ in the function only.
+            slot = str(device["pci_address"] or "").rpartition(".")[0]
+            slots[name] = slot if slot and device["vendor_id"] == MELLANOX else "no ConnectX"
+    where = ", ".join(f"{name} is {slot}" for name, slot in sorted(slots.items()))
+    if "unknown" in slots.values():
+        what = f"MAAS does not tell whether its ports are on one ConnectX ({where})"
+        remedy = "look for them on the machine" if settled(body["status_name"]) else "commission it again"
+        yield Finding(Severity.WARNING, machine.name, what, remedy)
+    elif "no ConnectX" in slots.values() or len(set(slots.values())) > 1:
+        what = f"its ports are not on one ConnectX ({where}): there will be no VF-LAG"
+        remedy = "bond the two ports of one NIC, or use connectx-6-lx"
+        yield Finding(Severity.WARNING, machine.name, what, remedy)

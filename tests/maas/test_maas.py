@@ -345,7 +345,7 @@ def test_an_error_of_maas_that_repeats_a_password_is_told_without_it(maas, run, 
 @pytest.mark.parametrize(
     ("key", "says"),
     [
-        ("one:two:three", "; copy the whole API key: sudo maas apikey --username NAME"),
+        ("one:two:three", "; copy the whole API key of an administrator: sudo maas apikey --username NAME"),
         ("nonsense", "the API key does not have three parts"),
     ],
 )
@@ -374,11 +374,11 @@ def test_a_port_without_a_field_that_maas_3_tells_is_one_sentence(built, run, fi
     assert f"MAAS' answer to GET machines/ cannot be used: [{place}].interface_set[0].{field}: " in said
 
 
-def test_a_port_of_a_device_without_a_pci_address_is_unknown(built, run):
+def test_a_port_of_a_device_without_a_pci_address_is_no_connectx(built, run):
     """MAAS has null there for what is on USB."""
     built.devices[machine(built, "node1")["system_id"]][0]["pci_address"] = None
     said = run("verify")
-    assert "its ports are not on one ConnectX (enp63s0f0 is unknown, enp63s0f1 is 0000:3f:00)" in said
+    assert "its ports are not on one ConnectX (enp63s0f0 is no ConnectX, enp63s0f1 is 0000:3f:00)" in said
 
 
 def test_an_answer_that_is_none_of_maas_is_one_sentence(maas, run):

@@ -4,6 +4,7 @@
 import re
 
 import pytest
+from lab.maas import RefusedError
 from lab.maassite import interfaces, machine, stranger, vlan, writes
 
 # Machines that somebody else has, or that are out of order.
@@ -32,6 +33,8 @@ def test_a_machine_that_somebody_has_allocated_keeps_its_network(odd_bond, run):
         ("Disk erasing", "waiting", "wait, then apply again"),
         ("Entering rescue mode", "waiting", "wait, then apply again"),
         ("Rescue mode", "held", "exit rescue mode in MAAS, then apply again"),
+        ("Failed to enter rescue mode", "held", "exit rescue mode in MAAS, then apply again"),
+        ("Failed to exit rescue mode", "held", "exit rescue mode in MAAS, then apply again"),
         (
             "Failed deployment",
             "held",
@@ -80,6 +83,91 @@ def test_a_vlan_in_use_without_a_space_is_to_get_it_from_the_operator(built, run
     said = " ".join(run("plan").split())
     assert "its space is undefined, not overlay-space, and prod1 (Deployed) uses" in said
     assert "give it that space in MAAS yourself if that is right for them" in said
+
+
+# Machines of which MAAS tells less, or of which there are two.
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"), [("Ready", "commission it again"), ("Deployed", "look for them on the machine")]
+)
+def test_ports_whose_devices_maas_does_not_know_may_be_on_one_connectx(built, run, status, remedy):
+    found = machine(built, "node1")
+    built.devices[found["system_id"]].pop()
+    found["status_name"] = status
+    said = " ".join(run("verify").split())
+    where = "(enp63s0f0 is 0000:3f:00, enp63s0f1 is unknown)"
+    assert f"MAAS does not tell whether its ports are on one ConnectX {where} {remedy}" in said
+    assert "there will be no VF-LAG" not in said
+
+
+def test_a_bond_on_no_vlan_or_on_one_of_another_fabric_is_told_as_that(built, run):
+    bond = interfaces(built, "node1")["bond0"]
+    bond["vlan"] = None
+    assert "bond0 is on no VLAN, not on VLAN 0, which its ports carry" in run("verify", expected=1)
+    bond["vlan"] = built.post_fabrics({"name": "lab"})["vlans"][0]
+    assert "bond0 is on VLAN 0 of another fabric, not on VLAN 0, which" in run("verify", expected=1)
+
+
+def of_bob(region, name, status, bmc):
+    """A machine of another user's, with the ports of the site's."""
+    found = stranger(region, name, vlan(region, 0), status=status)
+    found.update(owner="bob", power_type="manual")
+    for port in found["interface_set"]:
+        port["vlan"] = None
+    region.interface(found, "physical", "enp63s0f0", None, [], [])
+    region.interface(found, "physical", "enp63s0f1", None, [], [])
+    region.power[name] = {"power_address": bmc} if bmc else {}
+    return found
+
+
+def test_a_deployed_machine_of_that_name_without_a_bmc_is_not_taken_over(maas, run):
+    """MAAS powers it by hand, or others have deployed it: nothing says that it is the site's."""
+    found = of_bob(maas, "node1", "Deployed", "")
+    said = " ".join(run("apply", expected=1).split())
+    assert "blocked node1 MAAS' machine of that name (Deployed) has no BMC, not 192.168.0.11" in said
+    assert "if it is that machine, set its BMC in MAAS" in said
+    assert (writes(maas), found["tag_names"], found["power_type"]) == ([], [], "manual")
+
+
+def test_an_enlisted_machine_of_that_name_without_a_bmc_gets_it(maas, run):
+    """MAAS has not found its BMC; the operator has given it its name."""
+    del of_bob(maas, "node1", "New", "")["id"]
+    run("apply")
+    assert maas.power["node1"]["power_address"] == "192.168.0.11"
+
+
+@pytest.mark.parametrize(
+    ("there", "status", "remedy"),
+    [
+        (True, "Retired", "MAAS has node1, too: correct the power address of one of them there"),
+        (False, "Deployed", "use its name in the site file"),
+    ],
+)
+def test_a_bmc_at_another_machine_asks_for_no_name_that_cannot_or_should_not_be_given(
+    maas, run, there, status, remedy
+):
+    if there:
+        of_bob(maas, "node1", "New", "192.168.0.11")
+    of_bob(maas, "swift-mole", status, "192.168.0.11")
+    said = " ".join(run("apply", expected=1).split())
+    assert f"MAAS has its BMC 192.168.0.11 at machine swift-mole ({status}) {remedy}" in said
+    assert "rename" not in said
+    assert writes(maas) == []
+
+
+def test_a_key_of_no_administrator_is_told_as_that(maas, run, monkeypatch):
+    answer = maas.answer
+
+    def refuse(method, words, op, data):
+        if op == "power_parameters":
+            raise RefusedError(403, "Forbidden")
+        return answer(method, words, op, data)
+
+    monkeypatch.setattr(maas, "answer", refuse)
+    said = run("plan", expected=2)
+    assert "MAAS answers 403 to GET machines/?op=power_parameters: Forbidden" in said
+    assert "copy the whole API key of an administrator" in said
 
 
 # Several rack controllers.
