@@ -140,6 +140,8 @@ class Command:
         cloud = self._cloud()
         cloud.observe()
         found = removal(cloud.all)
+        if found.blocked:
+            return self._show(found, "")
         status = self._execute(found, cloud)
         if status == PASS:
             said = f"{len(found.steps)} deleted; nothing that this tool created is left."
@@ -215,7 +217,7 @@ class Command:
     def _planned(self, cloud: Cloud, facts: Facts) -> Plan[Cloud]:
         """What is missing of what the user may ask for, and what no check will see."""
         wanted = list(member.allowed(list(objects(self.site, facts)), self.site, facts))
-        existing = cloud.observe()
+        existing = cloud.observe({each.key for each in wanted if not each.shared})
         asked = [key for key in addresses.needed(wanted, existing) if key in existing]
         taken = {key: cloud.addresses(existing[key]) for key in asked}
         short = addresses.short(wanted, existing, taken, whole=not facts.refused)

@@ -5,7 +5,7 @@ import logging
 import re
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Container, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -214,8 +214,9 @@ class Cloud:
         self.objects: dict[str, Object] = {}
         self.all: dict[str, list[Object]] = {}
 
-    def observe(self) -> dict[str, Object]:
-        """Read every kind of object."""
+    def observe(self, own: Container[str] = ()) -> dict[str, Object]:
+        """Read every kind of object; of those with the keys `own`, not what another project shares."""
+        project = self.connection.current_project_id
         for kind in KINDS:
             self.all[kind] = self._list(kind)
         for network in self.all["network"]:
@@ -224,7 +225,8 @@ class Cloud:
         found = [pair for kind in KINDS for pair in named(kind, self.all[kind], self.all)]
         self.objects = {}
         for key, each in [*found, *interfaces(self.all)]:
-            if key not in self.objects:
+            elsewhere = key in own and (each.get("project_id") or project) != project
+            if key not in self.objects and not elsewhere:
                 self.objects[key] = each
         return self.objects
 

@@ -56,6 +56,10 @@ def _one(each: Wanted, objects: dict[str, Object]) -> tuple[list[CloudStep], lis
     if each.kind == "server" and found["status"] not in ("ACTIVE", "BUILD"):
         remedy = f"see: openstack server show {each.name}"
         return [], [Finding(Severity.BLOCKED, each.key, f"it is {found['status']}", remedy)]
+    if each.kind == "image" and found["status"] == "deactivated" and not ours(found):
+        remedy = "set image in the site file to another one: openstack image list"
+        what = "it is deactivated, and this tool did not create it"
+        return [], [Finding(Severity.BLOCKED, each.key, what, remedy)]
     if each.kind == "image" and found["status"] in ("queued", "saving", "killed") and ours(found):
         return list(_replace(each, found, f"its upload did not finish; it is {found['status']}")), []
     return list(_unfinished(each, found)), list(_differences(each, found, objects))
@@ -167,9 +171,14 @@ def _same(found: Any, wanted: Any) -> bool:
 
 
 def removal(known: dict[str, list[Object]]) -> Plan[Cloud]:
-    """Every object that the tool made, users before what they use; nothing else."""
+    """Every object that the tool made, users before what they use; nothing else.
+
+    Nothing is deleted while others use a part of it.
+    """
     steps: list[CloudStep] = []
     made = {kind: [each for each in known[kind] if ours(each)] for kind in KINDS}
+    if findings := tuple(_used(known, made)):
+        return Plan(findings=findings)
     routers = {router["id"]: router["name"] for router in made["router"]}
     ports = [
         port for port in known["port"] if port["device_owner"] in INTERFACES and port["device_id"] in routers
@@ -189,6 +198,34 @@ def removal(known: dict[str, list[Object]]) -> Plan[Cloud]:
                     _step(f"{kind} {each['id']}", what, "this tool created it", Delete(kind, each["id"]))
                 )
     return Plan(tuple(sorted(steps, key=_last)))
+
+
+def _used(known: dict[str, list[Object]], made: dict[str, list[Object]]) -> Iterator[Finding]:
+    """What others have on the tool's networks and routers, without which it would have no network."""
+    networks, routers = ({each["id"]: each["name"] for each in made[kind]} for kind in ("network", "router"))
+    names = {each["id"]: each["name"] for each in known["network"]}
+    for port in known["port"]:
+        owner, number = port["device_owner"] or "", port["network_id"]
+        router = routers.get(port["device_id"]) if owner in INTERFACES else None
+        # Others whose owner begins so are Neutron's, and go with the network.
+        theirs = not ours(port) and (owner in INTERFACES or not owner.startswith("network:"))
+        what = ""
+        if theirs and router and number not in networks:
+            what = f"router {router} serves network {names.get(number, number)} through it"
+        elif theirs and not router and number in networks:
+            what = f"it is on network {networks[number]}"
+        if what:
+            yield _kept(f"port {port['name'] or port['id']}", what, f"port show {port['id']}")
+    for floating in known["floating_ip"]:
+        if not ours(floating) and floating["floating_network_id"] in networks:
+            what = f"it is of network {networks[floating['floating_network_id']]}"
+            address = floating["floating_ip_address"]
+            yield _kept(f"floating ip {address}", what, f"floating ip show {address}")
+
+
+def _kept(subject: str, what: str, command: str) -> Finding:
+    remedy = f"nothing is deleted as long as it is there: openstack {command}"
+    return Finding(Severity.BLOCKED, subject, f"{what}, and this tool did not create it", remedy)
 
 
 def _last(step: CloudStep) -> int:
