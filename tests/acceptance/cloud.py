@@ -87,16 +87,12 @@ _PROJECT = "set project_name and project_domain_name in clouds.yaml, and neither
 _PLACE = (
     "correct region_name and interface in clouds.yaml: openstack catalog list has the regions of the services"
 )
+_ADDRESS = "see: openstack catalog list, and what is at the address"
 _OPENRC = "run: pipx run tox -e acceptance -- openrc --cloud NAME"
 _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
     (sdk.ConfigException, "cannot be used", _OPENRC),
     (auth.MissingRequiredOptions, "is incomplete in clouds.yaml", _OPENRC),
     (auth.Unauthorized, "refuses the credentials, or the token has expired", _OPENRC),
-    (
-        auth.SSLError,
-        "has a certificate that is not trusted",
-        f"give its CA as --cacert FILE, or as cacert in clouds.yaml, or {_OPENRC}",
-    ),
     (auth.ConnectionError, "cannot be reached", "check auth_url in clouds.yaml and the network to it"),
     (auth.EndpointNotFound, "lacks a service in its catalog", "see: openstack catalog list"),
     (auth.DiscoveryFailure, "does not answer as Keystone does", "check auth_url: it ends in :5000/v3"),
@@ -176,20 +172,23 @@ def asking(what: str = "", upload: int = 0) -> Generator[None, None, None]:
             yield
     except requests.JSONDecodeError:
         reason = f"{about}what answers is no service of OpenStack: it sends no JSON"
-        raise StepError(reason, "see: openstack catalog list, and what is at the address") from None
+        raise StepError(reason, _ADDRESS) from None
     except (sdk.SDKException, auth.ClientException, LateError, LongError) as error:
         if limit := transport.limit_behind(error):
             raise StepError(f"{about}{limit}", "check the network to it, and what listens there") from None
         if isinstance(error, auth.NotFound) and _GONE in service_says(error):
             error = auth.Unauthorized(error.message)
-        if isinstance(error, auth.DiscoveryFailure) and "SSLError" in str(error):
-            error = auth.SSLError(str(error))
         whole = what if what.startswith("cloud ") else f"{about}the cloud"
+        if isinstance(error, auth.SSLError) or "SSLError" in str(error):
+            words, reason, remedy = transport.untrusted(str(error))
+            raise StepError(f"{whole} {words}: {reason or service_says(error)}", remedy) from None
         for kind, words, remedy in _REMEDIES:
             if isinstance(error, kind):
                 remedy = _PLACE if "region not found" in str(error) else remedy
                 raise StepError(f"{whole} {words}: {service_says(error)}", remedy) from None
-        raise StepError(f"{about}{service_says(error)}", _remedy(error)) from None
+        nowhere = isinstance(error, sdk.NotFoundException) and what.startswith("the list of ")
+        remedy = _remedy(error) or (_ADDRESS if nowhere else "")
+        raise StepError(f"{about}{service_says(error)}", remedy) from None
 
 
 def _remedy(error: Exception) -> str:

@@ -6,6 +6,7 @@ of time and of bytes.
 """
 
 import os
+import re
 import socket
 import ssl
 from typing import Any, cast
@@ -101,6 +102,43 @@ def check(cacert: str) -> None:
     except OSError as error:  # also ssl.SSLError
         why = error.strerror or str(error)
         raise StepError(f"--cacert {cacert} has no certificate that can be read: {why}") from None
+
+
+_REASON = re.compile(r"\[SSL[^\]]*\] (?:certificate verify failed: )?(.+?)\.? \(_ssl")
+"""What OpenSSL says, in an error of Python's, in one of requests, in one of keystoneauth."""
+_TLS = (
+    (
+        ("wrong version number", "record layer failure"),
+        "does not speak TLS at that address",
+        "write http:// in auth_url, or the port that has HTTPS",
+    ),
+    (
+        ("is not valid for",),
+        "has a certificate for other names",
+        "use a name or address that the certificate has, in auth_url and in the catalog: "
+        "openstack endpoint list",
+    ),
+    (
+        ("has expired", "not yet valid"),
+        "has a certificate that is not valid now",
+        "have it renewed, and compare the clocks of both hosts",
+    ),
+    (
+        ("",),
+        "has a certificate that is not trusted",
+        "give its CA as --cacert FILE, or as cacert in clouds.yaml, or "
+        "run: pipx run tox -e acceptance -- openrc --cloud NAME",
+    ),
+)
+
+
+def untrusted(error: str) -> tuple[str, str, str]:
+    """What is wrong with a cloud's TLS: in our words, in OpenSSL's, and what helps."""
+    found = _REASON.search(error)
+    reason = found[1] if found else ""
+    return next(
+        (words, reason, remedy) for said, words, remedy in _TLS if any(each in reason for each in said)
+    )
 
 
 def trusted(verify: bool | str | None) -> bool | str | None:

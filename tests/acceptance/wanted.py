@@ -129,7 +129,8 @@ def chosen(site: Site, facts: Facts) -> Iterator[Finding]:
 def objects(site: Site, facts: Facts) -> Iterator[Wanted]:
     """Every object that the site file asks for."""
     placed = servers(site, facts)
-    remedy = f"set image-file in the site file; a stock one: wget {IMAGE}"
+    remedy = "set image in the site file to one that the cloud has (openstack image list), or image-file; "
+    remedy += f"a stock one: wget {IMAGE}"
     lacks = () if site.image_file else ("there is no image of this name", remedy)
     yield Wanted("image", site.image, once={"filename": site.image_file}, shared=True, lacks=lacks)
     yield Wanted("keypair", MARK, {"public_key": _public_key(site)})

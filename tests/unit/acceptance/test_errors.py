@@ -31,6 +31,9 @@ def test_no_image_says_where_there_is_one(world):
     status, out, _ = world.run("apply")
     assert status == 2
     assert "there is no image of this name" in out
+    assert (
+        "set image in the site file to one that the cloud has (openstack image list), or image-file; a" in out
+    )
     assert "wget https://cloud-images.ubuntu.com/" in out
     assert world.writes() == []
 

@@ -3,6 +3,7 @@
 
 import pytest
 from acceptance.cloud import service_says
+from lab.openstack import keystone
 from lab.openstack.operator import SECRET, one_sentence
 
 
@@ -106,3 +107,10 @@ def test_a_region_that_the_cloud_does_not_have(world):
     text = world.clouds.read_text()
     world.clouds.write_text(text.replace("RegionOne", "RegionTwo"))
     assert "correct region_name and interface in clouds.yaml" in refused(world)
+
+
+def test_a_catalog_that_leads_to_nothing(world, monkeypatch):
+    monkeypatch.setitem(keystone.SERVICES, "compute", "nova/v2.1")
+    said = refused(world)
+    assert said.startswith("the list of compute services: Not Found; ")
+    assert said.endswith("see: openstack catalog list, and what is at the address")
