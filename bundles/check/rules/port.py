@@ -99,9 +99,11 @@ def vlan_range(bundle: Bundle) -> Iterator[Wrong]:
 
 
 def _unmapped(bundle: Bundle) -> Iterator[tuple[Application, str, str, set[str]]]:
-    """Physnets that an option names and no chassis has, with those that chassis have."""
+    """Physnets that an option names and no chassis has, with those that chassis have.
+
+    For a whitelist, those are the chassis on the hypervisor's hosts, if the bundle tells them.
+    """
     nodes = bundle.of(*CHASSIS, *BEFORE_OVN)
-    known = {name for each in nodes for name in physnets(each)}
     named = [
         (application, option, name)
         for application in bundle.of("neutron-api")
@@ -113,7 +115,12 @@ def _unmapped(bundle: Bundle) -> Iterator[tuple[Application, str, str, set[str]]
         for entry in entries_of(application, WHITELIST)
         if entry.get("physical_network") is not None
     ]
-    yield from ((*each, known) for each in named if nodes and each[2] not in {*known, "*"})
+    for application, option, name in named:
+        places = bundle.places(application) if option == WHITELIST else set[str]()
+        here = [each for each in nodes if bundle.places(each) & places]
+        known = {each for chassis in here or nodes for each in physnets(chassis)}
+        if nodes and name not in {*known, "*"}:
+            yield application, option, name, known
 
 
 @rule("physnet", "The whitelist names physnets that a chassis has, and Neutron's options misspell none.")
@@ -121,7 +128,9 @@ def physnet(bundle: Bundle) -> Iterator[Wrong]:
     for application, option, name, known in _unmapped(bundle):
         if option == WHITELIST or misspelt(name, known):
             of = "the whitelist" if option == WHITELIST else option
-            what = f"{application.name}: {of} names physnet {name}, which no chassis has"
+            others = any(name in physnets(each) for each in bundle.of(*CHASSIS, *BEFORE_OVN))
+            what = f"{application.name}: {of} names physnet {name}, which no chassis "
+            what += "on its hosts has" if others else "has"
             yield application.place("options", option), what, near(name, known, _mapped(name, "BRIDGE"))
 
 
