@@ -84,7 +84,7 @@ def read_flashes(system: System, nics: Sequence[Nic]) -> dict[str, Flash | str]:
         try:
             return mstflint.read_flash(system, nic.ports[0].bdf)
         except MstError as error:
-            return error.reason
+            return "; ".join(filter(None, (error.reason, error.remedy)))
 
     return dict(zip((nic.slot for nic in nics), _in_parallel(one, nics)))
 
