@@ -7,6 +7,7 @@ import desired
 import record
 from boot import bootfile, files
 from converge import Finding, Severity
+from converge.finding import RETRIED
 from desired import Desired
 from hostnic import cpus
 from hostnic.boot import installed
@@ -174,7 +175,7 @@ def _channels(system: System, host: Host, findings: list[Finding]) -> dict[str, 
             channels = system.ethtool.channels(pf.netdev)
         except OSError as error:
             what = f"the queues of {pf.netdev} cannot be read: {error.strerror or error}"
-            findings.append(Finding(Severity.WARNING, pf.bdf, what))
+            findings.append(Finding(Severity.WARNING, pf.bdf, what, RETRIED))
             continue
         if channels:
             found[pf.bdf] = channels

@@ -18,6 +18,7 @@ from hostnic.system import System
 MOST_PAUSED = 0.1
 """Share of the time that a priority may be stopped without a finding: bursts do that, storms do more."""
 
+READ = "run the action again; the kernel log of this host may tell more"
 CABLE = "clean or replace the cable and the transceivers of this port"
 SWITCH = "compare action show-qos with the switch port's counters"
 AIR = "check the airflow and the transceiver"
@@ -123,7 +124,7 @@ def _state(port: PortLook, unread: str) -> Iterator[Finding]:
         what = f"the firmware answers no command: {port.silent}"
         yield Finding(Severity.WARNING, name, what, POWER)
     if unread:
-        yield Finding(Severity.WARNING, name, f"its counters cannot be read: {unread}")
+        yield Finding(Severity.WARNING, name, f"its counters cannot be read: {unread}", READ)
     if port.pf.carrier is False:
         yield Finding(Severity.WARNING, name, "no link", CABLE)
     elif port.distributing is False:

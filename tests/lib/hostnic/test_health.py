@@ -107,7 +107,9 @@ def test_a_member_that_its_bond_does_not_use(host: FakeHost) -> None:
 def test_counters_that_cannot_be_read_hide_nothing_else(host: FakeHost) -> None:
     host.fail("statistics", P0, OSError(errno.EBUSY, "Device or resource busy"), None)
     host.port(P1).growth = {"rx_crc_errors_phy": 1}
-    assert [found.subject for found in watched(host)] == [P0, P1]
+    found = watched(host)
+    assert [each.subject for each in found] == [P0, P1]
+    assert all(each.remedy for each in found)
 
 
 def test_a_port_that_came_since_has_nothing_to_be_compared_with(host: FakeHost) -> None:
