@@ -114,4 +114,4 @@ def _text(content: bytearray) -> str:
 def last_words(output: Output) -> str:
     """The last line that a command printed, on standard error if it printed there, for a sentence."""
     lines = [line.strip() for line in (output.error or output.text).splitlines() if line.strip()]
-    return private.without(lines[-1] if lines else f"exit status {output.status}")[:WORDS]
+    return private.without(lines[-1].rstrip(".") if lines else f"exit status {output.status}")[:WORDS]

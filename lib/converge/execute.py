@@ -72,6 +72,6 @@ def execute(
 
 
 def words(error: Exception | str) -> str:
-    """What an error says, without the kernel's number; with the file that it is about when there is one."""
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    """What an error says, as a part of a sentence and without the kernel's number; with its file, if any."""
+    said = (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
     return f"{said} ({file})" if (file := getattr(error, "filename", None)) else said

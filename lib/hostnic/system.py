@@ -50,9 +50,9 @@ class CommandError(OSError):
 
 
 def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:
-    """The error of a command that ended with ``returncode``: its last words make the sentence."""
+    """The error of a command that ended with ``returncode``: a part of a sentence, with its last words."""
     said = (stderr.strip() or stdout.strip()).splitlines()
-    last = said[-1].strip()[:1000] if said else "no message"
+    last = said[-1].strip().rstrip(".")[:1000] if said else "no message"
     return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
 
 

@@ -63,7 +63,7 @@ def test_a_failure_of_several_lines_is_quoted_from_its_first_one():
     with pytest.raises(StepError) as failed:
         Juju(run=Client(1, "", error)).data("status")
     assert (
-        str(failed.value) == "juju status: No controllers registered. Please create one or use juju register."
+        str(failed.value) == "juju status: No controllers registered. Please create one or use juju register"
     )
 
 

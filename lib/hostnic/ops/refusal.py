@@ -50,8 +50,8 @@ def is_temporary(error: OSError) -> bool:
 
 
 def words(error: OSError) -> str:
-    """The kernel's own words: the extended-ack text when it gave one."""
-    return error.strerror or str(error)
+    """The kernel's own words, as a part of a sentence: the extended-ack text when it gave one."""
+    return (error.strerror or str(error)).rstrip(".")
 
 
 @contextlib.contextmanager

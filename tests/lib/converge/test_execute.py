@@ -72,6 +72,7 @@ def test_it_stops_at_the_first_failure_and_says_where(at: str):
             "No such file or directory (/sys/x)",
         ),
         (OSError("netlink is closed"), "netlink is closed"),
+        (OSError(errno.EBUSY, "Rate node(s) exists."), "Rate node(s) exists"),
     ],
 )
 def test_an_error_of_the_kernels_is_a_failure_of_the_step(error: OSError, words: str):

@@ -211,6 +211,7 @@ def test_a_process_gets_no_input_and_a_known_locale() -> None:
         (["no-such-tool"], "no-such-tool is not installed"),
         (["sh", "-c", "echo first >&2; echo last words >&2; exit 3"], "sh failed (3): last words"),
         (["sh", "-c", "echo on stdout; exit 1"], "sh failed (1): on stdout"),
+        (["sh", "-c", "echo Device is busy. >&2; exit 1"], "sh failed (1): Device is busy"),
         (["false"], "false failed (1): no message"),
         (["sleep", "9"], "sleep did not end within 0.1 s"),
         (["/"], "/ could not be started: Permission denied"),

@@ -148,7 +148,7 @@ def test_what_stands_in_the_way_of_a_mode_is_named_with_what_to_do_first(
     host = with_vfs(free(FakeHost()))
     host.fail("set_eswitch_mode", P0, OSError(number, said), None)
     error = refused(SetEswitchMode(P0, "switchdev"), host)
-    assert error.reason == f"mlx5 does not change {P0} to mode switchdev: {said}"
+    assert error.reason == f"mlx5 does not change {P0} to mode switchdev: {said.removesuffix('.')}"
     assert first in error.remedy
 
 
