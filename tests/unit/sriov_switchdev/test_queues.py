@@ -194,7 +194,10 @@ def test_queues_that_cannot_be_read_are_a_warning(one_queue: Node) -> None:
     one_queue.host.fail("channels", PORT0, REFUSED)
     status = one_queue.emit("update_status")
     assert status.name == "active"
-    assert f"the queues of {PORT0} cannot be read: Input/output error; retried at the next hook" in status.message
+    assert (
+        f"the queues of {PORT0} cannot be read: Input/output error; retried at the next hook"
+        in status.message
+    )
 
 
 @pytest.mark.parametrize("value", [-1, 1025])
