@@ -311,9 +311,7 @@ def _machine(objects: Objects, by_address: Mapping[str, list[Any]], site: Site, 
     if sum((has != "", settled(status), wanted.tag not in body["tag_names"])) > 1:
         bmc = f"BMC {has}" if has else "no BMC"
         what = f"MAAS' machine of that name ({status}) has {bmc}, not {wanted.power_address}"
-        remedy = (
-            "correct power-address or the name in the site file; if it is that machine, set its BMC in MAAS"
-        )
+        remedy = "correct power-address or name in the site file; if it is that machine, set its BMC in MAAS"
         return _blocked(name, what, remedy)
     return None
 
