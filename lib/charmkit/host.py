@@ -18,6 +18,7 @@ from converge.render import with_differences
 from exporter import facts
 from exporter.catalogue import PORT
 from hostnic import exclusive, handover, own
+from hostnic.machine import Machine
 from hostnic.system import HostStep, System, read_boot_id, read_text
 
 from charmkit import metrics
@@ -60,6 +61,19 @@ SurveyT = TypeVar("SurveyT", bound=Survey)
 Done = TypeVar("Done")
 
 
+class HostCharm(ops.CharmBase):
+    """A charm of one host, which it reads and changes as ``system``."""
+
+    @staticmethod
+    def machine() -> System:
+        """The host that this unit runs on; tests replace it."""
+        return Machine()
+
+    def __init__(self, framework: ops.Framework) -> None:
+        super().__init__(framework)
+        self.system = self.machine()
+
+
 class HostReconciler(Reconciler, Generic[SurveyT]):
     """A :class:`Reconciler` for a charm that brings one machine to a declared state.
 
@@ -70,7 +84,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         listens_to: the charms whose hand-over wakes this unit.
         survey: observe and plan; writes nothing.
         apply: runs a plan's steps.
-        before_survey: installs and fetches what the survey needs; returns what it could not do.
+        before_survey: installs and fetches what the survey needs; returns what it could not do. If that is
+            waiting, a hook runs soon.
         publish: runs last, with what the last survey gave and with all findings: hands over to other charms
             and units what they need to know, and returns the unit's findings.
         version: the workload version for ``juju status``, from what the last survey gave.
@@ -188,7 +203,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             self._last = survey
         except OSError as error:
             return (*failures, _unreadable(error))
-        again = any(finding.subject == exclusive.SUBJECT for finding in failures)
+        again = any(finding.severity is Severity.WAITING for finding in failures)
         failures += self._install_wake_ups(survey, again=again)
         findings = (*failures, *self.dispatcher.failed(), *survey.findings)
         try:

@@ -16,8 +16,7 @@ import ops
 import record
 from boot import gpu
 from charmkit import packages
-from charmkit.dispatch import dispatcher
-from charmkit.host import Announce, HostReconciler
+from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output
 from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
@@ -31,7 +30,6 @@ from hostnic import version
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
-from hostnic.machine import Machine
 from hostnic.system import System
 from nic import changes
 from nic.activation import remembered
@@ -44,13 +42,8 @@ if TYPE_CHECKING:
 PACKAGES = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils"}
 
 
-class NicFirmwareCharm(ops.CharmBase):
+class NicFirmwareCharm(HostCharm):
     """Keeps the firmware parameters of one machine's NICs as declared."""
-
-    @staticmethod
-    def machine() -> System:
-        """The host that this unit runs on."""
-        return Machine()
 
     @staticmethod
     def database() -> Database:
@@ -59,7 +52,6 @@ class NicFirmwareCharm(ops.CharmBase):
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.system = self.machine()
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
         framework.observe(self.on["query"].action, self._on_query)
         framework.observe(self.on["set-parameters"].action, self._on_set_parameters)
@@ -137,7 +129,7 @@ class NicFirmwareCharm(ops.CharmBase):
     def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Request the reboot that activates what is set, here or from the charm that owns reboots."""
         options = self._options()
-        findings = tuple(dict.fromkeys((*self._wake_to_download(), *findings, *self._remember(survey))))
+        findings = tuple(dict.fromkeys((*findings, *self._remember(survey))))
         left = unfinished(findings)
         need = Need(
             reasons=survey.reboot_reasons,
@@ -153,16 +145,6 @@ class NicFirmwareCharm(ops.CharmBase):
         mode = cast("Mode", options.reboot_policy)
         policy = RebootPolicy(mode, options.reboot_settle, options.reboot_parallel)
         return (*self.reboot.reconcile(need, policy, given, survey.others), *findings)
-
-    def _wake_to_download(self) -> Sequence[Finding]:
-        """Have the next hook run soon if it has to continue the download."""
-        try:
-            if self._downloading:
-                self.host.dispatcher.after(dispatcher.SOON)
-        except OSError as error:
-            what = f"cannot be started: {words(error)}"
-            return (Finding(Severity.WARNING, dispatcher.SUBJECT, what, RETRIED),)
-        return ()
 
     def _remember(self, survey: Survey) -> Sequence[Finding]:
         """Note what waits for a restart, and since which boot."""

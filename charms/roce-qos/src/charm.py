@@ -16,7 +16,7 @@ import record
 from actions import counters, qos
 from boot import files
 from charmkit.fabric import HOST, POLICY
-from charmkit.host import Announce, HostReconciler
+from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output
 from charmkit.reconcile import Removed, answer, load_config, load_params, main
 from config import Options, Reading
@@ -26,7 +26,6 @@ from converge.finding import RETRIED
 from fabric import RELATION
 from hostnic import handover, version
 from hostnic.handover import Handover
-from hostnic.machine import Machine
 from hostnic.ops import lldp
 from hostnic.system import System
 from nic.steps import nic_of
@@ -37,17 +36,11 @@ REBOOT_OWNER = "sriov-switchdev"
 """In the hand-over, the reboot owner if no other charm names one. This charm itself needs no reboot."""
 
 
-class RoceQosCharm(ops.CharmBase):
+class RoceQosCharm(HostCharm):
     """Keeps the ports of one compute node lossless for RoCE."""
-
-    @staticmethod
-    def machine() -> System:
-        """The host that this unit runs on."""
-        return Machine()
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.system = self.machine()
         framework.observe(self.on["show-qos"].action, self._on_show_qos)
         framework.observe(self.on["show-counters"].action, self._on_show_counters)
         self.host = HostReconciler(

@@ -16,7 +16,7 @@ import ops
 import record
 from boot.files import removal
 from charmkit import packages
-from charmkit.host import Announce, HostReconciler
+from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output, Table
 from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
@@ -28,7 +28,6 @@ from converge.execute import Outcome, execute, words
 from desired import Desired
 from hostnic import handover, version
 from hostnic.handover import Handover
-from hostnic.machine import Machine
 from hostnic.system import System
 from observe import observe
 from observed import Observed
@@ -40,17 +39,11 @@ PACKAGES = {"/usr/bin/mstconfig": "mstflint"}
 """mstconfig tells what the firmware offers after the next boot, where it offers too few VFs now."""
 
 
-class SriovSwitchdevCharm(ops.CharmBase):
+class SriovSwitchdevCharm(HostCharm):
     """Keeps the VFs, eswitch mode and VF-LAG of one compute node."""
-
-    @staticmethod
-    def machine() -> System:
-        """The host that this unit runs on."""
-        return Machine()
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.system = self.machine()
         framework.observe(self.on.install, self._on_install)
         framework.observe(self.on.upgrade_charm, self._on_install)
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
