@@ -2,14 +2,14 @@
 """Ends a hook that is nothing to this unit, before ops is loaded: that takes most of such a hook's time.
 
 - A unit that joins a relation has published nothing yet; what it publishes has a hook of its own.
-- Juju has a changed hook behind each joined one. Of a unit that has still published nothing, nor has its
-  application, it tells the other side of ``fabric`` nothing.
+- Juju runs a changed hook after each joined one. It is of no use to the other side of ``fabric`` while
+  neither the unit nor its application has published anything.
 - A subordinate's principal has nothing to tell by juju-info. Juju 4.0 has these hooks for the principals of
   all machines.
 - Only the leader reads what its peers publish for the reboots. The leader's own state is in the
   application's databag, whose changes have hooks without a remote unit.
 
-In a roll, two of three hooks are such ones; in a deployment, most. A charm imports this module first.
+In a rolling reboot two of three hooks end here, in a deployment most. A charm imports this module first.
 """
 
 import os

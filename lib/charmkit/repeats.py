@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks in which nothing has to be looked at: one that follows does it, or the last one has.
+"""Tells hooks that have nothing to look at, since a later hook will look or the last one has looked.
 
 A new unit has ``install``, ``relation-created`` for each relation, ``leader-elected`` if it leads, its first
 ``config-changed``, and right behind that ``start``. Juju keeps to this order if a hook fails or the machine

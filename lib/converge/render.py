@@ -109,7 +109,7 @@ def _why_held(held: Held[System]) -> tuple[str, str]:
 
 
 def _held_as_table(why: tuple[str, str], held: Sequence[Held[System]], most: int | None) -> str:
-    """Steps that wait for the same, below what they wait for and what has them run."""
+    """Steps that wait for the same thing, below a line that names it and what lets them run."""
     rows = [(each.step.what, each.step.disruption.label) for each in held]
     reason, release = (_wrapped(one_line(text), PLAN_WIDTH - 14) for text in why)
     lines = [

@@ -178,7 +178,7 @@ def publish(system: System, facts: Facts) -> bool:
 
 
 def _repeats(before: Facts, now: Facts) -> bool:
-    """Whether ``now`` says nothing new, soon after ``before``: a look that saw the same is no news."""
+    """Whether ``now`` says nothing new, and comes soon after ``before``."""
     expected, times = before._replace(at=now.at, flows=now.flows), [(before.at, now.at)]
     if before.fabric and now.fabric:
         expected = expected._replace(fabric=before.fabric._replace(at=now.fabric.at))
@@ -207,7 +207,7 @@ def read(system: System, charm: str) -> Facts | None:
 
 
 def read_all(system: System) -> Iterator[Facts]:
-    """Those of all charms on this machine; a file that cannot be read is left out, and ages.
+    """The facts of all charms on this machine; a file that cannot be read is left out, and ages.
 
     One of a unit that Juju has removed without its stop hook is left out. A charm whose unit has told nothing
     since the machine booted has been silent for as long.
@@ -238,7 +238,7 @@ def not_believed(system: System) -> Iterator[str]:
 
 
 def remembered(ports: Iterable[Port], before: Iterable[Port]) -> Iterator[Port]:
-    """``ports``, of which one that has no netdev is called as before, and is to be where it was."""
+    """``ports``; one without a netdev keeps the name, the bond and the use that it had ``before``."""
     known = {port.bdf: port for port in before}
     for port in ports:
         last = known.get(port.bdf, port)

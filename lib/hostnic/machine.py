@@ -153,10 +153,10 @@ class HostFiles:
 
 
 def _check(path: str, *, follow: bool = True) -> int:
-    """The mode of what root alone can change, with all that leads there.
+    """Check that only root can change a file and the directories above it; return its mode.
 
-    To ``follow`` a link of root's is to check what it leads to. A program that is not root, as in tests, is
-    trusted as root is.
+    With ``follow``, a link that is root's is followed, and its target checked. A program that is not root, as
+    in tests, is trusted like root.
     """
     above = os.path.dirname(path)
     if above != path:

@@ -83,7 +83,7 @@ SETTING = Text(
     "a setting as nv has it, such as system global anycast-mac",
 )
 HOST = Text(_LABEL, "a host name")
-"""Where a host name may be missing, ``none`` says so."""
+"""An entry that may be without a host has ``none`` then."""
 LINE = Text(r"[!-~](?:[ -~]{0,198}[!-~])?", "one line of printable ASCII, at most 200 characters")
 
 ASN = Integer(1, 4294967294, "an AS number")

@@ -167,7 +167,7 @@ class Dispatcher:
         return units.installed(self._system, (f"{stem}.", f"{stem}-"))
 
     def _outdated(self, names: Sequence[str]) -> bool:
-        """Whether systemd has loaded one of the units as its file no longer is; a new one it has not."""
+        """Whether systemd still has an older text of one of the units loaded; it has not loaded a new one."""
         show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *names]
         return "yes" in self._system.query(show).split()
 

@@ -89,7 +89,7 @@ def _nobody_needs_anything(units: Mapping[str, UnitState], cluster: Cluster) -> 
 
 
 def _stays_at_rest(before: UnitState, cluster: Cluster, decision: Decision) -> bool:
-    """Whether the leader has decided that nothing changes, for which it has read no peer."""
+    """Whether the leader has decided, without reading its peers, that nothing changes."""
     own = decision.own
     same_boot = own.boot_id == before.boot_id and own.settled
     return same_boot and not own.needs and decision.cluster == cluster
@@ -147,7 +147,7 @@ def _lead(bags: "Databags", cluster: Cluster, now: int, changed: str, silent: Si
 
 
 def digest_about(unit: str, own: UnitState, cluster: Cluster) -> str:
-    """What the leader's state says of ``unit``; the lock and the approvals of others are not among it."""
+    """What the leader's state says of ``unit``, without the lock and the approvals of other units."""
     held = cluster.held[unit].grant if holds(unit, own, cluster) else 0
     approval = cluster.approvals.get(unit) if own.needs else None
     return repr((held, cluster.taken.get(unit, 0), approval, cluster.cancels, cluster.stopped))

@@ -212,7 +212,7 @@ def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, no
 
 
 def _queue(units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
-    """Those that would use the lock, and neither have it nor had it taken away."""
+    """The units that would use the lock, without those that have it or from which it was taken."""
     known = {*cluster.taken, *cluster.held}
     return [unit for unit, state in units.items() if unit not in known and eligible(unit, state, cluster)]
 
@@ -223,7 +223,7 @@ def _may_go(unit: str, state: UnitState, unsettled: Collection[str], cluster: Cl
 
 
 def _unsettled(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
-    """The units in their grace period, except those that themselves wait for the lock, and that they are."""
+    """The units in their grace period, each with that reason; without those that wait for the lock."""
     return {
         unit: peers.UNSETTLED
         for unit, state in units.items()

@@ -120,7 +120,7 @@ def may_be_down(
 
 
 def unknown(leader: str, units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
-    """Those of these units of which it is not known either what their hosts hold, and why."""
+    """The units of which it is not known what their hosts hold, and why."""
     taken = cluster.taken.items()
     unread = [unit for unit, grant in taken if unit in units and units[unit].saw_lock_taken < grant]
     return {
@@ -131,7 +131,7 @@ def unknown(leader: str, units: Mapping[str, UnitState], cluster: Cluster) -> di
 
 
 def to_name(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str]:
-    """Those of ``found`` that the status names now: all but those that were asked only lately."""
+    """The units of ``found`` that the status names now: all except those that were asked only lately."""
     lately = 0 <= now - cluster.probe.at < REPORTS_IN
     return {
         unit: why for unit, why in sorted(found.items()) if not (lately and why in (UNREPORTED, UNANSWERED))
@@ -139,7 +139,7 @@ def to_name(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, s
 
 
 def _unproven(units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
-    """The unresponsive ones that have not run a hook since, or whose hosts were silent after it."""
+    """The unresponsive units that have not run a hook since, or whose hosts were silent after it."""
     probe = cluster.probe
     asked = [unit for unit in probe.unresponsive if unit in units]
     return [unit for unit in asked if unit in probe.to_probe_again or units[unit].answered != probe.mark]

@@ -140,8 +140,8 @@ def must_publish(
     """Whether the peers need ``own``, of which they know ``before``.
 
     They do not need what only ``unit`` compares with its own host. Nor do they need the boots of a unit that
-    holds the lock, until it gives the lock back or needs something: until then its host counts as down. Nor
-    why the leader needs a reboot, since only the leader reads that: the unit publishes it once another leads.
+    holds the lock, until it gives the lock back or needs something: until then its host counts as down. They
+    do not need the leader's reasons for a reboot, which it publishes once another unit leads.
     """
 
     def with_fields(state: UnitState, names: tuple[str, ...], of: UnitState) -> UnitState:

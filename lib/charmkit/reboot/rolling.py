@@ -126,8 +126,8 @@ class RollingReboot(ops.Object):
         """The part of a unit whose options cannot be used, as ``finding`` says.
 
         It asks for no reboot and gives back a lock that it has not used. What it needed before still waits,
-        with the operator's approval; what it needs after a boot is not known yet. So is whether the host
-        verifies, which a lock does not wait for: no other unit with the same wrong option reboots meanwhile.
+        with the operator's approval. After a boot it is not known yet what the host needs, or whether it
+        verifies. The lock does not wait for that: no other unit with the same wrong option reboots meanwhile.
         """
         bags = self._databags()
         if bags is None:
@@ -281,7 +281,7 @@ class RollingReboot(ops.Object):
         return services.not_joined(self._system, here.running, handover.members_of(self._charm.meta.name))
 
     def _missing_members(self) -> str:
-        """What the clusters in this host's containers miss, or that LXD does not tell."""
+        """The members that the clusters in this host's containers miss, or that LXD does not tell."""
         here = containers.autostarting(self._system)
         if here.unknown or not here.running:
             return here.unknown

@@ -259,7 +259,7 @@ def _seeds(text: str) -> list[str]:
 
 
 def _unanswered(name: str, error: CommandError) -> str:
-    """That a container does not answer, or that its service does not tell."""
+    """The sentence about a container that does not answer, or a service that does not tell."""
     if error.returncode is None:
         return f"{name} does not answer"
     return f"{name} does not tell ({error.argv[4]} failed)"

@@ -46,7 +46,7 @@ class UnitNow(NamedTuple):
 
 
 def mark(text: str) -> str:
-    """A boot's id, or another text, in five characters: one in a thousand million has that of another one."""
+    """A digest of a boot's id, or of another text, in five characters: one in a thousand million collides."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
     return base64.urlsafe_b64encode(digest[:6])[:5].decode()
 
@@ -136,7 +136,7 @@ class UnitState(NamedTuple):
 
     @property
     def absence(self) -> str:
-        """A mark of one absence, or of one boot that has not settled: of the next one it is another.
+        """A mark of one absence, or of one boot that has not settled; the next one has another mark.
 
         A unit that is away publishes nothing; once it is back it has run a hook in another boot, or has
         answered another probe, or has read that its lock was taken.
@@ -173,20 +173,20 @@ class Slot(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """What the leader asks of its peers: to repeat a mark, which proves a hook after the question."""
+    """The leader asks its peers to repeat a mark, which proves that they ran a hook after the question."""
 
     # The leader's boot id, with a time after it for a question that some have to answer anew; empty before
     # the first one
     mark: str = ""
     at: int = 0  # since when it is asked, seconds since the epoch
-    # A unit repeats it with whatever it publishes next; else at once, since a grant waits for it
+    # A unit repeats it with the next thing that it publishes. Otherwise at once, since a grant waits for it
     is_lazy: bool = False
     # Units whose hosts have containers, which answer before another such host goes down
     with_containers: tuple[str, ...] = ()
     for_grant: int = 0  # the number of the grant for which they do
     # Units whose hosts did not answer, until they have repeated a later mark
     unresponsive: tuple[str, ...] = ()
-    # Those of them that did, and whose hosts did not answer after that; they are asked anew later
+    # Those of them that have repeated it, but whose hosts did not answer later; they are asked again
     to_probe_again: tuple[str, ...] = ()
 
 

@@ -82,10 +82,10 @@ def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
 def next_look_in(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
     """In how many seconds a host that waits for members of clusters, or has not settled, is looked at again.
 
-    None for any other one.
+    None for any other host.
 
-    A host in order is looked at once more, when the time is over for which it has to stay so: each look is a
-    hook. That look sees whether a container has started again meanwhile, and asks the clustered services; the
+    A host that is in order is looked at only once more, when its settle time is over, since each look is a
+    hook. That look sees whether a container has started again meanwhile, and asks the clustered services. The
     update-status hooks in between look, too.
     """
     if own.missing_members:
@@ -157,8 +157,8 @@ def _after_boot(host: UnitNow, own: UnitState) -> UnitState:
 def _settle(host: UnitNow, policy: RebootPolicy, own: UnitState) -> UnitState:
     """The grace after a boot ends once all has been in order for the settle time.
 
-    Sooner than that a host may ask for the lock whose containers have run for that time, but which verifies
-    only after another reboot. One whose reboot did not help does not.
+    A host that verifies only after another reboot may ask for the lock earlier, once its containers have run
+    for that time. A host whose reboot did not help may not.
     """
     up_at, healthy_at = own.containers_up_at, own.healthy_at
     if own.containers_started != host.containers_started:

@@ -139,7 +139,7 @@ def _settings(does: tuple[Does, ...]) -> Iterator[tuple[str, str, str]]:
 
 
 def _joined(parts: list[tuple[tuple[str, ...], str]], nothing: str, why_nothing: str) -> tuple[str, str]:
-    """The words of a setting, and which of them is for what."""
+    """The words of a setting, and the reasons of each."""
     whys: dict[tuple[str, ...], list[str]] = {}
     for words, why in parts:
         if words:

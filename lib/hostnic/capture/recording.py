@@ -35,7 +35,7 @@ _KINDS: dict[str, tuple[type, type]] = {
     "stat": (values.FileStat, object),
     "device_info": (values.DeviceInfo, object),
 }
-"""What the answer to a question is, and what is in it if it is a list."""
+"""The type of the answer to a question, and of its entries if it is a list."""
 Ask = Callable[[str, Callable[[], object]], object]
 """Gives the answer to a question; the callable asks the host."""
 

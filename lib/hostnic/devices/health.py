@@ -44,7 +44,7 @@ SIGNS = {
 
 DISCARDED = re.compile(r"rx_prio(\d)_discards")
 PAUSED = re.compile(r"(rx|tx)_(prio\d|global)_pause_duration")
-"""Microseconds: of ``rx`` this port was told to stop, of ``tx`` it told the other end."""
+"""Microseconds of pause: with ``rx`` this port was told to stop, with ``tx`` it told the other end."""
 
 
 class Counted(NamedTuple):

@@ -81,7 +81,7 @@ def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
 
 
 def elsewhere(system: System, nics: Iterable[Nic]) -> dict[str, str]:
-    """By BDF, of each port whose card is at another PCI slot too, where: a reset restarts the whole card.
+    """By BDF, the other PCI slots of a port's card, if any, in words: a reset restarts the whole card.
 
     mlx5's RDMA devices tell which card it is, by its system image GUID.
     """

@@ -37,7 +37,7 @@ class Port(NamedTuple):
 
     @property
     def number(self) -> int:
-        """That of its PCI function, from 1, as the firmware's parameters have it: ``LINK_TYPE_P1``."""
+        """The number of its PCI function, from 1, as in the firmware's parameters: ``LINK_TYPE_P1``."""
         return int(self.bdf[-1]) + 1
 
     @property

@@ -59,7 +59,7 @@ def of_vf(
 def of_vfs(system: System, ports: Iterable[Port]) -> dict[str, str]:
     """By the port's BDF, which VFs have been given away and to what, in words; from sysfs alone.
 
-    That is through a driver other than the NIC's own, as vfio-pci has it for an instance, or through vDPA.
+    A VF is given away by a driver other than the NIC's own, such as vfio-pci for an instance, or by vDPA.
     Ports without such a VF are left out.
     """
     found = {port.bdf: _of_vfs(system, port.bdf) for port in ports if port.num_vfs}

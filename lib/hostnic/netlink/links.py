@@ -99,7 +99,7 @@ class LinksClient:
         return [_address(_held(item)) for item in found if item["index"] == index]
 
     def traffic(self) -> dict[int, Traffic]:
-        """Of netdevs whose driver tells what the kernel handled, by index: representors."""
+        """By index, the traffic of netdevs whose driver tells what the kernel handled: representors."""
         message = _statistics_message()()
         message["parts"] = LINK_STATS | OFFLOAD_STATS
         found: dict[int, Traffic] = {}

@@ -57,7 +57,7 @@ def _count(asking: socket.socket, link: str) -> int:
 
 
 def _ask(asking: socket.socket, link: str, question: bytes) -> bytes:
-    """What the kernel writes over the question, which has room for its answer."""
+    """The answer, which the kernel writes over the question; ``question`` has room for it."""
     place = array.array("B", question)
     fcntl.ioctl(asking, SIOCETHTOOL, struct.pack("16sP16x", link.encode(), place.buffer_info()[0]))
     return place.tobytes()

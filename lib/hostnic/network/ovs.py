@@ -84,7 +84,7 @@ def flow_limit(system: System) -> int | None:
 
 
 class Counts(NamedTuple):
-    """Of the datapath's flows, those in the NIC, the others, and how many OVS keeps at most now."""
+    """How many of the datapath's flows are in the NIC, how many are not, and how many OVS keeps at most."""
 
     inside: int
     others: int

@@ -74,7 +74,7 @@ class SetInlineMode:
     mode: str
 
     def run(self, system: System) -> None:
-        """Write it. The kernel has no cheap read-back before switchdev mode, so that its answer has to do."""
+        """Write it. Before switchdev mode the kernel has no cheap way to read it back."""
         try:
             when_free(system, lambda: system.devlink.set_inline_mode(self.bdf, self.mode))
         except OSError as error:
@@ -151,7 +151,7 @@ class SetEswitchMode:
         return 0 if bound else pci.num_vfs(system, self.bdf)
 
     def _settings(self, system: System) -> list[Callable[[], None]]:
-        """What puts the settings of the uplink back that can be read now."""
+        """The operations that put back the uplink's settings, as far as they can be read now."""
         uplink, door = uplink_of(system.links.all(), self.bdf), system.ethtool
         if uplink is None:
             return []
@@ -293,7 +293,7 @@ def _of_firmware(system: System, bdf: str, mode: str, said: str) -> StepError:
 
 
 def _bound_vfs(system: System, bdf: str) -> str:
-    """The VFs of a port that have a driver, each with it, in words."""
+    """The VFs of a port that have a driver, each with its driver, in words."""
     try:
         drivers = {vf: pci.driver(system, vf) for vf in pci.vf_addresses(system, bdf).values()}
     except OSError:

@@ -26,7 +26,7 @@ class AwaitMember:
     settle: float = 0.0
 
     def run(self, system: System) -> None:
-        """Ask the bonding driver, not the link, of a port in a bond."""
+        """For a port in a bond, ask the bonding driver and not the link."""
         if self.settle:
             system.sleep(self.settle)
         if not until(system, lambda: is_distributing(system, self.bond, self.netdev), MEMBER_DEADLINE):
@@ -40,7 +40,7 @@ class AwaitMember:
 def is_distributing(system: System, bond: str | None, netdev: str) -> bool:
     """Whether the member is up, and both it and its LACP partner use the link in the active aggregator.
 
-    Of a port without a bond, whether its link is up.
+    For a port without a bond: whether its link is up.
 
     A port is in its aggregator as soon as its link is back, seconds before the switch sends on it again.
     Sources: Documentation/networking/bonding.rst, bond_sysfs_slave.c of 4.1 and later, IEEE 802.1AX 6.4.2.3.
