@@ -340,7 +340,7 @@ def test_why_nic_firmware_gets_another_number_of_vfs_is_said():
     """It lowers none in the firmware: both charms are only to name the same number."""
     said = told("more-in-firmware")
     assert ["juju", "config", "nic-firmware", "num-vfs=8", "reboot-owner=sriov-switchdev"] in commands(said)
-    why = "on the machines of sriov-switchdev, which requests one reboot for both, and says how many VFs"
+    why = "nic-firmware is beside sriov-switchdev, which counts the VFs, and requests one reboot for both."
     assert why in " ".join(said.split())
 
 

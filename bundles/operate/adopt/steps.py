@@ -121,8 +121,7 @@ def firmware(bundle: Bundle, group: Group) -> Iterator[Step]:
         yield _deploy(bundle, FIRMWARE, group, options | (devices if group.vfs.ports else {}), why)
         return
     if wrong := {name: value for name, value in options.items() if ours.option(name) != value}:
-        why = f"{ours.name} is on the machines of {DRIVER}, which requests one reboot for both, and says how "
-        why += "many VFs there are."
+        why = f"{ours.name} is beside {DRIVER}, which counts the VFs, and requests one reboot for both."
         yield _set(ours.name, wrong, why)
     yield from _relate(bundle, ours, group)
 
