@@ -54,6 +54,7 @@ COMMON: Paths = {
     "interface/{interface}/acl/{name}/inbound": None,
     "interface/{interface}/acl/{name}/outbound": None,
     "interface/{interface}/qos/mapping/profile": NAME,
+    "interface/{interface}/storm-control/broadcast": integer(1, 16771376),
     "interface/{interface}/link/breakout/{mode}/lanes-per-port": one_of("1", "2", "4", "8"),
     "interface/{interface}/link/mtu": integer(552, 9216),
     "interface/{interface}/link/speed": one_of(
@@ -90,6 +91,8 @@ COMMON: Paths = {
     "mlag/priority": integer(0, 65535),
     "nve/vxlan/mlag/shared-address": either(IPV4, one_of("none")),
     "nve/vxlan/source/address": IPV4,
+    "nve/vxlan/mtu": integer(552, 9216),
+    "qos/pfc/{name}/switch-priority/{priority}": None,
     "nve/vxlan/flooding/head-end-replication/{address4}": None,
     "nve/vxlan/encapsulation/dscp/action": one_of("copy", "derive", "set"),
     "nve/vxlan/encapsulation/dscp/value": integer(0, 63),
@@ -237,6 +240,10 @@ SPANS: list[tuple[int, int, Paths]] = [
             for end in ("source", "dest")
         },
     ),
+    (0, 16, {"nve/vxlan/port": integer(1024, 65535)}),
+    (8, 14, {"interface/{interface}/port-security/enable": ON_OFF}),
+    (15, 99, {"interface/{interface}/port-security/state": STATE}),
+    (11, 99, {"bridge/domain/{domain}/dhcp-snoop/vlan/{vlan}/trust/{interface}": None}),
     (7, 99, {"evpn/mac-vrf-soo": DISTINGUISHER}),
     (0, 10, {"vrf/{vrf}/router/rib/{family}/protocol/{protocol}/fib-filter": NAME}),
     (11, 99, {"vrf/{vrf}/router/rib/{family}/fib-filter/protocol/{protocol}/route-map": NAME}),

@@ -120,6 +120,7 @@ KEYS: dict[str, Check] = {
     "{address4}": IPV4,
     "{server}": text(r"\S{1,253}", "host", "0.pool.ntp.org"),
     "{mode}": text(r"([1248]x([0-9]+G)?|disabled|loopback)", "breakout-mode", "4x"),
+    "{priority}": text(r"[0-7]", "switch-priority", "3"),
     "{rule}": text(r"[1-9][0-9]{0,3}", "rule-id", "10"),
     "{port}": text(r"[0-9]{1,5}|ANY|[a-z-]+", "port", "179"),
     "{target}": ROUTE_TARGET,

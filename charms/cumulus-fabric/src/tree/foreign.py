@@ -41,11 +41,13 @@ WHOLE_SWITCH: dict[str, Path] = {"anycast-mac": ("system", "global", "anycast-ma
 IN_SCOPE = (
     f"interface/*/bridge/domain/{BRIDGE}",
     "interface/*/evpn/multihoming",
-    *("interface/*/qos", "interface/*/acl", "nve/vxlan/encapsulation", "nve/vxlan/flooding"),
+    *(f"interface/*/{each}" for each in ("acl", "dot1x", "port-security", "qos", "storm-control")),
+    *(f"nve/vxlan/{each}" for each in ("decapsulation", "encapsulation", "flooding", "mtu", "port")),
+    f"bridge/domain/{BRIDGE}/dhcp-snoop/vlan",
     f"bridge/domain/{BRIDGE}/vlan",
     f"bridge/domain/{BRIDGE}/untagged",
     "evpn/multihoming/segment",
-    *("evpn/mac-vrf-soo", "evpn/vni/*", "system/control-plane/acl"),
+    *("evpn/mac-vrf-soo", "evpn/vni/*", "qos", "system/control-plane/acl"),
     *(f"vrf/default/router/bgp/{each}" for each in ("address-family", "neighbor", "peer-group")),
     *("vrf/default/router/nexthop-tracking", "vrf/default/router/rib"),
 )
@@ -258,7 +260,7 @@ def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str
     named = {
         ("interface",): get_tree(intent, "interface"),
         ("evpn", "vni"): {vni for vlan in get_tree(intent, *VLANS).values() for vni in get_tree(vlan, "vni")},
-        VLANS: get_tree(intent, *VLANS),
+        **{path: get_tree(intent, *VLANS) for path in (VLANS, (*VLANS[:-1], "dhcp-snoop", "vlan"))},
         **{(*IN_VRF, each): get_tree(intent, *IN_VRF, each) for each in ("neighbor", "peer-group")},
     }
     found: dict[tuple[Path, Path], list[str]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Others' route maps, ACLs and EVPN policy that reach what the intent has are named once, as settings."""
+"""Others' route maps, ACLs, limits and EVPN policy that reach the intent's objects are named once."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_routed import said
 from unit.cumulus_fabric.online.test_unmanaged import PLAIN, RELEASES
-from unit.cumulus_fabric.online.unmanaged import ON_PORT, bgp, family, joined, session, typed, vlan
+from unit.cumulus_fabric.online.unmanaged import ON_PORT, bgp, family, joined, session, typed, vlan, words
 
 
 @pytest.fixture(params=RELEASES)
@@ -62,6 +62,23 @@ REACHING: dict[str, tuple[dict[str, Any], str]] = {
         acl("bond1", "swp9", "swp31"),
         "interface bond1,swp9,swp31 acl HOSTS inbound",
     ),
+    "what drops frames of hosts": (
+        {
+            "interface": {
+                "swp9": {"port-security": {"ENABLE": "YES"}, "storm-control": {"broadcast": 400}},
+                "swp28": {**ON_PORT, "port-security": {"ENABLE": "YES"}},
+            }
+        },
+        "interface swp9 port-security {key}, interface swp9 storm-control broadcast",
+    ),
+    "what VXLAN sends with": (
+        {"nve": {"vxlan": {"port": 8472, "mtu": 1500}}},
+        "nve vxlan port, nve vxlan mtu",
+    ),
+    "QoS of all ports": (
+        {"qos": {"pfc": {"default-global": {"switch-priority": {"5": {}}}}}},
+        "qos pfc default-global switch-priority 5",
+    ),
     "an ACL of the control plane, which has the sessions": (
         {**acl(), "system": {"control-plane": {"acl": {"HOSTS": {"inbound": {}}}}}},
         "system control-plane acl HOSTS inbound",
@@ -72,6 +89,7 @@ REACHING: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("tree", "names"), REACHING.values(), ids=REACHING)
 def test_what_reaches_the_intents_is_named_once(three: Rack, tree: dict[str, Any], names: str) -> None:
     typed(three, "Leaf0-1", tree)
+    names = names.format(**words(three.servers["Leaf0-1"].switch.rules.new))
     assert said(three.site) == [
         f"Leaf0-1: {names}: not in the intent; stays as it is; to remove it, run nv unset on the switch"
     ]
@@ -92,6 +110,15 @@ def test_a_route_map_of_the_forwarding_table_is_named(release: str, tree: dict[s
         typed(three, "Leaf0-1", joined(rib, route_map("FIB")))
         (found,) = said(three.site)
     assert found.startswith("Leaf0-1: vrf default router rib ipv4 ")
+
+
+def test_dhcp_snooping_is_named_in_the_intents_vlans() -> None:
+    """Servers that wait in PXE get no address through a port that it does not trust."""
+    with rack(PLAIN, applied=True, release="5.15.0") as three:
+        snooping = {"vlan": {number: {"trust": {"swp31": {}}} for number in ("10", "77")}}
+        typed(three, "Leaf0-1", {"bridge": {"domain": {"br_default": {"dhcp-snoop": snooping}}}})
+        (found,) = said(three.site)
+    assert found.startswith("Leaf0-1: bridge domain br_default dhcp-snoop vlan 10 trust swp31: not in")
 
 
 ELSEWHERE: dict[str, tuple[dict[str, Any], list[str]]] = {
