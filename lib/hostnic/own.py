@@ -21,10 +21,8 @@ def findings(system: System, charm: str) -> tuple[Finding, ...]:
         try:
             system.files.check_own(path)
         except NotOwnError as error:
-            remedy = (
-                f"delete it, and the charm writes it anew, or run chown -h root: {error.path} and chmod go-w"
-            )
-            what = f"is not used: it {error.is_so}"
+            what, keep = f"is not used: it {error.is_so}", f"chown -h root: {error.path} and chmod go-w"
+            remedy = f"delete it, and the charm writes it anew; if its content is right, run {keep}"
             found[error.path] = Finding(Severity.WARNING, error.path, what, f"{remedy} {error.path}")
         except OSError:
             continue  # it is gone
