@@ -306,8 +306,8 @@ def test_a_refusal_does_not_clear_an_interrupted_burn(node: Node) -> None:
 
 def test_a_burn_that_systemd_does_not_start_is_not_recorded(node: Node) -> None:
     offer(node).emit()
-    said = "Failed to start transient service unit: Unit name is not valid."
-    node.host.fail("run", "systemd-run", failure(["systemd-run"], 1, "", f"{said}\n"))
+    said = "Failed to start transient service unit: Unit name is not valid"
+    node.host.fail("run", "systemd-run", failure(["systemd-run"], 1, "", f"{said}.\n"))
     assert said in node.failure("burn")
     assert "did not come to its end" not in node.findings()
 
