@@ -120,6 +120,7 @@ COMMON: Paths = {
     f"{_USER}/ssh/authorized-key/{{name}}/type": one_of("ssh-rsa", "ssh-ed25519"),
     "system/global/anycast-mac": MAC,
     "system/global/fabric-mac": either(MAC, one_of("none")),
+    **{f"system/global/reserved/vlan/l3-vni-vlan/{end}": integer(2, 4093) for end in ("begin", "end")},
     "system/control-plane/acl/{name}/inbound": None,
     "system/control-plane/acl/{name}/outbound": None,
     "system/hostname": HOSTNAME,

@@ -22,7 +22,7 @@ ON = ("on", "enabled")
 
 MAC_LEARNING = "mac-learning"
 ACCESS: Path = ("bridge", "domain", BRIDGE, "access")
-VRF_VLANS = range(4000, 4065)
+VRF_VLANS = {"begin": 4000, "end": 4064}
 """From these Cumulus Linux picks the VLAN of a VRF's VNI that has none set (vrf X evpn vlan auto)."""
 
 IDENTIFIER: Path = ("evpn", "multihoming", "segment", "identifier")
@@ -110,7 +110,9 @@ def _other_vnis(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 def _vlans_of_vrfs(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """VLANs of the intent through which a VRF's VNI (L3VNI) is routed, or may be: a VLAN has one VNI."""
     needed = get_tree(wanted, "bridge", "domain", BRIDGE, "vlan")
-    picked = [vlan for vlan in needed if vlan.isdigit() and int(vlan) in VRF_VLANS]
+    set_to = get_tree(applied, "system", "global", "reserved", "vlan", "l3-vni-vlan")
+    own = {end: set_to[end] if isinstance(set_to.get(end), int) else vlan for end, vlan in VRF_VLANS.items()}
+    picked = [vlan for vlan in needed if vlan.isdigit() and own["begin"] <= int(vlan) <= own["end"]]
     for vrf, node in get_tree(applied, "vrf").items():
         evpn = get_tree(node, "evpn")
         vlan = str(evpn.get("vlan", "auto"))
@@ -120,7 +122,7 @@ def _vlans_of_vrfs(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         elif vlan == "auto" and get_tree(evpn, "vni") and picked:
             what = (
                 f"VLAN {ports.compact(picked)} is in the range from which the switch picks a VLAN for the "
-                f"VNI of VRF {vrf} ({VRF_VLANS[0]}-{VRF_VLANS[-1]})"
+                f"VNI of VRF {vrf} ({own['begin']}-{own['end']})"
             )
             remedy = f"give the network another vlan in the intent, or set vrf {vrf} evpn vlan on the switch"
             yield Finding(Severity.WARNING, name, what, remedy)

@@ -116,11 +116,11 @@ def expand_ranges(tree: Tree, parent: str = "") -> Tree:
 def numbered(tree: Tree) -> Tree:
     """``tree`` with numbers for VNIs that are ``auto``: of the VLAN, with the bridge's offset added."""
     for domain in get_tree(tree, "bridge", "domain").values():
-        vlans, offset = get_tree(domain, "vlan"), get_tree(domain).get("vlan-vni-offset", 0)
+        vlans, offset = get_tree(domain, "vlan"), get_tree(domain).get("vlan-vni-offset")
         for vlan, node in vlans.items():
             vnis = get_tree(node, "vni")
             if "auto" in vnis and vlan.isdigit():
-                number = str(int(vlan) + int(offset))
+                number = str(int(vlan) + (offset if isinstance(offset, int) else 0))
                 known = {number if vni == "auto" else vni: below for vni, below in vnis.items()}
                 vlans[vlan] = {**get_tree(node), "vni": known}
     return tree

@@ -9,7 +9,7 @@ from converge import Severity
 from intent.model import Dialect
 from lab.nvue import merge
 from online import Site
-from tree import render
+from tree import get_path, numbered, render
 from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import rack
@@ -186,3 +186,25 @@ def test_a_vlan_that_a_vrf_uses_collides(
         found = [each for each in plan.findings if "VRF blue" in each.what]
         assert [(each.severity.name, each.what, each.remedy) for each in found] == told
         assert plan.blocked is any(severity == "BLOCKED" for severity, *_ in told)
+
+
+def test_an_offset_that_is_no_number_is_none() -> None:
+    domain = {"vlan-vni-offset": "auto", "vlan": {"10": {"vni": {"auto": {}}}}}
+    assert get_path(numbered({"bridge": {"domain": {"x": domain}}}), ("bridge", "domain", "x", "vlan")) == {
+        "10": {"vni": {"10": {}}}
+    }
+
+
+@pytest.mark.parametrize(("vlan", "warned"), [(77, True), (4010, False)])
+def test_the_range_for_vnis_of_vrfs_is_the_switchs_own_where_it_has_one(vlan: int, warned: bool) -> None:
+    def grown(content: dict[str, Any]) -> None:
+        small(content)
+        content["networks"]["tenant"] = {"vlan": vlan}
+
+    with rack(SMALL, applied=True) as made:
+        reserved = {"system": {"global": {"reserved": {"vlan": {"l3-vni-vlan": {"begin": 60, "end": 90}}}}}}
+        typed(made, "Leaf0-1", merge(reserved, {"vrf": {"blue": {"evpn": {"vni": {"4001": {}}}}}}))
+        found = Site(fabric(change=grown), made.site.fleet).survey().plan.findings
+    told = [each.what for each in found if each.severity is Severity.WARNING and each.subject == "Leaf0-1"]
+    said = "VLAN 77 is in the range from which the switch picks a VLAN for the VNI of VRF blue (60-90)"
+    assert told == ([said] if warned else [])
