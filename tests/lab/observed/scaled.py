@@ -19,6 +19,8 @@ LONG, BEYOND = 300, 10
 
 Some rules wait for an hour, and all faults together are to take ten minutes.
 """
+FOLLOWS = "OffloadBlocked"
+"""It comes from any fault that a hook sees and that lasts, so that it still waits longer than the others."""
 LIMIT = "ovn_offload_reboot_lock_limit_seconds"
 """An age that a rule compares with, and so a duration, too."""
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -31,19 +33,22 @@ def interval(scrape: float) -> int:
     return next((each for each in (SHORTEST, 4, 5, 6, 10, 12, 15, 20, 30) if each >= SHARE * scrape), 60)
 
 
-def rules(factor: int, model: Mapping[str, str]) -> Rules:
+def rules(factor: int, model: Mapping[str, str], turn: float = 0.0) -> Rules:
     """Those that the charms publish, with each ``for``, each range and the reboot lock's limit divided.
 
-    Each alert has the labels of its ``model``, as a charm publishes it: Alertmanager compares them.
+    The limit stays above ``turn``, the seconds that a node may hold the lock here. Each alert has the labels
+    of its ``model``, as a charm publishes it: Alertmanager compares them.
     """
     found: Rules = json.loads((resources.files("exporter") / "cos" / "alerts.json").read_text())
     for group in found["groups"]:
         for rule in group["rules"]:
             waits = seconds(rule["for"])
-            waits = min(waits, LONG) + max(0, waits - LONG) // BEYOND
+            if rule["alert"] != FOLLOWS:
+                waits = min(waits, LONG) + max(0, waits - LONG) // BEYOND
             rule["for"] = shorter(waits, factor)
             rule["labels"] |= model
-            limited = re.sub(rf"(last_over_time\()?{LIMIT}(\[\w+\]\))?", rf"\g<0> / {factor}", rule["expr"])
+            least = rf"clamp_min(\g<0> / {factor}, {turn:.0f})"
+            limited = re.sub(rf"(last_over_time\()?{LIMIT}(\[\w+\]\))?", least, rule["expr"])
             rule["expr"] = re.sub(
                 r"\[(\w+)\]", lambda found: f"[{shorter(seconds(found[1]), factor)}]", limited
             )

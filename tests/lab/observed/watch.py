@@ -98,12 +98,15 @@ def about(labels: dict[str, str]) -> str:
 
 
 @contextmanager
-def watching(lab: Lab, targets: Sequence[Target], directory: Path) -> Iterator[Watch]:
-    """Scrape guests, and judge what they say by the charms' rules in :mod:`lab.observed.scaled`'s time."""
+def watching(lab: Lab, targets: Sequence[Target], directory: Path, turn: float = 0.0) -> Iterator[Watch]:
+    """Scrape guests, and judge what they say by the charms' rules in :mod:`lab.observed.scaled`'s time.
+
+    ``turn`` is how many seconds a node may hold the reboot lock here.
+    """
     alerts = free_port()
     interval = scaled.interval(max(_takes(target.guest) for target in targets for _ in range(TRIALS)))
     factor = 60 // interval
-    (directory / "rules.yaml").write_text(json.dumps(scaled.rules(factor, MODEL)))
+    (directory / "rules.yaml").write_text(json.dumps(scaled.rules(factor, MODEL, turn)))
     with ExitStack() as stack:
         jobs = [_job(target, stack.enter_context(_collector(target.guest))) for target in targets]
         paged = stack.enter_context(alertmanager(directory, INHIBITION, alerts))

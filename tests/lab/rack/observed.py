@@ -56,6 +56,8 @@ SHOWN = 10
 """Minutes of a picture: about as long as the faults take."""
 DRIFT = '{"qos": {"roce": {"mode": "lossy"}}}'
 PATIENCE = 600
+TURN = 2
+"""A node holds the lock for so many times as long as its reboot, at most: hooks come before and after it."""
 
 
 class Observed:
@@ -83,10 +85,11 @@ def observed(rack: Rack) -> list[Check]:
     targets = [
         Target(name, exporting(rack, name), machines[name].guest) for name in (*rack.nodes, layout.FABRIC)
     ]
+    turn = TURN * max((up - since for _, since, up in rack.controller.down), default=0.0)
     found: list[Check] = []
     with (
         tempfile.TemporaryDirectory() as directory,
-        watching(Observed(rack), targets, Path(directory)) as watch,
+        watching(Observed(rack), targets, Path(directory), turn) as watch,
     ):
         # Else nobody tells who holds the reboot lock while the leader itself reboots.
         rack.controller.lease_in_reboot = LEASE / watch.factor
