@@ -6,7 +6,7 @@ Each charm installs a copy of its own. The unit starts the first one that exists
 unit's file. Hooks that find all in place start no process.
 """
 
-from hostnic.boot import bootcopy, sandbox, units
+from hostnic.boot import bootcopy, installed, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
 from hostnic.ops.boot import InstallBootCopy
@@ -64,7 +64,7 @@ def install(system: System, charm: str, address: str = "") -> None:
     """
     copy = copy_of(charm)
     stamp = bootcopy.stamp(copy)
-    restart = not system.files.exists(copy.path) or read_text(system, copy.stamp_path) != stamp
+    restart = installed.look(system, copy, (), ()).stamp != stamp
     if restart:
         InstallBootCopy(copy, stamp).run(system)
     if _present(system)[:1] != [charm]:

@@ -129,6 +129,17 @@ def test_the_preferred_copy_runs_whatever_came_first(first: str, second: str) ->
     assert not [path for path in host.disk.content if "exporter" in path]
 
 
+@pytest.mark.parametrize("name", ["exporter.pyz", "exporter.stamp"])
+def test_a_copy_that_another_user_could_change_is_replaced(name: str) -> None:
+    host = FakeHost()
+    install.install(host, "roce-qos")
+    path = f"{install.copy_of('roce-qos').directory}/{name}"
+    host.disk.give(path, 1000)
+    install.install(host, "roce-qos")
+    host.files.check_own(path)
+    assert host.trace[-1] == f"run systemctl restart {UNIT}"
+
+
 def test_the_unit_serves_another_address_only_while_it_is_given_one() -> None:
     host = FakeHost()
     install.install(host, "roce-qos", "10.0.0.7")
