@@ -127,7 +127,8 @@ OF_A_NODE = (
     ),
     Fault(
         "the firmware answers no command while the link is up", "OffloadFirmwareSilent", (f"{NODE} {P1}",),
-        on(NODE, f"echo 20000 >{DEBUG}/{OTHER}/fault_cmd_timeout_ms"),
+        # Long enough for the alert: the first scrapes after each timeout wait for the next one, and are late.
+        on(NODE, f"echo 40000 >{DEBUG}/{OTHER}/fault_cmd_timeout_ms"),
         on(NODE, f"echo 0 >{DEBUG}/{OTHER}/fault_cmd_timeout_ms"),
     ),
     Fault(
