@@ -229,11 +229,13 @@ def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
     known = {*get_tree(intent, "interface"), *named}
     interfaces = get_tree(applied, "interface")
     links = [name for name in get_tree(intent, *IN_VRF, "neighbor") if name in interfaces]
+    hosts = get_tree(intent, "interface").keys() - get_tree(intent, *IN_VRF, "neighbor").keys()
     found: dict[str, Collection[str]] = {
         "interface {}": [
             name
             for name, node in interfaces.items()
             if name not in known and not MANAGEMENT_PORTS.fullmatch(name) and _is_routed(get_tree(node))
+            if get_tree(node).get("base-interface") not in hosts
         ],
         **{
             f"interface {{}} {' '.join(path)}": [name for name in links if get_path(interfaces[name], path)]

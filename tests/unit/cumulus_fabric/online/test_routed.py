@@ -219,10 +219,28 @@ def test_what_is_named_as_an_object_is_not_named_again(three: Rack) -> None:
     ]
 
 
-def test_what_excludes_the_intents_use_is_not_said_to_stay(three: Rack) -> None:
-    """A host's port that somebody routes blocks the plan."""
-    typed(three, "Leaf0-1", {"interface": {"swp9": {**ON_PORT, "IP": {"address": {"192.0.2.1/31": {}}}}}})
-    assert said(three.site) == []
+ADDRESS = {"IP": {"address": {"192.0.2.1/31": {}}}}
+USED = {
+    "a host's port": {"swp9": {**ON_PORT, **ADDRESS}},
+    "a subinterface of a bond": {
+        "bond1.77": {"type": "sub", "base-interface": "bond1", "vlan": 77, **ADDRESS}
+    },
+}
+
+
+@pytest.mark.parametrize("interfaces", USED.values(), ids=USED)
+def test_what_excludes_the_intents_use_is_not_said_to_stay(three: Rack, interfaces: dict[str, Any]) -> None:
+    """What somebody routes on the intent's ports blocks the plan."""
+    typed(three, "Leaf0-1", {"interface": interfaces})
+    assert (said(three.site), three.site.survey().plan.blocked) == ([], True)
+
+
+def test_a_subinterface_of_a_link_stays_and_is_named(three: Rack) -> None:
+    sub = {"type": "sub", "base-interface": "swp31", "vlan": 77, **ADDRESS}
+    typed(three, "Leaf0-1", {"interface": {"swp31.77": sub}})
+    assert said(three.site) == [
+        "Leaf0-1: interface swp31.77: not in the intent and not made by this charm; stays as it is"
+    ]
 
 
 def test_what_the_intent_leaves_to_others_is_not_named_again(three: Rack) -> None:
