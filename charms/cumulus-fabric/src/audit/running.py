@@ -66,7 +66,8 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         subs[str(get_tree(other).get("base-interface"))].append(sub)
     for port in sorted(interfaces.keys() - {"lo"}, key=ports.natural):
         node, above = get_tree(applied, "interface", port), f"interface {port}"
-        paths = VRFS if port in linked else (*VRFS, *ROUTED, ACCESS, IDENTIFIER)
+        bridged = [ACCESS] if "bridge" in get_tree(interfaces, port) else []
+        paths = VRFS if port in linked else (*VRFS, *ROUTED, *bridged, IDENTIFIER)
         found = [
             f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in (None, {}, *UNUSED)
         ]

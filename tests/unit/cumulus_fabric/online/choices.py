@@ -134,6 +134,11 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         "which excludes the intent's",
         "remove bond1 from the intent, or run nv unset interface bond1 evpn multihoming segment identifier",
     ),
+    "an access port that is a member of a bond in the intent": (
+        joined(on_port("swp9", {"access": 77}), {"interface": {"bond1": None}}),
+        "swp9 is in bridge br_default: the intent needs that, and this charm did not make swp9",
+        "change the intent, or run plan and apply with remove=swp9",
+    ),
     "a routed port": (
         {"interface": {"swp9": {"type": "swp", "IP": {"address": {"192.0.2.1/31": {}}}}}},
         "swp9 has another use on the switch (interface swp9 {ip} address), which excludes the intent's",

@@ -176,6 +176,14 @@ def test_a_part_goes_when_it_is_named(three: Rack) -> None:
     assert set(bridged["vlan"]) == {"9", "101"}
 
 
+def test_an_access_port_that_becomes_a_member_can_be_removed_by_name(three: Rack) -> None:
+    typed(three, "Leaf0-1", joined(on_port("swp9", {"access": 77}), {"interface": {"bond1": None}}))
+    site = replace(three.site, ownership=Ownership(named=named("swp9")))
+    assert blocked(site) == []
+    assert site.apply(policy=POLICY).applied
+    assert "bridge" not in three.applied["Leaf0-1"]["interface"]["swp9"]
+
+
 LEFT: dict[str, tuple[dict[str, Any], str]] = {
     "a VLAN on a bond": (
         joined(vlan(77, 77), on_port("bond_tagged", {"vlan": {"77": {}}}, "bond")),
