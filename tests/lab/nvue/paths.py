@@ -132,6 +132,9 @@ COMMON: Paths = {
     f"{_BGP}/route-export/to-evpn/route-target/{{target}}": None,
     f"{_BGP}/dynamic-neighbor/listen-range/{{prefix4}}/peer-group": NAME,
     f"{_BGP}/peer-group/{{group}}/remote-as": either(ASN, one_of("external", "internal")),
+    f"{_BGP}/peer-group/{{group}}/description": LINE,
+    f"{_BGP}/peer-group/{{group}}/timers/keepalive": integer(1, 65535),
+    **{f"{_BGP}/{session}/password": LINE for session in ("peer-group/{group}", "neighbor/{neighbor}")},
     **{f"{_BGP}/address-family/{family}/multipaths/ebgp": integer(1, 128) for family in _FAMILIES[:2]},
     f"{_BGP}/address-family/ipv4-unicast/network/{{prefix4}}": None,
     f"{_BGP}/address-family/ipv4-unicast/redistribute/connected/route-map": NAME,
@@ -231,6 +234,8 @@ SPANS: list[tuple[int, int, Paths]] = [
     (0, RENAMED[1] - 1, OLD),
     (RENAMED[1], 99, NEW),
     (11, 99, {"system/dns/server/{server}/vrf": VRF}),
+    (0, 14, {f"{_BGP}/peer-group/{{group}}/bfd/enable": ON_OFF}),
+    (15, 99, {f"{_BGP}/peer-group/{{group}}/bfd/profile": NAME}),
     (0, 6, {f"{_MATCH}/{end}-port/{{port}}": None for end in ("source", "dest")}),
     (
         7,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 from intent import ports
-from tree import Path, Tree, get_path, get_tree, leaves
+from tree import Path, Tree, get_path, get_tree, leaves, merged
 from tree.diff import IN_VRF
 from tree.foreign import ROUTED, UNUSED, VRFS
 from tree.render import BRIDGE, GROUP
@@ -81,15 +81,37 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 
 
 def _other_sessions(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
-    """Sessions of others on the intent's links, of one AS, where the intent's are between two."""
+    """Sessions of others on the intent's links: iBGP where the intent has eBGP, or in a group of theirs."""
     groups = get_tree(applied, "peer-group")
+    families = {"address-family": get_tree(wanted, "address-family")}
+    kept = merged(merged(families, get_tree(groups, GROUP)), get_tree(wanted, "peer-group", GROUP))
+    # A switch may show the same password encrypted in two ways
+    alike = ("description", "remote-as", *(["password"] if kept.get("password", "none") != "none" else []))
     found: list[str] = []
-    for port in get_tree(wanted, "neighbor"):
+    losing: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for port, node in get_tree(wanted, "neighbor").items():
         session = get_tree(applied, "neighbor", port)
-        group = session.get("peer-group")
-        remote = {session.get("remote-as"), get_tree(groups, str(group)).get("remote-as")}
-        if group != GROUP and "internal" in remote:
+        group = str(session.get("peer-group"))
+        if group == GROUP or get_tree(node).get("peer-group") != GROUP:
+            continue
+        if "internal" in (session.get("remote-as"), get_tree(groups, group).get("remote-as")):
             found.append(port)
+        lost = [
+            " ".join(path)
+            for path, value in leaves(get_tree(groups, group))
+            if path[0] not in alike
+            and value not in (*UNUSED, get_path(kept, path))
+            and get_path(session, path) is None
+        ]
+        if lost:
+            losing[group, ", ".join(lost)].append(port)
+    for (group, lost), these in losing.items():
+        what = f"the BGP sessions on {ports.compact(these)} would move from peer group {group} to {GROUP}, "
+        what += f"and lose these settings of {group}: {lost}"
+        paths = ", ".join(f"{' '.join(IN_VRF)} neighbor {port} peer-group" for port in these)
+        remedy = f"set these on peer group {GROUP} with nv set and nv config apply on the switch first, or "
+        remedy += f"leave the sessions' group to others (switches.{name}.unmanaged.settings: [{paths}])"
+        yield Finding(Severity.BLOCKED, name, what, remedy)
     if found and get_path(wanted, ("peer-group", GROUP, "remote-as")) == "external":
         what = f"the BGP sessions on {ports.compact(found)} are iBGP, and the change to eBGP would cut them"
         remedy = (
