@@ -104,6 +104,11 @@ def test_the_alert_of_a_blocked_charm_still_comes_long_after_that_of_its_fault()
     assert by_name(scaled.rules(10, {}))["OffloadBlocked"]["for"] == f"{1800 * 100}ms"
 
 
+def test_the_alert_of_an_exporter_waits_until_slow_hooks_tell_of_a_reboot() -> None:
+    waits = [by_name(scaled.rules(10, {}, turn))["OffloadExporterDown"]["for"] for turn in (0, 400)]
+    assert waits == ["60000ms", "100000ms"]
+
+
 @pytest.mark.parametrize(("turn", "before", "after"), [(0, 3, 5), (400, 5, 8)])
 def test_the_age_of_a_stuck_lock_is_in_the_faster_time_too(
     turn: float, before: int, after: int, tmp_path: Path

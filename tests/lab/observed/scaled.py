@@ -19,8 +19,13 @@ LONG, BEYOND = 300, 10
 
 Some rules wait for an hour, and all faults together are to take ten minutes.
 """
-FOLLOWS = "OffloadBlocked"
-"""It comes from any fault that a hook sees and that lasts, so that it still waits longer than the others."""
+FOLLOW = ("OffloadBlocked", "OffloadExporterDown")
+"""The first comes from any fault that a hook sees and that lasts, the second from a node that reboots.
+
+They wait all of their time, and at least until the hooks of this machine can have told of the reboot.
+"""
+HOOKS = 4
+"""A part of a node's turn in which another unit leads and tells of it."""
 LIMIT = "ovn_offload_reboot_lock_limit_seconds"
 """An age that a rule compares with, and so a duration, too."""
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -43,7 +48,9 @@ def rules(factor: int, model: Mapping[str, str], turn: float = 0.0) -> Rules:
     for group in found["groups"]:
         for rule in group["rules"]:
             waits = seconds(rule["for"])
-            if rule["alert"] != FOLLOWS:
+            if rule["alert"] in FOLLOW:
+                waits = max(waits, int(turn * factor) // HOOKS)
+            else:
                 waits = min(waits, LONG) + max(0, waits - LONG) // BEYOND
             rule["for"] = shorter(waits, factor)
             rule["labels"] |= model
