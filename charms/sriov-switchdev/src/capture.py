@@ -9,9 +9,7 @@ from config import Options
 from converge import Finding, Severity
 from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic.capture.file import Inputs, Shown
-from hostnic.devices import discover
 from hostnic.system import System
-from observe import second_writers
 from observed import Judged, Setting, Writer
 from survey import survey
 
@@ -20,8 +18,8 @@ def show(system: System, inputs: Inputs) -> Shown:
     """What the actions print; reads the host only."""
     options, controllers = Options(**inputs["options"]), tuple(inputs["controllers"])
     kept = inputs.get("writers")
-    judged = second_writers(system, discover.observe(system).pfs) if kept is None else _judged(kept)
-    found = survey(system, options, controllers, inputs["application"], judged)
+    found = survey(system, options, controllers, inputs["application"], kept and _judged(kept))
+    judged = found.observed.vf_writers, found.observed.unclear
     return Shown(
         found.plan,
         {

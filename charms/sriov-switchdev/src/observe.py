@@ -34,7 +34,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
     findings = list(host.findings)
     kept = installed.look(system, files.COPY, files.PATHS, files.UNITS)
     previous = _previous(kept.files[desired.PATH], findings)
-    writers, unclear = judged or second_writers(system, host.pfs)
+    writers, unclear = judged or _second_writers(system, host.pfs)
     return Observed(
         host=host,
         now=system.now(),
@@ -46,14 +46,15 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
         converged=record.read_converged(system),
         declared_bonds=_declared_bonds(system, host, previous),
         vf_writers=writers,
+        unclear=unclear,
         host_network=_host_network(system, host),
         channels=_channels(system, host, findings),
         cpus=cpus.online(system),
-        findings=(*findings, *unclear),
+        findings=tuple(findings),
     )
 
 
-def second_writers(system: System, pfs: Collection[Pf]) -> Judged:
+def _second_writers(system: System, pfs: Collection[Pf]) -> Judged:
     """Files that set VFs or modes, as the charm does, and findings about such that cannot be read."""
     in_netplan, unreadable = netplan.second_writers(system, pfs)
     elsewhere, unclear = other_files.others(system, pfs)

@@ -137,6 +137,7 @@ class Observed(NamedTuple):
     declared_bonds: Mapping[str, str] = {}
     # Files that set VFs or eswitch modes at boot, also those of other NICs
     vf_writers: tuple[Writer, ...] = ()
+    unclear: tuple[Finding, ...] = ()  # about such files that cannot be read
     # Netdevs of PFs outside a bond that carry the host's own network
     host_network: frozenset[str] = frozenset()
     next_boot: Mapping[str, NextBoot] = {}  # by BDF, for ports that offer too few VFs now
@@ -145,4 +146,4 @@ class Observed(NamedTuple):
     preallocated: frozenset[str] = frozenset()
     channels: Mapping[str, Channels] = {}  # queues of each uplink, by BDF; only of ports in switchdev mode
     cpus: int = 1  # logical CPUs that are online
-    findings: tuple[Finding, ...] = ()  # what could not be read
+    findings: tuple[Finding, ...] = ()  # what else could not be read

@@ -110,7 +110,7 @@ def plan_host(
     controllers: tuple[str, ...] = (),
 ) -> Plan[System]:
     """What the next boot needs, then the NICs' steps, with a timer around a live change. Pure."""
-    everything = (*observed.findings, *findings, *preflight(wanted, observed))
+    everything = (*observed.findings, *observed.unclear, *findings, *preflight(wanted, observed))
     start, held, slots = driver_reload.steps(wanted, observed)
     nics = plan(wanted, observed, everything, allow_live=allow_live, restored=slots)
     if nics.blocked:

@@ -5,14 +5,14 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 from exporter import facts, install, workers
 from exporter.facts import Facts, Port
-from exporter.main import Exporter
 from hostnic.handover import AGENTS
 from hostnic.testing import FakeHost
+from lab.observed.modelled import until
 from lib.scrapes import PF, converged, exporter, scrape, tell
 
 
@@ -110,8 +110,7 @@ def test_a_read_that_hangs_holds_up_nothing_and_grows_old(monkeypatch: pytest.Mo
     assert threading.active_count() == asked  # no second thread for what hangs
     hang.clear()
     released.set()
-    time.sleep(0.2)
-    assert scrape(found)["source_up", f"counters {PF}"] == 1
+    assert until(lambda: scrape(found)["source_up", f"counters {PF}"] == 1, 20)
 
 
 def hanging(host: FakeHost, monkeypatch: pytest.MonkeyPatch, door: str, call: str) -> threading.Event:
@@ -150,17 +149,12 @@ def test_a_late_answer_of_the_firmware_is_no_silence_but_one_that_never_comes_is
     assert ("firmware_answers", PF) not in scrape(slow)
     assert scrape(slow)["firmware_answers", PF] == 0
     released.set()
-    assert slow_until(slow, lambda seen: seen["firmware_answers", PF] == 1)
+    assert until(lambda: scrape(slow)["firmware_answers", PF] == 1, 20)
     released.clear()
     late = scrape(slow)
     assert (late["firmware_answers", PF], late["source_up", f"firmware {PF}"]) == (1, 0)
     assert scrape(slow)["firmware_answers", PF] == 0
     released.set()
-
-
-def slow_until(found: Exporter, holds: Callable[[Mapping[tuple[str, ...], float]], bool]) -> bool:
-    """Whether something comes to hold in a few scrapes."""
-    return any(holds(scrape(found)) for _ in range(50))
 
 
 def test_a_port_without_a_netdev_is_no_read_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
