@@ -26,10 +26,10 @@ from converge.shape import (
     Text,
 )
 from hostnic import shapes
-from hostnic.handover import AGENTS
+from hostnic.handover import AGENTS, FACTS
 from hostnic.system import NotOwnError, System, list_names, read_own
 
-DIRECTORY, COPIES = "/run/ovn-offload/facts", "/usr/lib/ovn-offload"
+DIRECTORY, COPIES = FACTS, "/usr/lib/ovn-offload"
 """Of these files, and of the charms' copies of the exporter."""
 VERSION = 1
 FRESH = 240

@@ -37,6 +37,8 @@ from hostnic import shapes
 from hostnic.system import NotOwnError, System, read_own
 
 DIRECTORY = "/run/ovn-offload"
+FACTS = f"{DIRECTORY}/facts"
+"""A file of each charm for the exporter, which is not root and cannot tell the operator."""
 VERSION = 1
 
 Parameter = str | int | bool

@@ -5,13 +5,10 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 
-from hostnic import handover
+from hostnic.handover import DIRECTORY, FACTS
 from hostnic.system import NotOwnError, System, list_names
 
-FACTS = f"{handover.DIRECTORY}/facts"
-"""A file of each charm for the exporter, which is not root and cannot tell the operator."""
-
-ROOTS = (handover.DIRECTORY, FACTS, "/var/lib/ovn-offload", "/etc/ovn-offload", "/usr/lib/ovn-offload")
+ROOTS = (DIRECTORY, FACTS, "/var/lib/ovn-offload", "/etc/ovn-offload", "/usr/lib/ovn-offload")
 
 
 def findings(system: System, charm: str) -> tuple[Finding, ...]:
