@@ -23,12 +23,12 @@ def named(path: Path) -> Iterator[str]:
 
 
 def listed() -> set[str]:
-    """The page's paths; a name alone is in the folder of the path before it."""
+    """The page's paths and their folders; a name alone is in the folder of the path before it."""
     found = set[str]()
     for row in re.findall(r"^\| (`/.*?) \|", PAGE, re.MULTILINE):
         first, *others = re.findall(r"`([^`]+)`", row)
         found |= {first, *(f"{first.rpartition('/')[0]}/{name}" for name in others)}
-    return found
+    return found | {path.rpartition("/")[0] for path in found}
 
 
 def test_each_file_of_a_constant_has_a_row() -> None:
