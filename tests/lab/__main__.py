@@ -67,7 +67,7 @@ def main() -> int:
         if wanted.left_out:
             print(f"Left out, since on no compute node: {', '.join(wanted.left_out)}")
         with build.rack(wanted, options.spare, cloud=options.cloud) as rack:
-            found = converge(rack)
+            found = converge(rack, options.more)
             if rack.controller.active:
                 found += [check for name in options.more for check in SCENARIOS[name](rack)]
             elif options.more:

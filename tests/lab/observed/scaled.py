@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-SHORTEST = 3
-"""Seconds between scrapes, at least: the exporter's own deadline.
+INTERVALS = (2, 3, 4, 5, 6, 10, 12, 15, 20, 30)
+"""Seconds between scrapes; they are a minute of the rules' time, as a collector's default.
 
-They are a minute of the rules' time, as a collector's default.
+The exporter answers after its own deadline of 3 seconds at most: the scrapes that a new fault makes wait
+may be lost.
 """
 SHARE = 2
 """How many times as long as one scrape the interval is at least: the guest has other work, too."""
@@ -19,13 +20,11 @@ LONG, BEYOND = 300, 10
 
 Some rules wait for an hour, and all faults together are to take ten minutes.
 """
-FOLLOW = ("OffloadBlocked", "OffloadExporterDown")
-"""The first comes from any fault that a hook sees and that lasts, the second from a node that reboots.
+FOLLOWS, HOOKS = "OffloadBlocked", 120
+"""An alert that comes from any fault that a hook sees and that lasts: it waits all of its time.
 
-They wait all of their time, and at least until the hooks of this machine can have told of the reboot.
+It waits these seconds of the clock, too: hooks, which mend such a fault, are no faster here.
 """
-HOOKS = 4
-"""A part of a node's turn in which another unit leads and tells of it."""
 LIMIT = "ovn_offload_reboot_lock_limit_seconds"
 """An age that a rule compares with, and so a duration, too."""
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -35,7 +34,7 @@ Rules = dict[str, Any]
 
 def interval(scrape: float) -> int:
     """Seconds between scrapes of which one takes so many; whole ones that a minute is a multiple of."""
-    return next((each for each in (SHORTEST, 4, 5, 6, 10, 12, 15, 20, 30) if each >= SHARE * scrape), 60)
+    return next((each for each in INTERVALS if each >= SHARE * scrape), 60)
 
 
 def rules(factor: int, model: Mapping[str, str], turn: float = 0.0) -> Rules:
@@ -48,8 +47,8 @@ def rules(factor: int, model: Mapping[str, str], turn: float = 0.0) -> Rules:
     for group in found["groups"]:
         for rule in group["rules"]:
             waits = seconds(rule["for"])
-            if rule["alert"] in FOLLOW:
-                waits = max(waits, int(turn * factor) // HOOKS)
+            if rule["alert"] == FOLLOWS:
+                waits = max(waits, HOOKS * factor)
             else:
                 waits = min(waits, LONG) + max(0, waits - LONG) // BEYOND
             rule["for"] = shorter(waits, factor)

@@ -3,8 +3,8 @@
 
 It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines.
 Those that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a
-Juju: a leader's lease runs out in a reboot only where a scenario wants it, and a removed unit is gone as soon
-as it has had its last hook.
+Juju: a leader's lease runs out where its machine has no power, but not in a reboot, and a removed unit is
+gone as soon as it has had its last hook.
 """
 
 import json
@@ -35,10 +35,6 @@ LEASE = 60.0  # seconds for which a leader that no longer answers still leads (J
 NOTICED = 60.0  # seconds in which whoever talks to a machine notices that its power is cut
 
 
-def _reboots(machine: Machine) -> bool:
-    return machine.job is not None and machine.job.what == REBOOT
-
-
 class Controller:
     """Units, their relations' data, and what happens next."""
 
@@ -51,8 +47,6 @@ class Controller:
             for app in deployment.applications.values()
             for number, machine in enumerate(app.machines)
         }
-        # Seconds of a reboot after which its machine's units lead no longer; most boots here are shorter
-        self.lease_in_reboot = math.inf
         self.tell: Callable[[str], object] = lambda line: None
         self.down: list[tuple[str, float, float]] = []  # machine, from, to
         self._bags: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)  # by relation and owner
@@ -204,13 +198,10 @@ class Controller:
                 machine.queue.appendleft(look)
 
     def _elect(self, now: float) -> None:
-        """Have another unit lead where the leader's machine is down and its lease has run out."""
+        """Have another unit lead where the leader's machine has no power and its lease has run out."""
         up = [unit for unit in self.units.values() if unit.started and unit.machine.powered]
-        up = [unit for unit in up if not _reboots(unit.machine)]
         for unit in [unit for unit in self.units.values() if unit.leader]:
-            machine = unit.machine
-            lost = not machine.powered and now - machine.cut_at > LEASE
-            lost = lost or (_reboots(machine) and now - machine.began > self.lease_in_reboot)
+            lost = not unit.machine.powered and now - unit.machine.cut_at > LEASE
             heirs = [each.name for each in up if each.app is unit.app]
             if lost and heirs:
                 self.lead(heirs[0])

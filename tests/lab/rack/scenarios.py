@@ -2,7 +2,7 @@
 """What is done to a rack, and what must hold then; each starts from a converged one and ends with one."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lab.checks import Check, equal
 from lab.rack import containers, layout, outage, ovn, writes
@@ -22,7 +22,7 @@ from lab.rack.common import (
     verify,
     with_option,
 )
-from lab.rack.observed import observed
+from lab.rack.observed import observed, used_before
 from lab.rack.openstack import openstack
 from lab.rack.removed import node_removed
 from lab.rack.traffic import traffic
@@ -34,9 +34,14 @@ BLANK = 10.0  # … and a leaf that is replaced
 Scenario = Callable[[Rack], list[Check]]
 
 
-def converge(rack: Rack) -> list[Check]:
-    """From factory state to instances that reach each other through their NICs; one reboot per node."""
+def converge(rack: Rack, scenarios: Iterable[str]) -> list[Check]:
+    """From factory state to instances that reach each other through their NICs; one reboot per node.
+
+    Some of the ``scenarios`` that follow want the machines otherwise than from the factory.
+    """
     controller, display = rack.controller, rack.display
+    for name in BEFORE.keys() & set(scenarios):
+        BEFORE[name](rack)
     deploy(rack)
     held = [unit for unit in controller.units.values() if "apply" in (unit.app.meta.get("actions") or {})]
     rack.floor.work(lambda: all(unit.started for unit in held), PATIENCE)
@@ -240,6 +245,9 @@ SCENARIOS: dict[str, Scenario] = {
     "openstack": openstack,
 }
 """What can follow ``converge``."""
+
+BEFORE: dict[str, Callable[[Rack], None]] = {"observed": used_before}
+"""What is done to the machines before they are deployed."""
 
 ONE_MORE = ("node-added", "adopt")
 """Those that want a node of their own, blank until then."""

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,14 +35,12 @@ class FakeGuest:
         self.units: dict[str, dict[str, Any]] = {}
         self.reboots = 0
         self.powered = True
-        self.boots: Callable[[], object] = lambda: None
 
     def run(self, command: str) -> Any:
         lines = [json.dumps({"app": app, **known}) for app, known in self.units.items()]
         return SimpleNamespace(stdout="\n".join([f"boot-{self.reboots}", *lines, ""]))
 
     def reboot(self, timeout: float) -> None:
-        self.boots()
         self.reboots += 1
 
     def power_cycle(self) -> None:
@@ -148,24 +146,6 @@ def test_a_hook_in_which_the_power_failed_runs_again_before_start(heard: list[st
     assert controller.floor.work(lambda: controller.settled, 30)
     assert heard[:2] == ["one/0 config_changed", "one/0 start"]
     assert (guests["a"].reboots, guests["b"].reboots) == (2, 1)
-    controller.floor.stop()
-
-
-def test_a_leader_in_a_reboot_longer_than_its_lease_is_replaced(heard: list[str]) -> None:
-    controller, guests = model()
-    controller.deploy(*controller.planned)
-    assert controller.floor.work(lambda: controller.settled, 30)
-    heard.clear()
-    former, new = controller.units["one/0"], controller.units["one/1"]
-    goes_on = threading.Event()
-    guests["a"].boots = goes_on.wait
-    former.machine.queue.append(Job(juju.REBOOT, lambda guest: guest.reboot(timeout=30)))
-    assert not controller.floor.work(lambda: new.leader, 0.5), "this boot is short"
-    controller.lease_in_reboot = 0.1
-    assert controller.floor.work(lambda: new.elected, 30)
-    goes_on.set()
-    assert controller.floor.work(lambda: controller.settled, 30)
-    assert (former.leader, heard) == (False, ["one/1 leader_elected"])
     controller.floor.stop()
 
 
