@@ -2,147 +2,16 @@
 """NICs and firmware in trouble: each said in one sentence, with what helps, and nothing half done."""
 
 import json
-import sys
 from collections.abc import Sequence
-from types import ModuleType
 
 import pytest
 from converge import StepError
 from desired import Setting
-from hostnic.devices import lag
-from hostnic.firmware.mstconfig import NO_CURRENT
 from hostnic.firmware.mstdatabase import Database
-from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.system import CommandError, failure
-from hostnic.testing import FakeHost, states
+from hostnic.testing import FakeHost
 from nic.changes import SetNextBoot
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
-
-SAID = {
-    "-E- Failed to open the device": "see the kernel log for this NIC",
-    "-E- Failed to identify the device": "mstflint does not know this device",
-    "-E- Unsupported device": "mstflint does not know this device",
-    "-E- Device in Livefish mode is not supported": "the NIC is in livefish mode",
-    "-E- Device doesn't support any configuration changes.": "the firmware allows no change of parameters",
-    "write counter to semaphore: Permission denied": "another tool holds the NIC's semaphore",
-    "-E- The Rule TLV configuration nv_x is not supported by FW": "update the firmware",
-    "-E- Something quite new": "mstconfig: Something quite new",
-}
-
-
-@pytest.mark.parametrize("said", SAID)
-def test_an_error_of_mstconfig_becomes_a_sentence_and_a_remedy(node: Node, said: str) -> None:
-    node.host.answers[("mstconfig",)] = failure(["mstconfig"], 3, f"{said}\n", "")
-    status = node.emit()
-    assert status.name == "blocked"
-    assert SAID[said] in node.findings()
-    assert node.mst() == []
-
-
-def test_an_error_that_nobody_knows_leads_to_the_command_that_said_it(node: Node) -> None:
-    argv = ["mstconfig", "-d", PF0, "-e", "query", "SRIOV_EN"]
-    node.host.answers[("mstconfig",)] = failure(argv, 3, "-E- Something quite new\n", "")
-    node.emit()
-    assert f"run on the host: {' '.join(argv)}" in node.findings()
-
-
-class Apt:
-    """charmhelpers refuses to be imported outside Ubuntu: a stand-in whose mirror may be away."""
-
-    def __init__(self, host: FakeHost) -> None:
-        self.host, self.asked, self.lists, self.mirror = host, list[str](), False, True
-
-    def update(self, fatal: bool = False) -> None:
-        self.asked.append("update")
-        self.lists = self.mirror
-
-    def install(self, packages: list[str], fatal: bool = False) -> None:
-        self.asked.append(f"install {' '.join(packages)}")
-        if self.lists:
-            self.host.disk.install("/usr/bin/mstconfig", b"", 0o755)
-            self.host.answers.clear()
-
-
-class Shows(FakeHost):
-    """Its mstconfig 4.26 shows a row of its own in place of a parameter's."""
-
-    mstconfig_version = "4.26"
-    name, row = "NUM_VF_MSIX", ""
-
-    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
-        lines = super().query(argv, timeout).splitlines(keepends=True)
-        return "".join(self.row if self.name in line.split() else line for line in lines)
-
-
-def test_a_current_value_that_the_firmware_does_not_tell_is_no_reboot_without_effect(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host = machine(Shows)
-    rdg(host)
-    host.row = "*           NUM_VF_MSIX         11         N/A         63\n"
-    node = Node(host, database, monkeypatch)
-    assert node.deploy(reboot_policy="always").name == "active", node.findings()
-    assert node.reboots_asked == 0
-
-
-class TellsNext(FakeHost):
-    """Its firmware tells no default and no current values: mstconfig leaves these columns out."""
-
-    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
-        said = super().query([word for word in argv if word != "-e"], timeout)
-        return f"{said}Device Firmware {NO_CURRENT}\n" if "-e" in argv else said
-
-
-def test_what_was_set_waits_for_a_reboot_if_the_firmware_tells_no_current_values(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    node = Node(machine(TellsNext), database, monkeypatch)
-    status = node.deploy(reboot_policy="manual", reboot_settle=0)
-    assert "reboot: needed for 3b:00: NUM_OF_VFS=8 and 3 more" in status.message
-    assert "NUM_OF_VFS (now unknown, then 8)" in node.findings()
-    written = list(node.mst())
-    node.emit()
-    assert node.mst() == written, "the next hook sets nothing again, and still asks"
-    assert "NUM_OF_VFS (now unknown, then 8)" in node.findings()
-    assert node.boot().name == "active", "the reboot counts as what applied it"
-    assert "No finding" in node.findings()
-    assert node.mst() == written
-
-
-@pytest.mark.parametrize(
-    ("row", "says"),
-    [
-        (
-            "      RO    NUM_VF_MSIX         11          11         11\n",
-            "keeps NUM_VF_MSIX at 11, which cannot",
-        ),
-        (
-            "            NUM_VF_MSIX         N/A        N/A        N/A\n",
-            "keeps NUM_VF_MSIX at N/A, which cannot",
-        ),
-    ],
-)
-def test_a_parameter_that_nobody_can_change_keeps_no_other_from_being_set(
-    database: Database, monkeypatch: pytest.MonkeyPatch, row: str, says: str
-) -> None:
-    host = machine(Shows)
-    host.row = row
-    node = Node(host, database, monkeypatch)
-    node.deploy()
-    assert node.next_boot("NUM_OF_VFS") == 8
-    assert node.next_boot("NUM_VF_MSIX") == 11
-    assert says in node.findings()
-    assert node.configure(parameters="NUM_VF_MSIX=63").emit().name == "blocked"
-
-
-def test_a_backup_has_no_parameter_that_nobody_can_change(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host = machine(Shows)
-    host.row = "      RO    NUM_VF_MSIX         11          11         11\n"
-    saved = Node(host, database, monkeypatch).action("backup")["backup-0000-3b-00-0"]
-    assert "NUM_PF_MSIX=" in saved
-    assert "NUM_VF_MSIX=" not in saved
 
 
 class Hangs(FakeHost):
@@ -165,36 +34,6 @@ def test_a_nic_that_hangs_costs_a_hook_one_deadline_and_the_other_nic_is_set(
     assert node.host.now() - begin == 120
     assert node.next_boot("NUM_OF_VFS", "0000:5e:00.0") == 8
     assert "if the next hook says the same, power-cycle the machine" in node.findings()
-
-
-@pytest.fixture
-def apt(node: Node, monkeypatch: pytest.MonkeyPatch) -> Apt:
-    """A machine as MAAS deploys it: no mstflint, and no list of packages."""
-    apt, module = Apt(node.host), ModuleType("charmhelpers.fetch")
-    vars(module).update(apt_update=apt.update, apt_install=apt.install)
-    monkeypatch.setitem(sys.modules, "charmhelpers.fetch", module)
-    node.host.disk.remove("/usr/bin/mstconfig")
-    node.host.answers[("mstconfig",)] = CommandError(["mstconfig"], "mstconfig is not installed")
-    return apt
-
-
-def test_mstflint_is_installed_once_from_fresh_lists(node: Node, apt: Apt) -> None:
-    assert node.set_up().name == "blocked"
-    assert apt.asked == ["update", "install mstflint"]
-    assert node.next_boot("NUM_OF_VFS") == 8
-    node.emit()
-    assert apt.asked == ["update", "install mstflint"]
-
-
-def test_an_install_that_failed_is_named_and_tried_again_by_the_next_hook(node: Node, apt: Apt) -> None:
-    apt.mirror = False
-    assert node.set_up().name == "blocked"
-    assert "mstflint cannot be installed now; tried again at the next hook" in node.log
-    assert "mstconfig is not installed" in node.findings()
-    assert "see juju debug-log for what apt-get said, or install it by hand" in node.findings()
-    apt.mirror = True
-    node.emit("update_status")
-    assert node.next_boot("NUM_OF_VFS") == 8
 
 
 def test_secure_boot_is_named_when_something_must_change(node: Node) -> None:
@@ -345,80 +184,3 @@ def test_names_that_match_no_device_here_are_skipped(node: Node) -> None:
     node.configure(devices=f"enp1s0f0 {PF1}").emit()
     assert node.next_boot("NUM_OF_VFS") == 8
     assert "not on this host: enp1s0f0" in node.findings()
-
-
-def one_number_per_pf(host: FakeHost, own: int) -> None:
-    """A NIC whose former owner gave each PF its own number of VFs, which voids NUM_OF_VFS."""
-    for port in host.network.ports():
-        firmware = port.firmware
-        firmware.per_pf = firmware.next_per_pf = True
-        firmware.pf_num_of_vf = firmware.next_pf_num_of_vf = port.total_vfs = own
-
-
-def test_numbers_per_pf_are_switched_off_since_they_void_num_of_vfs(node: Node) -> None:
-    rdg(node.host)
-    one_number_per_pf(node.host, 4)
-    node.deploy(reboot_policy="always", reboot_settle=0)
-    assert node.reboots_asked == 1
-    assert node.boot().name == "active"
-    assert [port.total_vfs for port in node.host.network.ports()] == [8, 8]
-    assert not any(port.firmware.per_pf for port in node.host.network.ports())
-    node.emit("update_status")
-    assert node.writes == []
-
-
-def test_numbers_per_pf_are_switched_off_in_the_same_call_that_sets_num_of_vfs(node: Node) -> None:
-    one_number_per_pf(node.host, 0)
-    node.hand_over("sriov-switchdev", vfs={PF1: 6})
-    node.configure(profile="").emit()
-    words = "SRIOV_EN=1 NUM_OF_VFS=6 PF_NUM_OF_VF_VALID=0"
-    assert node.mst() == [f"run mstconfig -d {PF0} -y set {words}"]
-
-
-def test_numbers_per_pf_stay_if_the_operator_asks_for_enough_of_them(node: Node) -> None:
-    node.converge(parameters="PF_NUM_OF_VF_VALID=1 PF_NUM_OF_VF=16")
-    assert [port.total_vfs for port in node.host.network.ports()] == [16, 16]
-    assert node.emit().name == "active"
-    assert node.writes == []
-
-
-def test_firmware_without_numbers_per_pf_is_right_without_them(node: Node) -> None:
-    node.host.cards[0].lacks.add("PF_NUM_OF_VF_VALID")
-    assert node.converge().name == "active"
-    assert node.findings() == "No finding: everything is as declared."
-
-
-def lost_and_back(host: FakeHost) -> bool | None:
-    """Whether the NIC has a VF-LAG after a port left its bond and came back, while VFs are bound."""
-    states.converged(host)
-    assert lag.read(host, PF0).vf_lag is True
-    LeaveBond("enp59s0f1np1").run(host)
-    host.sleep(2.0)
-    assert lag.read(host, PF0).vf_lag is False
-    JoinBond("enp59s0f1np1", "bond0").run(host)
-    host.sleep(2.0)
-    return lag.read(host, PF0).vf_lag
-
-
-def test_vf_lag_returns_with_vfs_in_use_once_the_profile_is_current(node: Node) -> None:
-    node.converge()
-    assert lost_and_back(node.host) is True
-
-
-def test_vf_lag_stays_lost_with_vfs_in_use_if_the_option_keeps_the_default(node: Node) -> None:
-    node.converge(parameters="LAG_RESOURCE_ALLOCATION=DEVICE_DEFAULT")
-    assert lost_and_back(node.host) is False
-
-
-def test_firmware_without_lag_preallocation_gives_no_finding(node: Node) -> None:
-    node.host.cards[0].lacks.add("LAG_RESOURCE_ALLOCATION")
-    del node.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"]
-    assert node.converge().name == "active"
-    assert node.findings() == "No finding: everything is as declared."
-
-
-def test_lag_preallocation_in_the_option_is_missed_on_a_nic_without_it(node: Node) -> None:
-    node.host.cards[0].lacks.add("LAG_RESOURCE_ALLOCATION")
-    del node.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"]
-    assert node.configure(parameters="LAG_RESOURCE_ALLOCATION=1").emit().name == "blocked"
-    assert "does not offer LAG_RESOURCE_ALLOCATION (option parameters)" in node.findings()
