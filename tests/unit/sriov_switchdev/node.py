@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charm on a modelled host: ``node`` runs its hooks, actions and boots as Juju and systemd would."""
 
+from collections.abc import Callable
 from typing import Any
 
 import charm
@@ -15,6 +16,7 @@ from survey import survey
 from unit.hostunit import ROUTES, HostUnit, metadata
 
 METADATA = metadata("sriov-switchdev")
+Arrange = Callable[[FakeHost], object]
 
 
 def compute_node(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
