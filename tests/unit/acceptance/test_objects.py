@@ -1,47 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plan, apply and destroy: the RDG's objects, created once, continued after interruptions, removed whole."""
+"""plan and apply: the RDG's objects, created once and held where they differ."""
 
 import json
 
 import pytest
 import yaml
 from acceptance.wanted import MARK
-
-KINDS = ("networks", "subnets", "ports", "routers", "floatingips", "security-groups", "security-group-rules")
-
-
-def counts(openstack):
-    found = {kind: len(openstack.neutron.objects[kind]) for kind in KINDS}
-    nova = openstack.nova
-    return {
-        **found,
-        "flavors": len(nova.flavors),
-        "keypairs": len(nova.keypairs),
-        "servers": len(nova.servers),
-    }
-
-
-ALL = {
-    "networks": 5,
-    "subnets": 5,
-    # Four of each server and two of the router; Neutron's own are one of each network with DHCP, one of the
-    # router's gateway, and one of each floating IP.
-    "ports": 19,
-    "routers": 1,
-    "floatingips": 4,
-    "security-groups": 3,
-    "security-group-rules": 9 + 3 * 2,  # Neutron lets out what the servers of each group send
-    "flavors": 1,
-    "keypairs": 1,
-    "servers": 2,
-}
-
-
-def only(objects, **values):
-    (found,) = [
-        each for each in objects.values() if all(each.get(key) == value for key, value in values.items())
-    ]
-    return found
+from unit.acceptance.objects import ALL, counts, only
 
 
 def test_plan_writes_nothing_and_names_each_object(world):
@@ -141,101 +106,6 @@ def test_a_second_apply_writes_nothing(applied):
     assert "All objects exist" in out
 
 
-@pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
-def test_apply_and_destroy_continue_after_an_interruption_at_any_write(world, lost):
-    assert world.run_in_pieces("apply", 4, lost, most=200) > 10
-    assert counts(world.openstack) == ALL
-    world.writes()
-    assert world.run("apply")[0] == 0
-    assert world.writes() == []
-    for kind in ("networks", "subnets", "routers", "floatingips", "security-groups"):
-        for each in world.openstack.neutron.objects[kind].values():
-            assert each["tags"] == [MARK]
-    assert world.run_in_pieces("destroy", 4, lost, most=200) > 5
-    assert set(counts(world.openstack).values()) == {0}
-
-
-def test_destroy_leaves_nothing_of_the_tool(applied):
-    status, out, _ = applied.run("destroy")
-    assert status == 0, out
-    assert set(counts(applied.openstack).values()) == {0}
-    assert applied.openstack.glance.images == {}
-
-
-def test_destroy_leaves_what_others_made(world):
-    openstack = world.openstack
-    openstack.glance.add("ubuntu-22.04")
-    openstack.nova.flavors["7"] = {
-        "id": "7",
-        "name": "m1.small",
-        "ram": 512,
-        "disk": 1,
-        "vcpus": 1,
-        "extra_specs": {},
-    }
-    openstack.nova.keypairs["bastion"] = {"name": "bastion", "public_key": "ssh-rsa AAAA", "type": "ssh"}
-    external = {
-        "provider:network_type": "vlan",
-        "provider:physical_network": "tenantvlan",
-        "router:external": True,
-    }
-    network = openstack.neutron._create(
-        "networks", {"name": "vlan_public", "provider:segmentation_id": 9, **external}
-    )
-    pool = [{"start": "10.7.208.65", "end": "10.7.208.99"}]
-    subnet = {
-        "network_id": network["id"],
-        "cidr": "10.7.208.0/24",
-        "gateway_ip": "10.7.208.1",
-        "ip_version": 4,
-    }
-    openstack.neutron._create(
-        "subnets", {"name": "any", **subnet, "enable_dhcp": False, "allocation_pools": pool}
-    )
-    assert world.run("apply")[0] == 0
-    assert world.run("destroy")[0] == 0
-    assert [each["name"] for each in openstack.glance.images.values()] == ["ubuntu-22.04"]
-    assert list(openstack.nova.flavors) == ["7"]
-    assert list(openstack.nova.keypairs) == ["bastion"]
-    assert [each["name"] for each in openstack.neutron.objects["networks"].values()] == ["vlan_public"]
-    assert len(openstack.neutron.objects["subnets"]) == 1
-
-
-def test_destroy_leaves_what_the_tool_made_in_another_project(applied):
-    """An administrator's lists have the objects of every project."""
-    neutron, nova, glance = applied.openstack.neutron, applied.openstack.nova, applied.openstack.glance
-    glance.add("ubuntu-24.04", tags=[MARK], owner="another")
-    external = {"router:external": True, "provider:network_type": "geneve", "project_id": "another"}
-    network = neutron._create("networks", {"name": "their_public", "tags": [MARK], **external})
-    subnet = {"name": "their_subnet", "network_id": network["id"], "cidr": "10.9.0.0/24", "ip_version": 4}
-    neutron._create("subnets", {**subnet, "tags": [MARK], "project_id": "another"})
-    assert applied.run("destroy")[0] == 0
-    assert [each["name"] for each in glance.images.values()] == ["ubuntu-24.04"]
-    assert [each["name"] for each in neutron.objects["networks"].values()] == ["their_public"]
-    assert [each["name"] for each in neutron.objects["subnets"].values()] == ["their_subnet"]
-    assert nova.servers == {}
-
-
-def test_destroy_leaves_a_keypair_whose_name_begins_as_the_tools(applied):
-    keypairs = applied.openstack.nova.keypairs
-    keypairs[f"{MARK}-of-alice"] = {**keypairs[MARK], "name": f"{MARK}-of-alice"}
-    assert applied.run("destroy")[0] == 0
-    assert list(keypairs) == [f"{MARK}-of-alice"]
-
-
-def test_destroy_deletes_users_before_what_they_use(applied):
-    applied.run("destroy")
-    paths = [path.split("/")[3] for method, path in applied.writes() if method in ("DELETE", "PUT")]
-    order = list(dict.fromkeys(paths))
-    assert order.index("servers") < order.index("floatingips") < order.index("routers") < order.index("ports")
-    assert (
-        order.index("ports")
-        < order.index("subnets")
-        < order.index("networks")
-        < order.index("security-groups")
-    )
-
-
 def test_an_object_of_the_same_name_that_differs_blocks_the_whole_apply(world):
     world.openstack.nova.flavors["7"] = {
         "id": "7", "name": "m1.packet", "ram": 4096, "disk": 20, "vcpus": 20, "extra_specs": {},
@@ -311,60 +181,6 @@ def test_a_network_with_a_wrong_mtu_is_a_warning_with_the_option_that_sets_it(wo
     assert "network gen_data" in out
     assert "its mtu is 1442, not 8942" in out
     assert "global-physnet-mtu" in out
-
-
-def test_a_third_server_in_another_rack(world):
-    world.openstack.nova.hosts["node5.maas"] = "az2"
-    world.site["other-rack"] = "node5.maas"
-    assert world.run("apply")[0] == 0
-    vm3 = only(world.openstack.nova.servers, name="vm3")
-    assert (vm3["OS-EXT-AZ:availability_zone"], vm3["OS-EXT-SRV-ATTR:host"]) == ("az2", "node5.maas")
-
-
-def test_the_first_two_compute_hosts_that_are_up_are_the_default(world):
-    del world.site["nodes"]
-    world.openstack.nova.hosts |= {"node0.maas": "nova"}
-    world.openstack.nova.down.add("node1.maas")
-    assert world.run("apply")[0] == 0
-    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
-    assert hosts == {"node0.maas", "node2.maas"}
-
-
-def test_a_compute_service_of_ironic_is_no_host_of_servers(world):
-    del world.site["nodes"]
-    world.openstack.nova.hosts |= {"metal0.maas": "nova"}
-    world.openstack.nova.bare.add("metal0.maas")
-    assert world.run("apply")[0] == 0
-    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
-    assert hosts == {"node1.maas", "node2.maas"}
-
-
-def test_a_compute_service_that_hangs_keeps_no_other_from_having_servers(world):
-    world.openstack.nova.hosts |= {"node9.maas": "nova"}
-    world.openstack.nova.hanging.add("node9.maas")
-    assert world.run("apply")[0] == 0
-    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
-    assert hosts == {"node1.maas", "node2.maas"}
-
-
-def test_a_compute_service_of_ironic_that_the_site_file_names_is_refused(world):
-    world.site["nodes"] = ["node1.maas", "metal0.maas"]
-    world.openstack.nova.hosts |= {"metal0.maas": "nova"}
-    world.openstack.nova.bare.add("metal0.maas")
-    status, _, err = world.run("apply")
-    assert (status, world.openstack.nova.servers) == (2, {})
-    said = " ".join(err.split())
-    assert "virtual machines is up on metal0.maas; up are: node1.maas, node2.maas" in said
-    assert "openstack hypervisor list has ironic as the type of those that deploy whole machines" in said
-    assert "juju status" not in said
-
-
-def test_an_administrator_who_may_not_list_hypervisors_still_chooses_hosts(world):
-    world.openstack.nova.hides_hypervisors = True
-    world.site["nodes"] = ["node2.maas", "node1.maas"]
-    assert world.run("apply")[0] == 0
-    vm1 = only(world.openstack.nova.servers, name="vm1")
-    assert vm1["OS-EXT-SRV-ATTR:host"] == "node2.maas"
 
 
 def test_the_gpus_alias_is_in_the_flavor_where_the_image_has_cuda(world):
