@@ -65,3 +65,7 @@ def nic(writes: list[str]) -> list[str]:
         for line in writes
         if not line.startswith(("install ", "remove ", "run systemctl", "run systemd-run"))
     ]
+
+
+def pfc(host: FakeHost) -> list[tuple[int, ...]]:
+    return [host.port(name).dcb.pfc for name in (P0, P1)]
