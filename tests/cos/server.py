@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from lab.guest import die_with_parent
+from lab.process import die_with_parent
 
 from cos.tools import tool
 

@@ -2,11 +2,9 @@
 """One throw-away virtual machine: power, files, commands, snapshots."""
 
 import contextlib
-import ctypes
 import fcntl
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -18,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lab import code, host, iommu
+from lab import code, host, iommu, qemu
 from lab.accel import accelerator, qemu_version
-from lab.cable import WIRES, Nic
+from lab.cable import Nic
 from lab.channel import Agent, ChannelError, Monitor
 from lab.image import RELEASES, Image, digest, image, locked
 from lab.juju import Unit
@@ -35,8 +33,6 @@ ENVIRONMENT = [
     "HOME=/root",
     "LC_ALL=C.UTF-8",
 ]
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
 
 
 class GuestError(RuntimeError):
@@ -67,11 +63,6 @@ class Completed:
     returncode: int
     stdout: str
     stderr: str
-
-
-def die_with_parent() -> None:
-    """Called in a new process, which then ends when its starter does, however that ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Guest:
@@ -166,12 +157,8 @@ class Guest:
         return image(self.release.name)
 
     @cached_property
-    def _accelerator(self) -> list[str]:
-        return accelerator(self._image)
-
-    @property
-    def _machine(self) -> list[str]:
-        return iommu.MACHINE if self._with_iommu else ["-machine", "pc"]
+    def _machine(self) -> qemu.Machine:
+        return qemu.Machine(accelerator(self._image), self._memory, self._nics, self._disks, self._with_iommu)
 
     @cached_property
     def _booted(self) -> Path:
@@ -180,11 +167,9 @@ class Guest:
         A snapshot fits only the QEMU and the devices that it was taken with.
         """
         directory = self._image.directory  # first: a host may have QEMU only since then
-        macs = [nic.mac for nic in self._nics]
+        made_by = [Path(module) for module in (__file__, qemu.__file__, iommu.__file__)]
         setup = (self._setup.script, self._setup.running)
-        devices = (str(self._memory), *(str(disk) for disk in self._disks))
-        kind = [*self._machine, *self._accelerator, *macs, *setup, *devices]
-        key = digest([qemu_version(), *kind, Path(__file__), Path(iommu.__file__)])
+        key = digest([qemu_version(), *self._machine.kind, *setup, *made_by])
         return directory / f"booted-{self._name}-{key}.qcow2"
 
     def _boot_first(self) -> None:
@@ -344,51 +329,17 @@ class Guest:
         A reboot ends QEMU and starts it anew, so that the kernel command line can tell a cold start from a
         warm one, as the card's power rails do.
         """
-        cold_start = " mlx5_core.power_cycle=1" if cold else ""
-        wired = " lab.wires" if any(nic.mac in WIRES for nic in self._nics) else ""
-        groups = f" {iommu.PARAMETERS}" if self._with_iommu else ""
-        append = (
-            "root=/dev/vda rw console=ttyS0 quiet panic=-1 systemd.show_status=false "
-            # What costs time under emulation and protects nothing here.
-            "mitigations=off random.trust_cpu=on audit=0 nowatchdog lsm=capability rodata=off nokaslr "
-            f"cryptomgr.notests no_timer_check{cold_start}{wired}{groups}"
-        )
         agent, agent_far = socket.socketpair()
         monitor, monitor_far = socket.socketpair()
         self.shell_socket, shell_far = socket.socketpair()
-        far = [agent_far, monitor_far, shell_far]
-        command = [
-            "qemu-system-x86_64", *self._accelerator, *self._machine, "-smp", "2", "-m", str(self._memory),
-            "-nodefaults", "-no-user-config", "-display", "none", "-action", "reboot=shutdown",
-            "-kernel", str(self._image.kernel), "-initrd", str(self._initrd), "-append", append,
-            "-chardev", f"file,id=console,path={self.console},append=on",
-            "-serial", "chardev:console",
-            "-chardev", f"socket,id=monitor,fd={monitor_far.fileno()}",
-            "-mon", "chardev=monitor,mode=control",
-            "-drive", f"if=none,id=root,file={self._disk},format=qcow2,cache=unsafe,discard=unmap",
-            "-device", "virtio-blk-pci,drive=root",
-            "-drive", f"if=none,id=code,file={self.directory / 'code.img'},format=raw,readonly=on",
-            "-device", "virtio-blk-pci,drive=code",
-            "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
-            "-chardev", f"socket,id=agent,fd={agent_far.fileno()}",
-            "-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
-            "-chardev", f"socket,id=shell,fd={shell_far.fileno()}", "-device", "virtconsole,chardev=shell",
-        ]  # fmt: skip
-        for number, disk in enumerate(self._disks):
-            drive = f"if=none,id=disk{number},file={disk},format=raw,readonly=on"
-            command += ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk{number}"]
-        for number, nic in enumerate(self._nics):
-            command += nic.arguments(f"cable{number}")
-        if snapshot:
-            command += ["-loadvm", snapshot]
-        with (self.directory / "qemu.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                pass_fds=[sock.fileno() for sock in far],
-                preexec_fn=die_with_parent,
-            )  # fmt: skip
-        for sock in far:
-            sock.close()
+        self._process = self._machine.start(
+            self.directory,
+            self._image.kernel,
+            self._initrd,
+            [agent_far, monitor_far, shell_far],
+            cold=cold,
+            snapshot=snapshot,
+        )
         # No other thread's until it has booted: synchronising drops answers.
         booting = Agent(agent, self.patience)
         try:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from lab.guest import die_with_parent
 from lab.patience import Patience
+from lab.process import die_with_parent
 
 LINES = 6
 """Lines of a log that an error quotes."""
