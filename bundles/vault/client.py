@@ -108,9 +108,7 @@ def init(vault: Vault) -> Keys:
 def unseal(vault: Vault, keys: Keys) -> None:
     """Give it keys until it is open; nothing happens to a Vault that is open.
 
-    Raises:
-        StepError: it is still sealed. Keys that it has stay there for those that follow.
-
+    Raises StepError if it is still sealed. Keys that it has stay there for those that follow.
     """
     said: dict[str, Any] = {}
     for key in keys.unseal:

@@ -175,9 +175,7 @@ class Host:
     def from_json(text: str) -> "Host":
         """Read what :meth:`to_json` wrote, of this or of a newer revision.
 
-        Raises:
-            InvalidValue: names the place, the value and what is allowed.
-
+        Raises InvalidValue, which names the place, the value and what is allowed.
         """
         return read_json(text, VERSION, _HOST, HOST)
 

@@ -10,9 +10,7 @@ from hostnic.system import NotOwnError
 def check_owner(path: str, owner: int, group: int, mode: int, trusted: Collection[int] = (0,)) -> None:
     """Refuse what ``lstat`` says of a file or directory unless it is root's, or of the ``trusted`` users.
 
-    Raises:
-        NotOwnError: others can write it. They may add files to a sticky directory, as /tmp is.
-
+    Raises NotOwnError if others can write it. They may add files to a sticky directory, as /tmp is.
     """
     shared = 0o002 | (0o020 if group else 0)  # the group of number 0 is root's
     if stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and mode & stat.S_ISVTX):

@@ -42,9 +42,7 @@ class DcbClient:
     def get(self, link: str) -> Dcb:
         """What the driver of ``link`` tells.
 
-        Raises:
-            OSError: EOPNOTSUPP when it has no data centre bridging, ENODEV when there is no such netdev.
-
+        Raises OSError: EOPNOTSUPP when it has no data centre bridging, ENODEV when there is no such netdev.
         """
         content = self._ask(GETDCB, IEEE_GET, link).get_attr("IEEE")
         try:

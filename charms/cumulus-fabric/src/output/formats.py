@@ -20,9 +20,7 @@ class FormatError(ValueError):
 def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
     """``switch``'s configuration in one of FORMATS, ending in a newline.
 
-    Raises:
-        FormatError: YAML or JSON was requested for an Onyx or Comware switch, which has commands only.
-
+    Raises FormatError if YAML or JSON is requested of an Onyx or Comware switch, which has commands only.
     """
     if switch.platform != "cumulus" and form != "nv":
         raise FormatError(f"{switch.name} runs {switch.platform}, which takes commands only: use format nv")

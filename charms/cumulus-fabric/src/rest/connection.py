@@ -208,9 +208,7 @@ def _matches(item: str, host: str) -> bool:
 def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
     """Host, port and headers of a proxy. CONNECT is sent over plain TCP, whatever the URL's scheme.
 
-    Raises:
-        SwitchError: its URL cannot be used. The message does not repeat it: it may hold a password.
-
+    Raises SwitchError if its URL cannot be used. The message does not repeat it: it may hold a password.
     """
     remedy = "set it to a URL such as http://192.0.2.1:3128"
     unusable = SwitchError("proxy", "option juju-https-proxy: is not the URL of an HTTP proxy", remedy)

@@ -84,9 +84,7 @@ _DESIRED = _BootFile(Desired, _KEYS, required=tuple(_KEYS))
 def to_json(wanted: Desired) -> str:
     """The text of the file at ``PATH``.
 
-    Raises:
-        InvalidValue: as :func:`from_json` does, before anything is written.
-
+    Raises InvalidValue as :func:`from_json` does, before anything is written.
     """
     _DESIRED.check(wanted)
     content = {"version": VERSION, **wanted._asdict(), "qos": asdict(wanted.qos)}
