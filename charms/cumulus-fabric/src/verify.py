@@ -317,7 +317,8 @@ class Checker:
         for leaf in self.fabric.by_role(Role.LEAF):
             if leaf.name in self.silent and leaf.name != self.switch.name and leaf.loopback in named:
                 what = f"still sends to {leaf.name}, which has withdrawn its EVPN routes"
-                yield self._say(Severity.BLOCKED, "EVPN", what, "check the BGP sessions of the spines")
+                remedy = f"check the BGP sessions of {leaf.name} and of the spines"
+                yield self._say(Severity.BLOCKED, "EVPN", what, remedy)
 
     def vni(self, network: Network) -> Iterator[Finding]:
         seen = get_tree(self.state, "vni", str(network.vni))

@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.nvue.factory import HOSTNAME
 from lab.nvue.rules import Issue, Rules, vnis
-from lab.nvue.trees import Tree
+from lab.nvue.trees import Tree, merge
 
 Port = tuple[str, str]
 """A switch's host name and one of its ports: ``("leaf0-1", "swp31")``."""
@@ -283,15 +283,19 @@ class Member:
         return found
 
     def advertises(self) -> bool:
-        """Whether EVPN routes leave this switch: not if a peer group has a policy that denies all of them."""
+        """Whether EVPN routes leave this switch: by any session without a policy that denies all of them."""
+        sessions = self._bgp().get("neighbor", {}).items()
+        up = [session for port, session in sessions if self.fabric.session((self.name, port))[1]]
+        return not all(self._denied(session) for session in up)
+
+    def _denied(self, session: Tree) -> bool:
+        """Whether a session's policy for EVPN, which may be that of its peer group, denies all routes."""
+        group = self._bgp().get("peer-group", {}).get(session.get("peer-group"), {})
+        both = merge(group, session).get("address-family", {}).get("l2vpn-evpn", {})
+        name = both.get("policy", {}).get("outbound", {}).get("route-map")
         maps = self.tree.get("router", {}).get("policy", {}).get("route-map", {})
-        for group in self._bgp().get("peer-group", {}).values():
-            evpn = group.get("address-family", {}).get("l2vpn-evpn", {})
-            name = evpn.get("policy", {}).get("outbound", {}).get("route-map")
-            rules = maps.get(name, {}).get("rule", {}).values()
-            if name and not any("permit" in rule.get("action", {}) for rule in rules):
-                return False
-        return True
+        rules = maps.get(name, {}).get("rule", {}).values()
+        return bool(name) and not any("permit" in rule.get("action", {}) for rule in rules)
 
     def bonded(self, bond: str) -> bool:
         """Whether any member of a bond has its link, and a host at its end that speaks LACP."""

@@ -65,11 +65,17 @@ def withdrawn(applied: Tree) -> bool:
     return get_path(applied, TO_SPINES) == ROUTE_MAP
 
 
-def has_policy(applied: Tree) -> bool:
-    """Whether somebody else selects the EVPN routes that a leaf advertises to the spines."""
+def has_policy(switch: Switch, applied: Tree) -> bool:
+    """Whether somebody else selects the EVPN routes that a leaf advertises to the spines.
+
+    The fabric's peer group does not reach sessions that are in one of theirs, or to other addresses.
+    """
     bgp = get_tree(applied, *IN_VRF)
-    sessions = [get_tree(each) for each in get_tree(bgp, "neighbor").values()]
-    own = [each for each in sessions if each.get("peer-group") == GROUP]
+    sessions = get_tree(bgp, "neighbor")
+    links = [sessions[link.port] for link in switch.links if link.port in sessions]
+    if not links or any(get_tree(each).get("peer-group") != GROUP for each in links):
+        return True
+    own = [each for each in sessions.values() if get_tree(each).get("peer-group") == GROUP]
     found = [get_path(each, OUTBOUND) for each in (get_tree(bgp, "peer-group", GROUP), *own)]
     return any(name not in (None, ROUTE_MAP) for name in found)
 
@@ -81,7 +87,7 @@ def leaving(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
     """
     new = "state" in get_tree(wanted, *GLOBALLY)
     tree: Tree = {"router": {"bgp": {"graceful-shutdown": "enabled" if new else "on"}}}
-    return merged(tree, _silence(applied)) if switch.role is Role.LEAF else tree
+    return merged(tree, _silence(switch, applied)) if switch.role is Role.LEAF else tree
 
 
 def leave(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
@@ -130,12 +136,12 @@ def _ports(ports: list[str], content: Tree) -> Tree:
     return {"interface": dict.fromkeys(ports, content)} if ports else {}
 
 
-def _silence(applied: Tree) -> Tree:
+def _silence(switch: Switch, applied: Tree) -> Tree:
     """A route map without a condition that denies, as the policy for what the spines get.
 
     Empty where somebody else has a policy, unless the leaf is silent already.
     """
-    if has_policy(applied) and not withdrawn(applied):
+    if has_policy(switch, applied) and not withdrawn(applied):
         return {}
     rules: Tree = {"rule": {"10": {"action": {"deny": {}}}}}
     return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **nested(TO_SPINES, ROUTE_MAP)}

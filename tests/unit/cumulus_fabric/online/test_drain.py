@@ -45,7 +45,7 @@ def test_the_ports_stay_up_as_long_as_another_leaf_sends_to_them(six: Rack) -> N
     assert not report.applied
     assert sentences(report)[0] == (
         "Leaf0-1 EVPN: still sends to Leaf0-2, which has withdrawn its EVPN routes; "
-        "check the BGP sessions of the spines"
+        "check the BGP sessions of Leaf0-2 and of the spines"
     )
     assert six.applied == before
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from maintenance import Maintenance
 from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.drained import BOTH, graceful, shut
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.test_left_to_others import leaving
@@ -97,6 +99,21 @@ def test_a_group_that_the_intent_leaves_to_others_stays(three: Rack) -> None:
     site = replace(three.site, fabric=fabric(change=left))
     assert (blocked(site), site.survey().plan.steps) == ([], ())
     assert three.applied == before
+
+
+@pytest.mark.parametrize("ports", [("swp31", "swp32"), ("swp32",)], ids=["each session", "one of them"])
+def test_a_leaf_whose_sessions_are_in_a_group_of_others_is_drained(six: Rack, ports: tuple[str, ...]) -> None:
+    """A policy of peer group underlay would not reach these sessions: graceful shutdown, then the ports."""
+    typed(six, "Leaf0-2", joined(grouped(policy(six), *ports), MAPS))
+    paths = [f"vrf default router bgp neighbor {port} peer-group" for port in ports]
+    site = replace(six.site, fabric=fabric(change={"switches.Leaf0-2.unmanaged.settings": paths}))
+    before = deepcopy(six.applied)
+    report = Maintenance(site, "Leaf0-2", POLICY).drain()
+    assert (report.reasons, report.applied) == ((), True)
+    assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set(BOTH))
+    assert "cumulus-fabric-drain" not in str(six.applied)
+    assert Maintenance(site, "Leaf0-2", POLICY).undrain().applied
+    assert six.applied == before
 
 
 ALIKE: dict[str, tuple[Tree, Tree]] = {
