@@ -206,7 +206,7 @@ class Unmanaged:
 
 @dataclass(frozen=True)
 class Override:
-    """What is different on one switch; None leaves the scheme's value."""
+    """What is different on one switch; None leaves the scheme's value. ``unmanaged`` adds to that of all."""
 
     asn: int | None = None
     loopback: str | None = None

@@ -80,16 +80,18 @@ def _vlans(path: str, ranges: str) -> Iterator[int]:
 
 def _unmanaged(intent: Intent, switch: Switch, own: declaration.Unmanaged | None) -> Unmanaged:
     """What others look after on a switch; the ports and bonds that the whole intent names are the leaves'."""
-    declared, path = own or intent.unmanaged, "unmanaged"
+    both = {"unmanaged": intent.unmanaged}
     if own:
-        path = at(at("switches", switch.name), path)
+        both[at(at("switches", switch.name), "unmanaged")] = own
     found: set[str] = set()
-    if declared.vlans:
-        found |= {f"vlan{vlan}" for vlan in _vlans(at(path, "vlans"), str(declared.vlans))}
-    if own or switch.role is Role.LEAF:
-        found |= {*declared.bonds}
-        found |= {*ports.expand(at(path, "ports"), declared.ports)} if declared.ports else set()
-    return Unmanaged(frozenset(found), tuple(each.replace(" ", "/") for each in declared.settings))
+    for path, declared in both.items():
+        if declared.vlans:
+            found |= {f"vlan{vlan}" for vlan in _vlans(at(path, "vlans"), str(declared.vlans))}
+        if declared is own or switch.role is Role.LEAF:
+            found |= {*declared.bonds}
+            found |= {*ports.expand(at(path, "ports"), declared.ports)} if declared.ports else set()
+    settings = [each.replace(" ", "/") for declared in both.values() for each in declared.settings]
+    return Unmanaged(frozenset(found), tuple(dict.fromkeys(settings)))
 
 
 def _spines(intent: Intent) -> Iterator[Switch]:

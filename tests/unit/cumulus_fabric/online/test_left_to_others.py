@@ -153,13 +153,19 @@ def test_ports_and_bonds_are_the_leaves() -> None:
     assert found["Leaf0-1"] == ["bond7", "swp1", "vlan77"]
 
 
-def test_one_switch_may_have_others_than_the_rest() -> None:
+def test_what_one_switch_has_besides_adds_to_that_of_all() -> None:
     def change(content: dict[str, Any]) -> None:
-        leaving(vlans="1000-1999")(content)
-        content["switches"] = {"Leaf0-1": {"unmanaged": {"bonds": ["bond7"]}}}
+        leaving(vlans="77", ports="swp28", settings=[MAC])(content)
+        own = {"bonds": ["bond7"], "ports": "swp1", "settings": [BORDER]}
+        content["switches"] = {name: {"unmanaged": own} for name in ("Leaf0-1", "Spine0")}
 
-    found = {each.name: sorted(each.unmanaged.names)[:2] for each in fabric(change=change).switches}
-    assert found == {name: ["vlan1000", "vlan1001"] for name in found} | {"Leaf0-1": ["bond7"]}
+    found = {each.name: each.unmanaged for each in fabric(change=change).switches}
+    mac, border = MAC.replace(" ", "/"), BORDER.replace(" ", "/")
+    assert {name: (sorted(each.names), each.settings) for name, each in found.items()} == {
+        "Spine0": (["bond7", "swp1", "vlan77"], (mac, border)),
+        "Leaf0-1": (["bond7", "swp1", "swp28", "vlan77"], (mac, border)),
+        "Leaf0-2": (["swp28", "vlan77"], (mac,)),
+    }
 
 
 def test_it_cannot_be_named_for_removal() -> None:
