@@ -12,6 +12,7 @@ from charmkit.agreement import differences
 from charmkit.fabric import Host, Marking, Mtu, Policy, Qos, Share, Vlan
 from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
+from converge.document import LONGEST
 from converge.shape import InvalidValue
 from intent.declaration import Roce
 from intent.model import Fabric, Role, plain_name, same_system
@@ -20,6 +21,7 @@ DEFAULT_SHARE = 50
 """Percent for RoCE if the intent sets none: the share that ``qos roce`` of Cumulus Linux gives."""
 
 REWIRE = "move the cable or correct the intent"
+TOO_LONG = "this host has too many subnets to be compared with the intent"
 
 ABOUT = {Severity.WAITING: "policy", Severity.BLOCKED: "cables", Severity.WARNING: "report"}
 """What a finding about a host is about, by its severity."""
@@ -68,7 +70,8 @@ def read(reports: Iterable[tuple[str, str]]) -> tuple[list[Host], list[Finding]]
             if text:
                 hosts.append(Host.from_json(text))
         except InvalidValue as error:
-            unread.append(Finding(Severity.WARNING, unit, str(error), "refresh both charms"))
+            remedy = "refresh both charms" if len(text) <= LONGEST else TOO_LONG
+            unread.append(Finding(Severity.WARNING, unit, str(error), remedy))
     return hosts, unread
 
 

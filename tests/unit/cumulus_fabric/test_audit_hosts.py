@@ -3,6 +3,7 @@
 
 import pytest
 from charmkit.fabric import Host, Neighbour, Port, Vlan
+from hosts import read
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
 
 
@@ -77,3 +78,20 @@ def test_a_host_with_a_larger_mtu_than_its_port():
 def test_a_host_on_an_unknown_switch_is_not_audited():
     stranger = host(Vlan(10, "bond0.10"), leaf="office-switch")
     assert found(BLOCKED, hosts=[stranger]) == []
+
+
+def test_a_report_that_is_too_long_is_not_for_another_revision_to_read():
+    """One subnet for each of a thousand containers, for example."""
+    many = host(
+        *(Vlan(0, f"veth{number}", (f"10.{number // 250}.{number % 250}.0/31",)) for number in range(1500))
+    )
+    reports = {"roce-qos/0": many.to_json(), "roce-qos/1": host().to_json(), "roce-qos/2": '{"version": 2}'}
+    known, unread = read(reports.items())
+    assert known == [host()]
+    long, newer = (each.sentence() for each in unread)
+    assert long.startswith("roce-qos/0: host: ")
+    assert long.endswith(
+        f"; expected at most 65536 characters instead of {len(many.to_json())}; "
+        "this host has too many subnets to be compared with the intent"
+    )
+    assert newer.endswith("; refresh both charms")
