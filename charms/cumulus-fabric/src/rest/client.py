@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from converge.bounded import LongError
-from tree import Tree, expand_ranges, get_tree, numbered
+from tree import Tree, automatic, expand_ranges, get_tree, leaves, merged, nested, numbered
 
 from rest.answers import RETRIED_STATUSES, read
 from rest.connection import Access, Connection, SwitchError, connect, fingerprint, refused, unreachable
@@ -135,7 +135,13 @@ class Nvue:
         return name
 
     def patch(self, revision: str, tree: Tree) -> None:
-        """Merge ``tree`` into a revision; null unsets."""
+        """Merge ``tree`` into a revision; null unsets, also a VNI that is ``auto`` there by its number."""
+        gone = [path for path, value in leaves(get_tree(tree, "bridge")) if value is None]
+        if any("vni" in path for path in gone):
+            bridge = self._configured("/bridge", [("rev", revision)])
+            for path, number in automatic({"bridge": bridge}):
+                if get_tree(tree, *path).get(number, number) is None:
+                    tree = merged(tree, nested((*path, "auto"), None))
         self.request("PATCH", "/", [("rev", revision)], tree)
 
     def difference(self, revision: str) -> Tree:

@@ -113,14 +113,20 @@ def expand_ranges(tree: Tree, parent: str = "") -> Tree:
     return expanded
 
 
+def automatic(tree: Tree) -> Iterator[tuple[Path, str]]:
+    """Where VNIs are ``auto``, and their numbers: of the VLAN, with the bridge's offset added."""
+    for domain, content in get_tree(tree, "bridge", "domain").items():
+        offset = get_tree(content).get("vlan-vni-offset")
+        for vlan, node in get_tree(content, "vlan").items():
+            if "auto" in get_tree(node, "vni") and vlan.isdigit():
+                number = int(vlan) + (offset if isinstance(offset, int) else 0)
+                yield ("bridge", "domain", domain, "vlan", vlan, "vni"), str(number)
+
+
 def numbered(tree: Tree) -> Tree:
-    """``tree`` with numbers for VNIs that are ``auto``: of the VLAN, with the bridge's offset added."""
-    for domain in get_tree(tree, "bridge", "domain").values():
-        vlans, offset = get_tree(domain, "vlan"), get_tree(domain).get("vlan-vni-offset")
-        for vlan, node in vlans.items():
-            vnis = get_tree(node, "vni")
-            if "auto" in vnis and vlan.isdigit():
-                number = str(int(vlan) + (offset if isinstance(offset, int) else 0))
-                known = {number if vni == "auto" else vni: below for vni, below in vnis.items()}
-                vlans[vlan] = {**get_tree(node), "vni": known}
+    """``tree`` with numbers for VNIs that are ``auto``."""
+    for path, number in list(automatic(tree)):
+        vnis = get_tree(tree, *path)
+        vnis = {number if vni == "auto" else vni: below for vni, below in vnis.items()}
+        get_tree(tree, *path[:-1])["vni"] = vnis
     return tree

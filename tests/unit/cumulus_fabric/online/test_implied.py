@@ -2,17 +2,20 @@
 """What a switch need not say: defaults that its REST API leaves out, and the speed of lanes."""
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from audit.foreign import Ownership, named
 from converge import Severity
 from intent.model import Dialect
 from lab.nvue import merge
 from online import Site
 from tree import get_path, numbered, render
 from tree.diff import difference
+from tree.foreign import VLANS
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.site import rack
+from unit.cumulus_fabric.online.site import rack, taking_over
 from unit.cumulus_fabric.online.test_faults import SMALL, small
 from unit.cumulus_fabric.online.unmanaged import typed
 
@@ -87,6 +90,39 @@ def test_a_vni_of_others_that_follows_its_vlan_is_told_by_its_number(offset: int
         typed(made, "Leaf0-1", with_auto(5, offset))
         found = made.site.survey().plan.findings
     assert [each.what for each in found if each.severity is Severity.BLOCKED] == blocked
+
+
+NUMBER_10: dict[str, Any] = {"bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"10": None}}}}}}}
+
+
+@pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
+def test_a_vni_that_follows_its_vlan_goes_by_its_number(release: str) -> None:
+    with rack(SMALL, applied=True, release=release) as made:
+        typed(made, "Leaf0-1", merge(NUMBER_10, with_auto(10, 5000)))
+        site = replace(made.site, ownership=Ownership(named=named("vlan10:vni5010")))
+        assert site.apply().applied
+        assert get_path(made.applied["Leaf0-1"], (*VLANS, "10", "vni")) == {"10": {}}
+
+
+def test_the_vni_that_the_intent_had_goes_where_the_switch_has_it_by_the_vlan() -> None:
+    with rack(SMALL, applied=True) as made:
+        typed(made, "Leaf0-1", merge(NUMBER_10, with_auto(10)))
+
+        def renumbered(content: dict[str, Any]) -> None:
+            small(content)
+            content["networks"]["internal"]["vni"] = 5010
+
+        assert taking_over(fabric(change=renumbered), made).apply().applied
+        assert get_path(made.applied["Leaf0-1"], (*VLANS, "10", "vni")) == {"5010": {}}
+
+
+def test_a_vni_that_follows_its_vlan_stays_where_another_one_goes() -> None:
+    with rack(SMALL, applied=True) as made:
+        both = {"bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"5010": {}}}}}}}}
+        typed(made, "Leaf0-1", merge(NUMBER_10, merge(with_auto(10), both)))
+        site = replace(made.site, ownership=Ownership(named=named("vlan10:vni5010")))
+        assert site.apply().applied
+        assert get_path(made.applied["Leaf0-1"], (*VLANS, "10", "vni")) == {"auto": {}}
 
 
 @pytest.mark.parametrize("release", ["5.14.0", "5.15.0"])
