@@ -153,6 +153,19 @@ OURS = {
     "ifupdown2, a template": interfaces(
         f"%for p in '{PORT}'.split():\niface ${{p}}\n  up ip link set {OTHER} up; {echo('${p}')}\n%endfor"
     ),
+    "devlink's words cut short": script(f"devlink d e s pci/{BDF} mode switchdev"),
+    "devlink's words cut short, for all": script(
+        'devlink -j dev | jq | while read d; do devlink dev esw se "$d" mode switchdev; done'
+    ),
+    "devlink's words cut short, and another port in full": script(
+        f"devlink dev eswitch set pci/0000:5e:00.0 mode legacy\ndevlink dev e set pci/{BDF} mode legacy"
+    ),
+    "tmpfiles, beside those of packages": {
+        "/usr/lib/tmpfiles.d/site.conf": f"w {PCI}/{BDF}/sriov_numvfs - - - - 4\n"
+    },
+    "a script of networkd-dispatcher, beside those of packages": {
+        "/usr/lib/networkd-dispatcher/routable.d/x": f"{echo(PORT)}\n"
+    },
     "a comment behind a quote": {"/etc/rc.local": f"x='a # b'; {echo(PORT)}\n"},
 }
 OTHERS = {
@@ -212,6 +225,20 @@ OTHERS = {
     "a .link file by vendor": link("Property=ID_VENDOR_ID=0x8086"),
     "a .link file by a quoted property": link('Property="ID_NET_DRIVER=ice"'),
     "devlink that only shows": {"/etc/rc.local": f"devlink dev eswitch show pci/{BDF}\n"},
+    "devlink that only shows, cut short": script(
+        f"devlink d e sh pci/{BDF}\ndevlink d s pci/{BDF}\ndevlink d e sho $d"
+    ),
+    "devlink's words cut short": script(f"devlink d e s pci/0000:5e:00.0 mode switchdev\nethtool {PORT}"),
+    "tmpfiles of packages": {
+        "/usr/lib/tmpfiles.d/static-nodes-permissions.conf": "z /dev/vfio/vfio 0666 - - -\n"
+    },
+    "tmpfiles that are masked": {
+        "/usr/lib/tmpfiles.d/site.conf": f"w {PCI}/{BDF}/sriov_numvfs - - - - 4\n",
+        "/etc/tmpfiles.d/site.conf": "",
+    },
+    "a script of networkd-dispatcher that a package brings": {
+        "/usr/lib/networkd-dispatcher/routable.d/20-chrony": "#!/bin/sh\nchronyc onoffline\n"
+    },
     "mstconfig": {"/etc/cron.d/x": f"@reboot root mstconfig -d {BDF} -y set NUM_OF_VFS=4\n"},
 }
 

@@ -21,19 +21,23 @@ from writers import netplan
 from writers.keyfiles import of_connections, of_links
 from writers.rules import of_rules
 from writers.services import of_units
-from writers.texts import SPEAKING, files_in, of_text, plain, read, stanzas
+from writers.texts import SPEAKING, files_in, in_force, of_text, plain, read, stanzas
 
 IFUPDOWN = "/etc/network/interfaces"
 """Also of the directory beside it, interfaces.d."""
 
+STATES = ("configuring", "configured", "off", "dormant", "no-carrier", "carrier", "degraded", "routable")
+"""Of an interface, as networkd-dispatcher calls them."""
+
+TMPFILES = tuple(f"{base}/tmpfiles.d" for base in ("/etc", "/run", "/usr/local/lib", "/usr/lib"))  # noqa: S108 - none in /tmp
+
 SCRIPTS = (
     *("/etc/rc.local", "/etc/crontab", "/etc/cron.d", "/var/spool/cron/crontabs", "/etc/init.d"),
     *("/var/lib/cloud/scripts/per-boot", "/etc/modprobe.d"),
-    *("/etc/sysfs.conf", "/etc/sysfs.d", "/etc/tmpfiles.d", "/run/tmpfiles.d"),
+    *("/etc/sysfs.conf", "/etc/sysfs.d"),
     *(f"/etc/network/{name}" for name in ("interfaces", "interfaces.d", "if-pre-up.d", "if-up.d")),
     *(f"/etc/NetworkManager/dispatcher.d{under}" for under in ("", "/pre-up.d")),
-    *(f"/etc/networkd-dispatcher/{each}.d" for each in ("configuring", "configured", "off", "dormant")),
-    *(f"/etc/networkd-dispatcher/{each}.d" for each in ("no-carrier", "carrier", "degraded", "routable")),
+    *(f"{base}/networkd-dispatcher/{each}.d" for base in ("/etc", "/usr/lib") for each in STATES),
     *("/etc/initramfs-tools/hooks", "/etc/dracut.conf.d", "/etc/libvirt/hooks"),
     *("/etc/mlnx_sriov", "/etc/mlnx-en.d", "/etc/infiniband", "/etc/mellanox"),
 )
@@ -73,6 +77,7 @@ def others(system: System, pfs: Collection[Pf]) -> Judged:
     for path, text in _profiles(system):
         found += of_text(system, path, plain(text), pfs, path, "tuned", ".+")
     under = [f"{INITRAMFS}/{name}" for name in list_names(system, INITRAMFS)]
+    under += in_force(system, TMPFILES, ".conf")
     under += [f"{DRACUT}/{name}" for name in list_names(system, DRACUT) if SPEAKING.search(name)]
     for path in (path for place in (*SCRIPTS, *under) for path in files_in(system, place)):
         text = plain(read(system, path))

@@ -10,14 +10,16 @@ from observed import Setting, Writer
 
 from writers.ports import VARIABLE, ports_named
 
+ESWITCH_SET = r"\be(?:s(?:w\w*)?)?\s+s(?:et?)?\b"
+"""devlink takes each of its words cut short (strcmpx in iproute2's devlink.c)."""
 SETS = re.compile(
-    r"(?<![\w-])sriov_numvfs\b(?![.-])|mlx5_num_vfs|dev\s+eswitch\s+set|compat/devlink/mode|\bnumVfs\b"
+    rf"(?<![\w-])sriov_numvfs\b(?![.-])|mlx5_num_vfs|\bd(?:ev?)?\s+{ESWITCH_SET}|compat/devlink/mode|\bnumVfs\b"
 )
 """Of MLNX_OFED's drivers are mlx5_num_vfs and compat, and numVfs of sriov-network-operator's files."""
 
 TARGET = re.compile(
     r"/sys/(?:class/net|bus/pci/devices)/[^*$`\"'\s/][^/\s]*/(?:device/)?(?:sriov_numvfs|compat/devlink/mode)"
-    r"|eswitch\s+set\s+pci/[^*$`\"'\s]"
+    rf"|{ESWITCH_SET}\s+pci/[^*$`\"'\s]"
 )
 """A write that names its port, at least its beginning, and not by a variable."""
 
