@@ -43,16 +43,19 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
         findings.append(choice.refusal)
     else:
         findings += selector.missing(name for name in choice.absent if name not in known)
-    names = {port.bdf: port.netdev for port in observed.previous.ports} if observed.previous else {}
+    before = {port.bdf: port for port in observed.previous.ports} if observed.previous else {}
+    away = {port.nic for port in gone if port.lag}
     ports: list[Port] = []
     for chosen, vfs in choice.chosen:
         pf = next(pf for pf in host.pfs if pf.port == chosen)
-        reason = None if options.vf_lag == "disabled" else _no_lag(pf, host)
+        was = before.get(pf.bdf)
+        returns = was is not None and was.lag and was.nic in away  # so the next boot has both ports
+        reason = None if returns or options.vf_lag == "disabled" else _no_lag(pf, host)
         if reason and (pf.bond or pf.port.bridge or options.vf_lag == "required"):
             findings.append(_without_lag(options, pf.bdf, *reason))
         bonded = options.vf_lag != "disabled" and reason is None
-        netdev = pf.netdev or names.get(pf.bdf, "")
-        card = _card(pf, host) if bonded else None
+        netdev = pf.netdev or (was.netdev if was else "")
+        card = was.card if was and returns else _card(pf, host) if bonded else None
         ports.append(Port(pf.bdf, netdev, vfs, pf.bond, bonded, _mac(pf, observed), card))
     ports = sorted([*ports, *gone], key=lambda port: port.bdf)
     # A NIC bonds both of its ports or none: with one of them left out, none.
@@ -198,6 +201,9 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
         return "the port is in no kernel bond", BOTH_PORTS
     if bond.mode not in LAG_BOND_MODES:
         return f"{bond.name} has mode {bond.mode}", f"use one of {', '.join(LAG_BOND_MODES)}"
+    of_nic = (each.subject for each in host.findings if each.subject.startswith(f"{pf.port.nic}."))
+    if unread := next(of_nic, None):
+        return f"{unread} of the same NIC cannot be read", "see the kernel log for it"
     members = {name: host.pf(name) for name in bond.members}
     own = {name for name, member in members.items() if member and pf.is_of_card(member)}
     if others := sorted(members.keys() - own):

@@ -57,13 +57,15 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
     for step in () if plan.blocked else files.install_steps(wanted, observed.installed):
         what = f"to do before the next boot: {step.what}; {step.why}"
         yield Finding(Severity.WAITING, step.key, what, NEXT_HOOK)
+    unread = {found.subject for found in observed.host.findings}
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if wanted.nic_of(item.step.key) == slot]
         held = next((item for item in own if not steps.of_queues(item.step)), None)
         severity = Severity.PLANNED if held else Severity.WAITING
         remedy = f"{held.reason}; {held.release}" if held else _when(plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
-        pairs = [(port, pf) for port, pf in pairs if not (pf and port.is_other(pf.mac))]  # see preflight
+        # Findings of their own tell of another card, and of a port that cannot be read.
+        pairs = [(at, pf) for at, pf in pairs if not (at.is_other(pf.mac) if pf else at.bdf in unread)]
         for port, pf in pairs:
             if pf is None:
                 yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)

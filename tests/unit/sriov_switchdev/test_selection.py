@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which ports are meant, and what was declared before and is not forgotten when it goes away."""
 
+import errno
+from collections.abc import Callable
+
 import desired
 import pytest
 from boot import files
@@ -120,6 +123,65 @@ def test_a_port_that_fell_off_the_bus_stays_declared_and_is_back_after_a_boot(
     assert node.emit("update_status").name == "active"
     assert [p.eswitch_mode for p in node.host.network.ports()] == ["switchdev", "switchdev"]
     assert node.reboots_asked == asked
+
+
+PF0, EIO = "0000:3b:00.0", OSError(errno.EIO, "Input/output error")
+
+
+def fall_off_the_bus(host: FakeHost) -> None:
+    host.port(PF0).gone = True
+    host.network.bonds["bond0"].members.remove("enp59s0f0np0")
+
+
+AWAY: dict[str, Callable[[FakeHost], None]] = {
+    "off the bus": fall_off_the_bus,
+    "its firmware does not answer": lambda host: setattr(host.port(PF0), "silent", True),
+    "sysfs does not answer": lambda host: host.fail("read", f"{PF0}/class", EIO, times=None),
+    "devlink does not answer": lambda host: host.fail("eswitch_mode", PF0, EIO, times=None),
+}
+
+
+@pytest.mark.parametrize("way", AWAY)
+def test_while_a_port_is_away_the_next_boot_still_waits_for_vf_lag(node: Node, way: str) -> None:
+    """mlx5 forms it some seconds after the bond; most firmware refuses once VFs are bound."""
+    node.converge(reboot_settle=0)
+    before = node.host.files.read(desired.PATH)
+    AWAY[way](node.host)
+    node.emit("update_status")
+    assert "VF-LAG cannot form" not in node.findings(), "what is away comes back"
+    assert node.host.files.read(desired.PATH) == before
+    node.host.faults.clear()
+    node.host.port(PF0).gone = node.host.port(PF0).silent = False
+    node.host.network.bonds["bond0"].members = ["enp59s0f0np0", "enp59s0f1np1"]
+    node.host.cards[0].lag_delay = 10.0
+    assert node.boot().name == "active"
+    assert node.host.cards[0].lag == "switchdev"
+
+
+def test_a_boot_without_the_port_binds_the_vfs_of_the_other_one(node: Node) -> None:
+    node.converge(reboot_settle=0)
+    fall_off_the_bus(node.host)
+    node.emit("update_status")
+    node.boot()
+    assert {vf.driver for vf in node.host.port("0000:3b:00.1").vfs} == {"mlx5_core"}
+    assert "the port (enp59s0f0np0) is gone" in node.findings()
+
+
+@pytest.mark.parametrize("way", sorted(AWAY.keys() - {"off the bus"}))
+def test_a_port_that_cannot_be_read_is_not_called_gone(node: Node, way: str) -> None:
+    node.converge(reboot_settle=0)
+    AWAY[way](node.host)
+    node.emit("update_status")
+    assert nic(node.writes) == []
+    assert "is gone" not in node.findings()
+    assert f"{PF0}  cannot be read" in node.findings()
+
+
+def test_a_new_node_with_a_port_that_cannot_be_read_is_not_told_to_bond_others(node: Node) -> None:
+    AWAY["devlink does not answer"](node.host)
+    node.deploy(reboot_settle=0)
+    assert f"VF-LAG cannot form: {PF0} of the same NIC cannot be read" in node.findings()
+    assert "is not a port of the same NIC" not in node.findings()
 
 
 def test_a_port_that_is_gone_and_no_longer_named_is_forgotten(node: Node) -> None:
