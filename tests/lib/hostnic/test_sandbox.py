@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hostnic.boot import sandbox
 from hostnic.boot.sandbox import ALL, Does
+from rights import name_of, told
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -120,25 +121,10 @@ def test_systemd_run_gets_the_same_as_a_unit_file() -> None:
         )
 
 
-def documented() -> dict[str, set[str]]:
-    """The capabilities of each service in the table of SECURITY.md; "the same" are those of the row above."""
-    table = (ROOT / "SECURITY.md").read_text().partition("| service | capabilities |")[2].partition("\n\n")[0]
-    found: dict[str, set[str]] = {}
-    above: set[str] = set()
-    for row in table.splitlines()[2:]:
-        services, capabilities = row.strip("| ").split(" | ")[:2]
-        own = set(re.findall(r"CAP_[A-Z_]+", capabilities))
-        above = own | above if capabilities.startswith("the same") else own
-        found |= dict.fromkeys(services.replace("CHARM", "roce-qos").split(", "), above)
-    return found
-
-
 def test_security_names_the_capabilities_of_each_service() -> None:
-    told = documented()
     for path, text in services().items():
-        name = Path(path).name.removeprefix("ovn-offload-").removesuffix(".service")
         (given,) = re.findall(r"^CapabilityBoundingSet=(.*)$", text, re.MULTILINE)
-        assert told[re.sub("^.*-dispatch", "roce-qos-dispatch", name)] == set(given.split()), path
+        assert told()[name_of(Path(path).name)].capabilities == set(given.split()), path
 
 
 def test_security_names_each_service_and_how_long_it_may_take_at_boot() -> None:
