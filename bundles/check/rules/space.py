@@ -124,18 +124,18 @@ def virtual_ip(bundle: Bundle) -> Iterator[Wrong]:
 def compute_tag(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.offloading("nova-compute") if bundle.offloads else ():
         tags = {unit.machine: tags_of(bundle, unit.machine) for unit in bundle.units(application)}
+        every = [tag for own in tags.values() for tag in sorted(own)]
+        most = max(every, key=every.count, default="")
         for machine, own in tags.items():
-            shared = own.intersection(*tags.values())
+            place = bundle.machines.places[machine]
             if not own:
                 what = f"machine {machine} runs {application.name}, and any machine will do for it"
-                yield bundle.machines.places[machine], what, "Write constraints: tags=compute_sriov …"
-            elif not shared:
-                what = f"machine {machine} has none of the tags of the others that run {application.name}"
-                yield (
-                    bundle.machines.places[machine],
-                    what,
-                    f"Give all the same tag, such as {sorted(own)[0]}",
+                yield place, what, "Write constraints: tags=compute_sriov …"
+            elif most not in own:
+                what = (
+                    f"machine {machine} is chosen by {listed(own)}, and others that run {application.name} "
                 )
+                yield place, f"{what}by {most}", f"Give all the same tag, such as {most}"
 
 
 def tags_of(bundle: Bundle, machine: str) -> set[str]:
