@@ -19,6 +19,8 @@ ENTRIES = (
     'Write entries such as {"devname": "enp63s0f0", "physical_network": null}, with the ports that have VFs'
 )
 PCI_OPTIONS = (WHITELIST, "pci-alias")
+ID = r"(0[xX])?[0-9a-fA-F]{1,4}"
+"""A vendor or a product. Nova stores four digits in lower case, and compares without case."""
 VF_OF = {"1017": "1018", "1019": "101a", "101b": "101c"} | dict.fromkeys(
     ("101d", "101f", "1021", "1023"), "101e"
 )
@@ -26,11 +28,17 @@ VF_OF = {"1017": "1018", "1019": "101a", "101b": "101c"} | dict.fromkeys(
 
 
 def entries_of(application: Application, option: str) -> list[dict[str, Any]]:
-    """The objects of a PCI option; none where it is not JSON, which another rule says."""
+    """The objects of a PCI option, ids as Nova has them; none where it is not JSON, as `pci-json` says."""
     try:
-        return [entry for entry in json_list(application.option(option) or "[]") if isinstance(entry, dict)]
+        found = [each for each in json_list(application.option(option) or "[]") if isinstance(each, dict)]
     except ValueError:
         return []
+    return [{key: _stored(key, value) for key, value in entry.items()} for entry in found]
+
+
+def _stored(key: str, value: Any) -> Any:
+    is_id = key in ("vendor_id", "product_id") and isinstance(value, str) and re.fullmatch(ID, value)
+    return f"{int(value, 16):04x}" if is_id else value
 
 
 def devices_named(application: Application) -> list[str]:
@@ -124,7 +132,7 @@ def _makers(bundle: Bundle, compute: Application) -> Iterator[tuple[Application,
 def pci_function(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.offloading("nova-compute"):
         for entry in entries_of(application, WHITELIST):
-            product = str(entry.get("product_id")).lower()
+            product = str(entry.get("product_id"))
             if entry.get("vendor_id") == NVIDIA and product in VF_OF and "physical_network" in entry:
                 what = f"{application.name}: {product} is the id of ports, which Nova then offers whole"
                 yield application.place("options", WHITELIST), what, f"Write {VF_OF[product]} for their VFs"
@@ -136,7 +144,7 @@ def pci_id(bundle: Bundle) -> Iterator[Wrong]:
         for entry in entries_of(application, WHITELIST):
             for key in ("vendor_id", "product_id"):
                 value = entry.get(key, "*")
-                if not isinstance(value, str) or not re.fullmatch(r"\*|(0[xX])?[0-9a-fA-F]{1,4}", value):
+                if not isinstance(value, str) or not re.fullmatch(rf"\*|{ID}", value):
                     what = (
                         f"{application.name}: the whitelist has {key} {value!r}, at which Nova does not start"
                     )
