@@ -30,10 +30,11 @@ VF_OF = {"1017": "1018", "1019": "101a", "101b": "101c"} | dict.fromkeys(
 def entries_of(application: Application, option: str) -> list[dict[str, Any]]:
     """The objects of a PCI option, ids as Nova has them; none where it is not JSON, as `pci-json` says."""
     try:
-        found = [each for each in json_list(application.option(option) or "[]") if isinstance(each, dict)]
+        found = json_list(application.option(option) or "[]")
     except ValueError:
         return []
-    return [{key: _stored(key, value) for key, value in entry.items()} for entry in found]
+    entries: list[dict[str, Any]] = [each for each in found if isinstance(each, dict)]
+    return [{key: _stored(key, value) for key, value in each.items()} for each in entries]
 
 
 def _stored(key: str, value: Any) -> Any:

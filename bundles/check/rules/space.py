@@ -127,15 +127,13 @@ def compute_tag(bundle: Bundle) -> Iterator[Wrong]:
         every = [tag for own in tags.values() for tag in sorted(own)]
         most = max(every, key=every.count, default="")
         for machine, own in tags.items():
-            place = bundle.machines.places[machine]
+            place, name = bundle.machines.places[machine], application.name
             if not own:
-                what = f"machine {machine} runs {application.name}, and any machine will do for it"
+                what = f"machine {machine} runs {name}, and any machine will do for it"
                 yield place, what, "Write constraints: tags=compute_sriov …"
             elif most not in own:
-                what = (
-                    f"machine {machine} is chosen by {listed(own)}, and others that run {application.name} "
-                )
-                yield place, f"{what}by {most}", f"Give all the same tag, such as {most}"
+                what = f"machine {machine} is chosen by {listed(own)}, and others of {name} by {most}"
+                yield place, what, f"Give all the same tag, such as {most}"
 
 
 def tags_of(bundle: Bundle, machine: str) -> set[str]:
