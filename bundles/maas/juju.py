@@ -127,7 +127,7 @@ def plan(site: Site, names: Names, found: Observed) -> Plan[Juju]:
 
 def verify(site: Site, found: Observed) -> list[Finding]:
     """Spaces and subnets of the site that Juju does not know."""
-    remedy = "run tox -e maas -- apply, then this again"
+    remedy = "run pipx run tox -e maas -- apply SITE, then this again"
     return [
         Finding(Severity.BLOCKED, space, f"Juju does not know its subnet {site.networks[space].cidr}", remedy)
         for space in _missing(site, found)

@@ -150,7 +150,7 @@ def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Findi
         if unmanaged.settled(status):
             what = f"it is {status}, and MAAS knows none of its ports"
             return Finding(Severity.WARNING, machine.name, what, "commission it once nobody has it")
-        remedy = "commission it: tox -e maas -- commission SITE --power-on"
+        remedy = "commission it: pipx run tox -e maas -- commission SITE --power-on"
         if status == "Ready":
             remedy += "; if MAAS then still knows none, see in MAAS what its commissioning printed"
             return Finding(Severity.HELD, machine.name, unmanaged.unseen(body), remedy)

@@ -87,7 +87,7 @@ def _authority(juju: Juju, status: Applications, settings: dict[str, Any], provi
     provider = providers[0]
     if status.get(provider, {}).get("charm-name", provider) == "vault":
         found = str(juju.results(f"{provider}/leader", "get-root-ca").get("output") or "")
-        remedy = "authorize Vault first: tox -e vault -- authorize --keys FILE"
+        remedy = "authorize Vault first: pipx run tox -e vault -- authorize --keys FILE"
     else:
         # charmhelpers (contrib/openstack/cert_utils.py) names the file after the application that certifies.
         file = f"/usr/local/share/ca-certificates/{provider}_juju_ca_cert.crt"

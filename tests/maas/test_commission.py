@@ -94,7 +94,7 @@ def test_a_ready_machine_of_which_maas_knows_no_port_is_commissioned_again(built
     forget(built, "node1")
     said = run("apply", expected=1)
     why = "it is Ready, and MAAS knows none of its ports"
-    helps = "commission it: tox -e maas -- commission SITE --power-on; if MAAS then"
+    helps = "commission it: pipx run tox -e maas -- commission SITE --power-on; if MAAS then"
     assert f"held      node1    {why}  {helps}" in said
     assert "next:" not in said
     assert f"power node1 on and commission it  {why}" in run("commission")

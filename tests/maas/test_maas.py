@@ -66,7 +66,7 @@ def test_a_machine_that_was_not_commissioned_is_said_with_its_remedy(run):
     run("apply")
     said = run("verify", expected=1)
     assert "its ports enp63s0f0, enp63s0f1 are not known yet" in said
-    assert "commission it: tox -e maas -- commission SITE --power-on" in said
+    assert "commission it: pipx run tox -e maas -- commission SITE --power-on" in said
 
 
 def test_ports_that_maas_knows_by_other_names_are_named_instead_of_asking_for_commissioning(maas, run):
