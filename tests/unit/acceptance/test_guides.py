@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from acceptance.__main__ import _parser
+from acceptance.measure import parse
 from acceptance.measure.ladder import RUNGS
 from acceptance.report.judge import THRESHOLDS
 from acceptance.sitefile import _SITE
@@ -70,6 +71,12 @@ def test_the_documents_have_every_verb_key_rung_and_check():
         assert f"| {rung.title} |" in LADDER, rung.title
     for check in set(THRESHOLDS) - {"reference"}:
         assert f"| `{check}` |" in LADDER, check
+
+
+def test_the_guide_has_the_versions_of_tools_to_which_a_remedy_leads():
+    (formats,) = re.findall(r"Formats: (.*)\.", parse.__doc__)
+    guide = " ".join(GUIDE.split())
+    assert [each for each in formats.split(", ") if each not in guide] == []
 
 
 def test_each_threshold_has_its_source():
