@@ -13,7 +13,7 @@ from operate.clouds import BUNDLE, OURS, asked, client, cloud, commands, printed
 
 def test_what_the_units_say_now_is_shown_once_with_how_many_say_it():
     """It has the value that ovn-chassis is to get."""
-    told = "150-charm-ovn.yaml: ovn-chassis sets VFs too; juju config ovn-chassis sriov-numvfs=none:0"
+    told = "150-charm-ovn.yaml: ovn-chassis sets VFs too; run: juju config ovn-chassis sriov-numvfs=none:0"
     model = cloud("half", **{"sriov-switchdev": told, "vault": "sealed"})
     lines = section(printed(model)[0], "What their units say now")
     assert [line.split("  ")[0] for line in lines] == ["unit", "sriov-switchdev/0 and 1 more"]

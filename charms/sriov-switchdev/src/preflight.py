@@ -57,8 +57,7 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
         what = "ovn-chassis sets VFs too"
         left = " ".join(f"{setting.name}:{setting.vfs}" for setting in others if setting.vfs)
         left = f'"{left}"' if left else "none:0"
-        remedy = f"juju config ovn-chassis sriov-numvfs={left}, "
-        remedy += "so that one charm sets them; existing VFs stay "
+        remedy = f"run: juju config ovn-chassis sriov-numvfs={left}; existing VFs stay "
         remedy += "(if this host's ovn-chassis has another name in the model, use that one)"
     elif writer.tool == "sriov-netplan-shim":
         disable = (

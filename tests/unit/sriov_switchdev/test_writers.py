@@ -59,7 +59,7 @@ OURS: dict[str, tuple[Files, str]] = {
     ),
     "ovn-chassis, both": (
         netplan(f"{OTHER}: {{{COUNTED}}}, {PORT}: {{virtual-function-count: 8}}", OVN),
-        f'juju config ovn-chassis sriov-numvfs="{OTHER}:4", so that one charm sets them; existing VFs stay '
+        f'run: juju config ovn-chassis sriov-numvfs="{OTHER}:4"; existing VFs stay '
         "(if this host's ovn-chassis has another name in the model, use that one)",
     ),
     "the shim": (
