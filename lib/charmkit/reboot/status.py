@@ -21,7 +21,7 @@ _SHOWN = 3
 
 def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
     """The findings of one unit, after :func:`charmkit.reboot.unit.decide`."""
-    findings = [_still_needed(own)] if own.still_needed else []
+    findings = [_still_needed(host, own)] if own.still_needed else []
     if own.requested_at is not None:
         findings.append(_requested(host, own, own.requested_at))
     elif own.reasons:
@@ -71,13 +71,14 @@ def duration(seconds: int) -> str:
     return f"{days} d {hours % 24} h"
 
 
-def _still_needed(own: UnitState) -> Finding:
-    return Finding(
-        Severity.BLOCKED,
-        SUBJECT,
-        f"rebooted, and still needs a reboot for {_shown(own.still_needed)}",
-        "fix what verify reports, then run approve-reboot; the charm does not repeat it by itself",
-    )
+def _still_needed(host: UnitNow, own: UnitState) -> Finding:
+    what = f"rebooted, and still needs a reboot for {_shown(own.still_needed)}"
+    remedy = f"fix what verify reports, then {_approve(host)}; no policy repeats the reboot"
+    return Finding(Severity.BLOCKED, SUBJECT, what, remedy)
+
+
+def _approve(host: UnitNow) -> str:
+    return f"run: juju run {host.unit.partition('/')[0]}/leader approve-reboot"
 
 
 def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
@@ -98,8 +99,7 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
     needed = needed_for(own.reasons)
     if host.need.not_ready:
         return Finding(Severity.WAITING, SUBJECT, f"waits for {host.need.not_ready}; {needed}")
-    application = host.unit.partition("/")[0]
-    approve = f"run: juju run {application}/leader approve-reboot"
+    approve = _approve(host)
     if own.missing_members:
         what = f"waits, since a cluster misses a member ({own.missing_members}); {needed}"
         return Finding(Severity.HELD, SUBJECT, what, f"to reboot all the same, {approve}")

@@ -208,7 +208,8 @@ def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
         (
             Severity.BLOCKED,
             "reboot: rebooted, and still needs a reboot for 8 VFs at the next boot; "
-            "fix what verify reports, then run approve-reboot; the charm does not repeat it by itself",
+            "fix what verify reports, then run: juju run sriov/leader approve-reboot; "
+            "no policy repeats the reboot",
         )
     ]
 
