@@ -32,7 +32,8 @@ def mlag(fabric: Fabric, switches: Mapping[str, Beside], roles: Mapping[str, str
         what = f"MLAG is configured ({'; '.join(found)}), which excludes EVPN multihoming"
         others = [each for each in fabric.switches if each.rack == switch.rack and each.name != name]
         if unread := [each.name for each in others if each.name not in switches]:
-            remedy = f"run plan for {unread[0]}, too: the hosts may use this leaf alone"
+            why = f"{unread[0]} was not read, and the hosts may use this leaf alone"
+            remedy = f"run plan for all switches: {why}"
         else:
             secondary = [
                 each for each in (name, *(mate.name for mate in others)) if roles.get(each) == SECOND
