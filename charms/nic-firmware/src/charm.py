@@ -9,7 +9,7 @@ import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import images
 import ops
@@ -18,7 +18,6 @@ from boot import gpu
 from charmkit import packages
 from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output
-from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params, main, progress
@@ -142,9 +141,7 @@ class NicFirmwareCharm(HostCharm):
             reboot_owner=NAME if options.reboot_owner == "self" else options.reboot_owner,
             pending=left.phrase() if left else "",
         )
-        mode = cast("Mode", options.reboot_policy)
-        policy = RebootPolicy(mode, options.reboot_settle, options.reboot_parallel)
-        return (*self.reboot.reconcile(need, policy, given, survey.others), *findings)
+        return (*self.reboot.reconcile(need, options.reboots, given, survey.others), *findings)
 
     def _remember(self, survey: Survey) -> Sequence[Finding]:
         """Note what waits for a restart, and since which boot."""

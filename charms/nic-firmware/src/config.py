@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from charmkit.options import check, option
 from charmkit.output import Output
-from charmkit.reboot.policy import check_parallel
+from charmkit.reboot.policy import RebootOptions
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
@@ -69,7 +69,7 @@ def entries(name: str, text: str) -> tuple[selector.Entry, ...]:
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RebootOptions):
     """The options of ``charmcraft.yaml``, with ``-`` spelled ``_``."""
 
     devices: str = option("auto")
@@ -82,13 +82,9 @@ class Options:
     firmware_sha256: str = option("")
     activation: str = option("reboot", choices=("reboot", "reset"))
     reboot_owner: str = option("self", choices=("self", "sriov-switchdev"))
-    reboot_policy: str = option("manual", choices=("manual", "when-idle", "always"))
-    reboot_settle: int = option(300, minimum=0, maximum=3600)
-    reboot_parallel: str = option("1")
 
     def __post_init__(self) -> None:
-        check(self)
-        check_parallel(self.reboot_parallel)
+        super().__post_init__()
         entries("devices", self.devices)
         settings("parameters", self.parameters)
         for word in self.profiles:

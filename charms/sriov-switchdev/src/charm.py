@@ -10,7 +10,6 @@ import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import cast
 
 import ops
 import record
@@ -18,7 +17,6 @@ from boot.files import removal
 from charmkit import packages
 from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output, Table
-from charmkit.reboot.policy import Mode, RebootPolicy
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params, main
@@ -108,9 +106,7 @@ class SriovSwitchdevCharm(HostCharm):
             vfs={port.bdf: port.num_vfs for port in survey.wanted.ports},
             pending=left.phrase() if left else "",
         )
-        mode = cast("Mode", options.reboot_policy)
-        policy = RebootPolicy(mode, options.reboot_settle, options.reboot_parallel)
-        asked = self.reboot.reconcile(need, policy, given, others, publish=survey.accepted)
+        asked = self.reboot.reconcile(need, options.reboots, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
 
     def _on_refused(self, finding: Finding) -> Sequence[Finding]:

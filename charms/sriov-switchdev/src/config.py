@@ -3,16 +3,16 @@
 
 from dataclasses import dataclass
 
-from charmkit.options import check, option
+from charmkit.options import option
 from charmkit.output import Output
-from charmkit.reboot.policy import check_parallel
+from charmkit.reboot.policy import RebootOptions
 from hostnic.cpus import MAX_QUEUES
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RebootOptions):
     """The options of ``charmcraft.yaml``, with ``-`` spelled ``_``."""
 
     devices: str = option("auto")
@@ -20,14 +20,10 @@ class Options:
     vf_lag: str = option("auto", choices=("auto", "required", "disabled"))
     steering_mode: str = option("keep", choices=("keep", "smfs", "dmfs"))
     uplink_queues: int = option(0, minimum=0, maximum=MAX_QUEUES)
-    reboot_policy: str = option("manual", choices=("manual", "when-idle", "always"))
-    reboot_settle: int = option(300, minimum=0, maximum=3600)
-    reboot_parallel: str = option("1")
     allow_live: bool = option(False)
 
     def __post_init__(self) -> None:
-        check(self)
-        check_parallel(self.reboot_parallel)
+        super().__post_init__()
         selector.parse(self.devices)
 
     @property

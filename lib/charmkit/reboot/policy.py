@@ -2,9 +2,12 @@
 """The operator's options for reboots: which ones need no approval, and how many hosts go down at once."""
 
 import re
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, cast, get_args
 
 from converge.shape import InvalidValue
+
+from charmkit.options import check, option
 
 PARALLEL = "a number of units from 1, or a percentage of all units from 1% to 100%"
 """What the option ``reboot-parallel`` allows."""
@@ -23,13 +26,23 @@ class RebootPolicy(NamedTuple):
     parallel: str = "1"
 
 
-def check_parallel(parallel: str) -> None:
-    """Check a value of the option ``reboot-parallel``.
+@dataclass(frozen=True)
+class RebootOptions:
+    """These options, which those of a charm extend."""
 
-    Raises InvalidValue if it is neither a number nor a percentage.
-    """
-    if not re.fullmatch(f"{_NUMBER}|{_PERCENTAGE}", parallel):
-        raise InvalidValue("reboot-parallel", parallel, PARALLEL)
+    reboot_policy: str = option("manual", choices=get_args(Mode))
+    reboot_settle: int = option(300, minimum=0, maximum=3600)
+    reboot_parallel: str = option("1")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not re.fullmatch(f"{_NUMBER}|{_PERCENTAGE}", self.reboot_parallel):
+            raise InvalidValue("reboot-parallel", self.reboot_parallel, PARALLEL)
+
+    @property
+    def reboots(self) -> RebootPolicy:
+        """What they ask for."""
+        return RebootPolicy(cast("Mode", self.reboot_policy), self.reboot_settle, self.reboot_parallel)
 
 
 def slots(parallel: str, units: int) -> int:
