@@ -115,8 +115,8 @@ class Options(RebootOptions):
 
 
 @dataclass(frozen=True)
-class Query(Output):
-    """Parameters of the action ``query``."""
+class Devices:
+    """The parameter of actions that work on some NICs."""
 
     devices: str = option("auto")
 
@@ -126,14 +126,8 @@ class Query(Output):
 
 
 @dataclass(frozen=True)
-class Devices:
-    """The parameter of actions that work on some NICs."""
-
-    devices: str = option("auto")
-
-    def __post_init__(self) -> None:
-        check(self)
-        entries("devices", self.devices)
+class Query(Devices, Output):
+    """Parameters of the action ``query``."""
 
 
 @dataclass(frozen=True)
@@ -169,15 +163,10 @@ class ResetParameters:
 
 
 @dataclass(frozen=True)
-class BurnImages:
+class BurnImages(Devices):
     """Parameters of the action ``burn``."""
 
-    devices: str = option("auto")
     allow_older: bool = option(False)
-
-    def __post_init__(self) -> None:
-        check(self)
-        entries("devices", self.devices)
 
 
 @dataclass(frozen=True)
