@@ -69,12 +69,12 @@ class NicFirmwareCharm(HostCharm):
             publish=self._publish,
             version=lambda survey: version.of_firmware(self.system, survey.observed.nics),
             capture=self._capture,
-            on_refused=self._on_refused,
+            on_refused=lambda finding: self.reboot.options_refused(finding),
             uninstall=self._uninstall,
             ports=ports,
             reboot=lambda: self.reboot.told,
         )
-        self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self.reboot: RollingReboot = RollingReboot(self, self.system, self.host.dispatcher)
         self.host.follow("reboot", self.reboot.follow)
         self._downloading = False
 
@@ -151,9 +151,6 @@ class NicFirmwareCharm(HostCharm):
         except OSError as error:
             return (_unwritten(error),)
         return ()
-
-    def _on_refused(self, finding: Finding) -> Sequence[Finding]:
-        return self.reboot.options_refused(finding)
 
     def _uninstall(self) -> Removed:
         """Remove what the charm installed; the firmware keeps its parameters."""

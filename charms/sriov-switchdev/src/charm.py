@@ -59,13 +59,13 @@ class SriovSwitchdevCharm(HostCharm):
             publish=self._publish,
             version=self._version,
             capture=self._capture,
-            on_refused=self._on_refused,
+            on_refused=lambda finding: self.reboot.options_refused(finding),
             uninstall=self._uninstall,
             ports=ports,
             flows=lambda found: flows(self.system, found),
             reboot=lambda: self.reboot.told,
         )
-        self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self.reboot: RollingReboot = RollingReboot(self, self.system, self.host.dispatcher)
         self.host.follow("reboot", self.reboot.follow)
 
     def _survey(self) -> Survey:
@@ -108,9 +108,6 @@ class SriovSwitchdevCharm(HostCharm):
         )
         asked = self.reboot.reconcile(need, options.reboots, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
-
-    def _on_refused(self, finding: Finding) -> Sequence[Finding]:
-        return self.reboot.options_refused(finding)
 
     def _uninstall(self) -> Removed:
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""
