@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 
 from hostnic.devices import users
-from hostnic.system import System
+from hostnic.system import System, read_text
 
 from charmkit.reboot.state import UnitState
 
@@ -38,14 +38,7 @@ def interruption(system: System, unit: str, units: Mapping[str, UnitState]) -> d
     if here:
         results["instances-here"] = ", ".join(here)
     if any(counts.values()):
-        host = _hostname(system) if set(counts) == {unit} else "HOST"
+        host = (set(counts) == {unit} and read_text(system, HOSTNAME)) or "HOST"
         results["before"] = _SERVICE.format("--disable --disable-reason reboot", host)
         results["after"] = _SERVICE.format("--enable", host)
     return results
-
-
-def _hostname(system: System) -> str:
-    try:
-        return system.files.read(HOSTNAME).strip() or "HOST"
-    except OSError:
-        return "HOST"
