@@ -56,24 +56,26 @@ class Seen(NamedTuple):
 
 
 class Actions:
-    """The actions of one unit. ``site`` connects to the switches of these names, or to all."""
+    """The actions of one unit. ``site`` connects to the switches of these names, or to all.
 
-    def __init__(self, options: Options, fabric: Fabric, site: Callable[..., Site]) -> None:
-        self._options, self._fabric, self._site = options, fabric, site
+    ``look`` is called after each run that changes switches, since the unit's status says what they run.
+    """
 
-    def apply(self, given: Applying, progress: Progress, look: Callable[[], None]) -> Results:
-        """Bring switches to the intent, and name those that the command line has to configure.
+    def __init__(
+        self, options: Options, fabric: Fabric, site: Callable[..., Site], look: Callable[[], None]
+    ) -> None:
+        self._options, self._fabric, self._site, self._look = options, fabric, site, look
 
-        ``look`` is called after the run, since the unit's status says what the switches run.
-        """
+    def apply(self, given: Applying, progress: Progress) -> Results:
+        """Bring switches to the intent, and name those that the command line has to configure."""
         with self._site(given.names, given.remove) as site:
             canary, order = self._options.canary, self._options.apply_order
             report = site.apply(given.names, canary, order, policy(self._options), progress, given.plan)
-            look()
+            self._look()
         return _results(report, () if given.names else by_command_line(self._fabric))
 
-    def rollback(self, given: Restoring, progress: Progress, look: Callable[[], None]) -> Results:
-        """Restore what switches ran before their last change; ``look`` as in :meth:`apply`.
+    def rollback(self, given: Restoring, progress: Progress) -> Results:
+        """Restore what switches ran before their last change.
 
         Without a digest, the plan with its digest, and nothing is sent.
         """
@@ -90,7 +92,7 @@ class Actions:
                 return {"applied": "false", "result": result, "plan": plan_as_table(found.plan)}
             order = self._options.apply_order
             report = site.rollback(given.names, order, policy(self._options), progress, given.plan)
-            look()
+            self._look()
             return _results(report)
 
     def maintain(
@@ -98,7 +100,6 @@ class Actions:
         verb: str,
         given: Returning,
         progress: Progress,
-        look: Callable[[], None],
         reports: Sequence[Host] = (),
         cut_off: str = "",
     ) -> Results:
@@ -112,7 +113,7 @@ class Actions:
             hosts = cut_off.replace(",", " ").split()
             work = Maintenance(site, given.names[0], policy(self._options), progress, reports, hosts)
             report = getattr(work, verb)()
-            look()
+            self._look()
             return _results(report)
 
     def audit(self, given: Output, reports: Sequence[Host], unread: Sequence[Finding]) -> Results:

@@ -328,29 +328,24 @@ class CumulusFabricCharm(ops.CharmBase):
         self._reports.forget()  # another unit has followed the hosts meanwhile
 
     def _on_apply(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act, tell: act.apply(load_params(event, Applying), tell, self._look_again))
+        self._change(event, lambda act, tell: act.apply(load_params(event, Applying), tell))
 
     def _on_rollback(self, event: ops.ActionEvent) -> None:
-        look = self._look_again
-        self._change(event, lambda act, tell: act.rollback(load_params(event, Restoring), tell, look))
+        self._change(event, lambda act, tell: act.rollback(load_params(event, Restoring), tell))
 
     def _on_drain(self, event: ops.ActionEvent) -> None:
         def drain(act: Actions, tell: Progress) -> Results:
             given = load_params(event, Draining)
-            return act.maintain("drain", given, tell, self._look_again, self._hosts()[0], given.cut_off)
+            return act.maintain("drain", given, tell, self._hosts()[0], given.cut_off)
 
         self._change(event, drain)
 
     def _on_undrain(self, event: ops.ActionEvent) -> None:
-        look = self._look_again
-        self._change(
-            event, lambda act, tell: act.maintain("undrain", load_params(event, Returning), tell, look)
-        )
+        self._change(event, lambda act, tell: act.maintain("undrain", load_params(event, Returning), tell))
 
     def _on_decommission(self, event: ops.ActionEvent) -> None:
-        look = self._look_again
         self._change(
-            event, lambda act, tell: act.maintain("decommission", load_params(event, Returning), tell, look)
+            event, lambda act, tell: act.maintain("decommission", load_params(event, Returning), tell)
         )
 
     def _on_audit(self, event: ops.ActionEvent) -> None:
@@ -384,7 +379,8 @@ class CumulusFabricCharm(ops.CharmBase):
             with self._refused_in_status():
                 options = self._options()
                 fabric = self._fabric(options)
-                return act(Actions(options, fabric, partial(self._site, options, fabric)))
+                site = partial(self._site, options, fabric)
+                return act(Actions(options, fabric, site, self._look_again))
 
         answer(event, run, WHOLE if tables else f"name fewer switches, or {WHOLE}", tables=tables)
 
