@@ -13,7 +13,7 @@ from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
-from hostnic.system import Channels, System
+from hostnic.system import Channels, System, list_names, read_text
 from nic.steps import (
     lag_impossible,
     lag_missing,
@@ -114,13 +114,6 @@ def next_boot(system: System, bdf: str) -> NextBoot:
     return NextBoot(offered.next_boot, current=offered.current)
 
 
-def _text(system: System, path: str) -> str | None:
-    try:
-        return system.files.read(path)
-    except OSError:
-        return None
-
-
 def _previous(text: str | None, findings: list[Finding]) -> Desired | None:
     if text is None:
         return None
@@ -152,18 +145,11 @@ def _declared_bonds(system: System, host: Host, previous: Desired | None) -> dic
 def _networks(system: System) -> Iterator[dict[str, str]]:
     """Each .network file's settings (systemd.network(5)); sections do not matter here."""
     for directory in NETWORKD_DIRECTORIES:
-        for path in _files(system, directory, ".network"):
-            pairs = (line.partition("=") for line in (_text(system, path) or "").splitlines())
-            yield {key.strip(): value.strip() for key, equals, value in pairs if equals}
-
-
-def _files(system: System, directory: str, suffix: str) -> list[str]:
-    try:
-        return [
-            f"{directory}/{name}" for name in sorted(system.files.listdir(directory)) if name.endswith(suffix)
-        ]
-    except OSError:
-        return []
+        for name in list_names(system, directory):
+            if name.endswith(".network"):
+                lines = (read_text(system, f"{directory}/{name}") or "").splitlines()
+                pairs = (line.partition("=") for line in lines)
+                yield {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
 
 def _channels(system: System, host: Host, findings: list[Finding]) -> dict[str, Channels]:
