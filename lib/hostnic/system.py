@@ -355,12 +355,12 @@ def read_text(system: System, path: str) -> str | None:
         return None
 
 
-def if_told(read: Callable[[], Value], unless: Collection[int]) -> Value | None:
-    """What the kernel answers; None for the errnos ``unless``, with which it has nothing to tell."""
+def if_told(read: Callable[[], Value], unless: Collection[int] | None = None) -> Value | None:
+    """What the kernel answers; None for the errnos ``unless``, or any, with which it has nothing to tell."""
     try:
         return read()
     except OSError as error:
-        if error.errno in unless:
+        if unless is None or error.errno in unless:
             return None
         raise
 

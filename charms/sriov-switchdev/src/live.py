@@ -28,7 +28,7 @@ from hostnic.network import reachability
 from hostnic.ops.bonding import JoinBond
 from hostnic.ops.files import RemoveFile
 from hostnic.ops.members import MEMBER_DEADLINE
-from hostnic.system import Channels, HostStep, System, read_own
+from hostnic.system import Channels, HostStep, System, if_told, read_own
 from nic import chain
 from nic.steps import is_binding, other_card, pairs_of
 from observed import Observed, PortState
@@ -273,10 +273,7 @@ def _refusal(system: System, port: PortState) -> str:
 
     Only netdevs are asked: a question about the eswitch would wait for a change of mode that still runs.
     """
-    try:
-        uplink = uplink_of(system.links.all(), port.bdf)
-    except OSError:
-        return ""
+    uplink = uplink_of(if_told(system.links.all) or (), port.bdf)
     if uplink is None or not is_other_card(port.mac, uplink.permanent_mac):
         return ""
     return f"{port.bdf}: {'; '.join(other_card(port.mac, uplink.permanent_mac))}"

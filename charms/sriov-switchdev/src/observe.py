@@ -13,7 +13,7 @@ from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
-from hostnic.system import Channels, System, list_names, read_text
+from hostnic.system import Channels, System, if_told, list_names, read_text
 from nic.steps import (
     lag_impossible,
     lag_missing,
@@ -83,10 +83,8 @@ def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observe
 def _preallocates(system: System, bdf: str) -> bool:
     from hostnic.firmware import mstconfig  # not on a host in order: hooks stay fast
 
-    try:
-        return mstconfig.preallocates_lag(system, bdf)
-    except OSError:
-        return False  # as on firmware without it: VFs are unbound first
+    # Where it cannot be read, as on firmware without it: VFs are unbound first.
+    return if_told(lambda: mstconfig.preallocates_lag(system, bdf)) or False
 
 
 def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:

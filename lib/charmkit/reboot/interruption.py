@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 
 from hostnic.devices import users
-from hostnic.system import System, read_text
+from hostnic.system import System, if_told, read_text
 
 from charmkit.reboot.state import UnitState
 
@@ -16,10 +16,7 @@ _SERVICE = "openstack compute service set {} {} nova-compute"
 
 def running(system: System) -> tuple[str, ...]:
     """The instances that run on this host; none where that cannot be read."""
-    try:
-        return users.instances(system)
-    except OSError:
-        return ()
+    return if_told(lambda: users.instances(system)) or ()
 
 
 def interruption(system: System, unit: str, units: Mapping[str, UnitState]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from converge import Disruption, Step
 
 from hostnic.boot import Installed, bootcopy, units
 from hostnic.boot.bootcopy import BootCopy
-from hostnic.system import System, read_own
+from hostnic.system import System, if_told, read_own
 
 NONE = "there is none that only root can write"
 
@@ -75,10 +75,7 @@ def removal(
 
 
 def _text(system: System, path: str) -> str | None:
-    try:
-        return read_own(system, path)
-    except OSError:
-        return None
+    return if_told(lambda: read_own(system, path))
 
 
 def _is_own(system: System, path: str) -> bool:

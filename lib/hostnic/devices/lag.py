@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.devices.port import uplink_of
-from hostnic.system import CommandError, Link, System, link_target, list_names, read_text
+from hostnic.system import CommandError, Link, System, if_told, link_target, list_names, read_text
 
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
 ENTRY = r"\n(?=mlx5_core )"
@@ -116,10 +116,8 @@ def _without_state(system: System, bdf: str, log: Callable[[], str]) -> Lag:
 
 def _lacks_object(system: System, bdf: str) -> bool:
     """Whether debugfs can be read, and the driver has no LAG in it."""
-    try:
-        return "lag" not in system.files.listdir(f"{DEBUGFS}/{bdf}")
-    except OSError:
-        return False  # not mounted, switched off, or not for us
+    there = if_told(lambda: system.files.listdir(f"{DEBUGFS}/{bdf}"))
+    return there is not None and "lag" not in there  # None: not mounted, switched off, or not for us
 
 
 def one_rdma_device(system: System, bdf: str, links: Sequence[Link]) -> bool:

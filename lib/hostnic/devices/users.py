@@ -24,7 +24,7 @@ from hostnic.devices import pci, vdpa
 from hostnic.devices.model import Host, Users, Vf, users_in_words
 from hostnic.devices.port import MLX5, Port
 from hostnic.devices.vdpa import Vdpa
-from hostnic.system import Link, System, list_names, read_text
+from hostnic.system import Link, System, if_told, list_names, read_text
 
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
@@ -145,12 +145,8 @@ def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
 
     ``nodes`` are the character devices of its vDPA devices.
     """
-    try:
-        files = _status_files(system)
-    except OSError:
-        return []
     found: list[str] = []
-    for file in files:
+    for file in if_told(lambda: _status_files(system)) or ():
         xml = read_text(system, f"{LIBVIRT}/{file}") or ""
         if bdf in pci_addresses(xml) or not vdpa_nodes(xml).isdisjoint(nodes):
             name = re.search(NAME, xml)

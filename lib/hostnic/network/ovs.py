@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from hostnic.devices.lag import DEBUGFS
-from hostnic.system import CommandError, System
+from hostnic.system import CommandError, System, if_told
 
 FLOWS = re.compile(r"\bflows\s*: \(current (\d{1,18})\).*\(limit (\d{1,18})\)")
 OFFLOADED = re.compile(r"\boffloaded flows\s*: (\d{1,18})")
@@ -96,10 +96,7 @@ def counts(system: System) -> Counts | None:
 
     OVS names offloaded flows only if there are any, and counts them among the current ones.
     """
-    try:
-        said = system.control("upcall/show", PATIENCE)
-    except OSError:
-        return None
+    said = if_told(lambda: system.control("upcall/show", PATIENCE)) or ""
     if not (found := FLOWS.search(said)):
         return None
     inside = int(offloaded[1]) if (offloaded := OFFLOADED.search(said)) else 0

@@ -16,7 +16,7 @@ from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops import refusal, until
 from hostnic.ops.refusal import BUSY, BUSY_TIME, when_free
 from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
-from hostnic.system import MODE_CHANGE_TIME, CommandError, System
+from hostnic.system import MODE_CHANGE_TIME, CommandError, System, if_told
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 NO_OFFLOADS = "Failed setting eswitch to offloads"
@@ -172,10 +172,7 @@ def _putting_back(
     netdev: str, what: str, read: Callable[[str], Setting | None], write: Callable[[str, Setting], None]
 ) -> list[Callable[[], None]]:
     """What restores a setting that ``netdev`` has now; nothing where its driver does not tell."""
-    try:
-        before = read(netdev)
-    except OSError:
-        return []
+    before = if_told(lambda: read(netdev))
     if before is None:
         return []
 
@@ -307,10 +304,7 @@ def _rules(system: System, bdf: str) -> dict[str, int]:
 
     They are at the ingress of the uplink, of its bond, of representors and of tunnels.
     """
-    try:
-        links = system.links.all()
-    except OSError:
-        return {}
+    links = if_told(system.links.all) or ()
     uplink = uplink_of(links, bdf)
     own = [link.name for link in (uplink, *representors_of(links, bdf)) if link]
     bond = [link.name for link in links if uplink and link.name == uplink.master and link.kind == "bond"]

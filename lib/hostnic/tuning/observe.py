@@ -15,7 +15,7 @@ from hostnic.devices import pci
 from hostnic.devices.inventory import NET
 from hostnic.devices.model import Pf
 from hostnic.firmware import gpudirect
-from hostnic.system import System, link_target, list_names, read_text
+from hostnic.system import System, if_told, link_target, list_names, read_text
 from hostnic.tuning.observed import DEFAULT_RESERVED, Device, IdleState, Nova, NumaNode, Tuning
 
 CPUS = "/sys/devices/system/cpu"
@@ -172,10 +172,7 @@ def _device(system: System, bdf: str, name: str, numa_node: int) -> Device:
 
 
 def _acs(system: System) -> frozenset[str] | None:
-    try:
-        return frozenset(each.bdf for each in gpudirect.differences(system, ()))
-    except OSError:
-        return None
+    return if_told(lambda: frozenset(each.bdf for each in gpudirect.differences(system, ())))
 
 
 def _mtus(system: System, pfs: Iterable[Pf]) -> dict[str, int]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from hostnic.devices.model import Pf
-from hostnic.system import System, list_names
+from hostnic.system import System, if_told, list_names
 from observed import Setting, Writer
 
 from writers.ports import VARIABLE, ports_named
@@ -114,7 +114,4 @@ def in_force(system: System, directories: Iterable[str], end: str) -> Iterator[s
 
 def read(system: System, path: str) -> str:
     """A file's text; nothing where there is none, or where it cannot be read."""
-    try:
-        return system.files.read(path)
-    except OSError:
-        return ""
+    return if_told(lambda: system.files.read(path)) or ""
