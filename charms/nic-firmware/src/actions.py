@@ -66,9 +66,6 @@ class Actions:
 
     def query(self, given: Query) -> Results:
         """All parameters that the firmware has: default, current, next boot; differences marked."""
-        nics = self._all(parse(given.devices))
-        answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
-        _refuse_unanswered(answers)
         rows = [
             {
                 "port": bdf,
@@ -78,7 +75,7 @@ class Actions:
                 "next boot": parameter.next_boot or "-",
                 "differs": _differs(parameter),
             }
-            for bdf, answer in answers.items()
+            for bdf, answer in self._answers(self._all(given)).items()
             for name, parameter in answer.parameters.items()
         ]
         return {"parameters": Table(rows, "No parameter.").shown(given.format)}
@@ -126,9 +123,7 @@ class Actions:
 
     def backup(self, given: Devices) -> Results:
         """By port, what is set for the next boot, as lines that ``restore`` takes."""
-        nics = self._all(parse(given.devices))
-        answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
-        _refuse_unanswered(answers)
+        answers = self._answers(self._all(given))
         return {_key(bdf): f"# {bdf}\n{mstconfig.backup(found.parameters)}" for bdf, found in answers.items()}
 
     def restore(self, given: Restore) -> Results:
@@ -173,10 +168,7 @@ class Actions:
 
         The LINK_TYPE of many VPI NICs is InfiniBand by default.
         """
-        nics = chosen.nics
-        answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
-        _refuse_unanswered(answers)
-        ports = {bdf: _guarded_defaults(answer) for bdf, answer in answers.items()}
+        ports = {bdf: _guarded_defaults(answer) for bdf, answer in self._answers(chosen.nics).items()}
         wanted = Desired(ports, ethernet_may_go=self._options.allow_ethernet_loss, named=chosen.named)
         observed = ask(self._system, observe(self._system), wanted)
         for nic in observed.nics:
@@ -188,8 +180,7 @@ class Actions:
         wanted = wanted._replace(ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
         planned = plan(wanted, observed, Policy(), findings)
-        worst = _worst(wanted, observed, findings)
-        if worst:
+        if worst := _worst(wanted, observed, planned, findings):
             raise ActionError(worst)
         outcome = execute(planned, self._system)
         if outcome.finding:
@@ -205,9 +196,18 @@ class Actions:
         observed = observe(self._system)
         return _refuse_nothing(selection.choose(entries, observed.nics, observed.infiniband))
 
-    def _all(self, entries: tuple[Entry, ...]) -> tuple[Nic, ...]:
+    def _all(self, given: Devices) -> tuple[Nic, ...]:
         """The NICs with all of their ports, for reading."""
-        return _refuse_nothing(selection.choose(entries, observe(self._system).nics, {}, convert=True)).nics
+        entries, nics = parse(given.devices), observe(self._system).nics
+        return _refuse_nothing(selection.choose(entries, nics, {}, convert=True)).nics
+
+    def _answers(self, nics: tuple[Nic, ...]) -> Mapping[str, Answer]:
+        """All parameters of each port; refused if one of the ports does not answer."""
+        answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
+        for bdf, answer in answers.items():
+            if answer.reason:
+                raise ActionError(f"{bdf}: {answer.reason}" + (f"; {answer.remedy}" if answer.remedy else ""))
+        return answers
 
 
 def _refuse_nothing(chosen: Chosen) -> Chosen:
@@ -220,9 +220,8 @@ def _refuse_nothing(chosen: Chosen) -> Chosen:
     return chosen
 
 
-def _worst(wanted: Desired, observed: Observed, findings: tuple[Finding, ...]) -> str:
+def _worst(wanted: Desired, observed: Observed, planned: Plan[System], findings: tuple[Finding, ...]) -> str:
     """The first blocking finding, as a sentence; empty when there is none."""
-    planned = plan(wanted, observed, Policy(), findings)
     troubled = (finding for each in preflight(wanted, observed).values() for finding in each)
     everything = (*findings, *troubled, *verify(wanted, observed, planned, Policy()))
     return next((f.sentence() for f in everything if f.severity is Severity.BLOCKED), "")
@@ -248,12 +247,6 @@ def _guarded_defaults(answer: Answer) -> dict[str, Setting]:
         if value is not None and ethernet.guards(name):
             found[name] = Setting(name, value, "its default")
     return found
-
-
-def _refuse_unanswered(answers: Mapping[str, Answer]) -> None:
-    for bdf, answer in answers.items():
-        if answer.reason:
-            raise ActionError(f"{bdf}: {answer.reason}" + (f"; {answer.remedy}" if answer.remedy else ""))
 
 
 def _key(bdf: str) -> str:
