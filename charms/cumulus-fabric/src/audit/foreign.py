@@ -19,6 +19,8 @@ from tree.foreign import (
     VLANS,
     Object,
     Objects,
+    carried,
+    carries_all,
     exempt,
     foreign,
     gateways,
@@ -133,13 +135,31 @@ class Beside:
         if also := routed(parted(self.applied, self.unmanaged.settings)[1], self.wanted, named):
             what = f"{', '.join(also)}: not in the intent and not made by this charm; stays as it is"
             yield Finding(Severity.INFO, self.name, what)
+        yield from self._narrowed()
         yield from self._joining()
+
+    def _narrowed(self) -> Iterator[Finding]:
+        """Ports that carry all VLANs, and would carry others' no longer: they get a list."""
+        theirs = [each.name for each in self.kept if each.kind == "vlan"]
+        losing: dict[str, list[str]] = defaultdict(list)
+        for port in get_tree(self.patch, "interface"):
+            own = get_tree(self.tree, "interface", port, *VLANS)
+            lost = [vlan for vlan in theirs if vlan not in own] if own else []
+            if lost and carries_all(self.applied, port):
+                losing[ports.compact(lost)].append(port)
+        for vlans, found in losing.items():
+            those, verbs = ports.compact(found), "carries" if len(found) == 1 else "carry"
+            what = f"{those} {verbs} all VLANs of the bridge, and would carry VLAN {vlans} no longer, "
+            what += "which this charm did not make"
+            remedy = f"run nv set interface {those} bridge domain {VLANS[2]} vlan all, or with the VLANs "
+            remedy += "that its hosts need instead of all, and nv config apply on the switch"
+            yield Finding(Severity.BLOCKED, self.name, what, remedy)
 
     def _joining(self) -> Iterator[Finding]:
         """Ports that would get VLANs which others run already: their hosts would be in that network, too."""
         getting: dict[str, list[str]] = defaultdict(list)
         for port, node in get_tree(self.patch, "interface").items():
-            for vlan in get_tree(node, *VLANS):
+            for vlan in get_tree(node, *VLANS).keys() - carried(self.applied, port):
                 if get_path(node, (*VLANS, vlan)) is not None and Object("vlan", vlan) not in self.made:
                     getting[vlan].append(port)
         found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
@@ -161,9 +181,9 @@ class Beside:
         Without a record, those that some of its ports carry already are the intent's.
         """
         known = () if self.made else get_tree(self.wanted, "interface")
-        carried = {vlan for port in known for vlan in get_tree(self.applied, "interface", port, *VLANS)}
+        theirs = {vlan for port in known for vlan in carried(self.applied, port)}
         there = get_tree(self.applied, *VLANS)
-        if vlans := [vlan for vlan in getting if vlan in there and vlan not in carried]:
+        if vlans := [vlan for vlan in getting if vlan in there and vlan not in theirs]:
             those = ports.compact(vlans)
             vnis = ports.compact(vni for vlan in vlans for vni in get_tree(there, vlan, "vni"))
             joining = ports.compact({port for vlan in vlans for port in getting[vlan]})

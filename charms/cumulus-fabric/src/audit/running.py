@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 from intent import ports
-from tree import Path, Tree, get_path, get_tree, leaves, merged
+from tree import Tree, get_path, get_tree, leaves, merged
 from tree.diff import IN_VRF
-from tree.foreign import ROUTED, UNUSED, VRFS
+from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS
 from tree.render import BRIDGE, GROUP
 
 from audit import breakouts
@@ -21,12 +21,8 @@ ON = ("on", "enabled")
 """The values of both dialects."""
 
 MAC_LEARNING = "mac-learning"
-ACCESS: Path = ("bridge", "domain", BRIDGE, "access")
 VRF_VLANS = {"begin": 4000, "end": 4064}
 """From these Cumulus Linux picks the VLAN of a VRF's VNI that has none set (vrf X evpn vlan auto)."""
-
-IDENTIFIER: Path = ("evpn", "multihoming", "segment", "identifier")
-"""An ESI of ten bytes, instead of the one that is made of the segment MAC and the local-id."""
 
 
 def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:

@@ -27,6 +27,10 @@ VRFS: tuple[Path, ...] = (("ip", "vrf"), ("vrf",))
 ROUTED: tuple[Path, ...] = (("ip", "address"), ("ipv4", "address"), ("ipv6", "address"))
 """What an interface that is routed has, in both dialects."""
 
+ACCESS: Path = ("bridge", "domain", BRIDGE, "access")
+IDENTIFIER: Path = ("evpn", "multihoming", "segment", "identifier")
+"""An ESI of ten bytes, instead of the one that is made of the segment MAC and the local-id."""
+
 UNUSED = ("default", "auto", "none")
 """Values of these settings that are as good as none."""
 
@@ -200,6 +204,19 @@ def left_behind(kept: Collection[Object], going: Collection[Object]) -> dict[str
     return found
 
 
+def carries_all(tree: Tree, port: str) -> bool:
+    """Whether a port is a trunk without a list, which carries all VLANs of the fabric's bridge."""
+    bridged = as_tree(get_path(tree, ("interface", port, *VLANS[:-1])))
+    return bridged is not None and "vlan" not in bridged and bridged.get("access", "auto") in UNUSED
+
+
+def carried(tree: Tree, port: str) -> set[str]:
+    """The VLANs of the fabric's bridge that a port carries."""
+    if carries_all(tree, port):
+        return {*get_tree(tree, *VLANS)}
+    return {*get_tree(tree, "interface", port, *VLANS), str(get_path(tree, ("interface", port, *ACCESS)))}
+
+
 def vlan_interfaces(tree: Tree) -> Iterator[tuple[str, str]]:
     """The interfaces (SVIs) on VLANs of the fabric's bridge, and their VLANs."""
     for name, content in get_tree(tree, "interface").items():
@@ -271,6 +288,8 @@ def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str
         own = path[len(above)] if above and len(path) > len(above) else ""
         if (above and own not in named[above]) or value == ROUTE_MAP or implied(path, value):
             continue
+        if path[2:] in (ACCESS, IDENTIFIER):
+            continue  # the intent's use of the port excludes these: they block
         if any(covers(pattern, path) for pattern in IN_SCOPE) and not (
             _has(wanted, path) or _unset(patch, path)
         ):

@@ -2,12 +2,15 @@
 """What is said of others' settings beside the intent: no false alarm, and each thing said in one way."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
-from unit.cumulus_fabric.online.site import Rack, rack
+from converge import Severity
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.test_unmanaged import PLAIN, RELEASES
-from unit.cumulus_fabric.online.unmanaged import ON, ON_PORT, joined, on_bond, typed
+from unit.cumulus_fabric.online.unmanaged import ON, ON_PORT, joined, on_bond, typed, vlan
 
 
 @pytest.fixture(params=RELEASES)
@@ -54,4 +57,44 @@ def test_what_belongs_to_a_bond_in_the_way_is_not_said_to_stay(three: Rack) -> N
     assert said(three) == [
         "Leaf0-1: bond bond7 has the Ethernet segment of bond1: the intent needs that, and this charm did "
         "not make bond7; change the intent, or run plan and apply with remove=bond7"
+    ]
+
+
+ALL_VLANS = on_bond({"vlan": None, "untagged": None})
+"""As NVIDIA's guides have it: a port in the bridge without a list carries all of the bridge's VLANs."""
+
+
+def test_vlans_of_others_do_not_go_from_a_port_that_carries_all(three: Rack) -> None:
+    typed(three, "Leaf0-1", joined(vlan(77, 77), vlan(1234, 5678)))
+    typed(three, "Leaf0-1", ALL_VLANS)
+    before = deepcopy(three.applied)
+    report = three.site.apply(policy=POLICY)
+    assert [each.sentence() for each in report.reasons] == [
+        "Leaf0-1: bond1 carries all VLANs of the bridge, and would carry VLAN 77,1234 no longer, which this "
+        "charm did not make; run nv set interface bond1 bridge domain br_default vlan all, or with the VLANs "
+        "that its hosts need instead of all, and nv config apply on the switch"
+    ]
+    assert (three.writes(), three.applied) == ([], before)
+    typed(three, "Leaf0-1", on_bond({"vlan": {"all": {}}}))
+    assert three.site.apply(policy=POLICY).applied
+    bridged = three.applied["Leaf0-1"]["interface"]["bond1"]["bridge"]["domain"]["br_default"]
+    assert {"all", "10"} <= set(bridged["vlan"])
+
+
+def test_a_port_that_carries_all_vlans_joins_none_with_the_intents_list(three: Rack) -> None:
+    typed(three, "Leaf0-1", ALL_VLANS)
+    assert [each.what for each in three.site.survey().plan.findings if each.subject == "Leaf0-1"] == []
+    assert three.site.apply(policy=POLICY).applied
+
+
+def test_a_bond_with_an_access_vlan_is_named_once(three: Rack) -> None:
+    site = taking_over(PLAIN, three)
+    typed(three, "Leaf0-1", on_bond({"access": 10, "vlan": None, "untagged": None}))
+    found = [each for each in site.survey().plan.findings if each.subject == "Leaf0-1"]
+    assert [(each.severity, each.what) for each in found] == [
+        (
+            Severity.BLOCKED,
+            "bond1 has another use on the switch (interface bond1 bridge domain br_default access), "
+            "which excludes the intent's",
+        )
     ]
