@@ -5,7 +5,7 @@ Only the operator knows who needs that bridge, and which hosts are attached to i
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from converge import Finding, Severity
 from intent import ports
@@ -21,6 +21,9 @@ ON = ("on", "enabled")
 """The values of both dialects."""
 
 MAC_LEARNING = "mac-learning"
+TRUNK = ("vlan", "untagged")
+"""What a trunk has in place of ``ACCESS``."""
+
 VRF_VLANS = {"begin": 4000, "end": 4064}
 """From these Cumulus Linux picks the VLAN of a VRF's VNI that has none set (vrf X evpn vlan auto)."""
 
@@ -73,7 +76,12 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
             found += [f"interface {sub}" for sub in subs[port]]
         if found:
             what = f"{port} has another use on the switch ({'; '.join(found)}), which excludes the intent's"
-            yield Finding(Severity.BLOCKED, name, what, f"remove {port} from the intent, or {_unset(found)}")
+            access = " ".join((above, *ACCESS))
+            # As a trunk with its VLAN it goes on to serve its host
+            trunk = [f"{access.removesuffix('access')}{key} {get_path(node, ACCESS)}" for key in TRUNK]
+            trunk = trunk if access in found else []
+            remedy = f"remove {port} from the intent, or {_unset(found, trunk)}"
+            yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
 def _other_sessions(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
@@ -156,5 +164,6 @@ def _mac_learning(name: str, applied: Tree) -> Iterator[Finding]:
         yield Finding(Severity.BLOCKED, name, what, _unset(found))
 
 
-def _unset(paths: list[str]) -> str:
-    return f"run {', '.join(f'nv unset {path}' for path in paths)} and nv config apply on the switch"
+def _unset(paths: list[str], instead: Sequence[str] = ()) -> str:
+    commands = [*(f"nv unset {path}" for path in paths), *(f"nv set {setting}" for setting in instead)]
+    return f"run {', '.join(commands)} and nv config apply on the switch"

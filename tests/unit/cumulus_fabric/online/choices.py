@@ -122,7 +122,9 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         on_bond({"access": 77}),
         "bond1 has another use on the switch (interface bond1 bridge domain br_default access), "
         "which excludes the intent's",
-        "remove bond1 from the intent, or run nv unset interface bond1 bridge domain br_default access",
+        "remove bond1 from the intent, or run nv unset interface bond1 bridge domain br_default access, "
+        "nv set interface bond1 bridge domain br_default vlan 77, "
+        "nv set interface bond1 bridge domain br_default untagged 77 and nv config apply on the switch",
     ),
     "an ESI of another type": (
         {
