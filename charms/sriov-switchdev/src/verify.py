@@ -92,7 +92,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
         yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
     if driver_reload.lost_ports([(port, pf)], observed.converged):
         yield "eswitch fell back to legacy mode"
-    elif pf.eswitch_mode != "switchdev":
+    elif pf.eswitch_mode not in (None, "switchdev"):
         yield f"eswitch in {pf.eswitch_mode} mode"
     if pf.hw_tc_offload is False:
         yield "hw-tc-offload off"
@@ -131,7 +131,7 @@ def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     )
     for port in wanted.ports:
         pf = observed.host.pf(port.bdf)
-        if pf and port.lag and pf.lag.vf_lag is None and pf.port.num_vfs == port.num_vfs:
+        if pf and port.lag and pf.lag.vf_lag is None and not steps.needs_work(port, pf):
             since = ": a LAG formed in this boot, and may have ended" if pf.lag.source == "kernel log" else ""
             what = f"LAG state unknown on kernel {kernel}{since}"
             yield Finding(Severity.INFO, port.bdf, what, remedy)

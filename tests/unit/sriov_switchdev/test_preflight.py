@@ -299,6 +299,16 @@ def test_the_sentinel_of_ovn_chassis_is_no_second_writer(node: Node) -> None:
     assert "ovn-chassis" not in node.action("verify")["findings"]
 
 
+@pytest.mark.parametrize("driver", [None, "vfio-pci"])
+def test_of_a_port_without_mlx5_nothing_is_said_that_only_mlx5_tells(node: Node, driver: str | None) -> None:
+    node.converge(reboot_settle=0)
+    node.host.port(PF1).driver = driver
+    node.emit("update_status")
+    findings = node.findings()
+    assert "None mode" not in findings
+    assert "LAG state unknown" not in findings, "no debugfs helps there"
+
+
 def test_a_port_that_lost_its_driver_is_named(node: Node) -> None:
     node.converge(reboot_settle=0)
     node.host.port(PF1).driver = None
