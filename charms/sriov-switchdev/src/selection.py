@@ -209,7 +209,8 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     if others := sorted(members.keys() - own):
         return _beside(bond, {name: members[name] for name in others})
     if len(members) != 2:
-        return f"{bond.name} has only {pf.netdev} of the NIC", BOTH_PORTS
+        count = f"only {pf.netdev}" if len(members) == 1 else f"{len(members)} ports"
+        return f"{bond.name} has {count} of the NIC", BOTH_PORTS
     if apart := _apart(pf, host, bond):
         return apart
     if pf.esw_multiport:
