@@ -73,6 +73,7 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
                 yield Finding(severity, port.bdf, what, remedy)
             if pf:
                 yield from _queues(wanted, observed, plan, port, pf)
+                yield from _steering(wanted.steering_mode, port, pf)
         there = [(port, pf) for port, pf in pairs if pf]
         if steps.lag_impossible(there):
             worst = Severity.BLOCKED if wanted.lag_required else Severity.WARNING
@@ -112,6 +113,13 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
         remedy = f"{held.reason}; {held.release}" if held else _when(plan)
         what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
         yield Finding(Severity.WARNING, port.bdf, what, remedy)
+
+
+def _steering(mode: str | None, port: Port, pf: Pf) -> Iterator[Finding]:
+    """An information: the port forwards in either mode, and no NIC is set anew for it."""
+    if mode and pf.steering_mode not in (None, mode) and not steps.needs_work(port, pf):
+        what = f"flow steering mode is {pf.steering_mode}, not {mode}"
+        yield Finding(Severity.INFO, port.bdf, what, "the next boot sets it, if NIC and kernel can")
 
 
 def _lag(pairs: list[PortAndPf], severity: Severity, remedy: str) -> Iterator[Finding]:

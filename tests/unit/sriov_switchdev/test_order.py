@@ -185,6 +185,16 @@ def test_the_steering_mode_is_set_while_the_port_is_in_legacy_mode(small: Node) 
     assert small.host.port(PF0).steering_mode == "dmfs"
 
 
+def test_another_steering_mode_of_a_converged_node_waits_for_the_next_boot(small: Node) -> None:
+    small.converge()
+    small.configure(steering_mode="dmfs", allow_live=True).emit()
+    assert nic(small.writes) == []
+    what = "flow steering mode is smfs, not dmfs"
+    assert f"{PF0}  {what}  the next boot sets it, if NIC and kernel can" in small.findings()
+    small.boot()
+    assert what not in small.findings()
+
+
 def test_a_nic_without_the_steering_parameter_goes_on_without_it(small: Node) -> None:
     small.deploy(reboot_policy="always", steering_mode="dmfs")
     small.host.fail("set_devlink_param", "", OSError(errno.EOPNOTSUPP, "Operation not supported"), times=None)
