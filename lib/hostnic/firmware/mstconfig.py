@@ -88,8 +88,8 @@ def show(system: System, bdf: str, *names: str) -> str:
         try:
             printed = msterrors.run(system, system.query, argv, TIMEOUT_S)
             if HEADER not in printed:
-                unread = CommandError(argv, "mstconfig", stdout=printed)
-                raise msterrors.MstError(unread, "mstconfig printed no parameters, and no error")
+                nothing = "mstconfig printed no parameters, and no error"
+                raise msterrors.explain(system, CommandError(argv, nothing, stdout=printed))
             return printed
         except msterrors.MstError as error:
             lacking = msterrors.lacking(error.stdout)

@@ -171,8 +171,9 @@ ARGV = ("mstconfig", "-d", BDF, "-e", "query", "NUM_OF_VFS", "SRIOV_EN", "PF_NUM
 def test_an_answer_without_a_table_is_a_failure_and_not_firmware_without_parameters() -> None:
     host = FakeHost()
     host.answers[ARGV] = "Device #1:\n----------\n"
-    with pytest.raises(MstError, match="printed no parameters, and no error"):
+    with pytest.raises(MstError, match="printed no parameters, and no error") as failed:
         mstconfig.offered_vfs(host, BDF)
+    assert failed.value.remedy == f"for all that it says, run on the host: {' '.join(ARGV)}"
 
 
 def test_a_partial_answer_counts() -> None:
