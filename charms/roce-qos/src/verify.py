@@ -9,7 +9,10 @@ from desired import Desired
 from hostnic.system import System
 from observed import Observed
 
-GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices, such as bond0"
+GONE = (
+    "see the kernel log, and lspci -k for the driver that has it; if the NIC was removed, name the remaining "
+    "ports in option devices, such as bond0"
+)
 
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
@@ -32,7 +35,7 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 def _left(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
     for bdf in wanted.ports:
         if observed.port(bdf) is None and bdf not in observed.unreadable:
-            yield Finding(Severity.BLOCKED, bdf, "the port is gone", GONE)
+            yield Finding(Severity.BLOCKED, bdf, "the port has no netdev", GONE)
     for step in plan.steps:
         # The wait after a change is not a difference.
         if not step.key.endswith("/member"):

@@ -60,16 +60,17 @@ def test_auto_without_a_bond_blocks(monkeypatch: pytest.MonkeyPatch, application
 
 
 @pytest.mark.parametrize("devices", ["auto", f"{PF0} {PF1}", f"{P0} {P1}", "bond0"])
+@pytest.mark.parametrize(("attribute", "value"), [("gone", True), ("driver", "vfio-pci")])
 def test_a_managed_port_that_is_gone_blocks_and_the_other_is_still_managed(
-    converged: Node, devices: str
+    converged: Node, devices: str, attribute: str, value: bool | str
 ) -> None:
     converged.configure(devices=devices).emit()
-    converged.host.port(P1).gone = True
+    setattr(converged.host.port(P1), attribute, value)
     converged.host.port(P0).dcb.driver_restarts()
     status = converged.emit("update_status")
-    assert (status.name, f"{PF1}: the port is gone" in status.message) == ("blocked", True)
+    assert (status.name, f"{PF1}: the port has no netdev" in status.message) == ("blocked", True)
     assert nic(converged.writes) == [f"set_dcb {P0} ets"]
-    assert "name the remaining ports in option devices" in converged.findings()
+    assert "lspci -k for the driver that has it; if the NIC was removed, name the rem" in converged.findings()
     assert served(converged.host) == [PF0, PF1]
     converged.emit("update_status")
     assert converged.writes == []
