@@ -9,9 +9,9 @@ from desired import Desired
 from hostnic.devices import selector
 from hostnic.devices.port import MLX5, Port
 from hostnic.devices.selector import Auto
+from hostnic.ops.marking import ENCAP_TOS
 from observed import Observed, QosPort
 
-ENCAP_TOS = "ovn-encap-tos"
 FORGET = "or name only the other ports in option devices"
 
 
