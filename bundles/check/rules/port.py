@@ -82,8 +82,8 @@ def bridge(bundle: Bundle) -> Iterator[Wrong]:
 def _needs_bond(bundle: Bundle, chassis: Application, port: str) -> Application | None:
     """The charm on a chassis' hosts that wants VF-LAG, if the port is one of those with VFs."""
     ours = [each for each in bundle.of("sriov-switchdev") if bundle.places(each) & bundle.places(chassis)]
-    spelt = {name for each in bundle.of("nova-compute") for name in _devnames(each)}
-    return next((each for each in ours if port in spelt and each.option("vf-lag") == "required"), None)
+    spelt = port in _offered(bundle, chassis)
+    return next((each for each in ours if spelt and each.option("vf-lag") == "required"), None)
 
 
 @rule("vlan-range", "Neutron's vlan-ranges are such that it starts.")
@@ -167,14 +167,21 @@ def _devnames(application: Application) -> list[str]:
     return [str(entry["devname"]) for entry in entries_of(application, WHITELIST) if entry.get("devname")]
 
 
+def _offered(bundle: Bundle, application: Application) -> set[str]:
+    """The ports that the whitelist on an application's hosts names: other hosts may have other names."""
+    here = bundle.places(application)
+    computes = [each for each in bundle.of("nova-compute") if bundle.places(each) & here]
+    return {name for each in computes for name in _devnames(each)}
+
+
 @rule("port-name", "Whitelist, devices and bridge mappings spell a port's name alike.")
 def port_name(bundle: Bundle) -> Iterator[Wrong]:
-    spelt = {name for application in bundle.of("nova-compute") for name in _devnames(application)}
     written = [(app, "devices", name) for app in bundle.of(*HOST_CHARMS) for name in devices_named(app)]
     for chassis in bundle.of("ovn-chassis"):
         mappings = pairs(chassis.option("bridge-interface-mappings"))
         written += [(chassis, "bridge-interface-mappings", name) for _, name in mappings]
     for application, option, name in written:
+        spelt = _offered(bundle, application)
         for other in sorted(spelt - {name}):
             if name not in spelt and port_stem(name) == port_stem(other):
                 what = f"{application.name}: {option} has {name}, and nova-compute's whitelist {other}"
