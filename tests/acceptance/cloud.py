@@ -119,6 +119,10 @@ _SAID = (
         "have an administrator raise user_storage_quota in glance-api.conf, or set image in the site file "
         "to an image that the project has",
     ),
+    (
+        ("Flavor with name", "already exists"),
+        "set flavor.name in the site file to a name that no flavor has: openstack flavor list --all",
+    ),
     (("disk is too small",), "set flavor.disk in the site file to at least what the image needs"),
     (
         ("alias", "is not defined"),

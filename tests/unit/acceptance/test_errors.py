@@ -139,6 +139,14 @@ ELSEWHERE = [
         "set flavor.disk in the site file",
         id="an image that is larger than the flavor's disk",
     ),
+    pytest.param(
+        (
+            *("POST", "flavors", 409),
+            {"conflictingRequest": {"message": "Flavor with name m1.packet already exists."}},
+        ),
+        "set flavor.name in the site file to a name that no flavor has: openstack flavor list --all",
+        id="a flavor of another project, which Nova does not list",
+    ),
 ]
 
 
