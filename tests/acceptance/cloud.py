@@ -278,7 +278,12 @@ class Cloud:
             each if (each.get("project_id") or each.get("owner_id") or project) == project else unmarked(each)
             for each in found
         ]
-        return sorted(found, key=lambda each: (not ours(each), each.get("project_id") != project))
+
+        def last(each: Object) -> tuple[bool, ...]:
+            idle = kind == "image" and each["status"] != "active"  # no server starts from it
+            return not ours(each), idle, each.get("project_id") != project
+
+        return sorted(found, key=last)
 
     def get(self, kind: str, number: str) -> Object | None:
         """One object as it is now, None if it is gone."""

@@ -56,9 +56,9 @@ def _one(each: Wanted, objects: dict[str, Object]) -> tuple[list[CloudStep], lis
     if each.kind == "server" and found["status"] not in ("ACTIVE", "BUILD"):
         remedy = f"see: openstack server show {each.name}"
         return [], [Finding(Severity.BLOCKED, each.key, f"it is {found['status']}", remedy)]
-    if each.kind == "image" and found["status"] == "deactivated" and not ours(found):
+    if each.kind == "image" and found["status"] != "active" and not ours(found):
         remedy = "set image in the site file to another one: openstack image list"
-        what = "it is deactivated, and this tool did not create it"
+        what = f"it is {found['status']}, and this tool did not create it"
         return [], [Finding(Severity.BLOCKED, each.key, what, remedy)]
     if each.kind == "image" and found["status"] in ("queued", "saving", "killed") and ours(found):
         return list(_replace(each, found, f"its upload did not finish; it is {found['status']}")), []

@@ -94,14 +94,23 @@ def test_a_network_that_another_project_shares_may_have_the_same_name(world, nam
     assert repr([network, subnet]) == before
 
 
-def test_an_image_that_nobody_may_use_is_named_before_anything_is_created(world):
-    world.openstack.glance.add("ubuntu-22.04", status="deactivated", owner="another")
+@pytest.mark.parametrize("state", ["deactivated", "queued", "importing", "saving"])
+def test_an_image_that_nobody_may_use_is_named_before_anything_is_created(world, state):
+    world.openstack.glance.add("ubuntu-22.04", status=state, owner="another")
     status, out, _ = world.run("apply")
     assert status == 2
     assert world.writes() == []
     said = " ".join(out.split())
-    assert "image ubuntu-22.04 it is deactivated, and this tool did not create it" in said
+    assert f"image ubuntu-22.04 it is {state}, and this tool did not create it" in said
     assert "set image in the site file to another one: openstack image list" in said
+
+
+def test_of_images_of_one_name_an_active_one_is_used(world):
+    glance = world.openstack.glance
+    glance.add("ubuntu-22.04", status="deactivated", owner="another")
+    active = glance.add("ubuntu-22.04", owner="another")
+    assert world.run("apply")[0] == 0
+    assert {each["image"]["id"] for each in world.openstack.nova.servers.values()} == {active["id"]}
 
 
 def test_marks_are_what_destroy_goes_by(applied):
