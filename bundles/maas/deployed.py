@@ -149,9 +149,8 @@ def _layers(stack: Stack, interfaces: Any) -> tuple[str, list[Difference]]:
             top = bridge["name"]
             found += _named(bridge, "bridge", stack.bridge)
             if (kind := stored(bridge, "bridge_type")) not in ("ovs", ""):
-                found.append(
-                    (True, f"bridge {top} is of type {kind}, and Open vSwitch needs one of type ovs")
-                )
+                what = f"bridge {top} is of type {kind}, and Open vSwitch needs one of type ovs"
+                found.append((True, what))
     return top, found
 
 
@@ -170,10 +169,8 @@ def _bond(bond: Any) -> Iterator[Difference]:
         if field == "bond_mode" and has not in LAG_MODES:
             yield True, f"VF-LAG takes bond mode {', '.join(LAG_MODES)}, and {bond['name']} has {has}"
         elif has in ONE_PORT:
-            yield (
-                True,
-                f"{bond['name']} has hash policy {has}, which sends all between two hosts through one port",
-            )
+            what = f"{bond['name']} has hash policy {has}, which sends all between two hosts through one port"
+            yield True, what
         else:
             yield False, f"{field} of {bond['name']} is {has}, not {wanted}"
 
@@ -187,9 +184,7 @@ def _addresses(stack: Stack, top: str, interfaces: Any) -> Iterator[Difference]:
         if not has:
             yield True, f"it has no address in {network.cidr} of {network.name}"
         elif not right:
-            yield (
-                True,
-                f"its address in {network.cidr} of {network.name} is on {has[0]['name']}, not on {wanted}",
-            )
+            what = f"its address in {network.cidr} of {network.name} is on {has[0]['name']}, not on {wanted}"
+            yield True, what
         elif any(link["mode"] != "auto" for each in right for link in each["links"]):
             yield False, f"its address in {network.cidr} is {right[0]['links'][0]['mode']}, not auto"

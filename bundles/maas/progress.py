@@ -6,6 +6,7 @@ from pathlib import Path
 
 from converge import Plan
 from maas.client import Maas, Objects
+from maas.deployed import LEAVING
 from maas.sitefile import Site
 from maas.unmanaged import BUSY, settled, unseen
 
@@ -35,6 +36,8 @@ def following(site: Site, objects: Objects, wanted: Plan[Maas], file: Path) -> s
         return f"{COMMAND} commission {file} --power-on, which waits until they are done"
     if wanted.steps:
         return f"{COMMAND} apply {file}"
+    if not statuses.isdisjoint(LEAVING):
+        return f"{COMMAND} apply {file}, once that has ended"
     if all(settled(status) for status in statuses):
         return ""
     return f"{COMMAND} overlay {file} --output site-overlay.yaml"

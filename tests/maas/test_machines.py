@@ -58,6 +58,9 @@ def test_a_machine_that_nobody_works_with_is_told_by_its_status_alone(
     assert "leave it running" not in said
     if severity == "held":
         assert re.search(rf"^held +node1 +it is {status} +{re.escape(remedy)}", said, re.M)
+    else:
+        next_one = rf"1 machine is {status}; next: pipx run tox -e maas -- apply \S+, once that has ended$"
+        assert re.search(next_one, said, re.M)
     assert re.search(rf"^{severity} +node1 +it is {status} +{re.escape(remedy)}", run("plan"), re.M)
 
 
