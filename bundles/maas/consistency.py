@@ -60,7 +60,8 @@ def _count(width: int, tag: "Tag") -> str:
 
 
 def same_address(text: str) -> str:
-    """One spelling of an address; a host name in lower case."""
+    """One spelling of an address, of Redfish's without its scheme; a host name in lower case."""
+    text = text.removeprefix("https://").rstrip("/")
     try:
         return str(ip_address(text))
     except ValueError:

@@ -192,6 +192,13 @@ def test_a_bmc_that_maas_knows_under_another_name_is_not_given_twice(maas, run):
     assert "rename that machine to node1 in MAAS" in said
 
 
+@pytest.mark.parametrize("spelled", ["https://192.168.0.11", "https://192.168.0.11/"])
+def test_a_bmc_of_redfish_is_the_same_with_its_scheme(maas, run, spelled):
+    stranger(maas, "swift-mole", maas.vlans[0], status="Ready")
+    maas.power["swift-mole"] = {"power_address": spelled}
+    assert "MAAS has its BMC 192.168.0.11 at machine swift-mole (Ready)" in refused(maas, run)
+
+
 @pytest.mark.parametrize("status", ["Ready", "Deployed"])
 def test_a_machine_of_that_name_with_another_bmc_is_not_taken_over(maas, run, status):
     maas.power[stranger(maas, "node1", maas.vlans[0], status=status)["system_id"]] = {
