@@ -135,9 +135,8 @@ def _users(site: Site, objects: Objects, key: str) -> list[str]:
 
 def _uses(port: Any, kind: str, found: Any) -> bool:
     if kind in ("VLAN", "fabric"):
-        return bool(port["vlan"]) and port["vlan"]["id"] in {
-            each["id"] for each in found.get("vlans", [found])
-        }
+        ids = {each["id"] for each in found.get("vlans", [found])}
+        return bool(port["vlan"]) and port["vlan"]["id"] in ids
     return any(link.get("subnet") and link["subnet"]["cidr"] == found["cidr"] for link in port["links"])
 
 
@@ -167,7 +166,8 @@ def _differing(site: Site, objects: Objects, key: str, values: Values) -> Iterat
         if field in LABELS:
             yield Finding(Severity.INFO, key, f"{what}: it is left as it is")
         else:
-            remedy = "write that in the site file, or change it in MAAS yourself if that is right for them"
+            first = "write that in" if has else "leave it out of"
+            remedy = f"{first} the site file, or change it in MAAS yourself if that is right for them"
             if has == "undefined":  # MAAS has this word for no space
                 remedy = "give it that space in MAAS yourself if that is right for them"
             yield _blocked(key, what, remedy)
@@ -261,8 +261,9 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
             yield _blocked(wanted, what, f"leave ranges of {network.name} out of the site file")
         for key, has in ranges.items():
             if ranges_overlap(text, has):
-                what = f"MAAS has the {key}, which overlaps it"
-                yield _blocked(wanted, what, "write that range in the site file")
+                alike = key.partition(" ")[0] == wanted.partition(" ")[0]
+                remedy = "write that range in the site file" if alike else "write one without its addresses"
+                yield _blocked(wanted, f"MAAS has the {key}, which overlaps it", remedy)
         for who, has in (*held, *(fixed if text is network.dhcp else ())):
             if ranges_overlap(text, has):
                 what = f"{who} has address {has} in it"

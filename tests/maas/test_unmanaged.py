@@ -77,6 +77,14 @@ def test_the_gateway_of_a_subnet_in_use_stays(built, run):
     assert "its gateway_ip is 192.168.25.254, not 192.168.25.1" in refused(built, run)
 
 
+def test_a_subnet_in_use_without_a_gateway_gets_none(built, run):
+    built.subnets[0]["gateway_ip"] = None
+    stranger(built, "prod1", vlan(built, 0), "192.168.25.0/24")
+    said = " ".join(refused(built, run).split())
+    assert "its gateway_ip is not set, not 192.168.25.1, and prod1 (Deployed) uses it leave it out" in said
+    assert built.subnets[0]["gateway_ip"] is None
+
+
 def test_a_tag_that_other_machines_have_keeps_its_kernel_options(built, run, site):
     edit(site, "dedicated-cpus: 2-23", "dedicated-cpus: 4-23")
     stranger(built, "prod1", vlan(built, 40))["tag_names"].append("compute_sriov")
@@ -107,6 +115,17 @@ def test_a_range_beside_another_one_is_refused_before_anything_is_written(maas, 
         "ipranges", type="dynamic", start_ip="192.168.25.100", end_ip="192.168.25.220", subnet=maas.subnets[0]
     )
     assert "MAAS has the dynamic range 192.168.25.100-192.168.25.220, which overlaps it" in refused(maas, run)
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [("dynamic", "write that range in the site file"), ("reserved", "write one without its addresses")],
+)
+def test_a_range_of_another_kind_in_the_site_file_would_not_help(maas, run, kind, remedy):
+    ends = {"start_ip": "192.168.25.1", "end_ip": "192.168.25.254"}
+    maas.add("ipranges", type=kind, subnet=maas.subnets[0], **ends)
+    said = " ".join(refused(maas, run).split())
+    assert f"MAAS has the {kind} range 192.168.25.1-192.168.25.254, which overlaps it {remedy}" in said
 
 
 def test_a_range_with_an_address_of_a_machine_is_refused(maas, run):
