@@ -94,7 +94,8 @@ def test_a_step_that_fails_ends_the_run_with_the_clients_words_and_the_next_run_
 def test_a_space_that_juju_does_not_know_is_told_with_its_subnet(juju, run):
     change(juju, **{"maas spaces": {**SPACES, "overlay-space": []}})
     said = run("juju", "--run", expected=1)
-    assert "overlay-space  Juju does not know its subnet 172.16.0.0/24  run pipx run tox -e maas -- apply SITE" in said
+    what = "Juju does not know its subnet 172.16.0.0/24"
+    assert f"overlay-space  {what}  run pipx run tox -e maas -- apply SITE" in said
 
 
 def test_other_names_and_another_tag(juju, run, site):
