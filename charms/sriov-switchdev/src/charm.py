@@ -10,7 +10,6 @@ import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from types import ModuleType
 
 import ops
 import record
@@ -36,9 +35,6 @@ from survey import Survey, flows, ports, survey
 NAME = "sriov-switchdev"
 PACKAGES = {"/usr/bin/mstconfig": "mstflint"}
 """mstconfig tells what the firmware offers after the next boot, where it offers too few VFs now."""
-
-Read = Callable[[System, Desired, Observed], Mapping[str, Table]]
-"""Makes the tables of an action."""
 
 
 class SriovSwitchdevCharm(HostCharm):
@@ -132,10 +128,14 @@ class SriovSwitchdevCharm(HostCharm):
         packages.ensure(self.system, PACKAGES, each_hook=False)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
-        self._show(event, lambda actions: actions.devices)
+        import actions  # only actions need it: hooks stay fast
+
+        self._show(event, actions.devices)
 
     def _on_show_offload(self, event: ops.ActionEvent) -> None:
-        self._show(event, lambda actions: actions.offload)
+        import actions  # only actions need it: hooks stay fast
+
+        self._show(event, actions.offload)
 
     def _on_show_health(self, event: ops.ActionEvent) -> None:
         import health  # only this action needs it: hooks stay fast
@@ -158,13 +158,14 @@ class SriovSwitchdevCharm(HostCharm):
             event.log(f"the next update-status goes on: {words(error)}")
 
     def _on_check_host(self, event: ops.ActionEvent) -> None:
-        self._show(event, lambda actions: actions.host)
-
-    def _show(self, event: ops.ActionEvent, reader: "Callable[[ModuleType], Read]") -> None:
-        """Print tables by their names, or fail with the one sentence that says what could not be read."""
         import actions  # only actions need it: hooks stay fast
 
-        read = reader(actions)
+        self._show(event, actions.host)
+
+    def _show(
+        self, event: ops.ActionEvent, read: Callable[[System, Desired, Observed], Mapping[str, Table]]
+    ) -> None:
+        """Print tables by their names, or fail with the one sentence that says what could not be read."""
 
         def show() -> dict[str, str]:
             output, survey = load_params(event, Output), self._survey()
