@@ -12,11 +12,11 @@ from hostnic.boot import units
 from hostnic.devices import inventory, rdma, vlan
 from hostnic.devices.port import Port, uplink_of
 from hostnic.devices.rdma import RdmaPort
-from hostnic.netlink.dcb import Dcb, driver
+from hostnic.netlink.dcb import driver
 from hostnic.network import ovs
 from hostnic.ops import lldp, members
 from hostnic.ops.marking import number
-from hostnic.system import CommandError, Link, System
+from hostnic.system import CommandError, Link, System, if_told
 from observed import RAW, UNREADABLE, Observed, QosPort, cc_param_path, ecn_attributes
 
 LLDPAD_PROCESS = "/run/lldpad.pid"
@@ -81,7 +81,7 @@ def _port(
         number=_number(uplink, port.bdf),
         distributing=members.is_distributing(system, port.bond, uplink.name) if port.bond else True,
         carrier=bool(uplink.carrier),
-        dcb=_dcb(system, uplink.name),
+        dcb=if_told(lambda: system.dcb.get(uplink.name), [errno.EOPNOTSUPP]),
         pause=system.ethtool.pause(uplink.name),
         rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),
         cc_params=_values(system, attributes),
@@ -110,15 +110,6 @@ def _with_defaults(system: System, port: QosPort, findings: list[Finding]) -> Qo
 def _number(uplink: Link, bdf: str) -> int:
     digits = (uplink.port_name or "").removeprefix("p")
     return int(digits if digits.isdigit() else bdf[-1]) + 1
-
-
-def _dcb(system: System, netdev: str) -> Dcb | None:
-    try:
-        return system.dcb.get(netdev)
-    except OSError as error:
-        if error.errno == errno.EOPNOTSUPP:
-            return None
-        raise
 
 
 def _values(system: System, paths: Iterable[str]) -> dict[str, int | None]:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from hostnic.netlink.channel import Family, Untyped, codec
 from hostnic.netlink.dcb import Coalescing, Rings
-from hostnic.system import Channels, Pause
+from hostnic.system import Channels, Pause, if_told
 
 FEATURES_GET, FEATURES_SET = 11, 12
 PAUSE_GET, PAUSE_SET = 21, 22
@@ -162,13 +162,10 @@ class EthtoolClient:
         self, fields: tuple[tuple[int, str, str], ...], command: int, link: str
     ) -> dict[str, int] | None:
         """The numbers in the answer, by name; None where the driver lacks the operation."""
-        try:
-            (answer,) = self._ask(_flat(*fields), command, link)
-        except OSError as error:
-            if error.errno == errno.EOPNOTSUPP:
-                return None
-            raise
-        values = {name: answer.get_attr(name) for _, name, _ in fields}
+        told = if_told(lambda: self._ask(_flat(*fields), command, link), [errno.EOPNOTSUPP])
+        if told is None:
+            return None
+        values = {name: told[0].get_attr(name) for _, name, _ in fields}
         return {name: value for name, value in values.items() if value is not None}
 
     def _ask(self, message: Untyped, command: int, link: str, *attrs: tuple[str, object]) -> list[Untyped]:
