@@ -176,6 +176,11 @@ def _part_in_the_way(each: Object, applied: Tree, needed: Tree, vlans: Tree) -> 
     """Why a part of one of the intent's own objects cannot stay; empty if it can."""
     if each.whole.removeprefix("vlan") in vlans and each.part.startswith("vni"):
         return f"VLAN {each.whole.removeprefix('vlan')} has VNI {each.part.removeprefix('vni')}"
+    has, wanted = (
+        get_tree(tree, each.whole, "bond", "member") for tree in (get_tree(applied, "interface"), needed)
+    )
+    if each.part in has and wanted and has.keys().isdisjoint(wanted):
+        return f"bond {each.whole} has {each.part} in place of {ports.compact(wanted)}"
     untagged = get_path(applied, ("interface", each.whole, *VLANS[:-1], "untagged"))
     if each.part == "untagged" and str(untagged) in get_tree(needed, each.whole, *VLANS):
         return f"{each.whole} has VLAN {untagged} untagged"

@@ -5,6 +5,7 @@ from unit.cumulus_fabric.online.unmanaged import (
     BORDERS,
     LISTENS,
     ON,
+    ON_PORT,
     Tree,
     bgp,
     family,
@@ -117,6 +118,12 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         "bond bond7 has the Ethernet segment of bond_ext: the intent needs that, and this charm did "
         "not make bond7",
         "change the intent, or run plan and apply with remove=bond7",
+    ),
+    "a bond with another port only, where another host is": (
+        {"interface": {"bond1": {"bond": {"member": {"swp9": None, "swp15": {}}}}, "swp15": ON_PORT}},
+        "bond bond1 has swp15 in place of swp9: the intent needs that, and this charm did not make "
+        "bond1:swp15",
+        "change the intent, or run plan and apply with remove=bond1:swp15",
     ),
     "an access port": (
         on_bond({"access": 77}),
