@@ -91,11 +91,8 @@ def _inconsistent_networks(site: "Site") -> Wrong:
             if ranges_overlap(one, other):
                 yield where, other, f"a range without addresses of {one}"
         if network.gateway and network.dhcp and ranges_overlap(network.gateway, network.dhcp):
-            yield (
-                f"{where}.gateway",
-                network.gateway,
-                f"an address that DHCP does not give: {network.dhcp} has it",
-            )
+            allowed = f"an address that DHCP does not give: {network.dhcp} has it"
+            yield f"{where}.gateway", network.gateway, allowed
 
 
 def overlapping(one: str, other: str) -> bool:
@@ -123,11 +120,8 @@ def _inconsistent_tags(site: "Site") -> Wrong:
             if unknown or not own:
                 yield f"tags.{name}.{where}", sorted(unknown), f"some of {', '.join(site.networks)}"
             elif len({site.networks[each].fabric for each in own}) > 1:
-                yield (
-                    f"tags.{name}.{where}",
-                    list(own),
-                    "networks of one fabric: its ports are cabled to it",
-                )
+                allowed = "networks of one fabric: its ports are cabled to it"
+                yield f"tags.{name}.{where}", list(own), allowed
         if len(set(tag.spaces)) < len(tag.spaces):
             yield f"tags.{name}.networks", list(tag.spaces), "each network once"
         bonds = [bond for bond in (tag.bond, *(nic.bond for nic in tag.nics.values())) if bond]

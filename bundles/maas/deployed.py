@@ -59,8 +59,22 @@ def _small_mtus(site: Site, machine: Machine, body: Any) -> Iterator[str]:
                 yield f"the MTU of {each['name']} is {has}, and that of {network.name} is {network.mtu}"
 
 
+def _twice(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
+    """Addresses of interfaces that the site file does not have, in networks of those that it has."""
+    stacks = site.stacks(machine)
+    own = {name for stack in stacks for name in (*stack.ports, stack.bond, stack.bridge)}
+    cidrs = {network.cidr for stack in stacks for network in stack.networks}
+    for each in body["interface_set"]:
+        found = sorted(cidrs.intersection(addressed(each)))
+        if found and own.isdisjoint((each["name"], *each["parents"])):
+            what = f"{each['name']}, which the site file does not have, has an address in {found[0]}, too"
+            remedy = "describe it in nics of the tag, or take its address away in MAAS"
+            yield Finding(Severity.WARNING, machine.name, what, remedy)
+
+
 def other_values(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
-    """What is of its own on a machine without a system: bonds that work as well as new ones, small MTUs."""
+    """What is of its own on a machine without a system: addresses, MTUs, bonds that work as new ones do."""
+    yield from _twice(site, machine, body)
     for what in _small_mtus(site, machine, body):
         yield Finding(Severity.WARNING, machine.name, what, "take its own MTU away in MAAS")
     own = {stack.bond for stack in site.stacks(machine)}

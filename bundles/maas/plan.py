@@ -194,9 +194,8 @@ def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
         yield _step(write, f"set upstream DNS to {dns}", "it is not set")
     for key, name in site.fabrics.items():
         if key not in objects:
-            yield _step(
-                NewFabric(key, "POST fabrics/", {"name": name}), f"create fabric {name}", "there is none"
-            )
+            write = NewFabric(key, "POST fabrics/", {"name": name})
+            yield _step(write, f"create fabric {name}", "there is none")
         elif unmanaged.nameless(site, objects, key):
             yield from _ensure(objects, key, "", {}, {"name": name})
     for network in site.networks.values():
@@ -261,12 +260,8 @@ def _vlan_on(objects: Objects, machine: Machine, top: str, vlan: Ref) -> Ref | N
     """The interface of a VLAN on another one, whatever its name is: MAAS makes no second one."""
     number = known(vlan, objects)
     for each in objects[f"machine {machine.name}"]["interface_set"]:
-        if (
-            each["type"] == "vlan"
-            and each["parents"] == [top]
-            and each["vlan"]
-            and each["vlan"]["id"] == number
-        ):
+        on = each["vlan"] if each["type"] == "vlan" and each["parents"] == [top] else None
+        if on and on["id"] == number:
             return Ref(f"{machine.name}/{each['name']}")
     return None
 

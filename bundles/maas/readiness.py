@@ -103,9 +103,8 @@ def boot_network(site: Site, objects: Objects) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, boot.name, what, "give one an address there, then wait for a minute")
     if subnet.get("allow_dns") is False and not subnet.get("dns_servers"):
         what = f"MAAS answers no DNS requests from {boot.cidr}, and names no other server there"
-        yield Finding(
-            Severity.WARNING, boot.name, what, "turn DNS on for that subnet in MAAS, or name servers"
-        )
+        remedy = "turn DNS on for that subnet in MAAS, or name servers"
+        yield Finding(Severity.WARNING, boot.name, what, remedy)
 
 
 def way_out(site: Site, objects: Objects) -> Iterator[Finding]:

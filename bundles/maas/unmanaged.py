@@ -87,9 +87,8 @@ def findings(site: Site, objects: Objects) -> Iterator[Finding]:
     known_dns = str(stored(objects["DNS"], "value"))
     if known_dns and not set(site.dns) <= set(re.split(r"[\s,]+", known_dns)):
         what = f"upstream DNS of the whole region is {known_dns}, and is left as it is"
-        yield Finding(
-            Severity.WARNING, "DNS", what, "write that in dns of the site file, or change it in MAAS"
-        )
+        remedy = "write that in dns of the site file, or change it in MAAS"
+        yield Finding(Severity.WARNING, "DNS", what, remedy)
     for network in site.networks.values():
         yield from _differing(site, objects, network.vlan_key(), vlan_values(network))
         yield from _differing(site, objects, f"subnet {network.cidr}", subnet_values(network))
@@ -208,9 +207,8 @@ def _dhcp(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     elif not found.get("primary_rack") and len(near := racks(objects, network)) != 1:
         known = ", ".join(near) or "it has none"
         what = f"MAAS does not know which of its rack controllers answers there: {known}"
-        yield _blocked(
-            key, what, f"in MAAS, configure DHCP of {key} with its primary rack; create it first if need be"
-        )
+        remedy = f"in MAAS, configure DHCP of {key} with its primary rack; create it first if need be"
+        yield _blocked(key, what, remedy)
 
 
 def racks(objects: Objects, network: Network) -> list[str]:

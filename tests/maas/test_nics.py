@@ -204,3 +204,21 @@ def test_a_hash_policy_that_uses_one_port_is_set_right_on_a_ready_machine(built,
     run("apply")
     ((_, _, data),) = writes(built)
     assert data == {"bond_xmit_hash_policy": "layer3+4"}
+
+
+def test_a_port_that_the_site_file_leaves_out_and_that_shares_a_network_is_told(built, run):
+    """MAAS gave the boot port an address: the node would have two in one subnet, on two ports."""
+    link = {"mode": "auto", "subnet": built.subnets[0]}
+    built.interface(machine(built, "node1"), "physical", "eno1", built.vlans[0], [], [link])
+    built.requests.clear()
+    said = " ".join(run("apply").split())
+    assert "eno1, which the site file does not have, has an address in 192.168.25.0/24, too" in said
+    assert "describe it in nics of the tag, or take its address away in MAAS" in said
+    assert writes(built) == []
+
+
+def test_a_port_that_the_site_file_leaves_out_may_be_in_another_network(built, run):
+    other = built.add("subnets", name="bmc", cidr="10.9.0.0/24", vlan=built.vlans[0])
+    link = {"mode": "auto", "subnet": other}
+    built.interface(machine(built, "node1"), "physical", "eno1", built.vlans[0], [], [link])
+    assert "No finding: MAAS is as the site file says." in run("apply")
