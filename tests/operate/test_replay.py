@@ -78,7 +78,7 @@ def test_it_shows_what_the_capture_has(captured):
     [
         ("nothing", "there is no capture in it: nothing begins with ovn-offload-capture:"),
         (
-            take(FakeHost(), "../etc", {}, lambda *_: Shown(Plan(), {})),
+            take(FakeHost(), "../etc", {}, lambda *_: Shown(Plan(), (), {})),
             "it is of a charm '../etc', which is not in",
         ),
     ],

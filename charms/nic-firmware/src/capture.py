@@ -7,7 +7,6 @@ from typing import Any
 from actions import Actions
 from charmkit.output import Output
 from config import PROFILES, Options
-from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic import handover
 from hostnic.capture.file import Inputs, Shown
 from hostnic.firmware.mstdatabase import Database, Entry
@@ -33,11 +32,5 @@ def show(system: System, inputs: Inputs) -> Shown:
     entries = [Entry(*fields) for fields in inputs["database"]]
     database = Database({entry.name: entry for entry in entries})
     found = survey(system, options, database, inputs["resource"], inputs["application"])
-    return Shown(
-        found.plan,
-        {
-            "list-devices": Actions(system, database, options).list_devices(Output())["devices"],
-            "plan": plan_as_table(with_differences(found.plan, found.findings)),
-            "verify": findings_as_table(found.findings),
-        },
-    )
+    devices = Actions(system, database, options).list_devices(Output())["devices"]
+    return Shown(found.plan, found.findings, {"list-devices": devices})

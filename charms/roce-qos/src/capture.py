@@ -3,7 +3,6 @@
 
 from actions import qos
 from config import Options
-from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic.capture.file import Inputs, Shown
 from hostnic.system import System
 from survey import survey
@@ -12,11 +11,4 @@ from survey import survey
 def show(system: System, inputs: Inputs) -> Shown:
     """What the actions print; reads the host only."""
     found = survey(system, Options(**inputs["options"]), inputs["policy"], inputs["application"])
-    return Shown(
-        found.plan,
-        {
-            "show-qos": qos(system, found.wanted, found.observed).text(),
-            "plan": plan_as_table(with_differences(found.plan, found.findings)),
-            "verify": findings_as_table(found.findings),
-        },
-    )
+    return Shown(found.plan, found.findings, {"show-qos": qos(system, found.wanted, found.observed).text()})

@@ -7,7 +7,6 @@ from typing import Any
 from actions import devices, host
 from config import Options
 from converge import Finding, Severity
-from converge.render import findings_as_table, plan_as_table, with_differences
 from hostnic.capture.file import Inputs, Shown
 from hostnic.system import System
 from observed import Judged, Setting, Writer
@@ -22,11 +21,10 @@ def show(system: System, inputs: Inputs) -> Shown:
     judged = found.observed.vf_writers, found.observed.unclear
     return Shown(
         found.plan,
+        found.findings,
         {
             "list-devices": devices(system, found.wanted, found.observed)["devices"].text(),
             "check-host": host(system, found.wanted, found.observed)["host"].text(),
-            "plan": plan_as_table(with_differences(found.plan, found.findings)),
-            "verify": findings_as_table(found.findings),
         },
         {"writers": json.loads(json.dumps(judged, default=sorted))},  # a set of ports as a list
     )

@@ -5,10 +5,11 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from converge import Plan
+from converge import Finding, Plan
+from converge.render import findings_as_table, plan_as_table, with_differences
 
 from hostnic.capture import reduce
 from hostnic.capture.anonymous import Anonymous, macs
@@ -30,11 +31,18 @@ class CaptureError(ValueError):
 
 
 class Shown(NamedTuple):
-    """What a charm makes of a host: its plan, and by name what its actions print."""
+    """What a charm makes of a host."""
 
     plan: Plan[System]
-    tables: Mapping[str, str]
+    findings: Sequence[Finding]  # those of verify
+    others: Mapping[str, str]  # by name what its other actions print
     judged: Mapping[str, Any] = {}  # for a replay: what it made of texts that a capture leaves out
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """By name what its actions print."""
+        plan = plan_as_table(with_differences(self.plan, self.findings))
+        return {**self.others, "plan": plan, "verify": findings_as_table(self.findings)}
 
 
 Inputs = Mapping[str, Any]
@@ -51,13 +59,7 @@ class Capture(NamedTuple):
     content: Mapping[str, Any]  # the whole document
 
 
-def take(
-    system: System,
-    charm: str,
-    inputs: Inputs,
-    show: Show,
-    key: bytes = b"",
-) -> str:
+def take(system: System, charm: str, inputs: Inputs, show: Show, key: bytes = b"") -> str:
     """Have ``show`` read the host, and return what it read, reduced and with stand-ins.
 
     Args:
@@ -71,9 +73,9 @@ def take(
     recording = Recording(system)
     changed: set[str] | None = None
     try:
-        plan, _, judged = show(recording, inputs)
-        inputs = {**inputs, **judged}
-        changed = None if plan.blocked else {step.key for step in plan.steps}
+        shown = show(recording, inputs)
+        inputs = {**inputs, **shown.judged}
+        changed = None if shown.plan.blocked else {step.key for step in shown.plan.steps}
     except OSError:
         pass  # the reads that failed are in the capture, and fail again in a replay
     answers = {
