@@ -120,7 +120,8 @@ def _network_of(site: Site, objects: Objects, machine: Machine) -> tuple[list[Ma
         return [], [*deployed.findings(site, machine, body)]
     if found := unmanaged.interfaces(site, objects, machine, body):
         return [], [found]
-    wanted = [*_interface_steps(site, objects, machine)]
+    stacks = site.stacks(machine)
+    wanted = [step for stack in stacks for step in _stack_steps(objects, machine, stack)]
     if not wanted or status in OPEN:
         said = [_failed(machine, status)] if status in unmanaged.FAILED else []
         return wanted, [*said, *deployed.other_values(site, machine, body)]
@@ -249,11 +250,6 @@ def _machine_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[M
     if tag.name not in objects.get(key, {}).get("tag_names", ()):
         write = Write(f"{key} tag", f"POST tags/{tag.name}/?op=update_nodes", {"add": Ref(key)})
         yield _step(write, f"tag {machine.name} as {tag.name}", "it does not have that tag")
-
-
-def _interface_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[MaasStep]:
-    for stack in site.stacks(machine):
-        yield from _stack_steps(objects, machine, stack)
 
 
 def _vlan_on(objects: Objects, machine: Machine, top: str, vlan: Ref) -> Ref | None:

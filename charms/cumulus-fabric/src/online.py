@@ -271,7 +271,8 @@ class Site:
         if not names:
             return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
         check = reachable(self.fleet, survey.observed.switches) if reachable_only else self._health(survey)
-        roles = self._roles() if order == "role" else ()
+        by_role = [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
+        roles = by_role if order == "role" else ()
         waves = by_wave(names, canary if canary in names else names[0], roles, self.fleet.limit)
         return apply(needed, waves, self.fleet, check, policy, announce)
 
@@ -299,9 +300,6 @@ class Site:
             for switch in self.fabric.switches
             if switch.name not in names and (switch.name in peers or switch.rack in racks)
         ]
-
-    def _roles(self) -> Sequence[Sequence[str]]:
-        return [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
 
 
 def not_approved(digest: str) -> Finding:

@@ -137,7 +137,8 @@ def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
     added = [path for path in set_to if get_path(before, path) is None]
     what = [_command(path, value) for path, value in leaves(patch)]
     if len(what) > MAX_SHOWN:
-        what = [f"{verb} {_objects(paths)}" for verb, paths in _verbs(added, changed, gone) if paths]
+        verbs = ("set", added), ("change", changed), ("unset", gone)
+        what = [f"{verb} {_objects(paths)}" for verb, paths in verbs if paths]
     why = _subjects(
         (path, f"is {get_path(before, path)}, not {set_to[path]}", _setting(path)) for path in changed
     )
@@ -146,10 +147,6 @@ def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
     if surplus := _subjects(each for path in gone for each in _surplus(path, before)):
         why.append(f"{', '.join(_few(surplus))} not in the intent")
     return f"{area}: {'; '.join(what)}", "; ".join(_few(why))
-
-
-def _verbs(added: list[Path], changed: list[Path], gone: list[Path]) -> list[tuple[str, list[Path]]]:
-    return [("set", added), ("change", changed), ("unset", gone)]
 
 
 def _missing(path: Path, before: Tree) -> str:
