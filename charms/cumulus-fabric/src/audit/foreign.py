@@ -31,6 +31,7 @@ from tree.foreign import (
     objects,
     routed,
     settings,
+    users,
     vlan_interfaces,
     vrf_of,
 )
@@ -38,6 +39,7 @@ from tree.foreign import (
 from audit.shared import depending, shared
 
 REMOVE = "remove"
+ON_REMOVED = "not made by this charm, on bonds or VLANs that would be removed"
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,16 @@ class Beside:
             what = f"interface {those} has an address on a VLAN that would be removed"
             remedy = f"run nv unset interface {those} and nv config apply on the switch, or keep the VLAN"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
+        if on_them := users(self.applied, going):
+            what = f"{', '.join(on_them)}: {ON_REMOVED}"
+            remedy = f"run {', '.join(f'nv unset {each}' for each in on_them)} and nv config apply on the "
+            remedy += f"switch, or keep {ports.compact(on_them.values())}"
+            yield Finding(Severity.BLOCKED, self.name, what, remedy)
         yield from shared(self.name, self.applied, self.wanted, self.kept, self.patch)
         if beside := settings(self.applied, self.wanted, self.tree, self.patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
             yield Finding(Severity.INFO, self.name, what, "to remove it, run nv unset on the switch")
-        named = {*self.unmanaged.names, *(each.name for each in self.kept)}
+        named = {*self.unmanaged.names, *(each.name for each in self.surplus)}
         if also := routed(parted(self.applied, self.unmanaged.settings)[1], self.wanted, named):
             what = f"{', '.join(also)}: not in the intent and not made by this charm; stays as it is"
             yield Finding(Severity.INFO, self.name, what)
@@ -207,7 +214,7 @@ class Beside:
         own = get_tree(self.wanted, "interface")
         svis = [f"interface {svi}" for svi in gateways(self.applied, going) if svi not in own]
         if found := [*behind, *svis]:
-            what = f"{', '.join(found)}: not made by this charm, on bonds or VLANs that would be removed"
+            what = f"{', '.join(found)}: {ON_REMOVED}"
             remedy = "remove it with nv unset and nv config apply on the switch, and run decommission again"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
 

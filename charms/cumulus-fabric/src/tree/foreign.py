@@ -237,6 +237,22 @@ def gateways(applied: Tree, removed: Collection[Object]) -> list[str]:
     return [name for name, vlan in vlan_interfaces(applied) if vlan in gone]
 
 
+def users(applied: Tree, removed: Collection[Object]) -> dict[str, str]:
+    """What is on bonds and VLANs that are to be removed, beside SVIs, as ``nv`` has it: what it is on."""
+    gone = {each.said for each in removed if each.kind in ("bond", "vlan")}
+    sessions = {each.name for each in removed if each.kind == "neighbor"}
+    found = {f"interface {name}": node.get("base-interface") for name, node in _nodes(applied, "interface")}
+    for vrf, node in _nodes(applied, "vrf"):
+        found[f"vrf {vrf} evpn vlan"] = f"vlan{get_tree(node, 'evpn').get('vlan')}"
+        for name in get_tree(node, "router", "bgp", "neighbor").keys() - sessions:
+            found[f"vrf {vrf} router bgp neighbor {name}"] = name
+    return {user: str(what) for user, what in found.items() if what in gone}
+
+
+def _nodes(tree: Tree, key: str) -> Iterator[tuple[str, Tree]]:
+    return ((name, get_tree(node)) for name, node in get_tree(tree, key).items())
+
+
 def vrf_of(node: object) -> str:
     """The VRF that an interface is in; empty for VRF default."""
     found = (get_path(node, path) for path in VRFS)

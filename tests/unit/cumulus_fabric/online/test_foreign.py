@@ -170,6 +170,42 @@ def test_a_vlan_with_a_gateway_is_not_removed(three: Rack) -> None:
     ]
 
 
+UNDERNEATH: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a subinterface of a bond": (
+        {"interface": {"bond7.20": {"type": "sub", "base-interface": "bond7", "vlan": 20}}},
+        "bond7",
+        "interface bond7.20",
+    ),
+    "a session on a bond": (
+        {"vrf": {"blue": {"router": {"bgp": {"neighbor": {"bond7": {"remote-as": "external"}}}}}}},
+        "bond7",
+        "vrf blue router bgp neighbor bond7",
+    ),
+    "a VRF's VLAN": (
+        {"vrf": {"blue": {"evpn": {"enable": "on", "vni": {"4001": {}}, "vlan": 77}}}},
+        "vlan77",
+        "vrf blue evpn vlan",
+    ),
+}
+
+
+@pytest.mark.parametrize(("user", "name", "said"), UNDERNEATH.values(), ids=UNDERNEATH)
+def test_what_something_of_others_needs_is_not_removed(
+    three: Rack, user: dict[str, Any], name: str, said: str
+) -> None:
+    by_hand(three, "Leaf0-1", merge(OTHERS[name], user))
+    assert blocked(three.site) == []
+    assert blocked(removing(three, name)) == [
+        f"Leaf0-1: {said}: not made by this charm, on bonds or VLANs that would be removed; "
+        f"run nv unset {said} and nv config apply on the switch, or keep {name}"
+    ]
+
+
+def test_a_routed_bond_that_goes_is_not_said_to_stay(three: Rack) -> None:
+    by_hand(three, "Leaf0-1", merge(OTHERS["bond7"], {"interface": {"bond7": {"ip": {"vrf": "blue"}}}}))
+    assert not [f for f in removing(three, "bond7").survey().plan.findings if "stays as it is" in f.what]
+
+
 def without_provider(content: dict[str, Any]) -> None:
     small(content)
     del content["networks"]["provider"]
