@@ -118,7 +118,14 @@ def running(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         undo = "run nv unset interface {} link breakout and nv config apply on the switch"
         if number is None and have not in (WHOLE, want):
             how = f"the intent splits {{}} {want}" if want != WHOLE else "the intent uses {} whole"
-            found[f"{{}}: the breakout on the switch is {have}, but {how}", undo].append(port)
+            if want == "disabled":
+                how = f"the intent has {{}} disabled, since swp{ports.front(port) - 1} is split 8x"
+            used = [
+                each for each in get_tree(applied, "interface") if (ports.lane(each) or "")[:1] == (port,)
+            ]
+            or_undo = f"correct the intent, or, if nothing needs {ports.compact(used)}, {undo}"
+            remedy = or_undo if used else undo
+            found[f"{{}}: the breakout on the switch is {have}, but {how}", remedy].append(port)
         elif number is not None and want == WHOLE and have == WHOLE:
             what = "{}: not split on the switch, but the intent uses lanes of it without splitting it"
             found[what, "add {} to breakout in the intent (4x, for example)"].append(port)

@@ -9,7 +9,7 @@ import pytest
 from converge import Severity
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
 from unit.cumulus_fabric.online.unmanaged import typed
 
@@ -125,15 +125,34 @@ def test_a_port_is_split_as_the_intent_needs_it(
         content["racks"] = [{"hosts": port}]
         content["leaves"]["breakout"] = splits
 
+    site = taking_over(fabric(change=moved), three)
     if runs_as:
         typed(three, "Leaf0-1", {"interface": {"swp9": {"link": {"breakout": {runs_as: {}}}}}})
     if not splits and port != "swp9":
         typed(three, "Leaf0-2", {"interface": {"swp9": {"link": {"breakout": {"8x": {}}}}}})
-    plan = Site(fabric(change=moved), three.site.fleet).survey().plan
-    blocked = [each for each in plan.findings if each.severity is Severity.BLOCKED]
+    blocked = [each for each in site.survey().plan.findings if each.severity is Severity.BLOCKED]
     assert [(each.subject, each.what, each.remedy) for each in blocked] == (
         [("Leaf0-1", what, remedy)] if what else []
     )
+
+
+def test_lanes_that_others_use_are_named_before_the_split_is_undone(three: Rack) -> None:
+    split = {"swp9": {"link": {"breakout": {"4x": {}}}}, "swp9s0": {"type": "swp"}, "swp9s1": {"type": "swp"}}
+    typed(three, "Leaf0-1", {"interface": split})
+    (found,) = [f for f in three.site.survey().plan.findings if f.severity is Severity.BLOCKED]
+    assert found.remedy == f"correct the intent, or, if nothing needs swp9s0-1, {UNDO}"
+
+
+def test_a_port_without_lanes_beside_one_split_by_eight_is_to_be_off(three: Rack) -> None:
+    def eight(content: dict[str, Any]) -> None:
+        small(content)
+        content["leaves"]["breakout"] = {"swp15": "8x"}
+
+    typed(three, "Leaf0-1", {"interface": {"swp16": {"type": "swp", "link": {"breakout": {"4x": {}}}}}})
+    plan = Site(fabric(change=eight), three.site.fleet).survey().plan
+    assert [each.what for each in plan.findings if each.severity is Severity.BLOCKED] == [
+        "swp16: the breakout on the switch is 4x, but the intent has swp16 disabled, since swp15 is split 8x"
+    ]
 
 
 @pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
