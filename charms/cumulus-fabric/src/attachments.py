@@ -10,11 +10,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from charmkit.fabric import Host
 from converge import Finding, Severity
+from intent import ports
 from intent.model import Bond, Fabric, Role, Switch, same_system
 from observe import SwitchState
 from tree import Tree, get_tree
 from tree.drain import drained, shut
 from tree.expected import progress
+from tree.foreign import objects
 from tree.seen import bonded, host_names, is_up
 from verify import CABLE_REMEDY
 
@@ -36,7 +38,8 @@ def stranded(
     if switch.role is Role.SPINE:
         yield from _leaves(fabric, switch, seen)
         return
-    for name, what in _hosts(fabric, switch, seen, reports):
+    theirs = _of_others(switch, seen[switch.name])
+    for name, what in (*_hosts(fabric, switch, seen, reports), *theirs):
         if not {name, what.partition(" ")[0]} & {*cut_off}:
             remedy = f"{REMEDY}, or run drain with cut-off={name} if it may lose its network"
             yield Finding(Severity.BLOCKED, f"{switch.name} {name}", what, remedy)
@@ -77,6 +80,17 @@ def _hosts(
             yield bond.name, f"{host} has its other leg on another host's port: LLDP shows {wrong} there"
         elif reported := _reported(leaf, bond, reports):
             yield bond.name, reported
+
+
+def _of_others(leaf: Switch, here: SwitchState) -> Iterator[tuple[str, str]]:
+    """The bonds and ports of others that are up, and on no other leaf."""
+    own = {each.name for each in (*leaf.bonds, *leaf.single_homed)}
+    segments = map(get_tree, get_tree(here.state, "esi").values())
+    there_too = {each.get("local-interface") for each in segments if get_tree(each, "remote-vtep")}
+    theirs = {each.name for each in objects(here.applied) if each.kind in ("bond", "port")}
+    for name in sorted(theirs - own - there_too, key=ports.natural):
+        if is_up(here.state, name):
+            yield name, f"{name} is not in the intent and up, and no other leaf has its segment"
 
 
 def isolated(leaf: Switch, seen: SwitchState) -> Iterator[Finding]:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from charmkit.fabric import Host, Neighbour, Port
+from lab.nvue.fabric import HostPort
 from unit.cumulus_fabric.online.drained import NO_LEG, refuse_at, sentences, without_graceful_shutdown, work
 from unit.cumulus_fabric.online.site import Rack
+from unit.cumulus_fabric.online.unmanaged import ON, on_port, typed
 
 
 def test_a_host_has_no_other_leg_on_a_leaf_whose_ports_are_up_but_whose_routes_are_withdrawn(
@@ -100,6 +102,27 @@ def test_a_server_that_waits_in_pxe_is_cut_off_only_by_name(six: Rack) -> None:
     ]
     assert six.writes() == []
     assert work(six, "Leaf0-2", cut_off=["bond1"]).drain().applied
+
+
+def test_what_others_attached_to_the_leaf_alone_is_cut_off_only_by_name(six: Rack) -> None:
+    six.wires.host(("Leaf0-2", "swp20"), HostPort("theirs", "b8:3f:d2:00:00:07"))
+    typed(six, "Leaf0-2", on_port("swp20", {"vlan": {"10": {}}}))
+    refused = work(six, "Leaf0-2").drain()
+    assert sentences(refused) == [
+        "Leaf0-2 swp20: swp20 is not in the intent and up, and no other leaf has its segment; "
+        "bring its other leg up first, or run drain with cut-off=swp20 if it may lose its network"
+    ]
+    assert six.writes() == []
+    assert work(six, "Leaf0-2", cut_off=["swp20"]).drain().applied
+
+
+def test_a_bond_of_others_with_a_leg_on_another_leaf_does_not_stop_it(six: Rack) -> None:
+    segment = {"local-id": 70, "mac-address": "44:38:39:BE:EF:07", **ON}
+    bond = {"type": "bond", "bond": {"member": {"swp20": {}}}, "evpn": {"multihoming": {"segment": segment}}}
+    for leaf in ("Leaf0-1", "Leaf0-2"):
+        six.wires.host((leaf, "swp20"), HostPort("theirs", "b8:3f:d2:00:00:07"))
+        typed(six, leaf, {"interface": {"bond7": bond, "swp20": {"type": "swp"}}})
+    assert work(six, "Leaf0-2").drain().applied
 
 
 def test_a_leaf_that_has_lost_its_spines_is_drained(six: Rack) -> None:
