@@ -22,9 +22,8 @@ from http.client import HTTPMessage
 from typing import IO, Any, cast
 from urllib.request import Request
 
-from converge import StepError
+from converge import StepError, words
 from converge.bounded import MIB
-from converge.execute import words
 from converge.opener import Bounded, plain
 from maas.sitefile import Secret
 from operate import private

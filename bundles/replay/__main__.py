@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from converge.execute import words
+from converge import words
 from hostnic.capture.file import Capture, CaptureError, Shown, read
 from yamlfile import reader
 from yamlfile.values import FileError

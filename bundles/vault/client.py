@@ -11,9 +11,8 @@ import re
 import ssl
 from typing import Any, NamedTuple, TypeVar, cast
 
-from converge import StepError
+from converge import StepError, words
 from converge.bounded import MIB, Connection
-from converge.execute import words
 from operate import private
 
 PORT = 8200

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from converge import cause
 from converge.finding import few
 from hostnic.devices import users
 from hostnic.system import System
@@ -67,7 +68,7 @@ def autostarting(system: System) -> Containers:
     try:
         answer = system.query(_INSTANCES, timeout=30)
     except OSError as error:
-        return Containers(unknown=f"LXD does not answer: {error.strerror or error}")
+        return Containers(unknown=f"LXD does not answer: {cause(error)}")
     try:
         return Containers(
             {

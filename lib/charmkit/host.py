@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import ops
-from converge import Finding, Plan, Severity
-from converge.execute import Outcome, execute, words
+from converge import Finding, Plan, Severity, words
+from converge.execute import Outcome, execute
 from converge.finding import RETRIED
 from converge.render import with_differences
 from exporter import facts

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a hook does for the exporter of its machine. Does not import ops."""
 
-from converge import Finding, Severity, StepError
-from converge.execute import words
+from converge import Finding, Severity, StepError, words
 from converge.finding import RETRIED
 from exporter import facts, install
 from exporter.facts import Facts

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from types import ModuleType
 
-from converge.execute import words
+from converge import words
 from hostnic.system import System
 
 logger = logging.getLogger(__name__)

@@ -32,8 +32,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import ops
-from converge import Finding, Plan, Severity
-from converge.execute import words
+from converge import Finding, Plan, Severity, words
 from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue

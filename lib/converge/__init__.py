@@ -7,7 +7,7 @@ and ``verify`` says what still differs. This package holds the words that the ve
 hardware and no Juju.
 """
 
-from converge.finding import Finding, Severity, unfinished, worst_first
+from converge.finding import Finding, Severity, cause, unfinished, words, worst_first
 from converge.plan import Disruption, Held, Op, Plan, Step, StepError
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "Severity",
     "Step",
     "StepError",
+    "cause",
     "unfinished",
+    "words",
     "worst_first",
 ]

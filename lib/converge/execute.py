@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from converge.finding import Finding, Severity
+from converge.finding import Finding, Severity, words
 from converge.plan import Plan, Step, StepError
 
 System = TypeVar("System")
@@ -69,9 +69,3 @@ def execute(
         return Outcome(tuple(done))
     first, *others = failures.values()
     return Outcome(tuple(done), *first, tuple(_finding(*each) for each in others))
-
-
-def words(error: Exception | str) -> str:
-    """What an error says, as a part of a sentence and without the kernel's number; with its file, if any."""
-    said = (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
-    return f"{said} ({file})" if (file := getattr(error, "filename", None)) else said

@@ -25,6 +25,16 @@ def one_line(text: str) -> str:
     return " ".join("".join(shown).split())
 
 
+def cause(error: Exception | str) -> str:
+    """What an error says, as a part of a sentence: without the kernel's number and the full stop."""
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
+
+
+def words(error: Exception | str) -> str:
+    """The same with the error's file, if it has one."""
+    return f"{cause(error)} ({file})" if (file := getattr(error, "filename", None)) else cause(error)
+
+
 class Severity(enum.IntEnum):
     """How much a finding matters; the worst one of a unit decides its status."""
 

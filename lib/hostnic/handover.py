@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from converge import Finding, Severity
+from converge import Finding, Severity, cause
 from converge.document import read_json
 from converge.finding import RETRIED
 from converge.shape import (
@@ -150,7 +150,7 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
     try:
         names = sorted(system.files.listdir(DIRECTORY))
     except OSError as error:
-        what = f"cannot be read: {error.strerror or error}"
+        what = f"cannot be read: {cause(error)}"
         return (), (Finding(Severity.WARNING, DIRECTORY, what, RETRIED),)
     for name in names:
         writer = name.removesuffix(".json")
@@ -238,7 +238,7 @@ def _request_since(handover: Handover, present: str) -> RebootRequest | None:
 
 
 def _malformed(writer: str, error: InvalidValue | OSError) -> Finding:
-    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    reason = cause(error)
     return Finding(
         Severity.WARNING,
         path_of(writer),

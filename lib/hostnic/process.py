@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, cast
 
+from converge import cause
+
 from hostnic.system import CommandError, failure
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def run(argv: Sequence[str], timeout: float = 60.0) -> str:
     except FileNotFoundError as error:
         raise CommandError(argv, f"{argv[0]} is not installed") from error
     except OSError as error:
-        raise CommandError(argv, f"{argv[0]} could not be started: {error.strerror}") from error
+        raise CommandError(argv, f"{argv[0]} could not be started: {cause(error)}") from error
     except ValueError as error:  # a NUL byte, or half of a surrogate pair
         why = error.reason if isinstance(error, UnicodeEncodeError) else error
         raise CommandError(argv, f"{argv[0]} could not be started: {why}") from error

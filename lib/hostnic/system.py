@@ -12,7 +12,7 @@ import errno
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from converge import Step
+from converge import Step, cause
 
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
@@ -52,7 +52,7 @@ class CommandError(OSError):
 def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:
     """The error of a command that ended with ``returncode``: a part of a sentence, with its last words."""
     said = (stderr.strip() or stdout.strip()).splitlines()
-    last = said[-1].strip().rstrip(".")[:1000] if said else "no message"
+    last = cause(said[-1].strip())[:1000] if said else "no message"
     return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
 
 

@@ -22,8 +22,8 @@ from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params, main, progress
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Plan, Severity, StepError, unfinished
-from converge.execute import Outcome, execute, words
+from converge import Finding, Plan, Severity, StepError, unfinished, words
+from converge.execute import Outcome, execute
 from converge.finding import RETRIED
 from hostnic import version
 from hostnic.firmware import mstdatabase

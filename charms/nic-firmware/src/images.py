@@ -11,7 +11,7 @@ import re
 from typing import Any, cast
 
 from config import Options
-from converge import StepError
+from converge import StepError, cause
 from digests import Digests
 from hostnic.download import FREE, PROGRAM
 from hostnic.firmware import mstflint
@@ -109,7 +109,7 @@ def _checked(path: str, wanted: str, digests: Digests) -> str:
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
     except OSError as error:
-        raise StepError(f"{path} cannot be read: {error.strerror}", HELPS) from error
+        raise StepError(f"{path} cannot be read: {cause(error)}", HELPS) from error
     if found == WITHOUT_CONTENT:
         return ""
     if wanted and found != wanted:

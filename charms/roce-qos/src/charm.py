@@ -20,8 +20,8 @@ from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output
 from charmkit.reconcile import Removed, answer, load_config, load_params, main
 from config import Options, Reading
-from converge import Finding, Plan, Severity, unfinished
-from converge.execute import Outcome, execute, words
+from converge import Finding, Plan, Severity, unfinished, words
+from converge.execute import Outcome, execute
 from converge.finding import RETRIED
 from fabric import RELATION
 from hostnic import handover, version

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache, partial
 
 import record
-from converge import Finding, Severity
+from converge import Finding, Severity, cause
 from converge.finding import RETRIED
 from hostnic.boot import units
 from hostnic.devices import inventory, rdma, vlan
@@ -100,7 +100,7 @@ def _with_defaults(system: System, port: QosPort, findings: list[Finding]) -> Qo
     try:
         return port._replace(defaults=rdma.defaults(system, port.rdma))
     except OSError as error:
-        what = f"RDMA defaults cannot be read: {error.strerror or error}"
+        what = f"RDMA defaults cannot be read: {cause(error)}"
         finding = Finding(Severity.WARNING, port.rdma.device, what, RETRIED)
         if finding not in findings:  # the ports of a bond share their device
             findings.append(finding)

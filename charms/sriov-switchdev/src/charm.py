@@ -21,8 +21,8 @@ from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params, main
 from config import Options, Watching
-from converge import Finding, Plan, unfinished
-from converge.execute import Outcome, execute, words
+from converge import Finding, Plan, unfinished, words
+from converge.execute import Outcome, execute
 from desired import Desired
 from hostnic import handover, version
 from hostnic.handover import Handover

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Table
-from converge import Finding, Severity
-from converge.execute import words
+from converge import Finding, Severity, words
 from converge.finding import unfinished, worst_first
 from hostnic.devices import health
 from hostnic.devices.health import Look, PortLook

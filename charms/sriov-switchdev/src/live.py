@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import record
 from boot import budget, files
-from converge import Disruption, Plan, Step, StepError
-from converge.execute import Outcome, execute, words
+from converge import Disruption, Plan, Step, StepError, words
+from converge.execute import Outcome, execute
 from converge.shape import AnyText, Boolean, Integer, JsonRecord, ListOf, OneOf, OrNull, Shape, Text
 from desired import Desired
 from hostnic import shapes

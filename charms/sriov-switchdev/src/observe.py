@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 import desired
 import record
 from boot import bootfile, files
-from converge import Finding, Severity
+from converge import Finding, Severity, cause
 from converge.finding import RETRIED
 from desired import Desired
 from hostnic import cpus
@@ -108,7 +108,7 @@ def next_boot(system: System, bdf: str) -> NextBoot:
     try:
         offered = mstconfig.offered_vfs(system, bdf)
     except OSError as error:
-        return NextBoot(None, error.strerror or str(error))
+        return NextBoot(None, cause(error))
     return NextBoot(offered.next_boot, current=offered.current)
 
 
@@ -159,7 +159,7 @@ def _channels(system: System, host: Host, findings: list[Finding]) -> dict[str, 
         try:
             channels = system.ethtool.channels(pf.netdev)
         except OSError as error:
-            what = f"the queues of {pf.netdev} cannot be read: {error.strerror or error}"
+            what = f"the queues of {pf.netdev} cannot be read: {cause(error)}"
             findings.append(Finding(Severity.WARNING, pf.bdf, what, RETRIED))
             continue
         if channels:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from converge.execute import words
+from converge import words
 from hostnic.system import System, read_own
 from observed import BootFailure, BootRecord, LiveRecord, Phase, PhaseRecord, State
 

@@ -14,8 +14,7 @@ from functools import cache
 from typing import cast
 
 import ops
-from converge import Finding, Severity
-from converge.execute import words
+from converge import Finding, Severity, words
 from converge.finding import RETRIED
 from exporter import facts
 from exporter.facts import Reboot

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from converge import Finding, Severity
+from converge import Finding, Severity, cause
 
 from hostnic.devices.model import Pf
 from hostnic.ops.members import is_distributing
@@ -81,7 +81,7 @@ def count(system: System, ports: Iterable[Pf]) -> Counted:
         try:
             counters[netdev] = system.ethtool.statistics(netdev)
         except OSError as error:
-            counters[netdev], unread[netdev] = {}, error.strerror or str(error)
+            counters[netdev], unread[netdev] = {}, cause(error)
     return Counted(at, counters, unread)
 
 
@@ -99,7 +99,7 @@ def _look(system: System, pf: Pf, netdev: str) -> PortLook:
     try:
         system.devlink.info(pf.bdf)
     except OSError as error:
-        silent = error.strerror or str(error)
+        silent = cause(error)
     distributing = is_distributing(system, pf.bond, netdev) if pf.bond else None
     return PortLook(pf, netdev, distributing, silent)
 

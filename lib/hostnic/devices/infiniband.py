@@ -8,7 +8,7 @@ Documentation/ABI/stable/sysfs-class-infiniband in the kernel, and ``enum ib_por
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from converge.execute import words
+from converge import words
 
 from hostnic.devices import pci, users
 from hostnic.devices.port import MLX5, Port

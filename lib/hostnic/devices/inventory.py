@@ -7,7 +7,7 @@ All charms share this inventory. What else a charm needs of a port it keeps besi
 
 from collections.abc import Callable, Iterable, Sequence
 
-from converge import Finding, Severity
+from converge import Finding, Severity, cause
 
 from hostnic.devices import pci
 from hostnic.devices.port import UPLINK_NAME, Nic, Port, uplink_of
@@ -111,7 +111,7 @@ def netdev_of(system: System, bdf: str) -> Netdev:
 def unreadable(bdf: str, error: OSError) -> Finding:
     """The finding of a device that does not answer."""
     remedy = "see the kernel log for this device; the other NICs are not affected"
-    return Finding(Severity.WARNING, bdf, f"cannot be read: {error.strerror or error}", remedy)
+    return Finding(Severity.WARNING, bdf, f"cannot be read: {cause(error)}", remedy)
 
 
 def _is_port(system: System, bdf: str) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv6Address
 from typing import NamedTuple
 
+from converge import cause
+
 from hostnic.system import System, link_target, list_names, read_text
 
 CLASS = "/sys/class/infiniband"
@@ -132,7 +134,7 @@ def openers(system: System) -> dict[str, list[str]]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
         except OSError as error:
-            hidden, opened = f"perhaps a process ({error.strerror or error})", []
+            hidden, opened = f"perhaps a process ({cause(error)})", []
         for device in opened:
             command = read_text(system, f"/proc/{process}/comm") or "a process"
             found.setdefault(device, []).append(f"{command} ({process})")

@@ -20,6 +20,8 @@ the instance's network, and taking a netdev away can cut the host's own, so doub
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from converge import cause
+
 from hostnic.devices import pci, vdpa
 from hostnic.devices.model import Host, Users, Vf, users_in_words
 from hostnic.devices.port import MLX5, Port
@@ -178,7 +180,7 @@ def _of_vfs(system: System, bdf: str) -> str:
         by_function = vdpa.devices(system)
         vfs = pci.vf_addresses(system, bdf).values()
     except OSError as error:
-        return f"perhaps ({error.strerror or error})"
+        return f"perhaps ({cause(error)})"
     given = ((vf, _given_away(system, vf, pci.driver(system, vf), by_function.get(vf, ()))) for vf in vfs)
     return users_in_words(given)
 
@@ -204,11 +206,11 @@ def _uppers(system: System, netdev: str) -> Iterator[str]:
         names = sorted(system.files.listdir(f"/sys/class/net/{netdev}"))
         yield from (name.removeprefix("upper_") for name in names if name.startswith("upper_"))
     except OSError as error:
-        yield f"perhaps a device on top ({error.strerror or error})"
+        yield f"perhaps a device on top ({cause(error)})"
 
 
 def _addresses(system: System, netdev: str) -> Iterator[str]:
     try:
         yield from system.links.addresses(netdev)
     except OSError as error:
-        yield f"perhaps an address ({error.strerror or error})"
+        yield f"perhaps an address ({cause(error)})"

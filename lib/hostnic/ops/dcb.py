@@ -8,7 +8,7 @@ import errno
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from converge import StepError
+from converge import StepError, cause
 
 from hostnic.netlink.dcb import App, Dcb, Ets, Pfc, dcbx_words
 from hostnic.ops import refusal
@@ -190,7 +190,7 @@ def _set(system: System, netdev: str, wanted: Dcb) -> None:
 
 
 def _refused(netdev: str, error: OSError) -> StepError:
-    words = refusal.words(error)
+    words = cause(error)
     if error.errno == errno.EOPNOTSUPP:
         return StepError(f"{netdev} does not support this ({words})", NO_OPERATION)
     if error.errno == errno.EINVAL:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from converge import StepError
+from converge import StepError, cause
 from converge.finding import few
 
 from hostnic.devices import pci
@@ -145,7 +145,7 @@ class SetEswitchMode:
 
     def _refused_for_vfs(self, system: System, error: OSError) -> int:
         """How many VFs may be why the firmware refused; 0 if one is bound, since that is the reason then."""
-        if self.mode != "switchdev" or NO_OFFLOADS not in refusal.words(error):
+        if self.mode != "switchdev" or NO_OFFLOADS not in cause(error):
             return 0
         bound = any(pci.driver(system, vf) for vf in pci.vf_addresses(system, self.bdf).values())
         return 0 if bound else pci.num_vfs(system, self.bdf)
@@ -182,7 +182,7 @@ def _putting_back(
                 write(netdev, before)
         except OSError as error:
             if error.errno not in UNSUPPORTED:  # a driver may refuse in one mode what it takes in the other
-                raise StepError(f"{what} of {netdev} cannot be put back: {refusal.words(error)}") from error
+                raise StepError(f"{what} of {netdev} cannot be put back: {cause(error)}") from error
 
     return [put]
 
@@ -236,7 +236,7 @@ def _explain(system: System, bdf: str, mode: str, error: OSError) -> StepError:
     mlx5's extended-ack text decides, as it uses one errno for different reasons (mlx5_esw_try_lock in
     eswitch.c, esw_offloads_start in eswitch_offloads.c; Linux 5.15 to 6.12).
     """
-    said = refusal.words(error)
+    said = cause(error)
     if error.errno == errno.EAGAIN or (BUSY in said and error.errno == errno.EINVAL):
         return StepError(
             f"another operation holds the eswitch of {bdf}, and mode {mode} was not set within "

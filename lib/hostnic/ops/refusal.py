@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
-from converge import StepError
+from converge import StepError, cause
 
 from hostnic.system import System
 
@@ -45,13 +45,8 @@ def when_free(system: System, ask: Callable[[], Answer], most: float = BUSY_TIME
 def is_temporary(error: OSError) -> bool:
     """Whether the refusal may end without anybody doing something about it."""
     if error.errno == errno.EINVAL:
-        return BUSY in words(error)
-    return error.errno == errno.EAGAIN or (error.errno == errno.EBUSY and RATE_NODES not in words(error))
-
-
-def words(error: OSError) -> str:
-    """The kernel's own words, as a part of a sentence: the extended-ack text when it gave one."""
-    return (error.strerror or str(error)).rstrip(".")
+        return BUSY in cause(error)
+    return error.errno == errno.EAGAIN or (error.errno == errno.EBUSY and RATE_NODES not in cause(error))
 
 
 @contextlib.contextmanager
@@ -60,27 +55,27 @@ def explained(what: str, remedy: str = "") -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
-        raise StepError(f"{what}: {words(error)}", remedy) from error
+        raise StepError(f"{what}: {cause(error)}", remedy) from error
 
 
 def unreadable(error: OSError) -> str:
     """What a boot unit or a timer says about a failed read that is not about one device."""
-    return f"the host cannot be read: {words(error)}"
+    return f"the host cannot be read: {cause(error)}"
 
 
 def of_device(bdf: str, error: OSError) -> StepError:
     """A refusal for which the kernel's own message is the best explanation."""
     if error.errno in GONE:
         return StepError(
-            f"{bdf} does not answer ({words(error)})",
+            f"{bdf} does not answer ({cause(error)})",
             "see the kernel log for a PCIe error or a surprise removal of the NIC",
         )
     if error.errno in (errno.EACCES, errno.EPERM):
         return StepError(
-            f"the kernel does not permit it ({words(error)})",
+            f"the kernel does not permit it ({cause(error)})",
             "check /sys/kernel/security/lockdown and that the unit runs as root",
         )
-    return StepError(f"the kernel refused: {words(error)}")
+    return StepError(f"the kernel refused: {cause(error)}")
 
 
 def of_num_vfs(bdf: str, count: int, total: int, error: OSError) -> StepError:
@@ -97,7 +92,7 @@ def of_num_vfs(bdf: str, count: int, total: int, error: OSError) -> StepError:
         )
     if is_temporary(error):
         return StepError(
-            f"the driver of {bdf} is busy and makes no VFs: {words(error)}",
+            f"the driver of {bdf} is busy and makes no VFs: {cause(error)}",
             "see the kernel log for what the NIC is doing",
         )
     if error.errno == errno.ENOENT:

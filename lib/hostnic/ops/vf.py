@@ -4,7 +4,7 @@
 import errno
 from dataclasses import dataclass
 
-from converge import StepError
+from converge import StepError, cause
 
 from hostnic.devices import pci
 from hostnic.devices.port import MLX5
@@ -159,11 +159,11 @@ class BindVf:
             return StepError(f"driver {MLX5} is not loaded", f"modprobe {MLX5}")
         if error.errno == errno.ENODEV:
             return StepError(
-                f"the kernel binds no driver to VF {self.bdf}: {refusal.words(error)}",
+                f"the kernel binds no driver to VF {self.bdf}: {cause(error)}",
                 "turn sriov_drivers_autoprobe of its PF on; the kernel log says more",
             )
         return StepError(
-            f"{MLX5} refused VF {self.bdf}: {refusal.words(error)}",
+            f"{MLX5} refused VF {self.bdf}: {cause(error)}",
             "the kernel log says why its probe failed",
         )
 

@@ -70,6 +70,12 @@ def test_one_function_that_cannot_be_read_is_one_finding() -> None:
     assert finding.subject == "0000:5e:00.0"
 
 
+def test_the_kernels_full_stop_does_not_end_the_sentence_before_the_remedy() -> None:
+    error = OSError(errno.EOPNOTSUPP, "mlx5_core: Not supported by current device.")
+    found = inventory.unreadable("0000:5e:00.0", error).sentence()
+    assert "cannot be read: mlx5_core: Not supported by current device; see the kernel log" in found
+
+
 def test_netlink_and_sysfs_tell_the_same_of_each_port() -> None:
     for host in (FakeHost(cards=[card("3b"), card("5e")]), FakeHost(bonded=False), with_vfs(FakeHost(), 2)):
         told = inventory.read(host, inventory.of_links(host.links.all()))
@@ -89,6 +95,6 @@ def test_only_the_functions_that_are_asked_for_are_read() -> None:
 def test_vfs_whose_users_cannot_be_read_count_as_used() -> None:
     host = with_vfs(FakeHost(), 2)
     (found,), _ = inventory.find_nics(host)
-    host.fail("listdir", "/sys/bus/vdpa/devices", OSError(errno.EIO, "Input/output error"), times=None)
+    host.fail("listdir", "/sys/bus/vdpa/devices", OSError(errno.EIO, "Input/output error."), times=None)
     said = "perhaps (Input/output error)"
     assert users.of_vfs(host, found.ports) == {"0000:3b:00.0": said, "0000:3b:00.1": said}

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Protocol
 
 import paramiko
+from converge import words
 from converge.bounded import LateError, Meter
-from converge.execute import words
 from rest.connection import SwitchError
 
 USER, FACTORY = "cumulus", "cumulus"

@@ -12,9 +12,8 @@ from typing import IO, Any, Protocol
 
 import netmiko
 import paramiko
-from converge import StepError
+from converge import StepError, words
 from converge.bounded import MIB, Meter
-from converge.execute import words
 from netmiko.session_log import SessionLog
 from standalone import Script, Startup
 

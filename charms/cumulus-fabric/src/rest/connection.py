@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
-from converge import StepError, bounded
+from converge import StepError, bounded, words
 
 RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each retry."""
@@ -132,8 +132,6 @@ def fingerprint(address: str, port: int, access: Access) -> str:
 
 def unreachable(address: str, port: int, error: Exception) -> SwitchError:
     """The error for a switch to which no connection can be made, or whose connection broke."""
-    from converge.execute import words  # most runs reach every switch
-
     remedy = REST_OFF if isinstance(error, ConnectionRefusedError) else ""
     return SwitchError("unreachable", f"{address}:{port}: {words(error)}", remedy)
 

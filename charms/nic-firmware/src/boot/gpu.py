@@ -5,9 +5,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from converge import Disruption, Finding, Held, Plan, Severity, Step
+from converge import Disruption, Finding, Held, Plan, Severity, Step, words
 from converge.document import read_json
-from converge.execute import words
 from converge.shape import JsonRecord, ListOf
 from hostnic import shapes
 from hostnic.boot import Installed, installed, units

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 
 import record
-from converge import Severity
-from converge.execute import execute, words
+from converge import Severity, cause, words
+from converge.execute import execute
 from desired import Desired
 from hostnic import exclusive
 from hostnic.machine import Machine
@@ -69,7 +69,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
     try:
         record.write(system, running=False, problems=problems)
     except OSError as error:
-        problems = (*problems, f"{record.PATH} cannot be written: {error.strerror or error}")
+        problems = (*problems, f"{record.PATH} cannot be written: {cause(error)}")
     return problems
 
 

@@ -4,8 +4,8 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import desired
-from converge import Plan, StepError
-from converge.execute import execute, words
+from converge import Plan, StepError, words
+from converge.execute import execute
 from desired import Desired, Port
 from hostnic.devices.model import Host
 from hostnic.devices.port import MLX5

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 import yaml
-from converge import Finding, Severity
+from converge import Finding, Severity, cause
 from hostnic.devices.model import Pf
 from hostnic.system import System
 from observed import Judged, Setting, Writer
@@ -205,7 +205,7 @@ NETPLAN_FIX = "fix it (netplan get shows netplan's own error); do not run netpla
 
 def unreadable(path: str, error: OSError | ValueError, remedy: str = NETPLAN_FIX) -> Finding:
     """The finding of a file that could set VFs."""
-    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    why = cause(error)
     return Finding(
         Severity.BLOCKED,
         path,
