@@ -117,6 +117,7 @@ def _chosen(
     chosen = [ports[port.bdf] for port in choice.ports]
     for port in chosen:
         if port.dcb is None:
-            what = f"driver {port.driver.name} has no data centre bridging"
+            who = "the port is InfiniBand, which" if port.port.infiniband else f"driver {port.driver.name}"
+            what = f"{who} has no data centre bridging"
             findings.append(Finding(Severity.BLOCKED, port.netdev, what, "take it out of option devices"))
     return chosen, findings

@@ -311,6 +311,13 @@ def test_what_is_added_before_the_boot_unit_begins_is_left_to_it(converged: Node
     assert converged.writes == []
 
 
+def test_a_named_infiniband_port_is_called_so(node: Node) -> None:
+    node.host.cards.append(hca(lids=[26, 27]))
+    node.deploy(devices="bond0 ibp92s0f0")
+    assert "ibp92s0f0  the port is InfiniBand, which has no data centre bridging" in node.findings()
+    assert "driver mlx5_core has no data" not in node.findings()
+
+
 def test_auto_passes_over_infiniband_ports_and_the_ethernet_bond_converges(node: Node) -> None:
     node.host.cards.append(hca(lids=[26, 27]))
     members = ["ibp92s0f0", "ibp92s0f1"]
