@@ -81,8 +81,10 @@ def _mac(pf: Pf, observed: Observed) -> str | None:
 
 
 def _choose(options: Options, host: Host, application: str) -> Choice:
-    auto = Auto(_is_bonded_mlx5, NOTHING, "bond the ports in MAAS", application)
-    choice = selector.choose(options.selected, [pf.port for pf in host.pfs], auto, options.num_vfs)
+    there = [pf.port for pf in host.pfs]
+    usable = any(map(_may_be_chosen, there)) or not there
+    auto = Auto(_is_bonded_mlx5, NOTHING, BOND if usable else ELSEWHERE, application if usable else "")
+    choice = selector.choose(options.selected, there, auto, options.num_vfs)
     others = [port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)]
     if not others:
         return choice
@@ -100,7 +102,14 @@ def _is_bonded_mlx5(port: inventory.Port) -> bool:
     return port.driver == MLX5 and port.bond is not None and not port.infiniband
 
 
-NOTHING = "no port of an mlx5 NIC is in a kernel bond"
+def _may_be_chosen(port: inventory.Port) -> bool:
+    """Whether it may be chosen by its name: naming another one would only bring the next refusal."""
+    ours = port.device.startswith(inventory.MELLANOX) and port.device not in inventory.CONNECTX3
+    return ours and not port.infiniband
+
+
+NOTHING, BOND = "no port of an mlx5 NIC is in a kernel bond", "bond the ports in MAAS"
+ELSEWHERE = "relate this charm to applications on hosts with a ConnectX whose ports are Ethernet"
 
 
 def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
