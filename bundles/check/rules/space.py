@@ -66,7 +66,8 @@ def machine_spaces(bundle: Bundle) -> Iterator[Wrong]:
             continue
         has = words(bundle.machine_constraints(machine)["spaces"]) | {ALPHA}
         for application, container in bundle.on_machine(machine):
-            extra = words(application.constraints.get("spaces") if container else "")
+            asked = words(application.constraints.get("spaces") if container else "")
+            extra = {space for space in asked if not space.startswith("^")}
             for space in sorted((application.spaces | extra) - has):
                 what = f"machine {machine} is not in {space}, which {application.name} is bound to"
                 instead = f"Write spaces={','.join(sorted(has - {ALPHA} | {space}))}"
