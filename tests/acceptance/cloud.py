@@ -123,7 +123,8 @@ _SAID = (
         ("Flavor with name", "already exists"),
         "set flavor.name in the site file to a name that no flavor has: openstack flavor list --all",
     ),
-    (("disk is too small",), "set flavor.disk in the site file to at least what the image needs"),
+    (("Flavor's disk is",), "set flavor.disk in the site file to at least what the image needs"),
+    (("Flavor's memory is",), "set flavor.ram in the site file to at least what the image needs"),
     (
         ("alias", "is not defined"),
         "set pci-alias of nova-compute and nova-cloud-controller, or gpu-alias in the site file",

@@ -141,6 +141,26 @@ ELSEWHERE = [
     ),
     pytest.param(
         (
+            *("POST", "servers", 400),
+            {
+                "badRequest": {
+                    "message": "Flavor's disk is smaller than the minimum size specified in image metadata."
+                }
+            },
+        ),
+        "set flavor.disk in the site file",
+        id="an image whose min_disk the flavor does not have",
+    ),
+    pytest.param(
+        (
+            *("POST", "servers", 400),
+            {"badRequest": {"message": "Flavor's memory is too small for requested image."}},
+        ),
+        "set flavor.ram in the site file",
+        id="an image whose min_ram the flavor does not have",
+    ),
+    pytest.param(
+        (
             *("POST", "flavors", 409),
             {"conflictingRequest": {"message": "Flavor with name m1.packet already exists."}},
         ),
