@@ -16,6 +16,8 @@ HOLDS = "a site file is a mapping of nodes, image, flavor, public, …"
 SOFTWARE = ("dpdk", "trex", "cuda")
 """What an image may contain besides the stock one's packages; each needs a recipe (guests.py)."""
 _NAME = Text(r"[\w.:@-]+(?: [\w.:@-]+)*", "a name")
+_TITLE = Text(r"\S+(?: \S+)*", "a name")
+"""Of what others made: glance-simplestreams-sync, for one, calls images auto-sync/…."""
 
 
 class _Checked:
@@ -178,7 +180,7 @@ _FLAVOR = Record(
 _PUBLIC = Record(
     Public,
     {
-        "name": _NAME,
+        "name": _TITLE,
         "physical-network": _NAME,
         "vlan": Integer(0, 4094, "a VLAN, or 0 for a flat network:"),
         "cidr": _SUBNET,
@@ -193,7 +195,7 @@ _SITE = Record(
         "nodes": ListOf(_NAME, "compute hosts"),
         "other-rack": _NAME,
         "disturb": ListOf(_NAME, "compute hosts"),
-        "image": _NAME,
+        "image": _TITLE,
         "image-file": Text(r".+", "a path"),
         "image-user": _NAME,
         "software": ListOf(OneOf(SOFTWARE), "software"),

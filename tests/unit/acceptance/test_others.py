@@ -119,3 +119,22 @@ def test_marks_are_what_destroy_goes_by(applied):
     port = _port(neutron)
     port["tags"] = [MARK]
     assert applied.run("destroy")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("image", "network"),
+    [
+        ("auto-sync/ubuntu-jammy-22.04-amd64-server-20260912-disk1.img", "provider/external"),
+        ("Ubuntu 22.04 LTS (Jammy)", "Außen, IPv4"),
+    ],
+    ids=["of glance-simplestreams-sync", "of people"],
+)
+def test_the_site_file_takes_the_names_that_a_cloud_has(world, image, network):
+    world.openstack.glance.add(image, owner="another")
+    made = {"name": network, "router:external": True, "shared": True, "project_id": "another"}
+    number = world.openstack.neutron._create("networks", made)["id"]
+    world.openstack.neutron._create("subnets", {**MINE, "network_id": number, "project_id": "another"})
+    world.site |= {"image": image, "public": {"name": network}}
+    assert world.run("apply")[0] == 0
+    assert world.run("destroy")[0] == 0
+    assert [each["name"] for each in world.openstack.glance.images.values()] == [image]
