@@ -2,7 +2,7 @@
 """What is missing of the wanted objects, and what there is to delete: pure functions of a cloud's objects."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from converge import Disruption, Finding, Plan, Severity, Step
 
@@ -13,6 +13,8 @@ from acceptance.waiting import why
 from acceptance.wanted import MARK, Ref, Wanted
 
 CloudStep = Step[Cloud]
+PAGES = {"2MB": ("2MB", "2048"), "1GB": ("1GB", "1048576")}
+"""Nova's spellings of hw:mem_page_size, with a unit or in KiB; each of them is one of its `large`."""
 ANOTHER_PROJECT = "set project_name in clouds.yaml to a project in which nothing has this name"
 
 
@@ -164,10 +166,16 @@ def _foreign_subnets(each: Wanted, network: Object) -> Iterator[Finding]:
 
 def _same(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):  # others may have added properties
-        return isinstance(found, dict) and wanted.items() <= found.items()
+        has = cast("Object", found) if isinstance(found, dict) else {}
+        return all(_serves(has.get(key), value) for key, value in cast("Object", wanted).items())
     if isinstance(wanted, str) and wanted.startswith("ssh-"):  # with a comment, or without
         return str(found).split()[:2] == wanted.split()[:2]
     return found == wanted
+
+
+def _serves(found: Any, wanted: Any) -> bool:
+    sizes = [*PAGES["2MB"], *PAGES["1GB"]] if wanted == "large" else PAGES.get(wanted, ())
+    return found == wanted or found in sizes
 
 
 def removal(known: dict[str, list[Object]]) -> Plan[Cloud]:

@@ -245,3 +245,24 @@ def test_an_ordinary_flavor_of_the_operator_is_used_as_it_is(world):
     assert world.run("apply")[0] == 0
     assert world.run("destroy")[0] == 0
     assert world.openstack.nova.flavors == {"7": theirs}
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "taken"),
+    [
+        (True, "1048576", True),
+        (True, "2MB", True),
+        ("1GB", "1048576", True),
+        ("2MB", "2048", True),
+        ("1GB", "2048", False),
+        (True, "small", False),
+        (True, "4096", False),
+    ],
+)
+def test_huge_pages_of_the_operators_flavor_count_however_their_size_is_spelled(world, asked, has, taken):
+    specs = {"hw:mem_page_size": has, "hw:cpu_policy": "dedicated"}
+    sizes = {"ram": 8192, "disk": 20, "vcpus": 20}
+    world.openstack.nova.flavors["7"] = {"id": "7", "name": "m1.packet", **sizes, "extra_specs": specs}
+    world.site["flavor"] = {"large-pages": asked}
+    status, out, _ = world.run("plan")
+    assert ("its extra_specs is" not in out, status) == (taken, 0 if taken else 2)
