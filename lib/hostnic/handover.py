@@ -188,6 +188,12 @@ def owner_by(others: Iterable[Handover], charm: str) -> str | None:
     return next((other.reboot_owner for other in others if other.charm == charm), None)
 
 
+def approval(others: Iterable[Handover], owner: str, charm: str, application: str) -> str:
+    """The command that approves the reboots of the charm ``owner``; ``application`` is that of ``charm``."""
+    applications = {charm: application, **{other.charm: other.unit.partition("/")[0] for other in others}}
+    return f"run: juju run {applications.get(owner, owner)}/leader approve-reboot"
+
+
 def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Finding, ...]:
     """One finding for each charm that wants a reboot from another charm than ``reboot_owner``."""
     return tuple(

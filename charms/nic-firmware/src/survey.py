@@ -106,9 +106,8 @@ def survey(
         found, unreadable = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
         findings = (*findings, unreadable)
     observed = ask_flash(system, observed, wanted, found, every=bool(found))
-    applications = {"self": application, **{other.charm: other.unit.partition("/")[0] for other in others}}
-    owner = applications.get(options.reboot_owner, options.reboot_owner)
-    release = f"run: juju run {owner}/leader approve-reboot"
+    owner = NAME if options.reboot_owner == "self" else options.reboot_owner
+    release = handover.approval(others, owner, NAME, application)
     policy = Policy(burn=auto, release=release)
     host_steps = gpu.steps(gpudirect, wanted.ports, wanted.gpudirect)
     planned = plan(wanted, observed, policy, findings, host_steps)

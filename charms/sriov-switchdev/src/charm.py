@@ -30,9 +30,8 @@ from hostnic.system import System
 from observe import observe
 from observed import Observed
 from plan import reboot_reasons
-from survey import Survey, flows, ports, survey
+from survey import NAME, Survey, flows, ports, survey
 
-NAME = "sriov-switchdev"
 PACKAGES = {"/usr/bin/mstconfig": "mstflint"}
 """mstconfig tells what the firmware offers after the next boot, where it offers too few VFs now."""
 

@@ -14,13 +14,11 @@ from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
 from nic import chain, steps
 from nic.chain import Facts, When
-from nic.steps import PortAndPf, needs_work
+from nic.steps import REBOOT, PortAndPf, needs_work
 from observed import Observed
 
 LIVE_ATTEMPTS = 3
 """Failed live changes towards one desired state after which only a reboot is tried."""
-
-REBOOT = "run approve-reboot"
 
 NEXT_BOOT = "reboot this host, or set allow-live=true"
 """What has steps run for which no reboot is asked for."""

@@ -11,8 +11,9 @@ from config import Options
 from converge import Disruption, Finding, Plan, Severity, Step
 from desired import Desired
 from exporter import facts
+from hostnic import handover
 from hostnic.system import HostStep, System
-from nic.steps import needs_work, of_queues, pairs_of, queues_to_set
+from nic.steps import REBOOT, needs_work, of_queues, pairs_of, queues_to_set
 from observe import ask_firmware, ask_host, observe
 from observed import Judged, Observed
 from plan import plan
@@ -21,6 +22,7 @@ from record import NoteConverged
 from selection import resolve
 from verify import verify, waiting_for_boot
 
+NAME = "sriov-switchdev"
 NOT_INSTALLED = "the boot units and their files, which are not in place"
 
 
@@ -64,7 +66,7 @@ def survey(
     """Observe and plan.
 
     ``controllers`` are addresses of the Juju controller, for the confirmation of a live change.
-    ``application`` is this charm's name in the model, for the command that sets an option.
+    ``application`` is this charm's name in the model, for commands.
     ``judged`` is for :func:`observe`.
     """
     observed = observe(system, judged)
@@ -74,6 +76,12 @@ def survey(
         return Survey(wanted, observed, Plan(findings=(busy,)))
     accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
     planned = plan_host(wanted, observed, findings, options.allow_live, controllers)
+    if planned.held:
+        others, _ = handover.read_others(system, NAME)
+        owner = handover.owner_by(others, "nic-firmware") or NAME
+        command = handover.approval(others, owner, NAME, application)
+        held = (replace(item, release=item.release.replace(REBOOT, command)) for item in planned.held)
+        planned = replace(planned, held=tuple(held))
     return Survey(wanted, observed, planned, accepted)
 
 

@@ -17,6 +17,7 @@ from unit.hostunit import ROUTES, HostUnit, metadata
 
 METADATA = metadata("sriov-switchdev")
 Arrange = Callable[[FakeHost], object]
+APPROVE = "run: juju run sriov-switchdev/leader approve-reboot"
 
 
 def compute_node(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:

@@ -7,7 +7,7 @@ import pytest
 from hostnic.system import CommandError
 from hostnic.testing import card
 from lab.openstack import actions
-from unit.sriov_switchdev.node import METADATA, Node, compute_node
+from unit.sriov_switchdev.node import APPROVE, METADATA, Node, compute_node
 
 READING = ("plan", "verify", "list-devices", "show-offload", "show-health")
 
@@ -70,7 +70,7 @@ def test_the_plan_of_a_new_node_lists_what_runs_and_what_is_held(node: Node) -> 
         held.index("0000:3b:00.0/vfs") < held.index("0000:3b:00.0/switchdev") < held.index("0000:3b:00/lag")
     )
     assert held.index("0000:3b:00/lag") < held.index("0000:3b:00.0/bind")
-    assert {step["release"] for step in plan["held"]} == {"run approve-reboot, or set allow-live=true"}
+    assert {step["release"] for step in plan["held"]} == {f"{APPROVE}, or set allow-live=true"}
 
 
 def test_verify_says_what_differs_and_what_releases_it(node: Node) -> None:

@@ -5,7 +5,7 @@ import errno
 
 import pytest
 from unit.sriov_switchdev.booting import PF0, PF1, modes, small
-from unit.sriov_switchdev.node import Node, nic
+from unit.sriov_switchdev.node import APPROVE, Node, nic
 from unit.sriov_switchdev.test_boot import EARLY_WRITES
 
 __all__ = ["small"]
@@ -52,7 +52,7 @@ def test_a_nic_that_stays_busy_says_what_really_tries_again(small: Node, error: 
     assert small.host.reachable
     (finding,) = [line for line in small.findings().splitlines() if "the boot step failed" in line]
     assert "hook" not in finding
-    assert finding.endswith("; then run approve-reboot, or set allow-live=true")
+    assert finding.endswith(f"; then {APPROVE}, or set allow-live=true")
     small.emit("update_status")
     assert nic(small.writes) == []
     small.host.faults.clear()

@@ -13,7 +13,7 @@ from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
 from unit.hostunit import ROUTES
-from unit.sriov_switchdev.node import Node, compute_node, nic
+from unit.sriov_switchdev.node import APPROVE, Node, compute_node, nic
 
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm")
@@ -281,7 +281,7 @@ def test_vf_lag_that_is_missing_is_never_forced_while_a_vf_is_in_use(converged: 
     converged.emit("update_status")
     assert nic(converged.writes) == []
     assert state(converged.host) == before
-    assert f"VFs are in use: VF 0000:3b:00.4 by {user}; free them, then run approve-reboot" in converged.log
+    assert f"VFs are in use: VF 0000:3b:00.4 by {user}; free them, then {APPROVE}" in converged.log
 
 
 # Removal.

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from hostnic.testing import card
-from unit.sriov_switchdev.node import Node, compute_node, nic
+from unit.sriov_switchdev.node import APPROVE, Node, compute_node, nic
 
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 DEVICE = "/sys/bus/pci/devices"
@@ -146,7 +146,7 @@ def test_vf_lag_that_never_forms_live_keeps_vfs_unbound_only_as_long_as_it_is_tr
     ]
     assert "bind the VFs of 0000:3b:00.0: VF-LAG did not form, and is not required" in small.log
     findings = small.action("verify")["findings"]
-    assert "VF-LAG is not active  the live change failed 3 times; run approve-reboot" in findings
+    assert f"VF-LAG is not active  the live change failed 3 times; {APPROVE}" in findings
     assert "bound to no driver" not in findings
     small.emit("update_status")
     assert nic(small.writes) == []

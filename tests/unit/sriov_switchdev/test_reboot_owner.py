@@ -94,6 +94,16 @@ def test_with_nic_firmware_as_owner_the_request_is_passed_on_and_not_made(node: 
     assert "no reboot is needed" in node.failure("approve-reboot")
 
 
+def test_what_is_held_names_the_command_of_the_owner(node: Node) -> None:
+    hand_over(node.host, "nic-firmware", owner="nic-firmware", wish=False)
+    unit = node.host.files.read("/run/ovn-offload/nic-firmware.json").replace(
+        "nic-firmware/0", "firmware-a/0"
+    )
+    node.host.disk.install("/run/ovn-offload/nic-firmware.json", unit.encode(), 0o600)
+    node.host.disk.install("/var/lib/juju/agents/unit-firmware-a-0/agent.conf", b"", 0o600)
+    assert "run: juju run firmware-a/leader approve-reboot, or set allow-live" in node.action("plan")["plan"]
+
+
 def test_the_reboot_request_ends_with_the_reboot_and_the_second_hook_writes_nothing(node: Node) -> None:
     hand_over(node.host, "nic-firmware", owner="nic-firmware", wish=False)
     node.deploy(reboot_settle=0)

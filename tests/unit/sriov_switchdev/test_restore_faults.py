@@ -13,7 +13,7 @@ from hostnic.calls import Call
 from hostnic.system import System
 from hostnic.testing import FakeHost
 from hostnic.testing.nic import reload
-from unit.sriov_switchdev.node import Node, nic
+from unit.sriov_switchdev.node import APPROVE, Node, nic
 from unit.sriov_switchdev.restored import (
     CONVERGED,
     PF0,
@@ -88,7 +88,7 @@ def test_a_port_that_keeps_failing_has_no_vf_in_legacy_mode_and_is_given_up_afte
         starts += small.writes.count(f"run systemctl start {files.RESTORE}")
     assert starts == 2, "the first attempt was udev's"
     findings = small.action("verify")["findings"]
-    assert f"{files.RESTORE} failed 3 times; run approve-reboot" in findings
+    assert f"{files.RESTORE} failed 3 times; {APPROVE}" in findings
     assert "ovn-offload-sriov-restore failed to set 0000:3b:00.0 to switchdev mode" in findings
     small.host.port(PF0).mode_fails = False
     small.configure(reboot_policy="always").emit()

@@ -14,7 +14,7 @@ from converge import Disruption, Held, Step
 from desired import Desired, Port
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
-from nic.steps import PortAndPf, only_carrier, pairs_of
+from nic.steps import REBOOT, PortAndPf, only_carrier, pairs_of
 from observed import Observed
 
 from boot import budget
@@ -22,8 +22,6 @@ from boot.files import RESTORE
 
 ATTEMPTS = 3
 """Failures of the unit in a row after which only a reboot is tried."""
-
-REBOOT = "run approve-reboot"
 
 
 def lost_ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[PortAndPf]:

@@ -166,7 +166,7 @@ def _restorable(system: System, port: Port) -> Pf | None:
     reason, remedy = driver_reload.why_left(port, pf, host)
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
-        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or run approve-reboot"
+        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or {steps.REBOOT}"
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
         return None
