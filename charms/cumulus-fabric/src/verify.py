@@ -17,7 +17,7 @@ from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort, same_system
 from observe import Observed
 from tree import Tree, covers, get_path, get_tree, leaves
-from tree.diff import same
+from tree.diff import IN_VRF, same
 from tree.drain import withdrawn
 from tree.expected import Expected, progress
 from tree.render import BRIDGE
@@ -119,9 +119,10 @@ class Checker:
     def _say(self, severity: Severity, subject: str, what: str, remedy: str = "") -> Finding:
         return Finding(severity, f"{self.switch.name} {subject}", what, remedy)
 
-    def _differs(self, subject: str, what: str) -> Finding:
-        """Something that applying the intent puts right."""
-        return self._say(Severity.BLOCKED, subject, what, APPLY_REMEDY)
+    def _differs(self, subject: str, what: str, *path: str) -> Iterator[Finding]:
+        """Something that applying the intent puts right, unless others look after the setting at ``path``."""
+        if not self._left(*path):
+            yield self._say(Severity.BLOCKED, subject, what, APPLY_REMEDY)
 
     def _left(self, *path: str) -> bool:
         """Whether others look after a setting, as the intent says."""
@@ -129,8 +130,9 @@ class Checker:
 
     def _mtu(self, name: str, wanted: int) -> Iterator[Finding]:
         mtu: object = get_path(self._interface(name), ("link", "mtu"))
-        if mtu not in (None, wanted) and not self._left("interface", name, "link", "mtu"):
-            yield self._differs(name, f"MTU is {mtu}, the intent says {wanted}")
+        if mtu not in (None, wanted):
+            what = f"MTU is {mtu}, the intent says {wanted}"
+            yield from self._differs(name, what, "interface", name, "link", "mtu")
 
     # -- to other switches
 
@@ -175,7 +177,8 @@ class Checker:
     def session(self, link: Link) -> Iterator[Finding]:
         session = get_tree(self.state, "neighbor", link.port)
         if not session:
-            yield self._differs(link.port, f"has no BGP session with {link.peer}")
+            what = f"has no BGP session with {link.peer}"
+            yield from self._differs(link.port, what, *IN_VRF, "neighbor", link.port)
         elif not (far := progress(self.state, link.port)):
             what = f"the BGP session with {link.peer} is not established"
             yield self._say(Severity.BLOCKED, link.port, what, f"check the BGP log here and on {link.peer}")
@@ -189,11 +192,12 @@ class Checker:
 
     def _bond(self, bond: Bond) -> Iterator[Finding]:
         if not self._interface(bond.name):
-            yield self._differs(bond.name, "does not exist")
+            yield from self._differs(bond.name, "does not exist")
             return
         members = get_tree(self._interface(bond.name), "bond", "member")
         if missing := [member for member in bond.members if member not in members]:
-            yield self._differs(bond.name, f"lacks its member {', '.join(missing)}")
+            what = f"lacks its member {', '.join(missing)}"
+            yield from self._differs(bond.name, what, "interface", bond.name, "bond", "member", missing[0])
         for member in bond.members:
             yield from self._host_port(member, bond, vlans=False)
         yield from self._partner(bond)
@@ -258,26 +262,31 @@ class Checker:
         want |= {untagged: "untagged"} if untagged else {}
         have = {vlan: str(get_tree(content).get("tag-state", "tagged")) for vlan, content in shown.items()}
         # Others may have put further VLANs on the port; one of ours that would go differs in the settings.
+        bridged = ("interface", name, "bridge", "domain", BRIDGE)
+        either = self._left(*bridged, "untagged")
         wrong = [
-            vlan for vlan in sorted(want, key=lambda vlan: (len(vlan), vlan)) if want[vlan] != have.get(vlan)
+            vlan
+            for vlan in sorted(want, key=lambda vlan: (len(vlan), vlan))
+            if vlan not in have or (want[vlan] != have[vlan] and not either)
         ]
-        if wrong and not self._left("interface", name, "bridge", "domain", BRIDGE, "vlan"):
+        if wrong:
             told = "; ".join(
                 f"VLAN {vlan} is {have.get(vlan, 'missing')}, the intent says {want[vlan]}"
                 for vlan in wrong[:4]
             )
-            yield self._differs(name, told)
+            yield from self._differs(name, told, *bridged, "vlan")
 
     def segment(self, bond: Bond) -> Iterator[Finding]:
         seen = get_tree(self.state, "esi", bond.segment.esi)
+        path = ("interface", bond.name, "evpn", "multihoming", "segment", "local-id")
         flags = get_tree(seen, "flags")
         if not seen or ("remote" in flags and "local" not in flags):  # the rack's other leaf has it
             what = f"its Ethernet segment {bond.segment.esi} does not exist"
-            yield self._differs(bond.name, what)
+            yield from self._differs(bond.name, what, *path)
             return
         if seen.get("local-interface") not in (None, bond.name):
             what = f"its Ethernet segment {bond.segment.esi} is on {seen['local-interface']}"
-            yield self._differs(bond.name, what)
+            yield from self._differs(bond.name, what, *path)
         peers = get_tree(seen, "remote-vtep")
         for leaf, other in self._other_ends(bond) if bonded(self.state, bond) else ():
             if leaf.loopback not in peers and bonded(self.states[leaf.name], other):
@@ -322,16 +331,17 @@ class Checker:
 
     def vni(self, network: Network) -> Iterator[Finding]:
         seen = get_tree(self.state, "vni", str(network.vni))
+        path = ("bridge", "domain", BRIDGE, "vlan", str(network.vlan), "vni", str(network.vni))
         if not seen:
             what = f"does not exist (VLAN {network.vlan}, {network.name})"
-            yield self._differs(f"VNI {network.vni}", what)
+            yield from self._differs(f"VNI {network.vni}", what, *path)
         elif seen.get("vlan") not in (None, network.vlan, str(network.vlan)):
             what = f"is on VLAN {seen['vlan']}, the intent says {network.vlan}"
-            yield self._differs(f"VNI {network.vni}", what)
+            yield from self._differs(f"VNI {network.vni}", what, *path)
 
     def _roce(self) -> Iterator[Finding]:
         mode = str(get_path(self.state, ("roce", "mode")) or "off")
         # Where the intent has none, somebody else may have switched it on.
         wanted = self.switch.roce
-        if wanted != "off" and not same(mode, wanted) and not self._left("qos", "roce"):
-            yield self._differs("RoCE", f"is {mode}, the intent says {wanted}")
+        if wanted != "off" and not same(mode, wanted):
+            yield from self._differs("RoCE", f"is {mode}, the intent says {wanted}", "qos", "roce")

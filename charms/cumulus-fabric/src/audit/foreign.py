@@ -7,7 +7,7 @@ beside the intent, nothing is sent.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from converge import Finding, Severity
@@ -99,7 +99,9 @@ class Beside:
     def findings(self) -> Iterator[Finding]:
         """What stays, and what cannot."""
         going = self.surplus - self.kept
-        colliding = in_the_way(self.applied, self.wanted, self.kept)
+        # Where others look after a setting, the intent does not need it
+        theirs = exempt(self.applied, replace(self.unmanaged, names=frozenset()))
+        colliding = in_the_way(self.applied, self.wanted, self.kept - theirs)
         if colliding:
             these = [each for each in self.kept if each.said in colliding]
             why = f"the intent needs that, and this charm did not make {listed(these)}"

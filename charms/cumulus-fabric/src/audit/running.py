@@ -65,8 +65,10 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         subs[str(get_tree(other).get("base-interface"))].append(sub)
     for port in sorted(interfaces.keys() - {"lo"}, key=ports.natural):
         node, above = get_tree(applied, "interface", port), f"interface {port}"
-        bridged = [ACCESS] if "bridge" in get_tree(interfaces, port) else []
-        paths = VRFS if port in linked else (*VRFS, *ROUTED, *bridged, IDENTIFIER)
+        own = get_tree(interfaces, port)  # without what the intent leaves to others
+        excluded = [ACCESS] if "bridge" in own else []
+        excluded += [IDENTIFIER] if "evpn" in own or own.get("type") != "bond" else []
+        paths = VRFS if port in linked else (*VRFS, *ROUTED, *excluded)
         found = [
             f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in (None, {}, *UNUSED)
         ]

@@ -17,7 +17,8 @@ from unit.cumulus_fabric.online.choices import CHOICES
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.test_unmanaged import PLAIN, blocked, made_of
-from unit.cumulus_fabric.online.unmanaged import BESIDE, joined, on_bond, on_port, typed, vlan
+from unit.cumulus_fabric.online.unmanaged import BESIDE, ON_PORT, bgp, joined, on_bond, on_port, typed, vlan
+from verify import APPLY_REMEDY
 
 ROUTES = "vrf default router bgp address-family ipv4-unicast redistribute"
 BORDER = "vrf default router bgp neighbor swp28"
@@ -178,6 +179,45 @@ def test_it_cannot_be_named_for_removal() -> None:
         ]
         assert not site.apply(policy=POLICY).applied
         assert three.writes() == []
+
+
+ITS_OWN: dict[str, tuple[str, dict[str, Any]]] = {
+    "sessions": ("vrf default router bgp neighbor", bgp({"neighbor": {"swp31": None}})),
+    "the untagged VLAN": ("interface * bridge domain br_default untagged", on_bond({"untagged": 10})),
+    "the segment": (
+        "interface * evpn multihoming segment",
+        {"interface": {"bond1": {"evpn": {"multihoming": {"segment": {"local-id": 77}}}}}},
+    ),
+    "its ESI of another type": (
+        "interface * evpn multihoming segment",
+        {
+            "interface": {
+                "bond1": {"evpn": {"multihoming": {"segment": {"identifier": "44383900000000000001"}}}}
+            }
+        },
+    ),
+    "a VNI": (
+        "bridge domain br_default vlan * vni",
+        {"bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"10": None}}}}}}},
+    ),
+    "the members": (
+        "interface * bond member",
+        {"interface": {"bond1": {"bond": {"member": {"swp15": {}, "swp9": None}}}, "swp15": ON_PORT}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("setting", "tree"), ITS_OWN.values(), ids=ITS_OWN)
+def test_a_setting_of_the_intents_own_is_theirs_in_plan_and_verify(
+    setting: str, tree: dict[str, Any]
+) -> None:
+    """Neither does it block, nor is an apply said to put it right."""
+    with rack(PLAIN, applied=True) as three:
+        made = Ownership(three.site.survey().made)
+        typed(three, "Leaf0-1", tree)
+        site = replace(three.site, fabric=fabric(change=leaving(settings=[setting])), ownership=made)
+        assert (blocked(site), site.survey().plan.steps) == ([], ())
+        assert [each.sentence() for each in site.verify() if each.remedy == APPLY_REMEDY] == []
 
 
 def test_where_it_cannot_stay_beside_the_intent_nobody_is_told_to_remove_it() -> None:
