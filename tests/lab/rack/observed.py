@@ -39,14 +39,27 @@ FOUND = f"""set -e
 sleep 10
 """
 EXCHANGED = f"""set -e
+told() {{ lldpcli -u /run/lldpd-$1.socket -f keyvalue show neighbors; }}
+heard() {{
+    told {LEAF} | grep 'swp3[12].chassis.name' || true
+    for spine in Spine0 Spine1; do
+        told $spine | grep -A 20 chassis.name={LEAF} | grep -m 1 port.ifname | sed "s/^/$spine /"
+    done
+}}
+before=$(heard)
 for port in swp31 swp32; do ip -n {LEAF} link set $port down; done
 ip -n {LEAF} link set swp31 name other
 ip -n {LEAF} link set swp32 name swp31
 ip -n {LEAF} link set other name swp32
 for port in swp31 swp32; do ip -n {LEAF} link set $port up; done
-sleep 20
+for attempt in $(seq 60); do
+    sleep 1
+    now=$(heard)
+    up=$(vtysh -N {LEAF} -c 'show bgp l2vpn evpn summary json' | grep -c '"state":"Established"' || true)
+    [ "$(echo "$now" | wc -l) $up" = "4 2" ] && ! echo "$now" | grep -qxF "$before" && break
+done
 """
-"""The leaf's ports to the spines change their cables, and back; then LLDP and BGP have 20 seconds.
+"""The leaf's ports to the spines change their cables, and back, until LLDP and BGP of both ends have noticed.
 
 They change their names instead: new interfaces in place of the old ones end FRR 10.3's zebra on a spine.
 """
