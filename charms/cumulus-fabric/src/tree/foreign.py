@@ -217,9 +217,8 @@ def carries_all(tree: Tree, port: str) -> bool:
 
 def carried(tree: Tree, port: str) -> set[str]:
     """The VLANs of the fabric's bridge that a port carries."""
-    if carries_all(tree, port):
-        return {*get_tree(tree, *VLANS)}
-    return {*get_tree(tree, "interface", port, *VLANS), str(get_path(tree, ("interface", port, *ACCESS)))}
+    own = {*get_tree(tree, "interface", port, *VLANS), str(get_path(tree, ("interface", port, *ACCESS)))}
+    return {*get_tree(tree, *VLANS)} if "all" in own or carries_all(tree, port) else own
 
 
 def vlan_interfaces(tree: Tree) -> Iterator[tuple[str, str]]:

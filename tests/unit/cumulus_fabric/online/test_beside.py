@@ -81,9 +81,12 @@ def test_vlans_of_others_do_not_go_from_a_port_that_carries_all(three: Rack) -> 
     assert {"all", "10"} <= set(bridged["vlan"])
 
 
-def test_a_port_that_carries_all_vlans_joins_none_with_the_intents_list(three: Rack) -> None:
+@pytest.mark.parametrize("vlans", [None, {"all": {}}], ids=["without a list", "in so many words"])
+def test_a_port_that_carries_all_vlans_joins_none_with_the_intents_list(three: Rack, vlans: Any) -> None:
     typed(three, "Leaf0-1", ALL_VLANS)
-    assert [each.what for each in three.site.survey().plan.findings if each.subject == "Leaf0-1"] == []
+    typed(three, "Leaf0-1", on_bond({"vlan": vlans}))
+    found = [each.sentence() for each in three.site.survey().plan.findings if each.subject == "Leaf0-1"]
+    assert [each for each in found if "would join" in each] == []
     assert three.site.apply(policy=POLICY).applied
 
 
