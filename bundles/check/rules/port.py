@@ -198,7 +198,7 @@ def _hosts(bundle: Bundle, site: Site, application: Application) -> tuple[list[M
 
 def _selects(pattern: str, address: str) -> bool:
     """Whether Nova's `*:3f:00.*` selects the PCI address of a port; what is left out is any."""
-    slot, _, function = pattern.partition(".")
+    slot, _, function = pattern.lower().partition(".")
     fields = [*["*"] * (2 - slot.count(":")), *slot.split(":"), function or "*"]
     return all(field in ("*", own) for field, own in zip(fields, re.split("[:.]", address)))
 
