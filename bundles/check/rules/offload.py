@@ -207,7 +207,8 @@ def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
                 yield place, f"{application.name}: {value!r} is not a set of CPUs", f"Write {isolated}"
                 continue
             if not same:
-                what = f"{application.name} dedicates CPUs {value}, tag {tag} isolates {isolated or 'none'}"
+                has, wanted = value or "none", isolated or "none"
+                what = f"{application.name} dedicates CPUs {has}, tag {tag} isolates {wanted}"
                 yield place, what, f"Write cpu-dedicated-set: {isolated or '(nothing)'}"
 
 
