@@ -125,8 +125,9 @@ def automatic(tree: Tree) -> Iterator[tuple[Path, str]]:
 
 def numbered(tree: Tree) -> Tree:
     """``tree`` with numbers for VNIs that are ``auto``."""
-    for path, number in list(automatic(tree)):
-        vnis = get_tree(tree, *path)
-        vnis = {number if vni == "auto" else vni: below for vni, below in vnis.items()}
-        get_tree(tree, *path[:-1])["vni"] = vnis
+    for (*above, vlan, _), number in list(automatic(tree)):
+        vlans = get_tree(tree, *above)
+        vnis = get_tree(vlans, vlan, "vni").items()
+        known = {number if vni == "auto" else vni: below for vni, below in vnis}
+        vlans[vlan] = {**get_tree(vlans, vlan), "vni": known}  # other VLANs of a range may have the same node
     return tree

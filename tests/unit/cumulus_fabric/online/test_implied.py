@@ -11,7 +11,7 @@ from converge import Severity
 from intent.model import Dialect
 from lab.nvue import merge
 from online import Site
-from tree import get_path, numbered, render
+from tree import expand_ranges, get_path, numbered, render
 from tree.diff import difference
 from tree.foreign import VLANS
 from unit.cumulus_fabric.fabrics import fabric
@@ -222,6 +222,12 @@ def test_a_vlan_that_a_vrf_uses_collides(
         found = [each for each in plan.findings if "VRF blue" in each.what]
         assert [(each.severity.name, each.what, each.remedy) for each in found] == told
         assert plan.blocked is any(severity == "BLOCKED" for severity, *_ in told)
+
+
+def test_vlans_of_a_range_have_each_their_own_vni() -> None:
+    domain = {"vlan-vni-offset": 100, "vlan": {"10-11": {"vni": {"auto": {}}}}}
+    vlans = get_path(numbered(expand_ranges({"bridge": {"domain": {"br_default": domain}}})), VLANS)
+    assert vlans == {"10": {"vni": {"110": {}}}, "11": {"vni": {"111": {}}}}
 
 
 def test_an_offset_that_is_no_number_is_none() -> None:
