@@ -9,7 +9,7 @@ from charmkit.containers import DIRECTORY, LXC
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate, release
 from charmkit.reboot.peers import SILENT, UNREPORTED
-from charmkit.reboot.policy import PARALLEL, RebootPolicy, check_parallel, slots
+from charmkit.reboot.policy import PARALLEL, RebootOptions, RebootPolicy, slots
 from charmkit.reboot.state import Cluster, Need, Probe, Slot, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, report
 from charmkit.reboot.unit import decide
@@ -48,14 +48,14 @@ def granted(found: dict[str, UnitState], most: int, *, silent: tuple[str, ...] =
     [("1", 256, 1), ("4", 256, 4), ("5%", 256, 12), ("5%", 8, 1), ("100%", 3, 3), ("34%", 3, 1)],
 )
 def test_a_percentage_is_rounded_down_to_at_least_one(parallel: str, count: int, most: int):
-    check_parallel(parallel)
+    assert RebootOptions(reboot_parallel=parallel).reboots.parallel == parallel
     assert slots(parallel, count) == most
 
 
 @pytest.mark.parametrize("wrong", ["", "0", "-1", "0%", "101%", "5 %", "1.5", "all", "01", "5%%", "٣", "1\n"])
 def test_another_value_is_one_sentence(wrong: str):
     with pytest.raises(InvalidValue) as refused:
-        check_parallel(wrong)
+        RebootOptions(reboot_parallel=wrong)
     assert str(refused.value).startswith("reboot-parallel: ")
     assert str(refused.value).endswith(f"expected {PARALLEL}")
 
