@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from boot import budget, driver_reload, files
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
+from converge.finding import RETRIED
 from desired import Desired, Port
 from hostnic.devices.lag import NO_LAG_OBJECT, WITH_DEBUGFS, no_lag_remedy, release
 from hostnic.devices.model import Pf
@@ -64,10 +65,12 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
         severity = Severity.PLANNED if held else Severity.WAITING
         remedy = f"{held.reason}; {held.release}" if held else _when(plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
-        # Findings of their own tell of another card, and of a port that cannot be read.
-        pairs = [(at, pf) for at, pf in pairs if not (at.is_other(pf.mac) if pf else at.bdf in unread)]
+        pairs = [(port, pf) for port, pf in pairs if not (pf and port.is_other(pf.mac))]  # see preflight
         for port, pf in pairs:
-            if pf is None:
+            if pf is None and port.bdf in unread:
+                what = f"whether {port.netdev} is as declared is not known while it cannot be read"
+                yield Finding(Severity.BLOCKED, port.bdf, what, RETRIED)
+            elif pf is None:
                 yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)
             elif what := ", ".join(_port(port, pf, observed)):
                 yield Finding(severity, port.bdf, what, remedy)

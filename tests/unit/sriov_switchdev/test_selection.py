@@ -175,6 +175,11 @@ def test_a_port_that_cannot_be_read_is_not_called_gone(node: Node, way: str) -> 
     assert nic(node.writes) == []
     assert "is gone" not in node.findings()
     assert f"{PF0}  cannot be read" in node.findings()
+    unknown = (
+        "whether enp59s0f0np0 is as declared is not known while it cannot be read; retried at the next hook"
+    )
+    assert node.state.unit_status.name == "blocked", "the next host's reboot waits"
+    assert unknown in node.state.unit_status.message
 
 
 def test_a_new_node_with_a_port_that_cannot_be_read_is_not_told_to_bond_others(node: Node) -> None:
