@@ -7,7 +7,7 @@ It never fails the boot: what it could not set is in the journal, and the charm'
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from converge import StepError
+from converge import StepError, words
 from converge.shape import InvalidValue
 from hostnic import exclusive
 from hostnic.devices import pci, users
@@ -15,7 +15,7 @@ from hostnic.firmware import gpudirect
 from hostnic.firmware.gpudirect import Difference
 from hostnic.machine import Machine
 from hostnic.ops.gpudirect import SetRegister
-from hostnic.ops.refusal import unreadable, words
+from hostnic.ops.refusal import unreadable
 from hostnic.system import System, read_own
 
 from boot import files, gpu
