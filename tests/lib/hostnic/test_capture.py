@@ -152,7 +152,7 @@ def test_a_file_that_no_rule_names_is_left_out():
         system.files.read("/etc/shadow")
         with pytest.raises(CommandError):
             system.query(["some-tool", "--all"])
-        return Shown(Plan(), {})
+        return Shown(Plan(), (), {})
 
     found = read(take(host, "demo", {}, look))
     assert "word" not in json.dumps(found.content)

@@ -45,7 +45,7 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
             ended.append("rack")
 
     def run(*arguments: str, found: tuple[Check, ...] = (GOOD,)) -> int:
-        monkeypatch.setattr(command, "converge", lambda rack: list(found))
+        monkeypatch.setattr(command, "converge", lambda rack, scenarios: list(found))
         monkeypatch.setattr(sys, "argv", ["lab", "--html", str(tmp_path / "rack.html"), *arguments])
         return command.main()
 
