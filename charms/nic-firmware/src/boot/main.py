@@ -7,7 +7,7 @@ It never fails the boot: what it could not set is in the journal, and the charm'
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from converge import StepError, words
+from converge import StepError, cause
 from converge.shape import InvalidValue
 from hostnic import exclusive
 from hostnic.devices import pci, users
@@ -58,7 +58,7 @@ def _gpudirect(system: System) -> list[str]:
     except InvalidValue as error:
         return [f"{files.WANTED}: {error}"]
     except OSError as error:
-        return [f"{files.WANTED}: {words(error)}"]
+        return [f"{files.WANTED}: {cause(error)}"]
     bridges = sorted(system.files.listdir(pci.DEVICES))
     return [
         *(problem for bdf in bridges for problem in _set(system, gpudirect.of_bridge, bdf)),
@@ -71,7 +71,7 @@ def _set(system: System, read: Read, bdf: str) -> Iterator[str]:
     try:
         wrong = read(system, bdf)
     except OSError as error:
-        yield f"{bdf}: {words(error)}"
+        yield f"{bdf}: {cause(error)}"
         return
     for difference in wrong:
         try:
@@ -79,4 +79,4 @@ def _set(system: System, read: Read, bdf: str) -> Iterator[str]:
         except StepError as error:
             yield f"{bdf}: {error}"
         except OSError as error:
-            yield f"{bdf}: {words(error)}"
+            yield f"{bdf}: {cause(error)}"
