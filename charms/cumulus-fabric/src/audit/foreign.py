@@ -36,7 +36,7 @@ from tree.foreign import (
     vrf_of,
 )
 
-from audit.shared import depending, shared
+from audit.shared import depending, shared, typed
 
 REMOVE = "remove"
 ON_REMOVED = "not made by this charm, on bonds or VLANs that would be removed"
@@ -129,12 +129,11 @@ class Beside:
         if svis := gateways(self.applied, going):
             those = ports.compact(svis)
             what = f"interface {those} has an address on a VLAN that would be removed"
-            remedy = f"run nv unset interface {those} and nv config apply on the switch, or keep the VLAN"
+            remedy = f"{typed([f'interface {those}'])}, or keep the VLAN"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
         if on_them := users(self.applied, going):
             what = f"{', '.join(on_them)}: {ON_REMOVED}"
-            remedy = f"run {', '.join(f'nv unset {each}' for each in on_them)} and nv config apply on the "
-            remedy += f"switch, or keep {ports.compact(on_them.values())}"
+            remedy = f"{typed(on_them)}, or keep {ports.compact(on_them.values())}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
         yield from shared(self.name, self.applied, self.wanted, self.kept, self.patch)
         if beside := settings(self.applied, self.wanted, self.tree, self.patch):

@@ -19,6 +19,7 @@ from tree import Tree, get_path, get_tree
 from tree.drain import host_ports, shut
 
 from audit.foreign import Beside
+from audit.shared import typed
 
 SECOND = "secondary"
 
@@ -82,17 +83,14 @@ def _next(
         return f"run apply switch='{blank[0]}' first, so that its hosts have another leaf"
     used = _used(switch, switches[switch.name].applied)
     if not used:
-        unset = ", ".join(f"nv unset {path}" for path in found)
-        return (
-            f"once its hosts use the rack's other leaf, run {unset} and nv config apply on the switch, "
-            f"and then run apply switch='{switch.name}'"
-        )
+        first = f"once its hosts use the rack's other leaf, {typed(found)}"
+        return f"{first}, and then run apply switch='{switch.name}'"
     closed = [
         each.name for each in mates if each.name in having and not _used(each, switches[each.name].applied)
     ]
     if closed:
         return f"leave MLAG behind on {closed[0]} first, whose ports to hosts are shut down"
-    close = f"run nv set interface {ports.compact(used)} link state down and nv config apply on the switch"
+    close = typed((), [f"interface {ports.compact(used)} link state down"])
     if done:
         return f"move its hosts to {done[0].name}: {close}, and then run plan again"
     first = "one leaf at a time, first the one that nv show mlag calls secondary"

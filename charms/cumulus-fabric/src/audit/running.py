@@ -5,7 +5,7 @@ Only the operator knows who needs that bridge, and which hosts are attached to i
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from converge import Finding, Severity
 from intent import ports
@@ -15,7 +15,7 @@ from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS
 from tree.render import BRIDGE, GROUP
 
 from audit import breakouts
-from audit.shared import others
+from audit.shared import others, typed
 
 ON = ("on", "enabled")
 """The values of both dialects."""
@@ -52,7 +52,7 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         those = ports.compact(found)
         verb = "is" if len(found) == 1 else "are"
         what = f"{those} {verb} in bridge {bridge}, which is not in the intent"
-        remedy = f"{_unset([f'interface {those} bridge domain {bridge}'])}, or remove {those} from the intent"
+        remedy = f"{typed([f'interface {those} bridge domain {bridge}'])}, or remove {those} from the intent"
         yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
@@ -82,7 +82,7 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
             # As a trunk with its VLAN it goes on to serve its host
             trunk = [f"{access.removesuffix('access')}{key} {get_path(node, ACCESS)}" for key in TRUNK]
             trunk = trunk if access in found else []
-            remedy = f"remove {port} from the intent, or {_unset(found, trunk)}"
+            remedy = f"remove {port} from the intent, or {typed(found, trunk)}"
             yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
@@ -163,9 +163,4 @@ def _mac_learning(name: str, applied: Tree) -> Iterator[Finding]:
     found = [" ".join(path) for path, value in leaves(parts) if path[-1] == MAC_LEARNING and value in ON]
     if found:
         what = f"MAC learning over VXLAN is on ({'; '.join(found)}), which EVPN does not allow"
-        yield Finding(Severity.BLOCKED, name, what, _unset(found))
-
-
-def _unset(paths: list[str], instead: Sequence[str] = ()) -> str:
-    commands = [*(f"nv unset {path}" for path in paths), *(f"nv set {setting}" for setting in instead)]
-    return f"run {', '.join(commands)} and nv config apply on the switch"
+        yield Finding(Severity.BLOCKED, name, what, typed(found))

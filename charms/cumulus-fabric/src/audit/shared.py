@@ -4,7 +4,7 @@
 The operator has the choice: the intent takes the value, or it is changed on the switch.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -148,6 +148,12 @@ def depending(
         what = f"{few(list(lost))}: not made by this charm, and needs what would be removed: {few(inherited)}"
         remedy = "remove it with nv unset and nv config apply on the switch, and run decommission again"
         yield Finding(Severity.BLOCKED, name, what, remedy)
+
+
+def typed(unset: Iterable[str], instead: Iterable[str] = ()) -> str:
+    """A remedy, or a part of one: to unset these settings on the switch, and to set those."""
+    commands = [*(f"nv unset {path}" for path in unset), *(f"nv set {setting}" for setting in instead)]
+    return f"run {', '.join(commands)} and nv config apply on the switch"
 
 
 def others(applied: Tree) -> Iterator[tuple[str, list[str]]]:
