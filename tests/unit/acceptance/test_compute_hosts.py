@@ -4,6 +4,10 @@
 from unit.acceptance.objects import only
 
 
+def hosts_of(world):
+    return {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
+
+
 def test_a_third_server_in_another_rack(world):
     world.openstack.nova.hosts["node5.maas"] = "az2"
     world.site["other-rack"] = "node5.maas"
@@ -17,8 +21,7 @@ def test_the_first_two_compute_hosts_that_are_up_are_the_default(world):
     world.openstack.nova.hosts |= {"node0.maas": "nova"}
     world.openstack.nova.down.add("node1.maas")
     assert world.run("apply")[0] == 0
-    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
-    assert hosts == {"node0.maas", "node2.maas"}
+    assert hosts_of(world) == {"node0.maas", "node2.maas"}
 
 
 def test_a_compute_service_of_ironic_is_no_host_of_servers(world):
@@ -26,16 +29,14 @@ def test_a_compute_service_of_ironic_is_no_host_of_servers(world):
     world.openstack.nova.hosts |= {"metal0.maas": "nova"}
     world.openstack.nova.bare.add("metal0.maas")
     assert world.run("apply")[0] == 0
-    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
-    assert hosts == {"node1.maas", "node2.maas"}
+    assert hosts_of(world) == {"node1.maas", "node2.maas"}
 
 
 def test_a_compute_service_that_hangs_keeps_no_other_from_having_servers(world):
     world.openstack.nova.hosts |= {"node9.maas": "nova"}
     world.openstack.nova.hanging.add("node9.maas")
     assert world.run("apply")[0] == 0
-    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
-    assert hosts == {"node1.maas", "node2.maas"}
+    assert hosts_of(world) == {"node1.maas", "node2.maas"}
 
 
 def test_a_compute_service_of_ironic_that_the_site_file_names_is_refused(world):
