@@ -52,7 +52,7 @@ _SETTINGS = "NAME=value words, such as 'CQE_COMPRESSION=AGGRESSIVE CNP_DSCP_P1=4
 def settings(name: str, text: str) -> dict[str, str]:
     """``A=1 B=2`` as a dictionary.
 
-    Raises InvalidValue, which names the option or action parameter ``name``, the word, and what is allowed.
+    Raises InvalidValue for another word: with the name of the option or parameter, and what is allowed.
     """
     found: dict[str, str] = {}
     for word in text.split():

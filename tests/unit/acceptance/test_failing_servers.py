@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that fails, builds for ever or was stopped: Nova's words, the likely cause, and what helps."""
+"""What the tool says of a server that fails, is built for ever, or was stopped."""
 
 import pytest
 from lab.openstack.operator import one_sentence
