@@ -1,27 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """The intent as the operator writes it: short where the fabric is regular, explicit where it is not.
 
-The dataclasses hold what the document says and the defaults for the rest; ``expand.expand`` turns them into
-switches and ports. ``schema.parse`` checks each value by itself; ``expand`` and ``audit`` check how values
-fit together.
+Each field has the shape that its value must have, and the default. ``expand.expand`` turns these dataclasses
+into switches and ports; it and ``audit`` check how values fit together. The order of the fields is the one in
+which sentences and the JSON Schema name the keys.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, Any, Generic, TypeVar
+
+from converge.shape import Boolean, Integer, ListOf, MappingOf, OneOf, Record, Shape, Union
+
+from intent import values
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+class _Short(Generic[T]):
+    """One value, short for a mapping with one key: ``hosts: swp9-10`` for ``hosts: {ports: swp9-10}``."""
+
+    def __init__(self, key: str, of: Shape[Any], make: Callable[..., T]) -> None:
+        self.key, self.of, self.make, self.allowed = key, of, make, of.allowed
+
+    def read(self, where: str, value: object) -> T:
+        return self.make(**{self.key: self.of.read(where, value)})
+
+    def schema(self) -> dict[str, Any]:
+        return self.of.schema()
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeclaredNetwork:
     """One layer 2 network."""
 
-    vlan: int  # VLAN on bridge br_default, 1 to 4094
-    vni: int | None = None  # of its VXLAN; by default the VLAN's number
-    untagged: bool = False  # whether hosts get it untagged by default (PXE)
-    space: str = ""  # its Juju space, for people and audits
-    subnets: tuple[str, ...] = ()  # its subnets, such as 192.168.25.0/24
+    vlan: Annotated[int, values.VLAN]  # VLAN on bridge br_default
+    vni: Annotated[int | None, values.VNI] = None  # of its VXLAN; by default the VLAN's number
+    untagged: Annotated[bool, Boolean()] = False  # whether hosts get it untagged by default (PXE)
+    space: Annotated[str, values.NAME] = ""  # its Juju space, for people and audits
+    subnets: Annotated[tuple[str, ...], ListOf(values.SUBNET, "subnets")] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProviderVlans:
     """The VLANs that Neutron gives to its provider networks, as in neutron-api's option vlan-ranges.
 
@@ -30,19 +50,19 @@ class ProviderVlans:
     ``vni_base``.
     """
 
-    vlans: str
-    vni_base: int = 0
+    vlans: Annotated[str | int, values.VLANS]
+    vni_base: Annotated[int, Integer(0, 16773121)] = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asns:
     """AS numbers of a role: counted up from ``first``, or ``all`` the same."""
 
-    first: int | None = None
-    all: int | None = None
+    first: Annotated[int | None, values.ASN] = None
+    all: Annotated[int | None, values.ASN] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mtu:
     """MTUs of layer 3 in bytes, as for ``link mtu``.
 
@@ -50,34 +70,34 @@ class Mtu:
     that fits.
     """
 
-    host: int = 9000
-    fabric: int = 9216
-    tenant: int | None = None
+    host: Annotated[int, values.MTU] = 9000
+    fabric: Annotated[int, values.MTU] = 9216
+    tenant: Annotated[int | None, values.MTU] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ecn:
     """Where a queue starts to mark and where it marks all packets, in the switch's unit (Onyx: kilobytes)."""
 
-    low: int
-    high: int
+    low: Annotated[int, values.THRESHOLD]
+    high: Annotated[int, values.THRESHOLD]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Roce:
     """RoCE on every switch."""
 
-    mode: str = "lossless"  # lossless (PFC and ECN), lossy (ECN only) or off
-    priority: int = 3  # 802.1p priority of RoCE
-    dscp: int = 26  # of RoCE packets
-    cnp_priority: int = 6  # of congestion notification packets
-    cnp_dscp: int = 48  # of congestion notification packets
+    mode: Annotated[str, values.MODE] = "lossless"  # lossless (PFC and ECN), lossy (ECN only) or off
+    priority: Annotated[int, values.PRIORITY] = 3  # 802.1p priority of RoCE
+    dscp: Annotated[int, values.DSCP] = 26  # of RoCE packets
+    cnp_priority: Annotated[int, values.PRIORITY] = 6  # of congestion notification packets
+    cnp_dscp: Annotated[int, values.DSCP] = 48  # of congestion notification packets
     # Percent of a port that RoCE gets under load (ETS); None is the switch's own default
-    bandwidth: int | None = None
-    ecn: Ecn | None = None  # marking thresholds; None is the switch's own default
+    bandwidth: Annotated[int | None, values.PERCENT] = None
+    ecn: Annotated[Ecn | None, Record(Ecn)] = None  # marking thresholds; None is the switch's own default
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Spines:
     """All spines. Their links to leaves are the downlinks, in the leaves' order.
 
@@ -86,18 +106,18 @@ class Spines:
     front-panel ports into lanes: ``{"swp1-4": "4x"}`` makes swp1s0 to swp4s3.
     """
 
-    asn: Asns
-    loopback: str
-    downlinks: str
-    count: int | None = None
-    name: str = "Spine{n}"
-    names: tuple[str, ...] = ()
-    management: str | None = None
-    ports: int = 32
-    breakout: Mapping[str, str] = field(default_factory=dict[str, str])
+    count: Annotated[int | None, Integer(1, 64, "a number of spines")] = None
+    name: Annotated[str, values.SPINE_NAME] = "Spine{n}"
+    names: Annotated[tuple[str, ...], values.SWITCHES] = ()
+    asn: Annotated[Asns, Record(Asns)]
+    loopback: Annotated[str, values.ADDRESS]
+    downlinks: Annotated[str, values.PORTS]
+    management: Annotated[str | None, values.ADDRESS] = None
+    ports: Annotated[int, values.FRONT_PORTS] = 32
+    breakout: Annotated[Mapping[str, str], values.BREAKOUT] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Leaves:
     """All leaves. Their links to spines are the uplinks, in the spines' order.
 
@@ -106,33 +126,36 @@ class Leaves:
     whose loss takes the hosts' ports down; all when not given. ``breakout`` is as for spines.
     """
 
-    asn: Asns
-    loopback: str
-    segment_mac: str
-    uplinks: str
-    name: str = "Leaf{rack}-{leaf}"
-    per_rack: int = 2
-    anycast_mac: str | None = None
-    management: str | None = None
-    ports: int = 32
-    df_preference: int | tuple[int, ...] | None = None
-    tracked: str | None = None
-    breakout: Mapping[str, str] = field(default_factory=dict[str, str])
+    name: Annotated[str, values.LEAF_NAME] = "Leaf{rack}-{leaf}"
+    per_rack: Annotated[int, Integer(1, 4, "a number of leaves")] = 2
+    asn: Annotated[Asns, Record(Asns)]
+    loopback: Annotated[str, values.ADDRESS]
+    segment_mac: Annotated[str, values.MAC]
+    anycast_mac: Annotated[str | None, values.MAC] = None
+    uplinks: Annotated[str, values.PORTS]
+    tracked: Annotated[str | None, values.PORTS] = None
+    management: Annotated[str | None, values.ADDRESS] = None
+    ports: Annotated[int, values.FRONT_PORTS] = 32
+    breakout: Annotated[Mapping[str, str], values.BREAKOUT] = field(default_factory=dict[str, str])
+    df_preference: Annotated[int | tuple[int, ...] | None, values.PREFERENCES] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Member:
     """One host of a rack, with a number of its own.
 
     ``host`` is its host name if that is not its key, or ``none`` if it is not known.
     """
 
-    port: str
-    local_id: int
-    host: str | None = None
+    port: Annotated[str, values.PORT]
+    local_id: Annotated[int, values.LOCAL_ID]
+    host: Annotated[str | None, values.HOST] = None
 
 
-@dataclass(frozen=True)
+_MEMBERS = MappingOf(values.HOST, Record(Member), "hosts", least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hosts:
     """The hosts of a rack: one bond for each port, which is the same port on each leaf.
 
@@ -140,56 +163,63 @@ class Hosts:
     a member's own, or the place in the list, counted from 1. ``networks`` empty means all.
     """
 
-    ports: str = ""
-    members: Mapping[str, Member] = field(default_factory=dict[str, Member])
-    bond: str = "bond{n}"
-    names: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    untagged: str | None = None
-    mtu: int | None = None
+    ports: Annotated[str, values.PORTS] = ""
+    members: Annotated[Mapping[str, Member], _MEMBERS] = field(default_factory=dict[str, Member])
+    bond: Annotated[str, values.BOND_NAMES] = "bond{n}"
+    names: Annotated[tuple[str, ...], ListOf(values.HOST, "host names")] = ()
+    networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
+    untagged: Annotated[str | None, values.UNTAGGED] = None
+    mtu: Annotated[int | None, values.MTU] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeclaredBond:
     """One bond that is not a regular host's: an external gateway, for example.
 
     ``ports`` is a range that holds on each leaf, or one range for each leaf.
     """
 
-    ports: str | tuple[str, ...]
-    local_id: int
-    networks: tuple[str, ...] = ()
-    untagged: str | None = None
-    mtu: int | None = None
-    description: str = ""
-    host: str = ""
+    ports: Annotated[str | tuple[str, ...], values.PORTS_OF_LEAVES]
+    local_id: Annotated[int, values.LOCAL_ID]
+    description: Annotated[str, values.LINE] = ""
+    host: Annotated[str, values.HOST] = ""
+    networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
+    untagged: Annotated[str | None, values.UNTAGGED] = None
+    mtu: Annotated[int | None, values.MTU] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SingleHomed:
     """A port on one leaf only; ``leaf`` counts from 1. Without ``mtu`` the switch's default holds."""
 
-    leaf: int
-    port: str
-    networks: tuple[str, ...] = ()
-    untagged: str | None = None
-    mtu: int | None = None
-    description: str = ""
+    leaf: Annotated[int, Integer(1, 4, "a leaf")]
+    port: Annotated[str, values.PORT]
+    description: Annotated[str, values.LINE] = ""
+    networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
+    untagged: Annotated[str | None, values.UNTAGGED] = None
+    mtu: Annotated[int | None, values.MTU] = None
 
 
-@dataclass(frozen=True)
+_HOSTS = Union[Hosts]({str: _Short("ports", values.PORTS, Hosts), dict: Record(Hosts)})
+_BONDS = MappingOf(values.BOND, Record(DeclaredBond), "bonds")
+_SINGLE_HOMED = MappingOf(values.NAME, Record(SingleHomed), "single-homed ports")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rack:
     """One rack, or ``count`` racks that look the same."""
 
-    count: int = 1
-    leaves: tuple[str, ...] = ()
-    segment_mac: str | None = None
-    hosts: Hosts | None = None
-    bonds: Mapping[str, DeclaredBond] = field(default_factory=dict[str, DeclaredBond])
-    single_homed: Mapping[str, SingleHomed] = field(default_factory=dict[str, SingleHomed])
+    count: Annotated[int, Integer(1, 256, "a number of racks")] = 1
+    leaves: Annotated[tuple[str, ...], values.SWITCHES] = ()
+    segment_mac: Annotated[str | None, values.MAC] = None
+    hosts: Annotated[Hosts | None, _HOSTS] = None
+    bonds: Annotated[Mapping[str, DeclaredBond], _BONDS] = field(default_factory=dict[str, DeclaredBond])
+    single_homed: Annotated[Mapping[str, SingleHomed], _SINGLE_HOMED] = field(
+        default_factory=dict[str, SingleHomed]
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Unmanaged:
     """What others look after on the switches, and this charm leaves alone.
 
@@ -198,58 +228,72 @@ class Unmanaged:
     where the intent would set it.
     """
 
-    ports: str = ""
-    bonds: tuple[str, ...] = ()
-    vlans: str | int = ""
-    settings: tuple[str, ...] = ()
+    ports: Annotated[str, values.PORTS] = ""
+    bonds: Annotated[tuple[str, ...], ListOf(values.OTHER_BOND, "names of bonds", least=1)] = ()
+    vlans: Annotated[str | int, Union[Any]({str: values.VLANS, int: values.VLAN})] = ""
+    settings: Annotated[tuple[str, ...], ListOf(values.SETTING, "settings", least=1)] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Override:
     """What is different on one switch; None leaves the scheme's value. ``unmanaged`` adds to that of all."""
 
-    asn: int | None = None
-    loopback: str | None = None
-    management: str | None = None
-    uplinks: str | None = None
-    downlinks: str | None = None
-    tracked: str | None = None
-    ports: int | None = None
-    breakout: Mapping[str, str] | None = None
-    dialect: str | None = None
-    roce: str | None = None
-    unmanaged: Unmanaged | None = None
+    asn: Annotated[int | None, values.ASN] = None
+    loopback: Annotated[str | None, values.ADDRESS] = None
+    management: Annotated[str | None, values.MANAGEMENT] = None
+    uplinks: Annotated[str | None, values.PORTS] = None
+    downlinks: Annotated[str | None, values.PORTS] = None
+    tracked: Annotated[str | None, values.PORTS] = None
+    ports: Annotated[int | None, values.FRONT_PORTS] = None
+    breakout: Annotated[Mapping[str, str] | None, values.BREAKOUT] = None
+    dialect: Annotated[str | None, values.DIALECT] = None
+    roce: Annotated[str | None, values.MODE] = None
+    unmanaged: Annotated[Unmanaged | None, Record(Unmanaged)] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Standalone:
     """A switch outside the EVPN fabric, which gets VLANs and RoCE only.
 
     ``bandwidth`` overrides ``roce.bandwidth`` for it; ``networks`` empty means all.
     """
 
-    platform: str
-    ports: str
-    networks: tuple[str, ...] = ()
-    management: str | None = None
-    bandwidth: int | None = None
+    platform: Annotated[str, OneOf(("onyx", "comware"))]
+    ports: Annotated[str, values.QOS_PORTS]
+    networks: Annotated[tuple[str, ...], values.NETWORKS] = ()
+    management: Annotated[str | None, values.MANAGEMENT] = None
+    bandwidth: Annotated[int | None, values.PERCENT] = None
 
 
-@dataclass(frozen=True)
+_NETWORKS = MappingOf(values.NETWORK_NAME, Record(DeclaredNetwork), "networks", least=1)
+_PROVIDER_VLANS = Union[ProviderVlans](
+    {
+        str: _Short("vlans", values.VLANS, ProviderVlans),
+        int: _Short("vlans", values.VLAN, ProviderVlans),
+        dict: Record(ProviderVlans),
+    }
+)
+_SWITCHES = MappingOf(values.SWITCH, Record(Override), "switches")
+_STANDALONE = MappingOf(values.SWITCH, Record(Standalone), "switches")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Intent:
     """The whole document. ``host_names``: the switches get their names in the intent as host names."""
 
-    networks: Mapping[str, DeclaredNetwork]
-    version: int = 1
-    name: str = "fabric"
-    mtu: Mtu = field(default_factory=Mtu)
-    roce: Roce = field(default_factory=Roce)
-    dialect: str = "auto"
-    host_names: bool = False
-    provider_vlans: ProviderVlans | None = None
-    unmanaged: Unmanaged = field(default_factory=Unmanaged)
-    spines: Spines | None = None
-    leaves: Leaves | None = None
-    racks: tuple[Rack, ...] = ()
-    switches: Mapping[str, Override] = field(default_factory=dict[str, Override])
-    standalone: Mapping[str, Standalone] = field(default_factory=dict[str, Standalone])
+    version: Annotated[int, Integer(1, 1, "the version")] = 1
+    name: Annotated[str, values.NAME] = "fabric"
+    networks: Annotated[Mapping[str, DeclaredNetwork], _NETWORKS]
+    mtu: Annotated[Mtu, Record(Mtu)] = field(default_factory=Mtu)
+    roce: Annotated[Roce, Record(Roce)] = field(default_factory=Roce)
+    dialect: Annotated[str, values.DIALECT] = "auto"
+    host_names: Annotated[bool, Boolean()] = False
+    provider_vlans: Annotated[ProviderVlans | None, _PROVIDER_VLANS] = None
+    unmanaged: Annotated[Unmanaged, Record(Unmanaged)] = field(default_factory=Unmanaged)
+    spines: Annotated[Spines | None, Record(Spines)] = None
+    leaves: Annotated[Leaves | None, Record(Leaves)] = None
+    racks: Annotated[tuple[Rack, ...], ListOf(Record(Rack), "racks")] = ()
+    switches: Annotated[Mapping[str, Override], _SWITCHES] = field(default_factory=dict[str, Override])
+    standalone: Annotated[Mapping[str, Standalone], _STANDALONE] = field(
+        default_factory=dict[str, Standalone]
+    )

@@ -71,7 +71,8 @@ def _provider_networks(intent: Intent) -> Iterator[Network]:
             yield Network(name, vlan, vlan + declared.vni_base, "", (), PROVIDER_VLANS, provider=True)
 
 
-def _vlans(path: str, ranges: str) -> Iterator[int]:
+def _vlans(path: str, declared: str | int) -> Iterator[int]:
+    ranges = str(declared)
     for item in ports.expand(path, ranges):
         if not item.isdigit() or int(item) > MAX_VLAN:
             raise InvalidValue(path, ranges, f"VLANs from 1 to {MAX_VLAN}")
@@ -86,7 +87,7 @@ def _unmanaged(intent: Intent, switch: Switch, own: declaration.Unmanaged | None
     found: set[str] = set()
     for path, declared in both.items():
         if declared.vlans:
-            found |= {f"vlan{vlan}" for vlan in _vlans(at(path, "vlans"), str(declared.vlans))}
+            found |= {f"vlan{vlan}" for vlan in _vlans(at(path, "vlans"), declared.vlans)}
         if declared is own or switch.role is Role.LEAF:
             found |= {*declared.bonds}
             found |= {*ports.expand(at(path, "ports"), declared.ports)} if declared.ports else set()

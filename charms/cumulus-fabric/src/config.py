@@ -11,7 +11,7 @@ from charmkit.output import Output
 from converge.shape import InvalidValue, OneOf
 from intent import pins
 from intent.pins import NAME
-from intent.schema import DIALECTS
+from intent.values import DIALECTS
 
 _PEM = re.compile(
     r"\s*(?:-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
