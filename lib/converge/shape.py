@@ -12,7 +12,7 @@ Hooks and boot units load this: shapes are plain classes, and patterns are compi
 import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import Any, Generic, Protocol, TypeVar, cast, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -237,18 +237,14 @@ Keys = Mapping[str, Shape[Any]]
 class Record(Generic[T]):
     """A mapping with fixed keys, read into the class ``make``; ``-`` in a key is ``_`` in the field.
 
-    Without ``keys``, the class has the shape of each field in its annotation: ``vlan: Annotated[int, VLAN]``.
     Keys that are absent take the defaults of the class; ``required`` are by default those whose field has
     none. Unknown keys are refused by name, without the value: a secret may stand under a misspelt key.
     """
 
     lenient = False
 
-    def __init__(
-        self, make: Callable[..., T], keys: Keys | None = None, required: Sequence[str] | None = None
-    ) -> None:
-        self.make = make
-        self.keys = keys = _annotated(make) if keys is None else keys
+    def __init__(self, make: Callable[..., T], keys: Keys, required: Sequence[str] | None = None) -> None:
+        self.make, self.keys = make, keys
         self.required = _without_default(make, keys) if required is None else required
         self.allowed = f"a mapping with the keys {', '.join(keys)}"
 
@@ -289,11 +285,6 @@ class JsonRecord(Record[T]):
     """A record in JSON that a program writes: unknown keys are ignored, since later revisions write more."""
 
     lenient = True
-
-
-def _annotated(make: Callable[..., object]) -> Keys:
-    hints: dict[str, Any] = get_type_hints(make, include_extras=True)
-    return {name.replace("_", "-"): hint.__metadata__[0] for name, hint in hints.items()}
 
 
 def _without_default(make: Callable[..., object], keys: Keys) -> list[str]:

@@ -8,13 +8,19 @@ which sentences and the JSON Schema name the keys.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
 from converge.shape import Boolean, Integer, ListOf, MappingOf, OneOf, Record, Shape, Union
 
 from intent import values
 
 T = TypeVar("T")
+
+
+def record(make: Callable[..., T]) -> Record[T]:
+    """The shape of a mapping whose keys are the fields of a class, each annotated with its own shape."""
+    hints: dict[str, Any] = get_type_hints(make, include_extras=True)
+    return Record(make, {name.replace("_", "-"): hint.__metadata__[0] for name, hint in hints.items()})
 
 
 class _Short(Generic[T]):
@@ -94,7 +100,7 @@ class Roce:
     cnp_dscp: Annotated[int, values.DSCP] = 48  # of congestion notification packets
     # Percent of a port that RoCE gets under load (ETS); None is the switch's own default
     bandwidth: Annotated[int | None, values.PERCENT] = None
-    ecn: Annotated[Ecn | None, Record(Ecn)] = None  # marking thresholds; None is the switch's own default
+    ecn: Annotated[Ecn | None, record(Ecn)] = None  # marking thresholds; None is the switch's own default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +115,7 @@ class Spines:
     count: Annotated[int | None, Integer(1, 64, "a number of spines")] = None
     name: Annotated[str, values.SPINE_NAME] = "Spine{n}"
     names: Annotated[tuple[str, ...], values.SWITCHES] = ()
-    asn: Annotated[Asns, Record(Asns)]
+    asn: Annotated[Asns, record(Asns)]
     loopback: Annotated[str, values.ADDRESS]
     downlinks: Annotated[str, values.PORTS]
     management: Annotated[str | None, values.ADDRESS] = None
@@ -128,7 +134,7 @@ class Leaves:
 
     name: Annotated[str, values.LEAF_NAME] = "Leaf{rack}-{leaf}"
     per_rack: Annotated[int, Integer(1, 4, "a number of leaves")] = 2
-    asn: Annotated[Asns, Record(Asns)]
+    asn: Annotated[Asns, record(Asns)]
     loopback: Annotated[str, values.ADDRESS]
     segment_mac: Annotated[str, values.MAC]
     anycast_mac: Annotated[str | None, values.MAC] = None
@@ -152,7 +158,7 @@ class Member:
     host: Annotated[str | None, values.HOST] = None
 
 
-_MEMBERS = MappingOf(values.HOST, Record(Member), "hosts", least=1)
+_MEMBERS = MappingOf(values.HOST, record(Member), "hosts", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,9 +206,9 @@ class SingleHomed:
     mtu: Annotated[int | None, values.MTU] = None
 
 
-_HOSTS = Union[Hosts]({str: _Short("ports", values.PORTS, Hosts), dict: Record(Hosts)})
-_BONDS = MappingOf(values.BOND, Record(DeclaredBond), "bonds")
-_SINGLE_HOMED = MappingOf(values.NAME, Record(SingleHomed), "single-homed ports")
+_HOSTS = Union[Hosts]({str: _Short("ports", values.PORTS, Hosts), dict: record(Hosts)})
+_BONDS = MappingOf(values.BOND, record(DeclaredBond), "bonds")
+_SINGLE_HOMED = MappingOf(values.NAME, record(SingleHomed), "single-homed ports")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +254,7 @@ class Override:
     breakout: Annotated[Mapping[str, str] | None, values.BREAKOUT] = None
     dialect: Annotated[str | None, values.DIALECT] = None
     roce: Annotated[str | None, values.MODE] = None
-    unmanaged: Annotated[Unmanaged | None, Record(Unmanaged)] = None
+    unmanaged: Annotated[Unmanaged | None, record(Unmanaged)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,16 +271,16 @@ class Standalone:
     bandwidth: Annotated[int | None, values.PERCENT] = None
 
 
-_NETWORKS = MappingOf(values.NETWORK_NAME, Record(DeclaredNetwork), "networks", least=1)
+_NETWORKS = MappingOf(values.NETWORK_NAME, record(DeclaredNetwork), "networks", least=1)
 _PROVIDER_VLANS = Union[ProviderVlans](
     {
         str: _Short("vlans", values.VLANS, ProviderVlans),
         int: _Short("vlans", values.VLAN, ProviderVlans),
-        dict: Record(ProviderVlans),
+        dict: record(ProviderVlans),
     }
 )
-_SWITCHES = MappingOf(values.SWITCH, Record(Override), "switches")
-_STANDALONE = MappingOf(values.SWITCH, Record(Standalone), "switches")
+_SWITCHES = MappingOf(values.SWITCH, record(Override), "switches")
+_STANDALONE = MappingOf(values.SWITCH, record(Standalone), "switches")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,15 +290,15 @@ class Intent:
     version: Annotated[int, Integer(1, 1, "the version")] = 1
     name: Annotated[str, values.NAME] = "fabric"
     networks: Annotated[Mapping[str, DeclaredNetwork], _NETWORKS]
-    mtu: Annotated[Mtu, Record(Mtu)] = field(default_factory=Mtu)
-    roce: Annotated[Roce, Record(Roce)] = field(default_factory=Roce)
+    mtu: Annotated[Mtu, record(Mtu)] = field(default_factory=Mtu)
+    roce: Annotated[Roce, record(Roce)] = field(default_factory=Roce)
     dialect: Annotated[str, values.DIALECT] = "auto"
     host_names: Annotated[bool, Boolean()] = False
     provider_vlans: Annotated[ProviderVlans | None, _PROVIDER_VLANS] = None
-    unmanaged: Annotated[Unmanaged, Record(Unmanaged)] = field(default_factory=Unmanaged)
-    spines: Annotated[Spines | None, Record(Spines)] = None
-    leaves: Annotated[Leaves | None, Record(Leaves)] = None
-    racks: Annotated[tuple[Rack, ...], ListOf(Record(Rack), "racks")] = ()
+    unmanaged: Annotated[Unmanaged, record(Unmanaged)] = field(default_factory=Unmanaged)
+    spines: Annotated[Spines | None, record(Spines)] = None
+    leaves: Annotated[Leaves | None, record(Leaves)] = None
+    racks: Annotated[tuple[Rack, ...], ListOf(record(Rack), "racks")] = ()
     switches: Annotated[Mapping[str, Override], _SWITCHES] = field(default_factory=dict[str, Override])
     standalone: Annotated[Mapping[str, Standalone], _STANDALONE] = field(
         default_factory=dict[str, Standalone]

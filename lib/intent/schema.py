@@ -6,12 +6,11 @@
 
 from typing import Any
 
-from converge.shape import Record
 from yamlfile import reader
 
-from intent.declaration import Intent
+from intent.declaration import Intent, record
 
-INTENT = Record(Intent)
+INTENT = record(Intent)
 
 HOLDS = "an intent is a mapping of networks, spines, leaves, racks, …"
 OPTION = "intent"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each shape reads, and the sentence with which it refuses the rest."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
@@ -26,16 +26,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 
-PORT = Text(r"swp[1-9][0-9]?", "a port such as swp9")
-
-
 class Bond(NamedTuple):
-    local_id: Annotated[int, Integer(1, 99, "a local-id")]
-    ports: Annotated[tuple[str, ...], ListOf(PORT, "ports", least=1)] = ()
-    active: Annotated[bool, Boolean()] = False
+    local_id: int
+    ports: tuple[str, ...] = ()
+    active: bool = False
 
 
-BOND = Record(Bond)
+PORT = Text(r"swp[1-9][0-9]?", "a port such as swp9")
+BOND = Record(
+    Bond,
+    {"local-id": Integer(1, 99, "a local-id"), "ports": ListOf(PORT, "ports", least=1), "active": Boolean()},
+)
 BONDS = MappingOf(Text(r"[a-z]+", "a name of small letters"), BOND, "bonds", least=1)
 MODE = OneOf(("lossless", "lossy", "off"))
 SHORT = Union[object]({str: PORT, list: ListOf(PORT, "ports")})
