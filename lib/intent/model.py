@@ -36,6 +36,11 @@ class Dialect(enum.Enum):
             raise ValueError(f"Cumulus Linux {release} is not supported; this charm needs 5.x")
         return cls.FROM_5_15 if int(parts[1]) >= 15 else cls.UNTIL_5_14
 
+    @property
+    def on(self) -> tuple[str, str]:
+        """The key and the value that say that a feature is on."""
+        return ("state", "enabled") if self is Dialect.FROM_5_15 else ("enable", "on")
+
 
 class Role(enum.Enum):
     """What a switch is in the fabric."""

@@ -7,54 +7,47 @@ from collections.abc import Iterable, Iterator, Sequence
 from intent import ports
 from intent.model import Dialect
 from tree import Path, Tree
-from tree.commands import IMPLIED, PathError, form, switched_on
+from tree.commands import IMPLIED, forms
 
 
 def read(lines: Iterable[str], dialect: Dialect) -> Tree:
-    """The tree that the CLI makes of ``nv set`` commands.
-
-    Raises:
-        PathError: a line is no command that this charm renders.
-
-    """
+    """The tree that the CLI makes of ``nv set`` commands that the charm renders."""
     tree = to_tree((path for line in lines for path in of_command(line, dialect)), dialect)
-    _complete(tree, *switched_on(dialect))
+    _complete(tree, *dialect.on)
     return tree
 
 
 def of_command(line: str, dialect: Dialect) -> list[Path]:
-    """An ``nv set`` command as single paths: its ranges counted out.
-
-    Raises:
-        PathError: it is no command that this charm renders.
-
-    """
-    tokens = shlex.split(line)
-    if tokens[:2] != ["nv", "set"]:
-        raise PathError(f"{line} is not an nv set command")
+    """An ``nv set`` command as single paths: its ranges counted out."""
+    nv, verb, *tokens = shlex.split(line)
+    assert (nv, verb) == ("nv", "set")
     found: list[Path] = [()]
-    for part, token in zip(form(tuple(tokens[2:]), dialect), tokens[2:]):
+    for part, token in zip(form(tuple(tokens), dialect), tokens):
         names = ports.names(token) if part == "#" else [token]
         found = [(*path, name) for path in found for name in names]
     return found
 
 
+def form(path: Path, dialect: Dialect) -> Path:
+    """The form of the charm's that a path has."""
+    same_length = (each for each in forms(dialect) if len(each) == len(path))
+    return next(each for each in same_length if all(map(_fits, each, path)))
+
+
+def _fits(part: str, word: str) -> bool:
+    return part in ("*", "#", "=", word)
+
+
 def to_tree(paths: Iterable[Path], dialect: Dialect) -> Tree:
-    """The tree that has these paths.
-
-    Raises:
-        PathError: one of them is not rendered by this charm.
-
-    """
+    """The tree that has these paths; a value of digits is a number."""
     tree: Tree = {}
     for path in paths:
-        kind = form(path, dialect)[-1]
-        keys = path[:-2] if kind.startswith("=") else path
+        has_value = form(path, dialect)[-1] == "="
         node = tree
-        for key in keys:
+        for key in path[:-2] if has_value else path:
             node = node.setdefault(key, {})
-        if kind.startswith("="):
-            node[path[-2]] = int(path[-1]) if kind == "=number" else path[-1]
+        if has_value:
+            node[path[-2]] = int(path[-1]) if path[-1].isdigit() else path[-1]
     return tree
 
 
@@ -64,7 +57,7 @@ def _complete(tree: Tree, key: str, on: str) -> None:
         kind = "bond" if "bond" in interface else "loopback" if name == "lo" else "swp"
         interface.setdefault("type", kind)
     for feature in IMPLIED:
-        for node in _nodes(tree, feature.split()):
+        for node in _nodes(tree, feature.split("/")):
             node.setdefault(key, on)
     for bgp in _nodes(tree, ["vrf", "*", "router", "bgp"]):
         for neighbor in bgp.get("neighbor", {}).values():

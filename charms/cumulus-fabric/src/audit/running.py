@@ -9,16 +9,13 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 from intent import ports
-from tree import Tree, get_path, get_tree, leaves, merged
+from tree import ON, Tree, get_path, get_tree, leaves, merged
 from tree.diff import IN_VRF
 from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS
 from tree.render import BRIDGE, GROUP
 
 from audit import breakouts
 from audit.shared import others, typed
-
-ON = ("on", "enabled")
-"""The values of both dialects."""
 
 MAC_LEARNING = "mac-learning"
 TRUNK = ("vlan", "untagged")

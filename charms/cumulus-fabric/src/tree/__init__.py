@@ -13,6 +13,9 @@ Path: TypeAlias = tuple[str, ...]
 DEFAULT_MTU = 9216
 """The default MTU of switch ports in Cumulus Linux; not written if the intent has the same."""
 
+ON = ("on", "enabled")
+"""The values of both dialects by which something is on."""
+
 RANGED = ("interface", "member", "vlan", "neighbor", "transceiver")
 """Keys below which a switch may fold names into ranges (user guide of 5.15, "NVUE API").
 

@@ -14,129 +14,105 @@ from typing import NamedTuple, cast
 from intent import ports
 from intent.model import Dialect
 
-from tree import Path, Tree, get_tree
+from tree import Path, Tree, get_tree, matches
 
 _FORMS = """
 interface #
-interface # type =word
+interface # type =
 interface # link breakout *
-interface # description =word
+interface # description =
 interface # ip address *
-interface # link mtu =number
+interface # link mtu =
 interface # bond member #
-interface # bond lacp-bypass =switch
+interface # bond lacp-bypass =
 interface # bridge domain * vlan #
-interface # bridge domain * untagged =number
-interface # evpn multihoming segment enable =switch
-interface # evpn multihoming segment local-id =number
-interface # evpn multihoming segment mac-address =word
-interface # evpn multihoming segment df-preference =number
-interface # evpn multihoming uplink =switch
+interface # bridge domain * untagged =
+interface # evpn multihoming segment enable =
+interface # evpn multihoming segment local-id =
+interface # evpn multihoming segment mac-address =
+interface # evpn multihoming segment df-preference =
+interface # evpn multihoming uplink =
 bridge domain * vlan # vni *
-nve vxlan enable =switch
-nve vxlan source address =word
-nve vxlan arp-nd-suppress =switch
-system hostname =word
-system global anycast-mac =word
-evpn enable =switch
-evpn multihoming enable =switch
-router bgp enable =switch
-router bgp autonomous-system =number
-router bgp router-id =word
-vrf * router bgp enable =switch
-vrf * router bgp peer-group * remote-as =word
-vrf * router bgp peer-group * address-family l2vpn-evpn enable =switch
-vrf * router bgp neighbor * peer-group =word
-vrf * router bgp neighbor * type =word
-vrf * router bgp address-family l2vpn-evpn enable =switch
-vrf * router bgp address-family ipv4-unicast enable =switch
-vrf * router bgp address-family ipv4-unicast redistribute connected enable =switch
+nve vxlan enable =
+nve vxlan source address =
+nve vxlan arp-nd-suppress =
+system hostname =
+system global anycast-mac =
+evpn enable =
+evpn multihoming enable =
+router bgp enable =
+router bgp autonomous-system =
+router bgp router-id =
+vrf * router bgp enable =
+vrf * router bgp peer-group * remote-as =
+vrf * router bgp peer-group * address-family l2vpn-evpn enable =
+vrf * router bgp neighbor * peer-group =
+vrf * router bgp neighbor * type =
+vrf * router bgp address-family l2vpn-evpn enable =
+vrf * router bgp address-family ipv4-unicast enable =
+vrf * router bgp address-family ipv4-unicast redistribute connected enable =
 qos roce
-qos roce enable =switch
-qos roce mode =word
+qos roce enable =
+qos roce mode =
 """
-"""The dialect up to 5.14. ``*`` is one name, ``#`` a range of names, ``=`` the type of a value."""
+"""The dialect up to 5.14. ``*`` is one name, ``#`` a range of names, ``=`` a value."""
 
 
 class PathError(ValueError):
-    """A command or a path that this charm does not support."""
+    """A path that this charm does not render."""
 
 
 class _Place:
-    """A place in the forms of a dialect: the form up to here, and what may follow.
+    """A place in the forms of a dialect, and what may follow.
 
     ``rank`` is the number of the form that ends here, in the order of ``_FORMS``; None if none does.
     """
 
-    def __init__(self, form: Path = ()) -> None:
-        self.form = form
+    def __init__(self) -> None:
         self.rank: int | None = None
         self.below: dict[str, _Place] = {}
 
-    def add(self, form: Path, rank: int) -> None:
-        """Make the places of a form."""
-        place = self
-        for number, part in enumerate(form, 1):
-            place = place.below.setdefault(part, _Place(form[:number]))
-        place.rank = rank
-
-    def after(self, part: str, dialect: Dialect) -> "_Place":
+    def after(self, part: str) -> "_Place":
         """The place behind one part of a path: a word of the forms, a name, or a value."""
-        if found := self.below.get(part) or self.below.get("#") or self.below.get("*"):
-            return found
-        known = (place for kind, place in self.below.items() if _takes(kind, part, dialect))
-        return next(known, _NOWHERE)
+        below = self.below
+        return below.get(part) or below.get("#") or below.get("*") or below.get("=") or _NOWHERE
 
 
 _NOWHERE = _Place()
 """The place behind a part that no form has."""
 
 
-def _top(dialect: Dialect) -> _Place:
+def forms(dialect: Dialect) -> list[Path]:
+    """The forms of the paths that this charm renders, in the order of the commands."""
     text = _FORMS
     if dialect is Dialect.FROM_5_15:
         text = text.replace(" ip address", " ipv4 address").replace(" enable =", " state =")
+    return [tuple(line.split()) for line in text.strip().split("\n")]
+
+
+def _top(dialect: Dialect) -> _Place:
     top = _Place()
-    for rank, line in enumerate(text.strip().split("\n")):
-        top.add(tuple(line.split()), rank)
+    for rank, form in enumerate(forms(dialect)):
+        place = top
+        for part in form:
+            place = place.below.setdefault(part, _Place())
+        place.rank = rank
     return top
 
 
 _TOP = {dialect: _top(dialect) for dialect in Dialect}
 
 
-def form(path: Path, dialect: Dialect) -> Path:
-    """The form that ``path`` has. Raises PathError if it has none of the known forms."""
-    place = _TOP[dialect]
-    for part in path:
-        place = place.after(part, dialect)
-    if place.rank is None:
-        raise _unknown(path, dialect)
-    return place.form
-
-
-def _unknown(path: Path, dialect: Dialect) -> PathError:
-    return PathError(f"{' '.join(path)} is not a path that this charm renders for NVUE {dialect.value}")
-
-
-def _takes(kind: str, value: str, dialect: Dialect) -> bool:
-    if kind == "=number":
-        return value.isdigit()
-    if kind == "=switch":
-        return value in (("enabled", "disabled") if dialect is Dialect.FROM_5_15 else ("on", "off"))
-    return kind == "=word"
-
-
 IMPLIED = (
-    "nve vxlan",
-    "router bgp",
-    "vrf * router bgp",
-    "vrf * router bgp address-family ipv4-unicast",
-    "interface * evpn multihoming segment",
+    "nve/vxlan",
+    "router/bgp",
+    "vrf/*/router/bgp",
+    "vrf/*/router/bgp/address-family/ipv4-unicast",
+    "interface/*/evpn/multihoming/segment",
 )
 """Features that the CLI switches on with the first value below them."""
 
-IMPLIED_WITH_EVPN = "vrf * router bgp address-family l2vpn-evpn"
+IMPLIED_WITH_EVPN = "vrf/*/router/bgp/address-family/l2vpn-evpn"
 """Switched on together with ``evpn``, as on leaves."""
 
 
@@ -168,12 +144,11 @@ def write(tree: Tree, dialect: Dialect) -> Commands:
     alike = _alike(get_tree(tree, "interface"))
     shown = {**tree, "interface": {name: tree["interface"][name] for name in alike}} if alike else tree
     settings: list[_Setting] = []
-    _collect(settings, shown, _TOP[dialect], dialect)
+    _collect(settings, shown, _TOP[dialect])
     typed: list[_Said] = []
     implied: list[_Said] = []
-    on = switched_on(dialect)
     for _, path, names in sorted(settings):
-        said = _typed(path, tree, on)
+        said = _typed(path, tree, dialect.on)
         (typed if said else implied).append((said or path, names))
     return Commands(_lines(typed, alike), _lines(implied, alike))
 
@@ -192,11 +167,6 @@ def _alike(interfaces: Tree) -> dict[str, list[str]]:
     return found
 
 
-def switched_on(dialect: Dialect) -> tuple[str, str]:
-    """The key and the value by which a dialect says that a feature is on."""
-    return ("state", "enabled") if dialect is Dialect.FROM_5_15 else ("enable", "on")
-
-
 def _typed(path: Path, tree: Tree, on: tuple[str, str]) -> Path | None:
     """The path as it is typed; None if the CLI adds it by itself."""
     match path:
@@ -211,17 +181,12 @@ def _typed(path: Path, tree: Tree, on: tuple[str, str]) -> Path | None:
             return None
         case (*feature, _, _) if path[-2:] == on:
             implied = (*IMPLIED, IMPLIED_WITH_EVPN) if tree.get("evpn", {}).get(on[0]) == on[1] else IMPLIED
-            return None if any(_is(pattern, feature) for pattern in implied) else path
+            return None if any(matches(pattern, tuple(feature)) for pattern in implied) else path
         case _:
             return path
 
 
-def _is(pattern: str, path: list[str]) -> bool:
-    parts = pattern.split()
-    return len(parts) == len(path) and all(part in ("*", name) for part, name in zip(parts, path))
-
-
-def _collect(found: list[_Setting], tree: Tree, place: _Place, dialect: Dialect, above: Path = ()) -> None:
+def _collect(found: list[_Setting], tree: Tree, place: _Place, above: Path = ()) -> None:
     """Add every leaf of a tree, its value as the last part; an empty dict ends in its own key.
 
     Names that end their paths, such as the VLANs of a port, are one setting.
@@ -232,15 +197,15 @@ def _collect(found: list[_Setting], tree: Tree, place: _Place, dialect: Dialect,
         return
     for key, value in tree.items():
         path = (*above, key)
-        below = place.after(key, dialect)
+        below = place.after(key)
         if isinstance(value, dict) and value:
-            _collect(found, cast("Tree", value), below, dialect, path)
+            _collect(found, cast("Tree", value), below, path)
             continue
         if not isinstance(value, dict):
             path = (*path, str(value))
-            below = below.after(path[-1], dialect)
+            below = below.after(path[-1])
         if below.rank is None:
-            raise _unknown(path, dialect)
+            raise PathError(f"{' '.join(path)} is not a path that this charm renders in this dialect")
         found.append(_Setting((below.rank, tuple(map(ports.natural, path))), path))
 
 

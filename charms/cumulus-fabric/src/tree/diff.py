@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import cast
 
-from tree import DEFAULT_MTU, Path, Tree, as_tree, get_tree, matches, merged, nested
+from tree import DEFAULT_MTU, ON, Path, Tree, as_tree, get_tree, matches, merged, nested
 
 PORTS = (
     "interface/*/bridge/domain/br_default",
@@ -48,7 +48,7 @@ IDENTITY = ("autonomous-system", "router-id")
 
 IMPLIED: dict[str, tuple[object, ...]] = {
     "interface/*/type": ("swp", "loopback"),
-    "nve/vxlan/arp-nd-suppress": ("on", "enabled"),
+    "nve/vxlan/arp-nd-suppress": ON,
     "qos/roce/mode": ("lossless",),
     "interface/*/bridge/domain/br_default/access": ("auto",),
     "bridge/domain/br_default/untagged": (1,),

@@ -15,12 +15,11 @@ from collections.abc import Iterator
 
 from intent.model import Role, Switch
 
-from tree import Path, Tree, get_path, get_tree, merged, nested
+from tree import ON, Path, Tree, get_path, get_tree, merged, nested
 from tree.diff import GLOBALLY, IN_VRF, patch_between
 from tree.render import GROUP
 
 GRACEFUL = (*GLOBALLY, "graceful-shutdown")
-ON = ("on", "enabled")
 ROUTE_MAP = "cumulus-fabric-drain"
 """The route map that withdraws a leaf's EVPN routes."""
 

@@ -43,21 +43,17 @@ class _Vocabulary:
     """The words of a dialect. Each use returns a new dict, because callers may change trees."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self.new = dialect is Dialect.FROM_5_15
-
-    @property
-    def yes(self) -> str:
-        """The value of a setting that is on."""
-        return "enabled" if self.new else "on"
+        self._addresses = "ipv4" if dialect is Dialect.FROM_5_15 else "ip"
+        self._key, self.yes = dialect.on
 
     @property
     def on(self) -> Tree:
         """The keys of a feature that is on."""
-        return {"state": "enabled"} if self.new else {"enable": "on"}
+        return {self._key: self.yes}
 
     def address(self, address: str) -> Tree:
         """An IPv4 address of an interface."""
-        return {"ipv4" if self.new else "ip": {"address": {address: {}}}}
+        return {self._addresses: {"address": {address: {}}}}
 
 
 def _interfaces(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
