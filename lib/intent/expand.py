@@ -2,7 +2,7 @@
 """Expands an intent to the whole fabric: numbered switches, leaves in their racks, overrides. Pure."""
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 
 from converge.shape import InvalidValue, at
@@ -12,7 +12,7 @@ from intent import declaration, ports, schema
 from intent.attach import PROVIDER_VLANS, Attachments, Mac, named
 from intent.declaration import Asns, Intent, Leaves
 from intent.model import Breakout, Dialect, Fabric, Network, Role, Switch, SwitchPort, Unmanaged
-from intent.wiring import wire
+from intent.wiring import setting, wire
 
 MAX_VLAN = 4094
 
@@ -226,7 +226,7 @@ def _overridden(intent: Intent, switch: Switch) -> Switch:
         asn=own.asn or switch.asn,
         loopback=own.loopback or switch.loopback,
         ports=own.ports or switch.ports,
-        breakouts=_breakouts(intent, switch, own),
+        breakouts=_breakouts(intent, switch),
         roce=own.roce or intent.roce.mode,
         bandwidth=intent.roce.bandwidth,
         unmanaged=_unmanaged(intent, switch, own.unmanaged),
@@ -234,16 +234,11 @@ def _overridden(intent: Intent, switch: Switch) -> Switch:
     )
 
 
-def _breakouts(intent: Intent, switch: Switch, own: declaration.Override) -> dict[str, Breakout]:
+def _breakouts(intent: Intent, switch: Switch) -> dict[str, Breakout]:
     """The front-panel ports of a switch that are split; its own entry replaces that of its role."""
-    role = intent.leaves if switch.role is Role.LEAF else intent.spines
-    where = "leaves" if switch.role is Role.LEAF else "spines"
-    declared: Mapping[str, str] = role.breakout if role else {}
-    if own.breakout is not None:
-        where, declared = at("switches", switch.name), own.breakout
-    path = at(where, "breakout")
+    path, modes = setting(intent, switch, "breakout")
     found: dict[str, Breakout] = {}
-    for names, mode in declared.items():
+    for names, mode in modes.items():
         for port in ports.expand(path, names):
             if port in found:
                 raise InvalidValue(path, names, f"each port once instead of {port} twice")

@@ -50,6 +50,10 @@ class Role(enum.Enum):
     STANDALONE = "standalone"
 
 
+SECTIONS = {Role.SPINE: "spines", Role.LEAF: "leaves"}
+"""Where the intent has the settings of all switches of a role."""
+
+
 @dataclass(frozen=True)
 class Network:
     """One layer 2 network; ``vlan`` 1 to 4094, ``vni`` of its VXLAN.
@@ -184,7 +188,7 @@ class Switch:
         """The path of a setting in the intent: its own entry, or that of its role."""
         if key in self.overridden:
             return at(at("switches", self.name), key)
-        return at({Role.SPINE: "spines", Role.LEAF: "leaves"}.get(self.role, self.path), key)
+        return at(SECTIONS.get(self.role, self.path), key)
 
     @property
     def extended(self) -> tuple[Network, ...]:

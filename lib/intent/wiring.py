@@ -3,12 +3,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from converge.shape import InvalidValue, at
 
 from intent import ports
-from intent.declaration import Intent, Override
-from intent.model import Link, Switch
+from intent.declaration import Intent
+from intent.model import SECTIONS, Link, Switch
 
 
 @dataclass
@@ -36,8 +37,8 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
         return _pair(intent, *leaves)
     if not leaves:
         return tuple(spines)
-    above = [_End(*_ports(intent, spine, "spines", "downlinks")) for spine in spines]
-    below = [_End(*_ports(intent, leaf, "leaves", "uplinks")) for leaf in leaves]
+    above = [_End(*_ports(intent, spine, "downlinks")) for spine in spines]
+    below = [_End(*_ports(intent, leaf, "uplinks")) for leaf in leaves]
     for leaf, end in zip(leaves, below):
         end.tracked = _tracked(intent, leaf, end, end.ports)
         each, left_over = divmod(len(end.ports), len(spines))
@@ -62,7 +63,7 @@ def _pair(intent: Intent, one: Switch, other: Switch) -> tuple[Switch, ...]:
     None is tracked unless the intent says so: with tracking on both, a loss of the links between them would
     take down the hosts' ports of both.
     """
-    here, there = (_End(*_ports(intent, leaf, "leaves", "uplinks")) for leaf in (one, other))
+    here, there = (_End(*_ports(intent, leaf, "uplinks")) for leaf in (one, other))
     if len(here.ports) != len(there.ports):
         wanted = f"as many uplinks as {one.name} has ({ports.compact(here.ports)})"
         raise InvalidValue(there.path, ports.compact(there.ports), wanted)
@@ -73,26 +74,26 @@ def _pair(intent: Intent, one: Switch, other: Switch) -> tuple[Switch, ...]:
     return replace(one, links=tuple(here.links)), replace(other, links=tuple(there.links))
 
 
-def _ports(intent: Intent, switch: Switch, role: str, key: str) -> tuple[str, tuple[str, ...]]:
+def setting(intent: Intent, switch: Switch, key: str) -> tuple[str, Any]:
+    """The path of a setting of a spine or leaf, and its value: of its own entry, or else of its role."""
+    own = getattr(intent.switches.get(switch.name), key, None)
+    if own is not None:
+        return at(at("switches", switch.name), key), own
+    section = SECTIONS[switch.role]
+    return at(section, key), getattr(getattr(intent, section), key)
+
+
+def _ports(intent: Intent, switch: Switch, key: str) -> tuple[str, tuple[str, ...]]:
     """The path where the ports are declared, and their names."""
-    own = intent.switches.get(switch.name, Override())
-    if declared := own.uplinks if key == "uplinks" else own.downlinks:
-        path = at(at("switches", switch.name), key)
-        return path, ports.expand(path, declared)
-    path = at(role, key)
-    if key == "uplinks":
-        return path, ports.expand(path, intent.leaves.uplinks if intent.leaves else "")
-    return path, ports.expand(path, intent.spines.downlinks if intent.spines else "")
+    path, ranges = setting(intent, switch, key)
+    return path, ports.expand(path, ranges)
 
 
 def _tracked(intent: Intent, leaf: Switch, end: _End, default: Sequence[str]) -> frozenset[str]:
-    own = intent.switches.get(leaf.name, Override())
-    path, declared = at(at("switches", leaf.name), "tracked"), own.tracked
-    if declared is None:
-        path, declared = "leaves.tracked", intent.leaves.tracked if intent.leaves else None
-    if declared is None:
+    path, ranges = setting(intent, leaf, "tracked")
+    if ranges is None:
         return frozenset(default)
-    names = ports.expand(path, declared)
+    names = ports.expand(path, ranges)
     unknown = next((name for name in names if name not in end.ports), None)
     if unknown:
         raise InvalidValue(path, unknown, f"uplinks of {leaf.name} ({ports.compact(end.ports)})")
