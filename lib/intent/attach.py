@@ -2,7 +2,8 @@
 """What is attached to the leaves of a rack: bonds to hosts with their segments, single-homed ports. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from converge.shape import InvalidValue, at
 
@@ -22,16 +23,7 @@ UNKNOWN = "none"
 """The host name of a host whose name is not known."""
 
 
-@dataclass(frozen=True)
-class Mac:
-    """A rack's segment MAC, and its path in the intent."""
-
-    address: str
-    path: str
-
-
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """One host's port with its number; ``host`` is empty if its name is not known."""
 
     port: str
@@ -44,86 +36,55 @@ class _Place:
 class Attachments:
     """Makes the bonds and ports of one leaf."""
 
+    rack: declaration.Rack
+    path: str  # of the rack
+    leaf: int  # the leaf's number in the rack, from 0
+    leaves: int  # of the rack
     networks: Mapping[str, Network]  # all of the fabric, by name
-    native: Network | None  # the network that is untagged by default
-    host_mtu: int  # the MTU of bonds that declare none
-    preferences: int | tuple[int, ...] | None  # the declared df-preference
+    mtu: int  # of bonds that declare none
+    segment: Segment  # of each bond, but for its local-id
 
-    def bonds(self, rack: declaration.Rack, path: str, mac: Mac, leaf: int, leaves: int) -> tuple[Bond, ...]:
-        """The bonds of leaf number ``leaf`` (from 0) of ``leaves`` in a rack."""
-        found: list[Bond] = []
-        preference = self._preference(leaf, leaves)
-        if rack.hosts:
-            found += self._hosts(rack.hosts, rack.count, at(path, "hosts"), mac, preference)
-        for name, bond in rack.bonds.items():
-            where = at(at(path, "bonds"), name)
+    def bonds(self) -> tuple[Bond, ...]:
+        """The bonds to the rack's hosts, and its other ones."""
+        found = [*self._hosts(self.rack.hosts, at(self.path, "hosts"))] if self.rack.hosts else []
+        for name, bond in self.rack.bonds.items():
+            where = at(at(self.path, "bonds"), name)
             if any(other.name == name for other in found):
                 raise InvalidValue(where, name, "each bond of a rack a name of its own")
-            members = _members(bond.ports, at(where, "ports"), leaf, leaves)
-            segment = Segment(mac.address, bond.local_id, preference, mac.path)
-            carried, untagged = self._carried(where, bond.networks, bond.untagged)
-            found.append(
-                Bond(
-                    name,
-                    carried,
-                    untagged,
-                    bond.mtu or self.host_mtu,
-                    bond.description,
-                    bond.host,
-                    where,
-                    members,
-                    segment,
-                )
-            )
+            members = self._members(bond.ports, at(where, "ports"))
+            carried = self._carried(where, bond.networks, bond.untagged)
+            mtu, segment = bond.mtu or self.mtu, replace(self.segment, local_id=bond.local_id)
+            found.append(Bond(name, *carried, mtu, bond.description, bond.host, where, members, segment))
         return tuple(found)
 
-    def _hosts(
-        self, hosts: declaration.Hosts, racks: int, path: str, mac: Mac, preference: int
-    ) -> Iterator[Bond]:
-        carried, untagged = self._carried(path, hosts.networks, hosts.untagged, provider=True)
-        for place in _places(hosts, racks, path):
-            bond = hosts.bond.format(n=place.number)
+    def _hosts(self, hosts: declaration.Hosts, path: str) -> Iterator[Bond]:
+        carried = self._carried(path, hosts.networks, hosts.untagged, provider=True)
+        counted = not hosts.members
+        for port, number, host, where in _places(hosts, self.rack.count, path):
+            bond = hosts.bond.format(n=number)
             if len(bond) > NETDEV_NAME_LENGTH:
                 wanted = f"a number that makes a bond's name of {NETDEV_NAME_LENGTH} characters at most"
-                raise InvalidValue(at(place.path, "local-id"), place.number, wanted)
-            mtu = hosts.mtu or self.host_mtu
-            segment = Segment(mac.address, place.number, preference, mac.path)
-            members = (place.port,)
-            yield Bond(
-                bond,
-                carried,
-                untagged,
-                mtu,
-                "",
-                place.host,
-                place.path,
-                members,
-                segment,
-                counted=not hosts.members,
-            )
+                raise InvalidValue(at(where, "local-id"), number, wanted)
+            mtu, segment = hosts.mtu or self.mtu, replace(self.segment, local_id=number)
+            yield Bond(bond, *carried, mtu, "", host, where, (port,), segment, counted)
 
-    def single(self, rack: declaration.Rack, path: str, leaf: int, leaves: int) -> Iterator[SwitchPort]:
-        """The single-homed ports of leaf number ``leaf`` (from 0)."""
-        for name, port in rack.single_homed.items():
-            where = at(at(path, "single-homed"), name)
-            if port.leaf > leaves:
-                raise InvalidValue(at(where, "leaf"), port.leaf, f"a leaf from 1 to {leaves}")
-            if port.leaf == leaf + 1:
-                carried, untagged = self._carried(where, port.networks, port.untagged)
-                yield SwitchPort(port.port, carried, untagged, port.mtu, port.description, name, where)
+    def single_homed(self) -> Iterator[SwitchPort]:
+        """The ports that this leaf has alone."""
+        for name, port in self.rack.single_homed.items():
+            where = at(at(self.path, "single-homed"), name)
+            if port.leaf > self.leaves:
+                raise InvalidValue(at(where, "leaf"), port.leaf, f"a leaf from 1 to {self.leaves}")
+            if port.leaf == self.leaf + 1:
+                carried = self._carried(where, port.networks, port.untagged)
+                yield SwitchPort(port.port, *carried, port.mtu, port.description, name, where)
 
-    def _preference(self, leaf: int, leaves: int) -> int:
-        if isinstance(self.preferences, int):
-            return self.preferences
-        if self.preferences is None:
-            return FIRST_PREFERENCE - PREFERENCE_STEP * leaf
-        if len(self.preferences) < leaves:  # a rack with fewer leaves has the first ones
-            raise InvalidValue(
-                "leaves.df-preference",
-                list(self.preferences),
-                f"one number, or one for each of a rack's {leaves} leaves",
-            )
-        return self.preferences[leaf]
+    def _members(self, declared: str | tuple[str, ...], path: str) -> tuple[str, ...]:
+        if isinstance(declared, str):
+            return ports.expand(path, declared)
+        if len(declared) != self.leaves:
+            wanted = f"one range, or one for each of the rack's {self.leaves} leaves"
+            raise InvalidValue(path, list(declared), wanted)
+        return ports.expand(at(path, self.leaf), declared[self.leaf])
 
     def _carried(
         self, path: str, names: Sequence[str], untagged: str | None, provider: bool = False
@@ -132,7 +93,7 @@ class Attachments:
         if untagged == "none":
             return carried, None
         if untagged is None:
-            return carried, self.native if self.native in carried else None
+            return carried, next((network for network in carried if network.untagged), None)
         native = next((network for network in carried if network.name == untagged), None)
         if native is None:
             raise InvalidValue(
@@ -172,6 +133,18 @@ def _named_places(hosts: declaration.Hosts, racks: int, path: str) -> Iterator[_
         yield _Place(member.port, member.local_id, "" if host == UNKNOWN else host, where)
 
 
+def preference(declared: int | tuple[int, ...] | None, leaf: int, leaves: int) -> int:
+    """The df-preference of leaf number ``leaf`` (from 0) of a rack."""
+    if isinstance(declared, int):
+        return declared
+    if declared is None:
+        return FIRST_PREFERENCE - PREFERENCE_STEP * leaf
+    if len(declared) < leaves:  # a rack with fewer leaves has the first ones
+        wanted = f"one number, or one for each of a rack's {leaves} leaves"
+        raise InvalidValue("leaves.df-preference", list(declared), wanted)
+    return declared[leaf]
+
+
 def named(
     networks: Mapping[str, Network], names: Sequence[str], path: str, provider: bool = False
 ) -> tuple[Network, ...]:
@@ -191,11 +164,3 @@ def named(
 
 def _listed(networks: Sequence[Network]) -> str:
     return ", ".join(network.name for network in networks if not network.provider)
-
-
-def _members(declared: str | tuple[str, ...], path: str, leaf: int, leaves: int) -> tuple[str, ...]:
-    if isinstance(declared, str):
-        return ports.expand(path, declared)
-    if len(declared) != leaves:
-        raise InvalidValue(path, list(declared), f"one range, or one for each of the rack's {leaves} leaves")
-    return ports.expand(at(path, leaf), declared[leaf])

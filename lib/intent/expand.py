@@ -9,9 +9,20 @@ from converge.shape import InvalidValue, at
 from yamlfile import reader
 
 from intent import declaration, ports, schema
-from intent.attach import PROVIDER_VLANS, Attachments, Mac, named
-from intent.declaration import Asns, Intent, Leaves
-from intent.model import Breakout, Dialect, Fabric, Network, Role, Switch, SwitchPort, Unmanaged
+from intent.attach import PROVIDER_VLANS, Attachments, named, preference
+from intent.declaration import Asns, Intent, Leaves, Spines
+from intent.model import (
+    SECTIONS,
+    Breakout,
+    Dialect,
+    Fabric,
+    Network,
+    Role,
+    Segment,
+    Switch,
+    SwitchPort,
+    Unmanaged,
+)
 from intent.wiring import setting, wire
 
 MAX_VLAN = 4094
@@ -32,8 +43,7 @@ def expand(intent: Intent) -> Fabric:
     ports for the links between switches, addresses beyond the last one.
     """
     networks = _networks(intent)
-    spines = [_overridden(intent, switch) for switch in _spines(intent)]
-    leaves = [_overridden(intent, switch) for switch in _leaves(intent, networks)]
+    spines, leaves = list(_spines(intent)), list(_leaves(intent, networks))
     standalone = list(_standalone(intent, networks))
     _unique_names([*spines, *leaves, *standalone])
     known = [switch.name for switch in (*spines, *leaves)]
@@ -103,15 +113,7 @@ def _spines(intent: Intent) -> Iterator[Switch]:
         raise InvalidValue("spines.count", spines.count, "either count or names")
     names = spines.names or tuple(spines.name.format(n=number) for number in range(spines.count or 0))
     for number, name in enumerate(names):
-        yield Switch(
-            name,
-            Role.SPINE,
-            "spines",
-            management=_address("spines.management", spines.management, number),
-            asn=_asn("spines.asn", spines.asn, number),
-            loopback=_address("spines.loopback", spines.loopback, number),
-            ports=spines.ports,
-        )
+        yield _switch(intent, spines, number, Switch(name, Role.SPINE, "spines"))
 
 
 def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
@@ -122,30 +124,23 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
         if intent.spines:
             raise InvalidValue("leaves", None, "the leaves of the spines")
         return
-    native = next((network for network in networks.values() if network.untagged), None)
-    attachments = Attachments(networks, native, intent.mtu.host, scheme.df_preference)
+    anycast_mac = scheme.anycast_mac.upper() if scheme.anycast_mac else None
     every = tuple(sorted(networks.values(), key=lambda network: network.vlan))
     rack = count = 0
     for entry, declared in enumerate(intent.racks):
         path = at("racks", entry)
         for repeat in range(declared.count):
             names = _leaf_names(scheme, declared, path, rack)
-            mac = _segment_mac(scheme, declared, path, rack, repeat)
+            own, mac = _segment_mac(scheme, declared, path, rack, repeat)
             for leaf, name in enumerate(names):
-                yield Switch(
-                    name,
-                    Role.LEAF,
-                    path,
-                    rack,
-                    management=_address("leaves.management", scheme.management, count),
-                    asn=_asn("leaves.asn", scheme.asn, count),
-                    loopback=_address("leaves.loopback", scheme.loopback, count),
-                    anycast_mac=scheme.anycast_mac.upper() if scheme.anycast_mac else None,
-                    ports=scheme.ports,
-                    bonds=attachments.bonds(declared, path, mac, leaf, len(names)),
-                    single_homed=tuple(attachments.single(declared, path, leaf, len(names))),
-                    networks=every,
-                )
+                segment = Segment(mac, 0, preference(scheme.df_preference, leaf, len(names)), own)
+                attached = Attachments(declared, path, leaf, len(names), networks, intent.mtu.host, segment)
+                bonds, single_homed = attached.bonds(), tuple(attached.single_homed())
+                switch = Switch(
+                    name, Role.LEAF, path, rack,
+                    anycast_mac=anycast_mac, bonds=bonds, single_homed=single_homed, networks=every,
+                )  # fmt: skip
+                yield _switch(intent, scheme, count, switch)
                 count += 1
             rack += 1
 
@@ -158,12 +153,15 @@ def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) 
     return rack.leaves
 
 
-def _segment_mac(scheme: Leaves, rack: declaration.Rack, path: str, number: int, repeat: int) -> Mac:
+def _segment_mac(
+    scheme: Leaves, rack: declaration.Rack, path: str, number: int, repeat: int
+) -> tuple[str, str]:
+    """The path of a rack's segment MAC, and the MAC."""
     if rack.segment_mac:
         own = at(path, "segment-mac")
-        return Mac(_mac(own, rack.segment_mac, repeat), own)
+        return own, _mac(own, rack.segment_mac, repeat)
     common = "leaves.segment-mac"
-    return Mac(_mac(common, scheme.segment_mac, number), common)
+    return common, _mac(common, scheme.segment_mac, number)
 
 
 def _address(path: str, first: str | None, number: int) -> str:
@@ -214,21 +212,24 @@ def _standalone(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch
         )
 
 
-def _overridden(intent: Intent, switch: Switch) -> Switch:
-    """The switch with its entry under ``switches`` applied, apart from its links."""
+def _switch(intent: Intent, scheme: Spines | Leaves, number: int, switch: Switch) -> Switch:
+    """The switch ``number`` of its role with its settings, those of its own entry first, but no links."""
+    section = SECTIONS[switch.role]
+    management = _address(at(section, "management"), scheme.management, number)
+    loopback = _address(at(section, "loopback"), scheme.loopback, number)
+    asn = _asn(at(section, "asn"), scheme.asn, number)
     own = intent.switches.get(switch.name, declaration.Override())
     dialect = own.dialect or intent.dialect
     return replace(
         switch,
         dialect=None if dialect == "auto" else Dialect(dialect),
         named=intent.host_names,
-        management=own.management or switch.management,
-        asn=own.asn or switch.asn,
-        loopback=own.loopback or switch.loopback,
-        ports=own.ports or switch.ports,
+        management=own.management or management,
+        asn=own.asn or asn,
+        loopback=own.loopback or loopback,
+        ports=own.ports or scheme.ports,
         breakouts=_breakouts(intent, switch),
         roce=own.roce or intent.roce.mode,
-        bandwidth=intent.roce.bandwidth,
         unmanaged=_unmanaged(intent, switch, own.unmanaged),
         overridden=frozenset(each.name for each in fields(own) if getattr(own, each.name) is not None),
     )
