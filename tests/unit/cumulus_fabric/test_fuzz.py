@@ -16,7 +16,7 @@ from converge.bounded import Meter
 from converge.shape import InvalidValue
 from fuzz import Reader, check, raw
 from intent import expand, pins, ports
-from intent.model import Dialect
+from intent.model import Dialect, Unmanaged
 from rest.answers import read
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
@@ -95,7 +95,7 @@ RUNNING = {
 def beside(text: str) -> object:
     """What the intent changes on a switch that runs this, and what is said of the rest."""
     applied = switch(text).applied()
-    others = Ownership().beside("Leaf0-1", applied, WANTED)
+    others = Ownership().beside("Leaf0-1", applied, WANTED, Unmanaged())
     found = [*conflicts("Leaf0-1", applied, WANTED), *others.findings()]
     return difference(applied, others.tree), [each.sentence() for each in found]
 

@@ -36,7 +36,7 @@ from tree.foreign import (
     vrf_of,
 )
 
-from audit.shared import depending, shared, typed
+from audit.shared import REMOVE_FIRST, Running, depending, shared, typed
 
 REMOVE = "remove"
 ON_REMOVED = "not made by this charm, on bonds or VLANs that would be removed"
@@ -51,15 +51,14 @@ class Ownership:
     # The foreign objects that the operator has named for removal, such as bond7 and vlan100
     named: frozenset[str] = frozenset()
 
-    def beside(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged | None = None) -> "Beside":
+    def beside(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged) -> "Beside":
         """What the switch ``name`` has beside the intent's tree."""
-        unmanaged = unmanaged or Unmanaged()
         surplus = objects(applied) - objects(wanted)
         made = frozenset(self.made.get(name, ()))
         others = foreign(surplus, wanted, made)
         kept = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
         left = surplus & exempt(applied, unmanaged)
-        return Beside(name, applied, wanted, surplus, kept | left, left, unmanaged, made)
+        return Beside(name, applied, wanted, kept | left, surplus, left, unmanaged, made)
 
     def misnamed(self, found: Collection["Beside"]) -> Iterator[Finding]:
         """A finding for the names that none of these switches has, and for those that others look after."""
@@ -73,15 +72,11 @@ class Ownership:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What one switch has beside the intent."""
+class Beside(Running):
+    """What one switch has beside the intent; others made what is ``kept``, and nobody named it for removal."""
 
-    name: str
-    applied: Tree
-    wanted: Tree
     surplus: Objects  # the objects that are not in the intent
-    kept: Objects  # those of them that stay: others made them, and nobody has named them for removal
-    left: Objects  # those of these that the intent leaves to others
+    left: Objects  # those of ``kept`` that the intent leaves to others
     unmanaged: Unmanaged  # what else it leaves to others
     made: Objects  # the objects that this charm has made, as far as it knows
 
@@ -135,7 +130,7 @@ class Beside:
             what = f"{', '.join(on_them)}: {ON_REMOVED}"
             remedy = f"{typed(on_them)}, or keep {ports.compact(on_them.values())}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
-        yield from shared(self.name, self.applied, self.wanted, self.kept, self.patch)
+        yield from shared(self, self.patch)
         if beside := settings(self.applied, self.wanted, self.tree, self.patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
             yield Finding(Severity.INFO, self.name, what, "to remove it, run nv unset on the switch")
@@ -209,15 +204,14 @@ class Beside:
 
     def depending(self, patch: Tree) -> Iterator[Finding]:
         """What stays although ``patch``, which removes all of the intent, takes away what it depends on."""
-        yield from depending(self.name, self.applied, self.wanted, self.kept, patch)
+        yield from depending(self, patch)
         going = objects(self.wanted)
         behind = left_behind(self.kept, going)
         own = get_tree(self.wanted, "interface")
         svis = [f"interface {svi}" for svi in gateways(self.applied, going) if svi not in own]
         if found := [*behind, *svis]:
             what = f"{', '.join(found)}: {ON_REMOVED}"
-            remedy = "remove it with nv unset and nv config apply on the switch, and run decommission again"
-            yield Finding(Severity.BLOCKED, self.name, what, remedy)
+            yield Finding(Severity.BLOCKED, self.name, what, REMOVE_FIRST)
 
 
 def named(text: str) -> frozenset[str]:

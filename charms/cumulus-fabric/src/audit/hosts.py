@@ -38,16 +38,11 @@ def hosts(fabric: Fabric, reports: Sequence[Host]) -> Iterator[Finding]:
     fabric has are reported.
     """
     for host in reports:
-        places = list(_places(fabric, host))
-        yield from _vlans(fabric, host, places)
-        yield from _mtus(host, fabric)
+        found = ((port, _place(fabric, port)) for port in host.ports)
+        places = [(port, place) for port, place in found if place]
+        yield from _vlans(fabric, host, [place for _, place in places])
+        yield from _mtus(host, places)
     yield from _subnets_twice(reports)
-
-
-def _places(fabric: Fabric, host: Host) -> Iterator[Place]:
-    for port in host.ports:
-        if place := _place(fabric, port):
-            yield place
 
 
 def _place(fabric: Fabric, port: HostPort) -> Place | None:
@@ -91,10 +86,9 @@ def _foreign_subnets(network: Network, subnets: Sequence[str]) -> list[str]:
     return [str(subnet) for subnet in reported if own and subnet.version == 4 and subnet not in own]
 
 
-def _mtus(host: Host, fabric: Fabric) -> Iterator[Finding]:
-    for port in host.ports:
-        place = _place(fabric, port)
-        if place and place.port.mtu and port.mtu > place.port.mtu:
+def _mtus(host: Host, places: Sequence[tuple[HostPort, Place]]) -> Iterator[Finding]:
+    for port, place in places:
+        if place.port.mtu and port.mtu > place.port.mtu:
             what = (
                 f"{port.netdev} of {host.hostname} sends up to {port.mtu} bytes, "
                 f"but {place.port.name} of {place.switch.name} accepts {place.port.mtu}"

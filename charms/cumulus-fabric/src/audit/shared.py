@@ -4,7 +4,7 @@
 The operator has the choice: the intent takes the value, or it is changed on the switch.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,21 +12,25 @@ from converge import Finding, Severity
 from converge.finding import few
 from tree import Path, Tree, covers, get_path, get_tree, leaves, overlaps
 from tree.diff import IN_VRF
-from tree.foreign import LISTENING, VLANS, Object
+from tree.foreign import LISTENING, VLANS, Object, Objects
 from tree.render import BRIDGE, GROUP
+
+REMOVE_FIRST = "remove it with nv unset and nv config apply on the switch, and run decommission again"
+"""The remedy for what needs something that a decommission would remove."""
 
 
 @dataclass(frozen=True)
-class _Running:
-    """What a switch runs, and the objects on it that stay although the intent does not have them."""
+class Running:
+    """What a switch runs, and which of it inherits settings."""
 
+    name: str
     applied: Tree
-    intent: Tree
-    kept: Collection[Object]
+    wanted: Tree  # the intent's
+    kept: Objects  # those that stay although the intent does not have them
 
     def sessions(self, _: Path) -> Iterator[str]:
         """Sessions in VRF default that are not the intent's."""
-        own = get_tree(self.intent, *IN_VRF, "neighbor")
+        own = get_tree(self.wanted, *IN_VRF, "neighbor")
         for name, node in get_tree(self.applied, *IN_VRF, "neighbor").items():
             ours = name in own or get_tree(node).get("peer-group") == GROUP
             if not ours or Object("neighbor", name) in self.kept:
@@ -71,7 +75,7 @@ class _Shared(NamedTuple):
     """Settings that others inherit."""
 
     pattern: str  # the settings' paths
-    heirs: Callable[[_Running, Path], Iterator[str]]  # names what inherits a setting
+    heirs: Callable[[Running, Path], Iterator[str]]  # names what inherits a setting
     choice: str = ""  # what the intent can say instead; `{name}` and `{value}` are the switch's
     added: bool = False  # whether a setting that the switch lacks would change the heirs as well
 
@@ -81,26 +85,24 @@ _ASN, _LOOPBACK = (
     "set switches.{name}.loopback to {value}",
 )
 _SHARED = (
-    _Shared("router/bgp/autonomous-system", _Running.speakers, _ASN),
-    _Shared("router/bgp/router-id", _Running.speakers, f"{_LOOPBACK} in the intent"),
-    _Shared("router/bgp/*", _Running.speakers),
-    _Shared("vrf/default/router/bgp/autonomous-system", _Running.sessions, _ASN),
-    _Shared("vrf/default/router/bgp/router-id", _Running.sessions, f"{_LOOPBACK} in the intent"),
+    _Shared("router/bgp/autonomous-system", Running.speakers, _ASN),
+    _Shared("router/bgp/router-id", Running.speakers, f"{_LOOPBACK} in the intent"),
+    _Shared("router/bgp/*", Running.speakers),
+    _Shared("vrf/default/router/bgp/autonomous-system", Running.sessions, _ASN),
+    _Shared("vrf/default/router/bgp/router-id", Running.sessions, f"{_LOOPBACK} in the intent"),
     _Shared(
         f"vrf/default/router/bgp/peer-group/{GROUP}",
-        _Running.members,
+        Running.members,
         f"give the other sessions of {GROUP} a peer group of their own on the switch",
         added=True,
     ),
     *(
-        _Shared(f"vrf/default/router/bgp/{key}", _Running.sessions)
+        _Shared(f"vrf/default/router/bgp/{key}", Running.sessions)
         for key in ("address-family", "enable", "state")
     ),
-    _Shared("nve/vxlan/source/address", _Running.tunnels, f"{_LOOPBACK} in the intent"),
-    _Shared("nve/vxlan/*", _Running.tunnels),
-    _Shared(
-        "system/global/anycast-mac", _Running.gateways, "set leaves.anycast-mac to {value} in the intent"
-    ),
+    _Shared("nve/vxlan/source/address", Running.tunnels, f"{_LOOPBACK} in the intent"),
+    _Shared("nve/vxlan/*", Running.tunnels),
+    _Shared("system/global/anycast-mac", Running.gateways, "set leaves.anycast-mac to {value} in the intent"),
 )
 """The first row whose pattern fits a setting is the one that counts."""
 
@@ -108,11 +110,9 @@ CHOSEN_BY_SWITCH = ("auto", "leaf", "none", "spine")
 """Values with which a switch chooses for itself; an intent only has numbers and addresses."""
 
 
-def shared(
-    name: str, applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree
-) -> Iterator[Finding]:
-    """What ``patch`` would change of the switch ``name`` for objects that it leaves alone."""
-    running = _Running(applied, intent, kept)
+def shared(running: Running, patch: Tree) -> Iterator[Finding]:
+    """What ``patch`` would change for objects that it leaves alone."""
+    name, applied = running.name, running.applied
     for path, value in leaves(patch):
         row = next((row for row in _SHARED if covers(row.pattern, path)), None)
         have = get_path(applied, path)
@@ -128,12 +128,9 @@ def shared(
             yield Finding(Severity.BLOCKED, name, what, f"{chosen}, or {by_hand}" if chosen else by_hand)
 
 
-def depending(
-    name: str, applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree
-) -> Iterator[Finding]:
-    """What stays on the switch ``name`` and inherits settings that ``patch`` removes."""
-    running = _Running(applied, intent, kept)
-    going = {f"interface {port}" for port in get_tree(intent, "interface")}
+def depending(running: Running, patch: Tree) -> Iterator[Finding]:
+    """What stays on a switch and inherits settings that ``patch`` removes."""
+    going = {f"interface {port}" for port in get_tree(running.wanted, "interface")}
     lost: dict[str, list[str]] = {}
     for path in (path for path, value in leaves(patch) if value is None):
         row = next((row for row in _SHARED if overlaps(row.pattern, path)), None)
@@ -146,8 +143,7 @@ def depending(
     if lost:
         inherited = list(dict.fromkeys(setting for settings in lost.values() for setting in settings))
         what = f"{few(list(lost))}: not made by this charm, and needs what would be removed: {few(inherited)}"
-        remedy = "remove it with nv unset and nv config apply on the switch, and run decommission again"
-        yield Finding(Severity.BLOCKED, name, what, remedy)
+        yield Finding(Severity.BLOCKED, running.name, what, REMOVE_FIRST)
 
 
 def typed(unset: Iterable[str], instead: Iterable[str] = ()) -> str:

@@ -268,7 +268,7 @@ def test_no_setting_that_nvue_has_is_lost(release: str) -> None:
                 if get_path(applied, path) is not None or box.rules.contradictions(now):
                     continue
                 tried += 1
-                beside = Ownership().beside("Leaf0-1", now, intent)
+                beside = Ownership().beside("Leaf0-1", now, intent, switch.unmanaged)
                 found = [*beside.findings(), *conflicts("Leaf0-1", now, intent)]
                 after = merge(now, difference(now, beside.tree))
                 if not any(each.severity is Severity.BLOCKED for each in found) and lost(now, after):
