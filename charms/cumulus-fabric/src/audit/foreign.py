@@ -73,7 +73,7 @@ class Ownership:
 
 @dataclass(frozen=True)
 class Beside(Running):
-    """What one switch has beside the intent; others made what is ``kept``, and nobody named it for removal."""
+    """What one switch has beside the intent. Others made what is ``kept``, and nobody named it to go."""
 
     surplus: Objects  # the objects that are not in the intent
     left: Objects  # those of ``kept`` that the intent leaves to others
