@@ -144,11 +144,6 @@ BREAKING = {
         "leaves.anycast-mac: the anycast MAC 45:38:39:BE:EF:AA is a multicast address, which is not valid "
         "for a gateway",
     ),
-    "an anycast MAC that is everybody's": (
-        {"leaves.anycast-mac": "FF:FF:FF:FF:FF:FF"},
-        "leaves.anycast-mac: the anycast MAC FF:FF:FF:FF:FF:FF is a multicast address, which is not valid "
-        "for a gateway",
-    ),
     "an anycast MAC of zeros": (
         {"leaves.anycast-mac": "00:00:00:00:00:00"},
         "leaves.anycast-mac: the anycast MAC 00:00:00:00:00:00 is all zeros, which is not valid for a "
@@ -289,19 +284,11 @@ def test_what_fits_does_not_block(change):
     assert found(BLOCKED, change) == []
 
 
-def test_one_bond_on_both_leaves_is_one_segment_not_two():
-    assert not any("ESI" in f.what for f in findings())
-
-
 DOUBTFUL = {
     "a VLAN that the switch reserves": ({"networks.provider.vlan": 3800}, "networks.provider.vlan: "),
     "a bond's MTU below that of its networks": (
         {"racks.0.bonds.bond_ext.mtu": 1500},
         "racks[0].bonds.bond_ext: ",
-    ),
-    "one preference for all": (
-        {"leaves.df-preference": 50000},
-        "leaves.df-preference: Leaf0-1 and Leaf0-2 share a df-preference (2 racks in all)",
     ),
     "equal preferences": (
         {"leaves.df-preference": [50000, 50000]},

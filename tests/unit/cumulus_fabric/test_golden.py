@@ -29,12 +29,6 @@ def test_no_command_is_written_twice(name):
     assert len(every) == len(set(every))
 
 
-@pytest.mark.parametrize("name", SIX)
-def test_the_guides_commands_read_as_the_cli_does_are_the_tree(name):
-    rdg = fabric()
-    assert nvcommands.read(guide(name), OLD) == render.tree(rdg, rdg.switch(name), OLD)
-
-
 @pytest.mark.parametrize("dialect", Dialect)
 @pytest.mark.parametrize("name", SIX)
 def test_tree_to_commands_to_tree(name, dialect):
