@@ -11,6 +11,7 @@ from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.shell import ADDRESSES, Shell
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
 from unit.cumulus_fabric.online.unit import Unit, managed, site
+from unit.cumulus_fabric.online.unmanaged import PLAIN, RELEASES
 
 __all__ = ["certificate", "other_certificate"]
 
@@ -59,6 +60,13 @@ def running(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def six(request: pytest.FixtureRequest) -> Iterator[Rack]:
     """The reference guide's fabric."""
     with rack(fabric(), applied=True, release=request.param) as made:
+        yield made
+
+
+@pytest.fixture(params=RELEASES)
+def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
+    """One spine and two leaves that run the intent."""
+    with rack(PLAIN, applied=True, release=request.param) as made:
         yield made
 
 

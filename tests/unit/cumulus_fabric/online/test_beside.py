@@ -1,23 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of others' settings beside the intent: no false alarm, and each thing said in one way."""
 
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
 from converge import Severity
-from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.site import Rack, taking_over
 from unit.cumulus_fabric.online.test_faults import POLICY
-from unit.cumulus_fabric.online.test_unmanaged import PLAIN, RELEASES
-from unit.cumulus_fabric.online.unmanaged import ON, ON_PORT, joined, on_bond, typed, vlan
-
-
-@pytest.fixture(params=RELEASES)
-def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
-    """One spine and two leaves that run the intent."""
-    with rack(PLAIN, applied=True, release=request.param) as made:
-        yield made
+from unit.cumulus_fabric.online.unmanaged import ON, ON_PORT, PLAIN, joined, on_bond, typed, vlan
 
 
 def said(three: Rack) -> list[str]:

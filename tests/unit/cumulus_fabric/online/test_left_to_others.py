@@ -16,8 +16,19 @@ from unit.cumulus_fabric.fabrics import fabric, put
 from unit.cumulus_fabric.online.choices import CHOICES
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import POLICY
-from unit.cumulus_fabric.online.test_unmanaged import PLAIN, blocked, made_of
-from unit.cumulus_fabric.online.unmanaged import BESIDE, ON_PORT, bgp, joined, on_bond, on_port, typed, vlan
+from unit.cumulus_fabric.online.unmanaged import (
+    BESIDE,
+    ON_PORT,
+    PLAIN,
+    bgp,
+    blocked,
+    joined,
+    made_of,
+    on_bond,
+    on_port,
+    typed,
+    vlan,
+)
 from verify import APPLY_REMEDY
 
 ROUTES = "vrf default router bgp address-family ipv4-unicast redistribute"

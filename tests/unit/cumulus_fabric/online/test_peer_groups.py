@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of the intent's links that others have in a peer group keep its settings, or nothing is sent."""
 
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -10,11 +9,10 @@ import pytest
 from maintenance import Maintenance
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import BOTH, graceful, shut
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import Rack
 from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.test_left_to_others import leaving
-from unit.cumulus_fabric.online.test_unmanaged import PLAIN, RELEASES, blocked
-from unit.cumulus_fabric.online.unmanaged import ON, bgp, joined, typed
+from unit.cumulus_fabric.online.unmanaged import ON, bgp, blocked, joined, typed
 
 Tree = dict[str, Any]
 SECRET = "aB3-of-the-fabric"
@@ -24,13 +22,6 @@ BFD: dict[bool, tuple[Tree, str]] = {
     True: ({"profile": "FAST"}, "bfd profile"),
 }
 """By whether the release is 5.15 or later."""
-
-
-@pytest.fixture(params=RELEASES)
-def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
-    """One spine and two leaves that run the intent."""
-    with rack(PLAIN, applied=True, release=request.param) as made:
-        yield made
 
 
 def grouped(content: Tree, *ports: str, kind: str = "unnumbered") -> Tree:

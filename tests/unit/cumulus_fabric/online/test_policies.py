@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Others' route maps, ACLs, limits and EVPN policy that reach the intent's objects are named once."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_routed import said
-from unit.cumulus_fabric.online.test_unmanaged import PLAIN, RELEASES
-from unit.cumulus_fabric.online.unmanaged import ON_PORT, bgp, family, joined, session, typed, vlan, words
-
-
-@pytest.fixture(params=RELEASES)
-def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
-    """One spine and two leaves that run the intent."""
-    with rack(PLAIN, applied=True, release=request.param) as made:
-        yield made
+from unit.cumulus_fabric.online.unmanaged import (
+    ON_PORT,
+    PLAIN,
+    bgp,
+    family,
+    joined,
+    session,
+    typed,
+    vlan,
+    words,
+)
 
 
 def acl(*names: str) -> dict[str, Any]:

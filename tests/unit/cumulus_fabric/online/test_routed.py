@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What others route on a fabric's switches is named once, and no port joins it without a word."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +10,16 @@ from online import Site
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import POLICY
-from unit.cumulus_fabric.online.test_unmanaged import PLAIN, RELEASES, made_of
 from unit.cumulus_fabric.online.unmanaged import (
     BORDERS,
     ON,
     ON_PORT,
+    PLAIN,
     SVI,
     TENANT,
     bgp,
     joined,
+    made_of,
     on_bond,
     on_port,
     session,
@@ -29,13 +29,6 @@ from unit.cumulus_fabric.online.unmanaged import (
 )
 
 WITH_77 = fabric(change=made_of(("tenant", 77)))
-
-
-@pytest.fixture(params=RELEASES)
-def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
-    """One spine and two leaves that run the intent."""
-    with rack(PLAIN, applied=True, release=request.param) as made:
-        yield made
 
 
 def said(site: Site, severity: Severity = Severity.INFO) -> list[str]:

@@ -21,44 +21,26 @@ from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.choices import CHOICES
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
-from unit.cumulus_fabric.online.test_faults import POLICY, small
-from unit.cumulus_fabric.online.unmanaged import BESIDE, ON, joined, on_port, typed, vlan, words
+from unit.cumulus_fabric.online.test_faults import POLICY
+from unit.cumulus_fabric.online.unmanaged import (
+    BESIDE,
+    ON,
+    PLAIN,
+    RELEASES,
+    blocked,
+    joined,
+    made_of,
+    on_port,
+    typed,
+    vlan,
+    words,
+)
 
-RELEASES = {"5.9.2": 9, "5.15.0": 15}
-
-
-def made_of(*networks: tuple[str, int]) -> Callable[[dict[str, Any]], None]:
-    """One spine and a rack with three bonds, without settings of whole switches, and with these networks."""
-
-    def change(content: dict[str, Any]) -> None:
-        small(content)
-        del content["leaves"]["anycast-mac"]
-        content["roce"] = {"mode": "off"}
-        content["networks"] |= {name: {"vlan": number} for name, number in networks}
-        outside = {"ports": "swp22", "local-id": 9, "networks": ["public"], "untagged": "public"}
-        tagged = {"ports": "swp21", "local-id": 10, "networks": ["internal"]}
-        content["racks"][0]["bonds"] = {"bond_ext": outside, "bond_tagged": tagged}
-
-    return change
-
-
-PLAIN, TENANT = fabric(change=made_of()), fabric(change=made_of(("tenant", 55)))
-
-
-@pytest.fixture(params=RELEASES)
-def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
-    """One spine and two leaves that run the intent."""
-    with rack(PLAIN, applied=True, release=request.param) as made:
-        yield made
+TENANT = fabric(change=made_of(("tenant", 55)))
 
 
 def worse(site: Site) -> list[str]:
     return [each.sentence() for each in site.verify() if each.severity > Severity.WARNING]
-
-
-def blocked(site: Site) -> list[tuple[str, str]]:
-    found = site.survey().plan.findings
-    return [(each.what, each.remedy) for each in found if each.severity is Severity.BLOCKED]
 
 
 def lost(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
