@@ -175,7 +175,7 @@ class Switch:
     # Those of them that are split
     breakouts: Mapping[str, Breakout] = field(default_factory=dict[str, Breakout])
     roce: str = "lossless"  # lossless, lossy or off
-    bandwidth: int | None = None  # percent for RoCE; None is the switch's default
+    bandwidth: int | None = None  # of a standalone switch, percent for RoCE; None is the switch's default
     links: tuple[Link, ...] = ()  # to other switches, in the neighbours' order
     bonds: tuple[Bond, ...] = ()  # to hosts, with their segments
     # Ports to hosts without a bond; on a standalone switch all ports

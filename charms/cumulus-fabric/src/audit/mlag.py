@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from converge import Finding, Severity
 from intent import ports
 from intent.model import Fabric, Switch
-from tree import Tree, get_path, get_tree
+from tree import Tree, get_path, get_tree, nodes
 from tree.drain import host_ports, shut
 
 from audit.foreign import Beside
@@ -48,7 +48,7 @@ def _remains(running: Beside) -> list[str]:
     applied = running.applied
     if not get_tree(running.wanted, "evpn", "multihoming"):
         return []
-    interfaces = {port: get_tree(node) for port, node in get_tree(applied, "interface").items()}
+    interfaces = dict(nodes(applied, "interface"))
     peerlinks = [port for port, node in interfaces.items() if _is_peerlink(port, node)]
     bonds = [port for port, node in interfaces.items() if _is_on(get_path(node, ("bond", "mlag")))]
     shared = get_tree(applied, "nve", "vxlan", "mlag").get("shared-address", "none")

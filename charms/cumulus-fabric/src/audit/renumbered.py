@@ -6,13 +6,12 @@ the host's port moves to another bond, on one leaf after the other: the host los
 """
 
 from collections.abc import Iterator
-from typing import cast
 
 from converge import Finding, Severity
 from converge.finding import few
 from intent import ports
 from intent.model import Switch
-from tree import Tree, get_path, get_tree
+from tree import Tree, get_path, get_tree, nodes
 
 SEGMENT = ("evpn", "multihoming", "segment", "local-id")
 
@@ -23,8 +22,8 @@ def renumbered(switch: Switch, applied: Tree) -> Iterator[Finding]:
     Hosts under ``members`` have the numbers that somebody wrote there, and may get others.
     """
     now: dict[str, tuple[str, int]] = {}
-    for name, node in get_tree(applied, "interface").items():
-        number = get_path(cast("Tree", node), SEGMENT)
+    for name, node in nodes(applied, "interface"):
+        number = get_path(node, SEGMENT)
         if isinstance(number, int):
             now |= dict.fromkeys(get_tree(node, "bond", "member"), (name, number))
     kept: dict[str, int] = {}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 from intent import ports
-from tree import ON, Tree, get_path, get_tree, leaves, merged
+from tree import ON, Tree, get_path, get_tree, leaves, merged, nodes
 from tree.diff import IN_VRF
 from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS
 from tree.render import BRIDGE, GROUP
@@ -58,8 +58,8 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     interfaces, sessions = get_tree(wanted, "interface"), get_tree(applied, *IN_VRF, "neighbor")
     linked = get_tree(wanted, *IN_VRF, "neighbor")
     subs: dict[str, list[str]] = defaultdict(list)
-    for sub, other in get_tree(applied, "interface").items():
-        subs[str(get_tree(other).get("base-interface"))].append(sub)
+    for sub, other in nodes(applied, "interface"):
+        subs[str(other.get("base-interface"))].append(sub)
     for port in sorted(interfaces.keys() - {"lo"}, key=ports.natural):
         node, above = get_tree(applied, "interface", port), f"interface {port}"
         own = get_tree(interfaces, port)  # without what the intent leaves to others
@@ -92,10 +92,10 @@ def _other_sessions(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]
     alike = ("description", "remote-as", *(["password"] if kept.get("password", "none") != "none" else []))
     found: list[str] = []
     losing: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for port, node in get_tree(wanted, "neighbor").items():
+    for port, node in nodes(wanted, "neighbor"):
         session = get_tree(applied, "neighbor", port)
         group = str(session.get("peer-group"))
-        if group == GROUP or get_tree(node).get("peer-group") != GROUP:
+        if group == GROUP or node.get("peer-group") != GROUP:
             continue
         if "internal" in (session.get("remote-as"), get_tree(groups, group).get("remote-as")):
             found.append(port)
@@ -139,7 +139,7 @@ def _vlans_of_vrfs(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     set_to = get_tree(applied, "system", "global", "reserved", "vlan", "l3-vni-vlan")
     own = {end: set_to[end] if isinstance(set_to.get(end), int) else vlan for end, vlan in VRF_VLANS.items()}
     picked = [vlan for vlan in needed if vlan.isdigit() and own["begin"] <= int(vlan) <= own["end"]]
-    for vrf, node in get_tree(applied, "vrf").items():
+    for vrf, node in nodes(applied, "vrf"):
         evpn = get_tree(node, "evpn")
         vlan = str(evpn.get("vlan", "auto"))
         if vlan in needed:

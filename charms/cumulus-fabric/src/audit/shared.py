@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from converge import Finding, Severity
 from converge.finding import few
-from tree import Path, Tree, covers, get_path, get_tree, leaves, overlaps
+from tree import Path, Tree, covers, get_path, get_tree, leaves, nodes, overlaps
 from tree.diff import IN_VRF
 from tree.foreign import LISTENING, VLANS, Object, Objects
 from tree.render import BRIDGE, GROUP
@@ -31,8 +31,8 @@ class Running:
     def sessions(self, _: Path) -> Iterator[str]:
         """Sessions in VRF default that are not the intent's."""
         own = get_tree(self.wanted, *IN_VRF, "neighbor")
-        for name, node in get_tree(self.applied, *IN_VRF, "neighbor").items():
-            ours = name in own or get_tree(node).get("peer-group") == GROUP
+        for name, node in nodes(self.applied, *IN_VRF, "neighbor"):
+            ours = name in own or node.get("peer-group") == GROUP
             if not ours or Object("neighbor", name) in self.kept:
                 yield f"session {name}"
         yield from self._listening()
@@ -44,13 +44,13 @@ class Running:
 
     def _listening(self, group: str = "") -> Iterator[str]:
         """The ranges of addresses from which VRF default takes sessions into a peer group, or any."""
-        for addresses, node in get_tree(self.applied, *LISTENING).items():
-            if group in ("", get_tree(node).get("peer-group")):
+        for addresses, node in nodes(self.applied, *LISTENING):
+            if group in ("", node.get("peer-group")):
                 yield f"sessions from {addresses}"
 
     def speakers(self, path: Path) -> Iterator[str]:
         """The VRFs whose BGP has the global value of a setting, and such sessions of VRF default."""
-        for vrf, node in get_tree(self.applied, "vrf").items():
+        for vrf, node in nodes(self.applied, "vrf"):
             bgp = get_tree(node, "router", "bgp")
             if bgp and bgp.get(path[-1], "auto") == "auto":
                 yield from self.sessions(path) if vrf == IN_VRF[1] else [f"VRF {vrf}"]
@@ -66,8 +66,8 @@ class Running:
 
     def gateways(self, _: Path) -> Iterator[str]:
         """Interfaces with addresses on VLANs (SVIs)."""
-        for name, node in get_tree(self.applied, "interface").items():
-            if get_tree(node).get("type") == "svi":
+        for name, node in nodes(self.applied, "interface"):
+            if node.get("type") == "svi":
                 yield f"interface {name}"
 
 
@@ -154,8 +154,8 @@ def typed(unset: Iterable[str], instead: Iterable[str] = ()) -> str:
 
 def others(applied: Tree) -> Iterator[tuple[str, list[str]]]:
     """What else on a switch may have VNIs, and which: VLANs of other bridges, and VRFs."""
-    for domain, content in get_tree(applied, "bridge", "domain").items():
-        for vlan, node in get_tree(content, "vlan").items() if domain != BRIDGE else ():
+    for domain, content in nodes(applied, "bridge", "domain"):
+        for vlan, node in nodes(content, "vlan") if domain != BRIDGE else ():
             yield f"VLAN {vlan} of bridge {domain}", list(get_tree(node, "vni"))
-    for vrf, node in get_tree(applied, "vrf").items():
+    for vrf, node in nodes(applied, "vrf"):
         yield f"VRF {vrf}", list(get_tree(node, "evpn", "vni"))

@@ -43,6 +43,11 @@ def get_tree(tree: object, *path: str) -> Tree:
     return as_tree(get_path(tree, path)) or {}
 
 
+def nodes(tree: object, *path: str) -> Iterator[tuple[str, Tree]]:
+    """What is below these keys by its names, values left empty."""
+    return ((name, as_tree(node) or {}) for name, node in get_tree(tree, *path).items())
+
+
 def nested(path: Path, node: object) -> Tree:
     """A tree with one node, at ``path``."""
     for key in reversed(path):
@@ -118,9 +123,9 @@ def expand_ranges(tree: Tree, parent: str = "") -> Tree:
 
 def automatic(tree: Tree) -> Iterator[tuple[Path, str]]:
     """Where VNIs are ``auto``, and their numbers: of the VLAN, with the bridge's offset added."""
-    for domain, content in get_tree(tree, "bridge", "domain").items():
-        offset = get_tree(content).get("vlan-vni-offset")
-        for vlan, node in get_tree(content, "vlan").items():
+    for domain, content in nodes(tree, "bridge", "domain"):
+        offset = content.get("vlan-vni-offset")
+        for vlan, node in nodes(content, "vlan"):
             if "auto" in get_tree(node, "vni") and vlan.isdigit():
                 number = int(vlan) + (offset if isinstance(offset, int) else 0)
                 yield ("bridge", "domain", domain, "vlan", vlan, "vni"), str(number)

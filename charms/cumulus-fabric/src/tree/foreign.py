@@ -14,7 +14,7 @@ from typing import NamedTuple
 from intent import ports
 from intent.model import Unmanaged
 
-from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, merged, parted
+from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, merged, nodes, parted
 from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
 from tree.drain import ROUTE_MAP
 from tree.render import BRIDGE, GROUP
@@ -223,8 +223,7 @@ def carried(tree: Tree, port: str) -> set[str]:
 
 def vlan_interfaces(tree: Tree) -> Iterator[tuple[str, str]]:
     """The interfaces (SVIs) on VLANs of the fabric's bridge, and their VLANs."""
-    for name, content in get_tree(tree, "interface").items():
-        node = get_tree(content)
+    for name, node in nodes(tree, "interface"):
         is_one = node.get("type") == "svi" or name.startswith("vlan")
         if is_one and node.get("base-interface", BRIDGE) == BRIDGE:
             yield name, str(node.get("vlan", name.removeprefix("vlan")))
@@ -240,16 +239,12 @@ def users(applied: Tree, removed: Collection[Object]) -> dict[str, str]:
     """What is on bonds and VLANs that are to be removed, beside SVIs, as ``nv`` has it: what it is on."""
     gone = {each.said for each in removed if each.kind in ("bond", "vlan")}
     sessions = {each.name for each in removed if each.kind == "neighbor"}
-    found = {f"interface {name}": node.get("base-interface") for name, node in _nodes(applied, "interface")}
-    for vrf, node in _nodes(applied, "vrf"):
+    found = {f"interface {name}": node.get("base-interface") for name, node in nodes(applied, "interface")}
+    for vrf, node in nodes(applied, "vrf"):
         found[f"vrf {vrf} evpn vlan"] = f"vlan{get_tree(node, 'evpn').get('vlan')}"
         for name in get_tree(node, "router", "bgp", "neighbor").keys() - sessions:
             found[f"vrf {vrf} router bgp neighbor {name}"] = name
     return {user: str(what) for user, what in found.items() if what in gone}
-
-
-def _nodes(tree: Tree, key: str) -> Iterator[tuple[str, Tree]]:
-    return ((name, get_tree(node)) for name, node in get_tree(tree, key).items())
 
 
 def vrf_of(node: object) -> str:
@@ -270,9 +265,9 @@ def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
     found: dict[str, Collection[str]] = {
         "interface {}": [
             name
-            for name, node in interfaces.items()
-            if name not in known and not MANAGEMENT_PORTS.fullmatch(name) and _is_routed(get_tree(node))
-            if get_tree(node).get("base-interface") not in hosts
+            for name, node in nodes(applied, "interface")
+            if name not in known and not MANAGEMENT_PORTS.fullmatch(name) and _is_routed(node)
+            if node.get("base-interface") not in hosts
         ],
         **{
             f"interface {{}} {' '.join(path)}": [name for name in links if get_path(interfaces[name], path)]
@@ -350,11 +345,11 @@ def _places(tree: Tree) -> Iterator[tuple[Object, Path]]:
         yield Object("vlan", vlan), (*VLANS, vlan)
         for vni in get_tree(content, "vni"):
             yield Object("part", f"vlan{vlan}:vni{vni}"), (*VLANS, vlan, "vni", vni)
-    for name, content in get_tree(tree, "interface").items():
+    for name, node in nodes(tree, "interface"):
         if not MANAGEMENT_PORTS.fullmatch(name):
-            yield from _of_interface(name, get_tree(content), vlans)
-    for name, content in get_tree(tree, *IN_VRF, "neighbor").items():
-        if get_tree(content).get("peer-group") == GROUP:
+            yield from _of_interface(name, node, vlans)
+    for name, node in nodes(tree, *IN_VRF, "neighbor"):
+        if node.get("peer-group") == GROUP:
             yield Object("neighbor", name), (*IN_VRF, "neighbor", name)
     for name, path in WHOLE_SWITCH.items():
         if get_path(tree, path) is not None:
