@@ -45,11 +45,11 @@ class Call:
 
     def run(self, juju: Juju) -> None:
         if not self.content:
-            juju.client(*self.words, shown=True)
+            juju.call(*self.words, shown=True)
             return
         text = self.content.replace(KEY, self.key.read() if self.key else "")
         with private.passing(text) as path:
-            juju.client(*(path if word == FILE else word for word in self.words), shown=True)
+            juju.call(*(path if word == FILE else word for word in self.words), shown=True)
 
     def shell(self) -> Iterator[str]:
         """The same for a shell, which reads the key from its file, and removes the call's file at its end."""
@@ -75,17 +75,17 @@ class Observed(NamedTuple):
 
 def observe(juju: Juju, names: Names) -> Observed:
     """Ask the client; what is in a controller only where there is one of that name."""
-    clouds = mapping(juju.client_data("clouds", "--client"))
-    client = mapping(juju.client_data("credentials", "--client").get("client-credentials"))
+    clouds = mapping(juju.data("clouds", "--client"))
+    client = mapping(juju.data("credentials", "--client").get("client-credentials"))
     credentials = mapping(mapping(client.get(names.cloud)).get("cloud-credentials"))
-    controllers = mapping(juju.client_data("controllers").get("controllers"))
+    controllers = mapping(juju.data("controllers").get("controllers"))
     models: list[str] = []
     spaces: dict[str, frozenset[str]] = {}
     if names.controller in controllers:
-        answer = juju.client_data("models", "-c", names.controller)
+        answer = juju.data("models", "-c", names.controller)
         models = [model["short-name"] for model in answer.get("models") or ()]
     if names.model in models:
-        answer = juju.client_data("spaces", "-m", f"{names.controller}:{names.model}")
+        answer = juju.data("spaces", "-m", f"{names.controller}:{names.model}")
         spaces = {
             each["name"]: frozenset(mapping(each.get("subnets"))) for each in answer.get("spaces") or ()
         }

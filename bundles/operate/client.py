@@ -31,36 +31,36 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 class Juju:
-    """The client; `model` is as `-m` takes it, and empty for the current model; `run` starts the client."""
+    """The client; `run` starts it.
+
+    `model` is as `-m` takes it: empty for the current model, and for commands that are about none.
+    """
 
     def __init__(self, model: str = "", run: Process = process) -> None:
         self._model = ["-m", model] if model else []
         self._run = run
 
-    def client(self, *words: str, shown: bool = False) -> str:
-        """What a command prints that is about no model; with `shown`, its progress goes to the terminal.
+    def call(self, *words: str, shown: bool = False) -> str:
+        """What a command prints; with `shown`, its progress goes to the terminal.
 
         Only a command that is `shown` has no limit of time: whoever watches it can end it.
 
         Raises StepError with the client's own reason if it failed.
         """
-        done = self._call([*words], shown=shown, seconds=None if shown else READ)
+        command = [words[0], *self._model, *words[1:]]
+        done = self._call(command, shown=shown, seconds=None if shown else READ)
         if done.status:
             said = "see above" if shown else _reason(done)
             raise StepError(f"juju {words[0]}: {said}")
         return done.text
 
-    def model(self, *words: str) -> str:
-        """The same for a command of the model."""
-        return self.client(words[0], *self._model, *words[1:])
-
-    def client_data(self, *words: str) -> dict[str, Any]:
-        """What a command prints as JSON that is about no model."""
-        return _parsed(words[0], self.client(words[0], *JSON, *words[1:]))
-
     def data(self, *words: str) -> dict[str, Any]:
-        """The same for a command of the model."""
-        return _parsed(words[0], self.model(words[0], *JSON, *words[1:]))
+        """What a command prints as JSON; some print nothing at all where there is nothing to list."""
+        text = self.call(words[0], *JSON, *words[1:])
+        try:
+            return mapping(json.loads(text) if text.strip() else {})
+        except (ValueError, RecursionError):
+            raise StepError(f"juju {words[0]} prints something that is not JSON") from None
 
     def act(
         self, units: list[str], action: str, *parameters: str, wait: float | None = None
@@ -108,11 +108,3 @@ def _reason(done: Output) -> str:
     """What the client says after its last ERROR, which may be several lines; else its last line."""
     _, failed, said = done.error.rpartition("ERROR ")
     return last_words(done._replace(error=" ".join(said.split())) if failed else done)
-
-
-def _parsed(verb: str, text: str) -> dict[str, Any]:
-    """Some commands print nothing at all where there is nothing to list."""
-    try:
-        return mapping(json.loads(text) if text.strip() else {})
-    except (ValueError, RecursionError):
-        raise StepError(f"juju {verb} prints something that is not JSON") from None

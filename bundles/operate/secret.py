@@ -47,9 +47,9 @@ def give(juju: Juju, name: str, application: str, credentials: Path, options: li
     known = next((key for key, body in secrets.items() if body.get("name") == name), None)
     with private.passing(yaml.safe_dump({"user": user, "password": password})) as path:
         if known:
-            juju.model("update-secret", name, "--file", path)
+            juju.call("update-secret", name, "--file", path)
         else:
-            known = juju.model("add-secret", name, "--file", path).strip().removeprefix("secret:")
-    juju.model("grant-secret", name, application)
-    juju.model("config", application, f"credentials=secret:{known}", *options)
+            known = juju.call("add-secret", name, "--file", path).strip().removeprefix("secret:")
+    juju.call("grant-secret", name, application)
+    juju.call("config", application, f"credentials=secret:{known}", *options)
     return f"secret:{known}"

@@ -29,7 +29,7 @@ def test_a_named_model_is_asked_and_reads_are_limited_in_time():
 
 def test_a_command_that_tells_its_progress_may_take_as_long_as_it_needs():
     client = Client(0, "")
-    Juju(run=client).client("bootstrap", "maas", "controller", shown=True)
+    Juju(run=client).call("bootstrap", "maas", "controller", shown=True)
     assert client.calls == [(["juju", "bootstrap", "maas", "controller"], None, True)]
 
 
@@ -88,4 +88,4 @@ def test_a_machine_without_the_client_is_told_how_to_get_it():
 
 def test_a_command_whose_progress_was_shown_is_not_quoted_again():
     with pytest.raises(StepError, match="juju bootstrap: see above"):
-        Juju(run=Client(1, "", "")).client("bootstrap", shown=True)
+        Juju(run=Client(1, "", "")).call("bootstrap", shown=True)
