@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An action on every unit of this project's charms: side by side, and no unit waits for a silent one."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -28,6 +29,14 @@ class Answer(NamedTuple):
     instead: str  # what was said in their place
     more: str  # the command that shows more
 
+    def rows(self, result: str, keys: Sequence[str]) -> list[list[str]]:
+        """These keys of each entry of a result that is a list in JSON. Raises StepError if it is none."""
+        try:
+            entries = json.loads((self.results or {})[result])
+            return [[str(entry[key]) for key in keys] for entry in entries]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise StepError(f"the {result} of {self.unit} cannot be read", self.more) from None
+
 
 class Call(NamedTuple):
     """Units of one application that one client asks."""
@@ -36,20 +45,13 @@ class Call(NamedTuple):
     charm: str
     action: str
 
-    def answers(self, juju: Juju, wait: float | None = None) -> list[Answer]:
+    def answers(self, juju: Juju, wait: float | None) -> list[Answer]:
         """What they say."""
         every = juju.act([*self.units], self.action, "format=json", wait=wait)
-        return [self._answer(unit, mapping(every.get(unit))) for unit in self.units]
+        return [self.answer(unit, mapping(every.get(unit))) for unit in self.units]
 
-    def apart(self) -> "list[Call]":
-        """The same for each unit by itself."""
-        return [self._replace(units=[unit]) for unit in self.units]
-
-    def failed(self, error: StepError) -> list[Answer]:
-        """What is known of them if the client failed."""
-        return [self._answer(unit, {"message": str(error)}) for unit in self.units]
-
-    def _answer(self, unit: str, said: Mapping[str, Any]) -> Answer:
+    def answer(self, unit: str, said: Mapping[str, Any]) -> Answer:
+        """What is known of one of them by what Juju's client prints of it."""
         results = mapping(said.get("results")) if said.get("status") == "completed" else None
         what = str(said.get("message") or f"the action is {said.get('status', 'not answered')}")
         return Answer(unit, self.charm, results, what, f"juju run {unit} {self.action} shows more")
@@ -64,40 +66,39 @@ def ask(juju: Juju, instead: Mapping[str, str], announce: Callable[[str], None])
     """
     status = juju.data("status")
     units = own_units(status)
-    lost = dict(_lost(status))
-    found: dict[str, Answer] = {}
+    lost = {*_lost(status)}
+    found: list[Answer] = []
     calls: list[Call] = []
     for name, members in units.items():
         charm = str(status["applications"][name]["charm-name"])
-        for unit in lost.keys() & {*members}:
-            found[unit] = Answer(
-                unit, charm, None, lost[unit], f"juju show-status-log {unit} shows since when"
-            )
+        for unit in lost.intersection(members):
+            more = f"juju show-status-log {unit} shows since when"
+            found.append(Answer(unit, charm, None, "not asked: its agent is lost", more))
         there = [unit for unit in members if unit not in lost]
         action = instead.get(charm, "verify")
         calls += [Call(there[at : at + TOGETHER], charm, action) for at in range(0, len(there), TOGETHER)]
     if not (calls or found):
         raise StepError("the model has no unit of " + ", ".join(own()), "name the model with --model")
     answers, failures = _ask(juju, calls, announce)
-    if failures and not answers and len(failures) > 1:
-        raise next(iter(failures.values()))
-    apart = [each for number in failures for each in calls[number].apart()]
-    more, still = _ask(juju, apart, announce, AGAIN)
-    if still and not (answers or more):
-        raise next(iter(still.values()))
-    missing = [each for number, error in still.items() for each in apart[number].failed(error)]
-    found |= {each.unit: each for each in (*answers, *more, *missing)}
-    return [found[unit] for members in units.values() for unit in members]
+    if len(failures) > 1 and not answers:
+        raise failures[0][1]
+    apart = [call._replace(units=[unit]) for call, _ in failures for unit in call.units]
+    more_answers, still = _ask(juju, apart, announce, AGAIN)
+    if still and not (answers or more_answers):
+        raise still[0][1]
+    missing = [call.answer(call.units[0], {"message": str(error)}) for call, error in still]
+    by_unit = {each.unit: each for each in (*found, *answers, *more_answers, *missing)}
+    return [by_unit[unit] for members in units.values() for unit in members]
 
 
 def _ask(
     juju: Juju, calls: Sequence[Call], announce: Callable[[str], None], wait: float | None = None
-) -> tuple[list[Answer], dict[int, StepError]]:
-    """The answers, and by number of the call why its client failed."""
+) -> tuple[list[Answer], list[tuple[Call, StepError]]]:
+    """The answers, and the calls whose clients failed, with the reason."""
     found = side_by_side(
         lambda call: call.answers(juju, wait), calls, "units asked", announce, lambda call: len(call.units)
     )
-    failures = {number: each for number, each in enumerate(found) if isinstance(each, StepError)}
+    failures = [(call, each) for call, each in zip(calls, found) if isinstance(each, StepError)]
     return [answer for each in found if not isinstance(each, StepError) for answer in each], failures
 
 
@@ -122,12 +123,11 @@ def _number(unit: str) -> tuple[int, str]:
     return len(number), number
 
 
-def _lost(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _lost(status: Mapping[str, Any]) -> Iterator[str]:
     """Units whose agents the controller does not hear from: an action waits there until they are back."""
     for unit, body in running.units(status):
-        agent = mapping(body.get("juju-status"))
-        if agent.get("current") == "lost":
-            yield unit, "not asked: its agent is lost"
+        if mapping(body.get("juju-status")).get("current") == "lost":
+            yield unit
 
 
 def worst(state: str) -> int:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with the units of this project's charms, in one table, worst first."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from converge import StepError
+from converge import Finding
 from converge.render import cut_table
 from operate.client import Juju
 from operate.fleet import OK, UNKNOWN, WORST, Answer, ask, worst
@@ -13,7 +12,7 @@ from operate.fleet import OK, UNKNOWN, WORST, Answer, ask, worst
 SHOWN = ("show-health", "health", ("state", "about", "found", "help"))
 WATCHING = {"cumulus-fabric": SHOWN, "sriov-switchdev": SHOWN}
 """Charms with an action for it: the action, its result, and the keys of its rows."""
-OTHERS = ("verify", "findings", ("severity", "subject", "what", "remedy"))
+OTHERS = ("verify", "findings", Finding._fields)
 
 
 class Row(NamedTuple):
@@ -56,14 +55,6 @@ def _rows(answer: Answer) -> Iterator[Row]:
         yield Row(UNKNOWN, answer.unit, "", answer.instead, answer.more)
         return
     _, result, keys = WATCHING.get(answer.charm, OTHERS)
-    try:
-        rows = [
-            Row(str(each[keys[0]]), answer.unit, *(str(each[key]) for key in keys[1:]))
-            for each in json.loads(answer.results[result])
-        ]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        what = f"what {answer.unit} says of its health cannot be read"
-        raise StepError(what, answer.more) from None
-    for row in rows:
-        if row.state != OK:
-            yield row if row.state in WORST else row._replace(state=UNKNOWN)
+    for state, *words in answer.rows(result, keys):
+        if state != OK:
+            yield Row(state if state in WORST else UNKNOWN, answer.unit, *words)

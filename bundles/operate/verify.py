@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The action verify of every charm of this project in a model, in one table."""
 
-import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from converge import StepError
+from converge import Finding
 from converge.render import cut_table
 from operate.client import Juju
 from operate.fleet import OK, UNKNOWN, Answer, ask, worst
@@ -37,24 +36,9 @@ def _rows(answer: Answer) -> Iterator[Row]:
     if "verified" not in results:
         yield Row(unit, UNKNOWN, "", "", answer.instead, answer.more)
         return
-    verified, found = str(results["verified"]), _findings(unit, results.get("findings"))
-    if not found:
-        yield Row(unit, verified)
-    for finding in found:
+    verified = str(results["verified"])
+    for finding in answer.rows("findings", Finding._fields) or [[]]:
         yield Row(unit, verified, *finding)
-
-
-def _findings(unit: str, text: Any) -> list[list[str]]:
-    """Each finding's severity, subject, sentence and remedy."""
-    try:
-        return [
-            [str(finding[key]) for key in ("severity", "subject", "what", "remedy")]
-            for finding in json.loads(text)
-        ]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise StepError(
-            f"the findings of {unit} cannot be read", f"juju run {unit} verify shows them"
-        ) from None
 
 
 def shown(rows: list[Row], most: int | None) -> str:
