@@ -6,8 +6,8 @@ maasserver/api/*.py). A proxy, another server at that address, or a later API ma
 the operator gets one sentence.
 """
 
-from collections.abc import Callable, Sequence
-from ipaddress import ip_address, ip_network
+from collections.abc import Sequence
+from ipaddress import ip_network
 from typing import Any
 
 from converge import StepError
@@ -23,30 +23,11 @@ from converge.shape import (
     Shape,
 )
 from maas.client import Maas
+from maas.sitefile import ADDRESS, Word
 
 _TEXT, _NUMBER = AnyText(), Integer(None, None)
 OPTIONAL_TEXT, OPTIONAL_YES_OR_NO = OrNull(_TEXT), OrNull(Boolean())
-
-
-class _Parsed:
-    """Text of which `parse` does not raise ValueError."""
-
-    def __init__(self, allowed: str, parse: Callable[[str], object]) -> None:
-        self.allowed, self.parse = allowed, parse
-
-    def read(self, where: str, value: object) -> str:
-        try:
-            self.parse(_TEXT.read(where, value))
-        except ValueError:
-            raise InvalidValue(where, value, self.allowed) from None
-        return str(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string", "description": self.allowed}
-
-
-_ADDRESS = _Parsed("an IPv4 or IPv6 address", ip_address)
-_NETWORK = _Parsed("a subnet", ip_network)
+_NETWORK = Word("a subnet", ip_network)
 
 
 def _seen(**_: object) -> None:
@@ -61,7 +42,7 @@ def _object(optional: Sequence[str] = (), **keys: Shape[Any]) -> JsonRecord[None
 _LINK = _object(
     mode=_TEXT,
     subnet=OrNull(_object(cidr=_TEXT)),
-    ip_address=OrNull(_ADDRESS),
+    ip_address=OrNull(ADDRESS),
     optional=["subnet", "ip_address"],
 )
 _INTERFACE = _object(
@@ -99,7 +80,7 @@ _FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=ListOf(_VLAN
 _SUBNET = _object(
     cidr=_NETWORK,
     resource_uri=_TEXT,
-    gateway_ip=OrNull(_ADDRESS),
+    gateway_ip=OrNull(ADDRESS),
     vlan=_object(id=_NUMBER, vid=_NUMBER, fabric_id=_NUMBER),
     optional=["gateway_ip"],
 )
@@ -110,13 +91,13 @@ _DEVICE = _object(
 )
 
 
-_RACK = _object(hostname=_TEXT, system_id=_TEXT, ip_addresses=ListOf(_ADDRESS, "addresses"))
+_RACK = _object(hostname=_TEXT, system_id=_TEXT, ip_addresses=ListOf(ADDRESS, "addresses"))
 _SETS = MappingOf(_TEXT, _object(complete=Boolean()), "versions")
 
 LISTS: dict[str, Shape[Any]] = {
     "spaces": ListOf(_object(name=_TEXT, resource_uri=_TEXT), "spaces"),
     "subnets": ListOf(_SUBNET, "subnets"),
-    "ipranges": ListOf(_object(type=_TEXT, start_ip=_ADDRESS, end_ip=_ADDRESS), "ranges of addresses"),
+    "ipranges": ListOf(_object(type=_TEXT, start_ip=ADDRESS, end_ip=ADDRESS), "ranges of addresses"),
     "tags": ListOf(_object(name=_TEXT, resource_uri=_TEXT), "tags"),
     "machines": ListOf(_MACHINE, "machines"),
     "rackcontrollers": ListOf(_RACK, "rack controllers"),

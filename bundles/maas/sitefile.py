@@ -247,7 +247,7 @@ def _range(text: str) -> object:
     return ends[0] <= ends[1] and "{}-{}".format(*ends)
 
 
-class _Word:
+class Word:
     """Text, also where YAML takes it for a number, as `spell` has it, which refuses it or gives False.
 
     Addresses are spelled as MAAS answers with them: ``2001:db8::1`` for ``2001:DB8:0::1``.
@@ -269,7 +269,7 @@ class _Word:
         return {"type": ["string", "integer"], "description": self.allowed}
 
 
-class _Secret(_Word):
+class _Secret(Word):
     """Where a secret is. What stands there instead may be the secret itself, and is not repeated."""
 
     def read(self, where: str, value: object) -> Secret:
@@ -279,11 +279,11 @@ class _Secret(_Word):
             raise InvalidValue(where, "…", self.allowed) from None
 
 
-def _like(pattern: str, allowed: str) -> _Word:
-    return _Word(allowed, lambda text: re.fullmatch(pattern, text, re.ASCII) is not None and text)
+def _like(pattern: str, allowed: str) -> Word:
+    return Word(allowed, lambda text: re.fullmatch(pattern, text, re.ASCII) is not None and text)
 
 
-_TEXT = _Word()
+_TEXT = Word()
 _HOST = _like(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", "a host name without its domain, such as node1")
 _LABEL = _like(r"[\w-]{1,250}", "letters, digits, - and _, as MAAS has them in tags")
 _SPACE = _like(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", "a space that Juju takes, too: letters, digits, single -")
@@ -291,8 +291,8 @@ _NETDEV = _like(
     rf"[^\s/:]{{1,{NETDEV_NAME_LENGTH}}}", f"a netdev's name of {NETDEV_NAME_LENGTH} characters at most"
 )
 _SECRET = _Secret("file:PATH, since the value itself does not belong here")
-_ADDRESS = _Word("an IPv4 or IPv6 address", ip_address)
-_RANGE = _Word("a range of addresses, FIRST-LAST", _range)
+ADDRESS = Word("an IPv4 or IPv6 address", ip_address)
+_RANGE = Word("a range of addresses, FIRST-LAST", _range)
 _URL = _like(r"https?://[^\s/]+/MAAS/?", "http://HOST:5240/MAAS")
 _KERNEL = _like(
     r"(?s)(?!.*\b(isolcpus|hugepages)=).*",
@@ -310,8 +310,8 @@ _NETWORK = Record(
         "vlan": _TEXT,
         "mtu": Integer(552, 65535, "an MTU"),
         "subnet": _TEXT,
-        "cidr": _Word("a subnet without host bits, such as 192.168.25.0/24", ip_network),
-        "gateway": _ADDRESS,
+        "cidr": Word("a subnet without host bits, such as 192.168.25.0/24", ip_network),
+        "gateway": ADDRESS,
         "dhcp": _RANGE,
         "reserved": ListOf(_RANGE, "ranges of addresses"),
     },
@@ -325,7 +325,7 @@ _TAG = Record(
         "kernel": _KERNEL,
         "hugepages": Integer(0, None),
         "reserved-host-memory": Integer(0, None, "MiB"),
-        "dedicated-cpus": _Word("a set of CPUs such as 2-23", lambda text: (cpus.numbers(text), text)[1]),
+        "dedicated-cpus": Word("a set of CPUs such as 2-23", lambda text: (cpus.numbers(text), text)[1]),
         "hwe-kernel": _HWE,
         "bond": _NETDEV,
         "bridge": _NETDEV,
@@ -367,7 +367,7 @@ def _site(**fields: Any) -> Site:
 _PARTS: dict[str, Any] = {
     "maas": _URL,
     "api-key": _SECRET,
-    "dns": ListOf(_ADDRESS, "addresses"),
+    "dns": ListOf(ADDRESS, "addresses"),
     "fabric": _TEXT,
     "networks": MappingOf(_SPACE, _NETWORK, "networks by space", least=1),
     "tags": MappingOf(_LABEL, _TAG, "tags", least=1),

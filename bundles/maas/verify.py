@@ -9,13 +9,11 @@ from hostnic import cpus
 from intent.model import Fabric
 from maas import answers, tuning
 from maas.client import Maas, Objects, stored
+from maas.overlay import NVIDIA
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
 from maas.unmanaged import settled
 from operate.together import progress, side_by_side
-
-MELLANOX = "15b3"
-"""The PCI vendor of a ConnectX."""
 
 
 def verify(maas: Maas, site: Site, intent: Fabric | None) -> list[Finding]:
@@ -99,7 +97,7 @@ def _one_connectx(machine: Machine, ports: Any, body: Any, devices: Any) -> Iter
         if name in ports:
             # PCI domain, bus and device; the ports of a NIC differ in the function only.
             slot = str(device["pci_address"] or "").rpartition(".")[0]
-            slots[name] = slot if slot and device["vendor_id"] == MELLANOX else "no ConnectX"
+            slots[name] = slot if slot and device["vendor_id"] == NVIDIA else "no ConnectX"
     where = ", ".join(f"{name} is {slot}" for name, slot in sorted(slots.items()))
     if "unknown" in slots.values():
         what = f"MAAS does not tell whether its ports are on one ConnectX ({where})"
