@@ -134,6 +134,11 @@ def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepEr
     return StepError(f"{reason}, to which the API key is not sent", remedy)
 
 
+def every(objects: Objects, kind: str) -> list[Any]:
+    """The objects of a kind: `machine`, `subnet`, `rack` or another first word of keys."""
+    return [body for key, body in objects.items() if key.startswith(f"{kind} ")]
+
+
 class Ref(str):
     """Another object, by its key: MAAS' own id may not be known before an earlier step has run."""
 

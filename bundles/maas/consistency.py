@@ -2,7 +2,7 @@
 """Values of a site file that are right by themselves and do not go together."""
 
 from collections.abc import Iterator
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,7 @@ def _inconsistent_networks(site: "Site") -> Wrong:
     for network in networks:
         where = f"networks.{network.name}"
         for text in filter(None, (network.gateway, network.dhcp, *network.reserved)):
-            if any(ip_address(end) not in ip_network(network.cidr) for end in text.split("-")):
+            if any(end not in ip_network(network.cidr) for end in ends(text)):
                 yield where, text, f"addresses in {network.cidr}"
         for one, other in combinations(filter(None, (network.dhcp, *network.reserved)), 2):
             if ranges_overlap(one, other):
@@ -101,16 +101,16 @@ def overlapping(one: str, other: str) -> bool:
     return first.version == second.version and first.overlaps(second)
 
 
+def ends(text: str) -> list[IPv4Address | IPv6Address]:
+    """The first and the last address of a range, FIRST-LAST or one address."""
+    first, _, last = text.partition("-")
+    return [ip_address(first), ip_address(last or first)]
+
+
 def ranges_overlap(one: str, other: str) -> bool:
-    """Whether two ranges, FIRST-LAST or one address, have an address in common."""
-    (first, last), (start, end) = (
-        [ip_address(text) for text in ends.split("-")] for ends in map(_both, (one, other))
-    )
+    """Whether two ranges have an address in common."""
+    (first, last), (start, end) = ends(one), ends(other)
     return first.version == start.version and int(first) <= int(end) and int(start) <= int(last)
-
-
-def _both(text: str) -> str:
-    return text if "-" in text else f"{text}-{text}"
 
 
 def _inconsistent_tags(site: "Site") -> Wrong:

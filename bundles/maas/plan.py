@@ -199,34 +199,34 @@ def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
             yield _step(write, f"create fabric {name}", "there is none")
         elif unmanaged.nameless(site, objects, key):
             yield from _ensure(objects, key, "", {}, {"name": name})
+    free = unmanaged.free(site, objects)
     for network in site.networks.values():
-        yield from _network_steps(site, objects, network)
+        yield from _network_steps(objects, network, free)
     for tag in site.tags.values():
         key = f"tag {tag.name}"
-        values = unmanaged.free(site, objects, key, unmanaged.tag_values(tag))
-        yield from _ensure(objects, key, "POST tags/", {"name": tag.name}, values)
+        yield from _ensure(objects, key, "POST tags/", {"name": tag.name}, free[key])
 
 
-def _network_steps(site: Site, objects: Objects, network: Network) -> Iterator[MaasStep]:
+def _network_steps(objects: Objects, network: Network, free: dict[str, Values]) -> Iterator[MaasStep]:
     yield from _ensure(objects, f"space {network.name}", "POST spaces/", {"name": network.name}, {})
     vlan, subnet = network.vlan_key(), f"subnet {network.cidr}"
-    values = unmanaged.free(site, objects, vlan, unmanaged.vlan_values(network))
     if network.fabric_key not in objects and not network.vid:
         # MAAS makes VLAN 0 with the fabric.
-        yield _step(Write(vlan, "PUT vlans/{}/", values, vlan), f"set {vlan} to {network.vlan}", "it is new")
+        yield _step(
+            Write(vlan, "PUT vlans/{}/", free[vlan], vlan), f"set {vlan} to {network.vlan}", "it is new"
+        )
     else:
         path, within = "POST fabrics/{}/vlans/", network.fabric_key
-        yield from _ensure(objects, vlan, path, {"vid": network.vid}, values, within)
-    values = unmanaged.free(site, objects, subnet, unmanaged.subnet_values(network))
+        yield from _ensure(objects, vlan, path, {"vid": network.vid}, free[vlan], within)
     # One that is there is in that VLAN already, or the plan is blocked: a subnet is never moved.
     once: Values = {"cidr": network.cidr, "vlan": Ref(vlan)}
-    yield from _ensure(objects, subnet, "POST subnets/", once, values)
+    yield from _ensure(objects, subnet, "POST subnets/", once, free[subnet])
     for text in filter(None, (*network.reserved, network.dhcp)):
         if unmanaged.reserved_already(objects, network, text):
             continue
         kind = "dynamic" if text is network.dhcp else "reserved"
         first, _, last = text.partition("-")
-        values = {"type": kind, "start_ip": first, "end_ip": last, "subnet": Ref(subnet)}
+        values: Values = {"type": kind, "start_ip": first, "end_ip": last, "subnet": Ref(subnet)}
         yield from _ensure(objects, f"{kind} range {text}", "POST ipranges/", values, {})
     found = objects.get(vlan, {})
     if network.dhcp and not found.get("dhcp_on"):

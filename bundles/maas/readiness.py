@@ -15,7 +15,7 @@ from converge import Finding, Severity
 from maas import answers
 from maas.client import Maas, Objects, stored
 from maas.sitefile import Network, Site
-from maas.unmanaged import settled, unseen
+from maas.unmanaged import rack_addresses, settled, unseen
 
 SERIES = "jammy"
 """The release of the bundles' base."""
@@ -97,7 +97,7 @@ def boot_network(site: Site, objects: Objects) -> Iterator[Finding]:
     """What MAAS itself tells of the network that machines boot from."""
     boot = site.boot
     subnet = objects.get(f"subnet {boot.cidr}", {})
-    here = any(ip_address(each) in ip_network(boot.cidr) for _, each in _rack_addresses(objects))
+    here = any(ip_address(each) in ip_network(boot.cidr) for _, each in rack_addresses(objects))
     if boot.dhcp and not here:  # without dhcp, a relay or another server answers
         what = f"no rack controller has an address in {boot.cidr}: machines cannot boot from it"
         yield Finding(Severity.WARNING, boot.name, what, "give one an address there, then wait for a minute")
@@ -127,7 +127,7 @@ def way_out(site: Site, objects: Objects) -> Iterator[Finding]:
         remedy = f"write gateway of {network.name} in the site file"
         yield Finding(Severity.WARNING, network.name, what, remedy)
         return
-    rack = next((name for name, each in _rack_addresses(objects) if each == gateway), "")
+    rack = next((name for name, each in rack_addresses(objects) if each == gateway), "")
     if forwards(gateway) is False:
         what = f"the nodes' gateway {gateway} is this machine, and it forwards nothing"
         yield Finding(Severity.BLOCKED, network.name, what, f"set net.ipv4.ip_forward=1; {HOW}")
@@ -143,12 +143,6 @@ def way_out(site: Site, objects: Objects) -> Iterator[Finding]:
 def _gateway(objects: Objects, network: Network) -> str:
     """As MAAS has it, or will have it."""
     return str(stored(objects.get(f"subnet {network.cidr}", {}), "gateway_ip") or network.gateway)
-
-
-def _rack_addresses(objects: Objects) -> Iterator[tuple[str, str]]:
-    for key, body in objects.items():
-        if key.startswith("rack "):
-            yield from ((body["hostname"], address) for address in body["ip_addresses"])
 
 
 def forwards(gateway: str) -> bool | None:

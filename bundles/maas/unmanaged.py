@@ -11,9 +11,9 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 from converge import Finding, Severity
-from maas.client import Objects, Values, stored
-from maas.consistency import overlapping, ranges_overlap, same_address
-from maas.sitefile import Machine, Network, Site, Stack, Tag
+from maas.client import Objects, Values, every, stored
+from maas.consistency import ends, overlapping, ranges_overlap, same_address
+from maas.sitefile import Machine, Network, Site, Stack
 
 OPEN = ("New", "Ready", "Failed testing", "Broken")
 """Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES).
@@ -48,25 +48,24 @@ def ports(body: Any) -> list[str]:
     return [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
 
 
-def vlan_values(network: Network) -> Values:
-    """What the site file says of a VLAN."""
-    return {"name": network.vlan, "mtu": network.mtu, "space": network.name}
+def declared(site: Site) -> dict[str, Values]:
+    """What the site file says of its VLANs, subnets and tags, by key."""
+    found: dict[str, Values] = {}
+    for network in site.networks.values():
+        gateway: Values = {"gateway_ip": network.gateway} if network.gateway else {}
+        found[network.vlan_key()] = {"name": network.vlan, "mtu": network.mtu, "space": network.name}
+        found[f"subnet {network.cidr}"] = {"name": network.subnet, **gateway}
+    for tag in site.tags.values():
+        found[f"tag {tag.name}"] = {"comment": tag.comment, "kernel_opts": tag.kernel_opts}
+    return found
 
 
-def subnet_values(network: Network) -> Values:
-    """What it says of a subnet, besides its VLAN."""
-    gateway: Values = {"gateway_ip": network.gateway} if network.gateway else {}
-    return {"name": network.subnet, **gateway}
-
-
-def tag_values(tag: Tag) -> Values:
-    """What it says of a tag."""
-    return {"comment": tag.comment, "kernel_opts": tag.kernel_opts}
-
-
-def free(site: Site, objects: Objects, key: str, values: Values) -> Values:
-    """Those of the values that may be set: all of an object that nobody else uses, or that is to be made."""
-    return {} if key in objects and _users(site, objects, key) else values
+def free(site: Site, objects: Objects) -> dict[str, Values]:
+    """What may be set of these: all of an object that nobody else uses, or that is to be made."""
+    return {
+        key: {} if key in objects and _users(site, objects, key) else values
+        for key, values in declared(site).items()
+    }
 
 
 def nameless(site: Site, objects: Objects, key: str) -> bool:
@@ -89,25 +88,23 @@ def findings(site: Site, objects: Objects) -> Iterator[Finding]:
         what = f"upstream DNS of the whole region is {known_dns}, and is left as it is"
         remedy = "write that in dns of the site file, or change it in MAAS"
         yield Finding(Severity.WARNING, "DNS", what, remedy)
+    values = declared(site)
     for network in site.networks.values():
-        yield from _differing(site, objects, network.vlan_key(), vlan_values(network))
-        yield from _differing(site, objects, f"subnet {network.cidr}", subnet_values(network))
+        for key in (network.vlan_key(), f"subnet {network.cidr}"):
+            yield from _differing(site, objects, key, values[key])
         yield from _place(site, objects, network)
         yield from _dhcp(site, objects, network)
         yield from _ranges(site, objects, network)
     for tag in site.tags.values():
-        yield from _differing(site, objects, f"tag {tag.name}", tag_values(tag))
-        if objects.get(f"tag {tag.name}", {}).get("definition"):
+        key = f"tag {tag.name}"
+        yield from _differing(site, objects, key, values[key])
+        if objects.get(key, {}).get("definition"):
             what = "MAAS gives this tag to machines by a definition, and takes it from others"
-            yield _blocked(f"tag {tag.name}", what, "write another name for the tag in the site file")
+            yield _blocked(key, what, "write another name for the tag in the site file")
 
 
 def _blocked(subject: str, what: str, remedy: str) -> Finding:
     return Finding(Severity.BLOCKED, subject, what, remedy)
-
-
-def _machines(objects: Objects) -> Iterator[Any]:
-    return (body for key, body in objects.items() if key.startswith("machine "))
 
 
 def _users(site: Site, objects: Objects, key: str) -> list[str]:
@@ -118,7 +115,7 @@ def _users(site: Site, objects: Objects, key: str) -> list[str]:
     kind, _, name = key.partition(" ")
     found: list[str] = []
     own = {same_address(each.power_address) for each in site.machines.values() if each.has_own_bmc}
-    for body in _machines(objects):
+    for body in every(objects, "machine"):
         # One that MAAS has named is the site's as soon as it is renamed.
         foreign = body["hostname"] not in site.machines and _bmc(body) not in own
         if kind == "tag":
@@ -175,7 +172,7 @@ def _differing(site: Site, objects: Objects, key: str, values: Values) -> Iterat
 def _place(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     """Where a subnet is, and what overlaps it. It is never moved: all that is in it would follow."""
     key, vlan = f"subnet {network.cidr}", objects.get(network.vlan_key(), {})
-    for found in [body for other, body in objects.items() if other.startswith("subnet ")]:
+    for found in every(objects, "subnet"):
         if found["cidr"] != network.cidr and overlapping(found["cidr"], network.cidr):
             what = f"MAAS has subnet {found['cidr']}, which overlaps it"
             yield _blocked(key, what, "write the subnet that MAAS has in the site file, or another one")
@@ -211,15 +208,16 @@ def _dhcp(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
         yield _blocked(key, what, remedy)
 
 
+def rack_addresses(objects: Objects) -> list[tuple[str, str]]:
+    """The rack controllers, each with one of its addresses."""
+    return [(body["hostname"], has) for body in every(objects, "rack") for has in body["ip_addresses"]]
+
+
 def racks(objects: Objects, network: Network) -> list[str]:
     """Rack controllers that may give out addresses of a network: those with one in it, or else all."""
-    every = [body for key, body in objects.items() if key.startswith("rack ")]
-    within = [
-        body
-        for body in every
-        if any(ip_address(each) in ip_network(network.cidr) for each in body["ip_addresses"])
-    ]
-    return sorted(body["hostname"] for body in within or every)
+    subnet = ip_network(network.cidr)
+    within = {name for name, has in rack_addresses(objects) if ip_address(has) in subnet}
+    return sorted(within or {body["hostname"] for body in every(objects, "rack")})
 
 
 def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
@@ -229,25 +227,20 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
     }
     managed = objects.get(f"subnet {network.cidr}", {}).get("managed") is not False
     reserved = [each for key, each in ranges.items() if key.startswith("reserved")]
-    within = [ip_address(each.partition("-")[0]) in ip_network(network.cidr) for each in reserved]
+    within = [ends(each)[0] in ip_network(network.cidr) for each in reserved]
     known = [objects[key]["status_name"] for name in site.machines if (key := f"machine {name}") in objects]
     if not managed and not any(within) and sum(map(settled, known)) < len(site.machines):
         what = "MAAS does not manage it, and has no reserved range in it from which nodes get addresses"
         yield Finding(Severity.WARNING, f"subnet {network.cidr}", what, "reserve one for the nodes in MAAS")
     held = [
         (body["hostname"], str(has))
-        for body in _machines(objects)
+        for body in every(objects, "machine")
         for port in body["interface_set"]
         for link in port["links"]
         if (has := link.get("ip_address"))
     ]
     # A reserved range may have these in it: it keeps MAAS from giving them to others.
-    fixed = [
-        (f"rack controller {body['hostname']}", str(has))
-        for key, body in objects.items()
-        if key.startswith("rack ")
-        for has in body["ip_addresses"]
-    ]
+    fixed = [(f"rack controller {name}", has) for name, has in rack_addresses(objects)]
     if gateway := stored(objects.get(f"subnet {network.cidr}", {}), "gateway_ip"):
         fixed.append(("the gateway", str(gateway)))
     for text in filter(None, (network.dhcp, *network.reserved)):
@@ -271,11 +264,9 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
 def reserved_already(objects: Objects, network: Network, text: str) -> bool:
     """Whether all of a range that is to be reserved is in ranges that MAAS has reserved."""
     known = [
-        (ip_address(body["start_ip"]), ip_address(body["end_ip"]))
-        for key, body in objects.items()
-        if key.startswith("reserved range ")
+        (ip_address(body["start_ip"]), ip_address(body["end_ip"])) for body in every(objects, "reserved")
     ]
-    missing, last = (ip_address(text.split("-")[end]) for end in (0, -1))
+    missing, last = ends(text)
     for start, end in sorted(known, key=lambda ends: (ends[0].version, int(ends[0]))):
         if start.version == missing.version and int(start) <= int(missing) <= int(end):
             missing = end + 1
@@ -285,7 +276,7 @@ def reserved_already(objects: Objects, network: Network, text: str) -> bool:
 def machines(site: Site, objects: Objects) -> dict[str, Finding]:
     """Why MAAS' machine of a name, or of a BMC, cannot be taken as the site's; by the site's name."""
     by_address: dict[str, list[Any]] = {}
-    for body in _machines(objects):
+    for body in every(objects, "machine"):
         by_address.setdefault(_bmc(body), []).append(body)
     return {name: found for name in site.machines if (found := _machine(objects, by_address, site, name))}
 

@@ -8,7 +8,7 @@ from converge import Finding, Plan, Severity, StepError
 from hostnic import cpus
 from intent.model import Fabric
 from maas import answers, tuning
-from maas.client import Maas, Objects, stored
+from maas.client import Maas, Objects, every, stored
 from maas.overlay import NVIDIA
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
@@ -31,7 +31,7 @@ def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list
     found = [*wanted.findings]
     for tag in site.tags.values():
         found += [Finding(Severity.WARNING, f"tag {tag.name}", *advice) for advice in tuning.of_tag(tag)]
-    bodies = [body for key, body in objects.items() if key.startswith("machine ")]
+    bodies = every(objects, "machine")
     known = [body for body in bodies if body["hostname"] in site.machines]
 
     def devices_of(body: Any) -> Any:
