@@ -31,7 +31,7 @@ from maas.progress import following, states
 from maas.sitefile import Site
 from maas.verify import checks, verify
 from operate.client import Juju
-from operate.together import progress, side_by_side
+from operate.together import side_by_side
 from yamlfile.values import FileError
 
 
@@ -190,7 +190,7 @@ def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
     first = run(groups.pop(""))
     outcomes, rest = [first], [steps for steps in groups.values() if steps]
     if not first.failed:
-        found = side_by_side(run, rest, "machines done", progress)
+        found = side_by_side(run, rest, "machines done")
         outcomes += [each for each in found if isinstance(each, Outcome)]
     done = sum(len(outcome.done) for outcome in outcomes)
     if failures := [outcome.finding.sentence() for outcome in outcomes if outcome.finding]:

@@ -13,7 +13,7 @@ from maas.overlay import NVIDIA
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
 from maas.unmanaged import settled
-from operate.together import progress, side_by_side
+from operate.together import side_by_side
 
 
 def verify(maas: Maas, site: Site, intent: Fabric | None) -> list[Finding]:
@@ -39,7 +39,7 @@ def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list
             raise StepError("MAAS no longer answers")
         return answers.ask(maas, f"nodes/{body['system_id']}/devices/", answers.DEVICES)
 
-    told = side_by_side(devices_of, known, "machines asked for", progress)
+    told = side_by_side(devices_of, known, "machines asked for")
     failures = [each for each in told if isinstance(each, StepError)]
     if failures and (maas.lost or len(failures) == len(told)):
         raise failures[0]

@@ -19,7 +19,6 @@ from operate.adopt import text
 from operate.adopt.adoption import adoption
 from operate.adopt.hypervisors import vfs_of
 from operate.client import Juju
-from operate.together import progress
 
 
 def parser() -> argparse.ArgumentParser:
@@ -72,13 +71,13 @@ def _most(options: argparse.Namespace) -> int | None:
 
 
 def _verify(juju: Juju, options: argparse.Namespace) -> int:
-    rows = verify.verify(juju, progress)
+    rows = verify.verify(juju)
     print(verify.shown(rows, _most(options)))
     return 0 if all(row.verified == "true" for row in rows) else 1
 
 
 def _health(juju: Juju, options: argparse.Namespace) -> int:
-    found = health.health(juju, progress)
+    found = health.health(juju)
     print(found.shown(_most(options)))
     return 1 if found.ill else 0
 

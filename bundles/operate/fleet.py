@@ -2,7 +2,7 @@
 """An action on every unit of this project's charms: side by side, and no unit waits for a silent one."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from check.facts import own
@@ -57,7 +57,7 @@ class Call(NamedTuple):
         return Answer(unit, self.charm, results, what, f"juju run {unit} {self.action} shows more")
 
 
-def ask(juju: Juju, instead: Mapping[str, str], announce: Callable[[str], None]) -> list[Answer]:
+def ask(juju: Juju, instead: Mapping[str, str]) -> list[Answer]:
     """Run verify on every unit, or the action that a charm has `instead`; tell how far it is.
 
     A unit whose agent is lost is not asked. If a client fails for several units, it asks each by itself.
@@ -79,11 +79,11 @@ def ask(juju: Juju, instead: Mapping[str, str], announce: Callable[[str], None])
         calls += [Call(there[at : at + TOGETHER], charm, action) for at in range(0, len(there), TOGETHER)]
     if not (calls or found):
         raise StepError("the model has no unit of " + ", ".join(own()), "name the model with --model")
-    answers, failures = _ask(juju, calls, announce)
+    answers, failures = _ask(juju, calls)
     if len(failures) > 1 and not answers:
         raise failures[0][1]
     apart = [call._replace(units=[unit]) for call, _ in failures for unit in call.units]
-    more_answers, still = _ask(juju, apart, announce, AGAIN)
+    more_answers, still = _ask(juju, apart, AGAIN)
     if still and not (answers or more_answers):
         raise still[0][1]
     missing = [call.answer(call.units[0], {"message": str(error)}) for call, error in still]
@@ -92,11 +92,11 @@ def ask(juju: Juju, instead: Mapping[str, str], announce: Callable[[str], None])
 
 
 def _ask(
-    juju: Juju, calls: Sequence[Call], announce: Callable[[str], None], wait: float | None = None
+    juju: Juju, calls: Sequence[Call], wait: float | None = None
 ) -> tuple[list[Answer], list[tuple[Call, StepError]]]:
     """The answers, and the calls whose clients failed, with the reason."""
     found = side_by_side(
-        lambda call: call.answers(juju, wait), calls, "units asked", announce, lambda call: len(call.units)
+        lambda call: call.answers(juju, wait), calls, "units asked", lambda call: len(call.units)
     )
     failures = [(call, each) for call, each in zip(calls, found) if isinstance(each, StepError)]
     return [answer for each in found if not isinstance(each, StepError) for answer in each], failures

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with the units of this project's charms, in one table, worst first."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from converge import Finding
@@ -42,9 +42,9 @@ class Health(NamedTuple):
         return "\n\n".join(filter(None, (cut_table(Row._fields, self.rows, most) if self.rows else "", end)))
 
 
-def health(juju: Juju, announce: Callable[[str], None]) -> Health:
+def health(juju: Juju) -> Health:
     """Ask every unit. Raises StepError as :func:`operate.fleet.ask`."""
-    answers = ask(juju, {charm: action for charm, (action, *_) in WATCHING.items()}, announce)
+    answers = ask(juju, {charm: action for charm, (action, *_) in WATCHING.items()})
     rows = [row for answer in answers for row in _rows(answer)]
     rows.sort(key=lambda row: worst(row.state))
     return Health(rows, len(answers))

@@ -22,37 +22,34 @@ def progress(text: str) -> None:
 
 
 def side_by_side(
-    work: Callable[[Job], Result],
-    jobs: Sequence[Job],
-    what: str,
-    announce: Callable[[str], None],
-    size: Callable[[Job], int] = lambda _: 1,
+    work: Callable[[Job], Result], jobs: Sequence[Job], what: str, size: Callable[[Job], int] = lambda _: 1
 ) -> list[Result | StepError]:
     """What came of each job, in their order: a result, or why there is none. No job waits for another one.
 
     Args:
         work: does one of the jobs.
         jobs: all of them.
-        what: is done to how many, such as "units asked".
-        announce: takes how far it is.
+        what: is done to how many, such as "units asked": how far it is, is told.
         size: of a job; together they are how many there are.
 
     """
-    found: dict[int, Result | StepError] = {}
+
+    def attempt(job: Job) -> Result | StepError:
+        try:
+            return work(job)
+        except StepError as error:
+            return error
+
     every, done, began = sum(map(size, jobs)), 0, time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        waited = {pool.submit(work, job): number for number, job in enumerate(jobs)}
+        sizes = {pool.submit(attempt, job): size(job) for job in jobs}
         try:
-            for future in as_completed(waited):
-                number = waited[future]
-                try:
-                    found[number] = future.result()
-                except StepError as error:
-                    found[number] = error
-                done += size(jobs[number])
+            for future in as_completed(sizes):
+                future.result()  # raises what is no StepError
+                done += sizes[future]
                 left = (time.monotonic() - began) / done * (every - done)
-                announce(f"{done} of {every} {what}, about {left:.0f} s left")
+                progress(f"{done} of {every} {what}, about {left:.0f} s left")
         except BaseException:  # such as Control-C: what has begun ends, and nothing else begins
             pool.shutdown(cancel_futures=True)
             raise
-    return [found[number] for number in range(len(jobs))]
+    return [future.result() for future in sizes]

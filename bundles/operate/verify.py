@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The action verify of every charm of this project in a model, in one table."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from converge import Finding
@@ -21,9 +21,9 @@ class Row(NamedTuple):
     remedy: str = ""
 
 
-def verify(juju: Juju, announce: Callable[[str], None]) -> list[Row]:
+def verify(juju: Juju) -> list[Row]:
     """Ask every unit whether it is verified; worst first. Raises StepError as :func:`operate.fleet.ask`."""
-    rows = [row for answer in ask(juju, {}, announce) for row in _rows(answer)]
+    rows = [row for answer in ask(juju, {}) for row in _rows(answer)]
     return sorted(rows, key=lambda row: worst(_state(row)))
 
 

@@ -128,10 +128,10 @@ def model(nodes: int) -> Times:
     juju = Juju(run=units)
 
     def verified() -> None:
-        print(verify.shown(verify.verify(juju, lambda _: None), MOST))
+        print(verify.shown(verify.verify(juju), MOST))
 
     def healthy() -> None:
-        print(health.health(juju, lambda _: None).shown(MOST))
+        print(health.health(juju).shown(MOST))
 
     return {"juju verify": timed(verified), "juju health": timed(healthy)}
 

@@ -57,7 +57,7 @@ def of_action(text: str) -> object:
     def run(words: list[str], *_: object, **__: object) -> Output:
         return Output(0, json.dumps(STATUS) if words[1] == "status" else text)
 
-    return operate.verify(Juju(run=run), print), health.health(Juju(run=run), print)
+    return operate.verify(Juju(run=run)), health.health(Juju(run=run))
 
 
 def of_model(text: str) -> object:

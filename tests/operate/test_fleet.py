@@ -60,7 +60,7 @@ def site():
 
 
 def rows(site):
-    return verify.verify(Juju(run=site), lambda _: None)
+    return verify.verify(Juju(run=site))
 
 
 def test_several_clients_ask_a_few_units_each_and_every_unit_once(site):
@@ -92,7 +92,7 @@ def test_a_unit_whose_agent_is_lost_is_told_and_not_asked():
     assert (found[0].unit, found[0].verified) == ("sriov-switchdev/3", "unknown")
     assert "its agent is lost" in found[0].finding
     assert all("sriov-switchdev/3" not in call for call in site.asked)
-    assert health.health(Juju(run=site), lambda _: None).ill == 1
+    assert health.health(Juju(run=site)).ill == 1
 
 
 def test_a_model_that_refuses_every_client_is_one_sentence_without_further_tries(site):
@@ -102,9 +102,10 @@ def test_a_model_that_refuses_every_client_is_one_sentence_without_further_tries
     assert max(map(len, site.asked)) == min(map(len, site.asked)) == fleet.TOGETHER
 
 
-def test_how_far_it_is_and_the_time_left_are_told(site):
+def test_how_far_it_is_and_the_time_left_are_told(site, monkeypatch):
     told = []
-    verify.verify(Juju(run=site), told.append)
+    monkeypatch.setattr(together, "progress", told.append)
+    rows(site)
     assert len(told) == NODES * len(CHARMS) / fleet.TOGETHER
     assert told[0].startswith("16 of 768 units asked, about ")
     assert told[-1] == "768 of 768 units asked, about 0 s left"
@@ -124,6 +125,6 @@ def test_all_rows_are_shown_when_they_are_wanted(site):
 
 def test_health_of_a_whole_site_that_is_ill_is_cut_as_well(site):
     site.failing = {f"{name}/{number}" for name in CHARMS for number in range(NODES)}
-    found = health.health(Juju(run=site), lambda _: None)
+    found = health.health(Juju(run=site))
     assert "452 more rows: --all shows them" in found.shown(MOST)
     assert found.shown(MOST).endswith("256 of 768 units are healthy.")

@@ -66,8 +66,7 @@ def test_information_is_shown_and_is_no_fault(site):
 def test_what_cannot_be_read_is_one_sentence(site, rows):
     tell(site, "sriov-switchdev/1", "show-health", {"results": {"health": rows}})
     assert site.run(main, "health", expected=2) == (
-        "the health of sriov-switchdev/1 cannot be read; "
-        "juju run sriov-switchdev/1 show-health shows more\n"
+        "the health of sriov-switchdev/1 cannot be read; juju run sriov-switchdev/1 show-health shows more\n"
     )
 
 

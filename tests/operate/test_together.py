@@ -21,12 +21,12 @@ def test_what_came_of_each_job_is_in_the_order_of_the_jobs():
             raise StepError("seven")
         return number
 
-    found = together.side_by_side(work, range(21), "done", lambda _: None)
+    found = together.side_by_side(work, range(21), "done")
     assert [each for each in found if not isinstance(each, StepError)] == [*range(7), *range(8, 21)]
     assert str(found[7]) == "seven"
 
 
-def test_after_an_interruption_no_further_job_begins():
+def test_after_an_interruption_no_further_job_begins(monkeypatch):
     begun = []
 
     def work(number):
@@ -36,6 +36,7 @@ def test_after_an_interruption_no_further_job_begins():
     def interrupted(_):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(together, "progress", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        together.side_by_side(work, range(100), "done", interrupted)
+        together.side_by_side(work, range(100), "done")
     assert len(begun) <= 1 + together.AT_ONCE

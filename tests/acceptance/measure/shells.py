@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from converge import StepError
 from operate.client import Juju, mapping
 from operate.process import WORDS, Process, last_words
-from operate.together import progress, side_by_side
+from operate.together import side_by_side
 
 UPLINKS = """\
 uplinks() {
@@ -130,7 +130,6 @@ def hosting(juju: Juju, servers: dict[str, str]) -> dict[str, Node]:
         lambda node: node.run("virsh -q list --all --uuid", 60).split(),
         computes,
         "compute nodes asked",
-        progress,
     )
     found: dict[str, Node] = {}
     silent: list[StepError] = []
