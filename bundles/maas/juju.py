@@ -6,7 +6,7 @@ directory, never through argv.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,11 +66,11 @@ class Call:
 class Observed(NamedTuple):
     """What the client knows: names, and the subnets of each space of the model."""
 
-    clouds: frozenset[str]
-    credentials: frozenset[str]
-    controllers: frozenset[str]
-    models: frozenset[str]
-    spaces: Mapping[str, frozenset[str]]
+    clouds: Collection[str]
+    credentials: Collection[str]
+    controllers: Collection[str]
+    models: Collection[str]
+    spaces: Mapping[str, Collection[str]]
 
 
 def observe(juju: Juju, names: Names) -> Observed:
@@ -80,18 +80,14 @@ def observe(juju: Juju, names: Names) -> Observed:
     credentials = mapping(mapping(client.get(names.cloud)).get("cloud-credentials"))
     controllers = mapping(juju.data("controllers").get("controllers"))
     models: list[str] = []
-    spaces: dict[str, frozenset[str]] = {}
+    spaces: dict[str, Collection[str]] = {}
     if names.controller in controllers:
         answer = juju.data("models", "-c", names.controller)
         models = [model["short-name"] for model in answer.get("models") or ()]
     if names.model in models:
         answer = juju.data("spaces", "-m", f"{names.controller}:{names.model}")
-        spaces = {
-            each["name"]: frozenset(mapping(each.get("subnets"))) for each in answer.get("spaces") or ()
-        }
-    return Observed(
-        frozenset(clouds), frozenset(credentials), frozenset(controllers), frozenset(models), spaces
-    )
+        spaces = {each["name"]: mapping(each.get("subnets")) for each in answer.get("spaces") or ()}
+    return Observed(clouds, credentials, controllers, models, spaces)
 
 
 def plan(site: Site, names: Names, found: Observed) -> Plan[Juju]:

@@ -30,11 +30,6 @@ def port_stem(name: str) -> str:
 class Secret(str):
     """`file:PATH`: what a file holds that nobody else may be able to read; plans never hold it."""
 
-    def __new__(cls, text: str) -> "Secret":
-        if not text.startswith("file:"):
-            raise ValueError("not file:PATH")
-        return super().__new__(cls, text)
-
     def read(self) -> str:
         """The only line of the file, without its end.
 
@@ -273,10 +268,9 @@ class _Secret(Word):
     """Where a secret is. What stands there instead may be the secret itself, and is not repeated."""
 
     def read(self, where: str, value: object) -> Secret:
-        try:
-            return Secret(value if isinstance(value, str) else "")
-        except ValueError:
-            raise InvalidValue(where, "…", self.allowed) from None
+        if not isinstance(value, str) or not value.startswith("file:"):
+            raise InvalidValue(where, "…", self.allowed)
+        return Secret(value)
 
 
 def _like(pattern: str, allowed: str) -> Word:

@@ -20,36 +20,31 @@ charms in build/: without it, the next juju deploy of the bundle would set sriov
 
 def text(name: str, found: Adoption, model: str = "") -> str:
     """The answer about the model of this name; `model` is how commands name it, empty for the current one."""
-    parts = [f"{name} was read, and nothing was written."]
-    if found.owned:
-        owned = table(("charm", "what", "today"), found.owned, PLAN_WIDTH)
-        parts.append(_titled("What these charms own, or would own", owned))
-    if found.said:
-        parts.append(_titled("What their units say now", table(("unit", "status"), found.said, PLAN_WIDTH)))
-    if found.stays:
-        parts.append(_titled("What stays as it is", table(("what", "why"), found.stays, PLAN_WIDTH)))
-    if found.steps:
-        parts.append(_titled("Steps, in this order", _steps(found.steps, model)))
-    else:
-        parts.append(LEFT if found.owned else NOTHING)
-    if found.overlay:
-        parts.append(_titled(OVERLAY, found.overlay.rstrip()))
-    if found.findings:
-        rows = [(each.rule, each.what, each.instead) for each in found.findings]
-        shown = table(("rule", "what", "what to do"), rows, PLAN_WIDTH)
-        parts.append(
-            _titled("What the checker finds with it" if found.overlay else "What the checker finds", shown)
-        )
-    if found.reboot:
-        changes = "\n".join(_filled(each, "- ") for each in found.reboot)
-        parts.append(_titled("What the first reboot of a node changes", changes))
-    if found.unseen:
-        parts.append(_titled("What Juju does not know, and what shows it", _steps(found.unseen, model, "- ")))
-    return "\n\n".join(parts)
+    steps = _titled("Steps, in this order", _steps(found.steps, model))
+    reboot = "\n".join(_filled(each, "- ") for each in found.reboot)
+    judged = "What the checker finds with it" if found.overlay else "What the checker finds"
+    rows = [(each.rule, each.what, each.instead) for each in found.findings]
+    parts = (
+        f"{name} was read, and nothing was written.",
+        _titled("What these charms own, or would own", _table(("charm", "what", "today"), found.owned)),
+        _titled("What their units say now", _table(("unit", "status"), found.said)),
+        _titled("What stays as it is", _table(("what", "why"), found.stays)),
+        steps or (LEFT if found.owned else NOTHING),
+        _titled(OVERLAY, found.overlay.rstrip()),
+        _titled(judged, _table(("rule", "what", "what to do"), rows)),
+        _titled("What the first reboot of a node changes", reboot),
+        _titled("What Juju does not know, and what shows it", _steps(found.unseen, model, "- ")),
+    )
+    return "\n\n".join(filter(None, parts))
 
 
 def _titled(title: str, body: str) -> str:
-    return f"{_filled(title, '')}:\n\n{body}"
+    """What stands below a title, with it; empty where there is nothing."""
+    return f"{_filled(title, '')}:\n\n{body}" if body else ""
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return table(header, rows, PLAN_WIDTH) if rows else ""
 
 
 def _steps(steps: Sequence[Step], model: str, mark: str = "") -> str:
