@@ -45,7 +45,8 @@ def parser() -> argparse.ArgumentParser:
         verb = verbs.add_parser(name)
         verb.add_argument("site", type=Path, help="the site file")
         if name in ("plan", "apply", "commission", "verify"):
-            verb.add_argument("--all", action="store_true", help=f"all rows; default: the first {MOST}")
+            rows = f"all rows; default: the first {MOST}"
+            verb.add_argument("--all", action="store_const", dest="most", const=None, default=MOST, help=rows)
         if name == "commission":
             verb.add_argument("--power-on", action="store_true", help="power them on and commission them")
         elif name == "overlay":
@@ -82,22 +83,21 @@ def _plan(options: argparse.Namespace, site: Site) -> int:
     objects = observe(_connect(site), site)
     wanted = plan(site, objects, intent)
     out = tuple(readiness.way_out(site, objects))
-    print(plan_as_table(Plan(wanted.steps, findings=(*wanted.findings, *out)), _most(options)))
+    print(plan_as_table(Plan(wanted.steps, findings=(*wanted.findings, *out)), options.most))
     return 0
 
 
 def _apply(options: argparse.Namespace, site: Site) -> int:
     intent, maas = site.fabric_intent(), _connect(site)
     wanted = plan(site, observe(maas, site), intent)
-    most = _most(options)
-    status = _refused(wanted, most) or _write(wanted, maas, site, most)
+    status = _refused(wanted, options.most) or _write(wanted, maas, site, options.most)
     return status or _ended(maas, site, intent, options)
 
 
 def _verify(options: argparse.Namespace, site: Site) -> int:
     intent = site.fabric_intent()
     found = verify(_connect(site), site, intent)
-    print(_told(found, _most(options)))
+    print(_told(found, options.most))
     return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
 
 
@@ -109,15 +109,15 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
     ]
     first = Plan(wanted.steps, findings=(*blocking, *wanted.findings, *readiness.way_out(site, maas.objects)))
     if not options.power_on:
-        shown = plan_as_table(first, _most(options))
+        shown = plan_as_table(first, options.most)
         print(shown.replace("everything is as declared", "MAAS has seen every machine"))
         if wanted.steps:
             print("Nothing was powered on: add --power-on to do that.")
         return 0
-    if status := _refused(first, _most(options)):
+    if status := _refused(first, options.most):
         return status
-    status = _write(wanted, maas, site, _most(options))
-    commission.wait(maas, site, lambda line: print(line, flush=True))
+    status = _write(wanted, maas, site, options.most)
+    commission.wait(maas, site)
     return status or _ended(maas, site, intent, options)
 
 
@@ -202,10 +202,6 @@ def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
     return 0
 
 
-def _most(options: argparse.Namespace) -> int | None:
-    return None if options.all else MOST
-
-
 def _refused(wanted: Plan[Maas], most: int | None) -> int:
     """1 for a plan that is blocked, whose findings are then told."""
     if wanted.blocked:
@@ -233,7 +229,7 @@ def _ended(maas: Maas, site: Site, intent: Fabric | None, options: argparse.Name
     shown = [finding for finding in found if open_ones or finding.severity is not Severity.WAITING]
     finished = not wanted.steps and len(shown) == len(found)
     if shown or finished:
-        print(_told(shown, _most(options)))
+        print(_told(shown, options.most))
     command = "" if open_ones else following(site, objects, wanted, options.site)
     print("; next: ".join(filter(None, (states(site, objects), command))))
     return int(open_ones)

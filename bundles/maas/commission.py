@@ -5,7 +5,6 @@
 """
 
 import time
-from collections.abc import Callable
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from maas import answers
@@ -34,8 +33,8 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
     return Plan(tuple(steps), findings=tuple(missing))
 
 
-def wait(maas: Maas, site: Site, tell: Callable[[str], None]) -> None:
-    """Until MAAS is done with every machine of the site; each change of a status is told.
+def wait(maas: Maas, site: Site) -> None:
+    """Until MAAS is done with every machine of the site; each change of a status is printed.
 
     Raises StepError if some are still at it when the patience ends.
     """
@@ -45,7 +44,7 @@ def wait(maas: Maas, site: Site, tell: Callable[[str], None]) -> None:
         states = {name: states[name] for name in site.machines if name in states}
         for name in states:
             if states[name] != last.get(name):
-                tell(f"{name}: {states[name]}")
+                print(f"{name}: {states[name]}", flush=True)
         last, busy = states, [name for name in states if states[name] in BUSY]
         if not busy:
             return

@@ -31,7 +31,8 @@ def parser() -> argparse.ArgumentParser:
     verbs = top.add_subparsers(dest="verb", required=True)
     for name in ("verify", "health"):
         asking = verbs.add_parser(name, parents=[common])
-        asking.add_argument("--all", action="store_true", help=f"all rows; default: the worst {MOST}")
+        shown = f"all rows; default: the worst {MOST}"
+        asking.add_argument("--all", action="store_const", dest="most", const=None, default=MOST, help=shown)
     adopting = verbs.add_parser("adopt", parents=[common])
     adopting.add_argument(
         "--vfs",
@@ -66,19 +67,15 @@ def main(arguments: list[str]) -> int:
         return 2
 
 
-def _most(options: argparse.Namespace) -> int | None:
-    return None if options.all else MOST
-
-
 def _verify(juju: Juju, options: argparse.Namespace) -> int:
     rows = verify.verify(juju)
-    print(verify.shown(rows, _most(options)))
+    print(verify.shown(rows, options.most))
     return 0 if all(row.verified == "true" for row in rows) else 1
 
 
 def _health(juju: Juju, options: argparse.Namespace) -> int:
     found = health.health(juju)
-    print(found.shown(_most(options)))
+    print(found.shown(options.most))
     return 1 if found.ill else 0
 
 
