@@ -2,6 +2,8 @@
 """The example site in the simulated region: what MAAS finds by itself, and what tests look at."""
 
 import re
+import urllib.request
+from functools import partial
 from pathlib import Path
 
 from lab.maas import KEY
@@ -13,6 +15,16 @@ NUMA = [
     {"index": 0, "cores": list(range(24)), "memory": 128784},
     {"index": 1, "cores": list(range(24, 48)), "memory": 129012},
 ]
+SPACES = {
+    **{"oam-space": ["192.168.25.0/24"], "public-space": ["10.7.208.0/24"]},
+    **{"internal-space": ["172.18.0.0/24"], "overlay-space": ["172.16.0.0/24"]},
+}
+BUILD_OPENER = urllib.request.build_opener
+
+
+def connect(monkeypatch, region):
+    """The region answers where urllib would open a connection."""
+    monkeypatch.setattr(urllib.request, "build_opener", partial(BUILD_OPENER, region))
 
 
 def written(folder):
@@ -69,6 +81,13 @@ def commission(region, hostname, ports, numa=(), slots=None):
         region.interface(found, "physical", name, vlan, [], links)
         device = {"pci_address": (slots or {}).get(name, f"0000:3f:00.{index}"), "vendor_id": "15b3"}
         region.devices[found["system_id"]].append({**device, "physical_interface": {"name": name}})
+
+
+def equip(region):
+    """Commissioning finds on each machine of the example what the example says."""
+    region.hardware["controller"] = partial(commission, region, "controller", PORTS[:1])
+    for name in ("node1", "node2", "node3"):
+        region.hardware[name] = partial(commission, region, name, PORTS, NUMA)
 
 
 def forget(region, hostname):

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A region that answers in place of a MAAS, the example site for it, and the command."""
 
-import urllib.request
-from functools import partial
-
 import pytest
 from lab.maas import KEY, Region
-from lab.maassite import NUMA, PASSWORD, PORTS, commission, discover, written
+from lab.maassite import PASSWORD, connect, discover, equip, written
 from maas import __main__ as command
-
-BUILD_OPENER = urllib.request.build_opener
 
 
 @pytest.fixture
@@ -17,7 +12,7 @@ def maas(monkeypatch):
     """A region that answers where urllib would open a connection."""
     region = Region()
     discover(region, "192.168.25.0/24")
-    monkeypatch.setattr(urllib.request, "build_opener", partial(BUILD_OPENER, region))
+    connect(monkeypatch, region)
     return region
 
 
@@ -44,8 +39,8 @@ def run(site, capsys):
 def built(maas, run):
     """A region to which the site was applied, before and after commissioning."""
     run("apply")
-    commission(maas, "controller", PORTS[:1])
-    for name in ("node1", "node2", "node3"):
-        commission(maas, name, PORTS, NUMA)
+    equip(maas)
+    for commission in maas.hardware.values():
+        commission()
     run("apply")
     return maas

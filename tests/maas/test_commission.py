@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commissioning through the command: machines are powered on when that is asked for, and not before."""
 
-from functools import partial
-
 import pytest
-from lab.maassite import NUMA, PORTS, commission, forget, interfaces, machine, writes
+from lab.maassite import equip, forget, interfaces, machine, writes
 from maas import commission as code
 
 
 @pytest.fixture(autouse=True)
 def hardware(maas, monkeypatch):
     """What commissioning finds on each machine; looks follow each other without a pause."""
-    for name in ("node1", "node2", "node3"):
-        maas.hardware[name] = partial(commission, maas, name, PORTS, NUMA)
-    maas.hardware["controller"] = partial(commission, maas, "controller", PORTS[:1])
+    equip(maas)
     monkeypatch.setattr(code, "POLL", 0)
 
 

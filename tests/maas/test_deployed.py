@@ -50,12 +50,18 @@ def test_a_bond_of_a_deployed_machine_is_told_with_whether_it_matters(
     assert writes(deployed) == []
 
 
-def test_static_addresses_and_other_names_work_on_a_deployed_machine(deployed, run):
-    for name, each in interfaces(deployed, "node1").items():
-        each["name"] = name.replace("br-nvda", "br-ex").replace("bond0", "bond1")
-        each["parents"] = [
-            parent.replace("br-nvda", "br-ex").replace("bond0", "bond1") for parent in each["parents"]
+def rename(region, name):
+    """The bond and the bridge of a machine have other names than in the site file."""
+    for each in interfaces(region, name).values():
+        names = [
+            old.replace("br-nvda", "br-ex").replace("bond0", "bond1")
+            for old in (each["name"], *each["parents"])
         ]
+        each["name"], *each["parents"] = names
+
+
+def test_static_addresses_and_other_names_work_on_a_deployed_machine(deployed, run):
+    rename(deployed, "node1")
     interfaces(deployed, "node1")["br-ex.40"]["links"][0]["mode"] = "static"
     line = told(run, 0)
     assert "its bond is bond1, not bond0" in line
@@ -96,11 +102,8 @@ def test_a_site_that_was_deployed_by_hand_gets_no_write_and_no_alarm(built, run)
     """Names, addresses, LACP, ranges, images and other machines are as somebody else has them."""
     for name in ("controller", "node1", "node2", "node3"):
         machine(built, name).update(status_name="Deployed", hwe_kernel="ga-22.04")
+        rename(built, name)
         for each in interfaces(built, name).values():
-            each["name"] = each["name"].replace("br-nvda", "br-ex").replace("bond0", "bond1")
-            each["parents"] = [
-                parent.replace("br-nvda", "br-ex").replace("bond0", "bond1") for parent in each["parents"]
-            ]
             for link in each["links"]:
                 link["mode"] = "static" if link["mode"] == "auto" else link["mode"]
             if each["type"] == "bond":

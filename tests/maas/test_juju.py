@@ -7,12 +7,8 @@ import subprocess
 import pytest
 from lab import jujuclient
 from lab.maas import KEY
-from lab.maassite import edit
+from lab.maassite import SPACES, edit
 
-SPACES = {
-    **{"oam-space": ["192.168.25.0/24"], "public-space": ["10.7.208.0/24"]},
-    **{"internal-space": ["172.18.0.0/24"], "overlay-space": ["172.16.0.0/24"]},
-}
 VERBS = ["add-cloud", "add-credential", "bootstrap", "add-model", "reload-spaces"]
 SNAP = "snap/juju/common"
 READS = ("clouds", "credentials", "controllers", "models", "spaces")

@@ -4,13 +4,12 @@
 import sys
 import time
 import urllib.error
-import urllib.request
 from functools import partial
 
 import pytest
 from converge.render import MOST
 from lab.maas import CONFLICT, RefusedError, Region
-from lab.maassite import NUMA, PORTS, commission, discover, grown, machine, writes, written
+from lab.maassite import NUMA, PORTS, commission, connect, discover, grown, machine, writes, written
 from maas import __main__ as command
 from maas import commission as waiting
 from maas.plan import observe, plan
@@ -18,7 +17,6 @@ from maas.sitefile import Site
 from operate import together
 
 NODES = 256
-BUILD_OPENER = urllib.request.build_opener
 
 
 class Slow(Region):
@@ -53,7 +51,7 @@ class Slow(Region):
 def region_for(monkeypatch):
     region = Slow()
     discover(region, "192.168.0.0/16")
-    monkeypatch.setattr(urllib.request, "build_opener", partial(BUILD_OPENER, region))
+    connect(monkeypatch, region)
     return region
 
 

@@ -5,9 +5,7 @@ import urllib.request
 
 import pytest
 from lab.maas import KEY
-from lab.maassite import edit, interfaces, machine
-
-BUILD_OPENER = urllib.request.build_opener
+from lab.maassite import BUILD_OPENER, edit, interfaces, machine
 
 
 def test_an_error_of_maas_that_repeats_a_password_is_told_without_it(maas, run, tmp_path):

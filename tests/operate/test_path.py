@@ -7,8 +7,6 @@ cloud. MAAS, Juju's client, Vault and the operator's editor are stand-ins; all e
 
 import stat
 import subprocess
-import urllib.request
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,18 +14,13 @@ from bundle.documents import ROOT, steps
 from check import checker
 from lab import jujuclient
 from lab.maas import KEY, Region
-from lab.maassite import NUMA, PORTS, commission, discover, interfaces
+from lab.maassite import SPACES, connect, discover, equip, interfaces
 from maas import __main__ as maas
 from maas import commission as commissioning
 from operate import __main__ as operate
 from vault import __main__ as vault
 
-BUILD_OPENER = urllib.request.build_opener
 MAINS = {"maas": maas.main, "vault": vault.main, "juju": operate.main, "bundle": checker.main}
-SPACES = {
-    **{"oam-space": ["192.168.25.0/24"], "public-space": ["10.7.208.0/24"]},
-    **{"internal-space": ["172.18.0.0/24"], "overlay-space": ["172.16.0.0/24"]},
-}
 EDITOR = """#!/bin/sh
 for file; do
     case $file in
@@ -46,10 +39,8 @@ def region(monkeypatch):
     """A MAAS whose machines are as the example says, once they are commissioned."""
     region = Region()
     discover(region, "192.168.25.0/24")
-    for name in ("node1", "node2", "node3"):
-        region.hardware[name] = partial(commission, region, name, PORTS, NUMA)
-    region.hardware["controller"] = partial(commission, region, "controller", PORTS[:1])
-    monkeypatch.setattr(urllib.request, "build_opener", partial(BUILD_OPENER, region))
+    equip(region)
+    connect(monkeypatch, region)
     monkeypatch.setattr(commissioning, "POLL", 0)
     return region
 
