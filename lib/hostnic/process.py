@@ -4,7 +4,7 @@
 import io
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast
 
 from converge import cause
@@ -18,25 +18,48 @@ MOST = 256 << 20
 """Bytes that a command may print, standard output and standard error together. The longest output is that of
 ``ovs-appctl dpctl/dump-flows -m``: up to 200,000 flows (OVS' default flow-limit) of less than 1 KiB each."""
 _CHUNK = 1 << 16
+_PIPE_BUF = 4096
+"""Bytes that a pipe which is ready takes without waiting (pipe(7))."""
+_WAIT = 3600.0
+"""Seconds between two looks at the time that is left; a selector waits for no infinite one."""
 
 
 def run(argv: Sequence[str], timeout: float = 60.0) -> str:
-    """Run ``argv`` without a shell, in the C locale, and return its standard output.
+    """Run ``argv`` in the C locale, and return its standard output.
 
+    Raises CommandError as :func:`ended`, or if it ended with a code other than 0.
+    """
+    code, stdout, stderr = ended(argv, timeout, env={**os.environ, "LC_ALL": "C"})
+    if code:
+        raise failure(argv, code, stdout, stderr)
+    return stdout
+
+
+def ended(
+    argv: Sequence[str],
+    timeout: float,
+    given: bytes = b"",
+    *,
+    shown: bool = False,
+    env: Mapping[str, str] | None = None,
+) -> tuple[int, str, str]:
+    """Run ``argv`` without a shell; its exit code, its standard output and its standard error.
+
+    ``given`` is its standard input; with ``shown``, it has the terminal for that and for its standard error.
     It is killed after ``timeout`` seconds.
 
-    Raises CommandError if it could not be started, ran too long, printed more than :data:`MOST` bytes, or
-    ended with a code other than 0.
+    Raises CommandError if it could not be started, ran too long, or printed more than :data:`MOST` bytes.
     """
     import subprocess  # a boot that goes well runs no process, and the network waits for it
 
+    stdin = subprocess.PIPE if given else subprocess.DEVNULL
     try:
         child = subprocess.Popen(
             list(argv),
-            stdin=subprocess.DEVNULL,
+            stdin=None if shown else stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "LC_ALL": "C"},
+            stderr=None if shown else subprocess.PIPE,
+            env=env,
         )
     except FileNotFoundError as error:
         raise CommandError(argv, f"{argv[0]} is not installed") from error
@@ -47,18 +70,16 @@ def run(argv: Sequence[str], timeout: float = 60.0) -> str:
         raise CommandError(argv, f"{argv[0]} could not be started: {why}") from error
     with child:
         try:
-            stdout, stderr = _output(child, argv, timeout)
+            stdout, stderr = _exchange(child, argv, timeout, given)
         except subprocess.TimeoutExpired as error:
             raise CommandError(argv, f"{argv[0]} did not end within {timeout:g} s") from error
         finally:
             child.kill()  # does nothing to a process that has ended
-    if child.returncode:
-        raise failure(argv, child.returncode, stdout, stderr)
-    return stdout
+    return child.returncode, stdout, stderr
 
 
-def _output(child: "Popen[bytes]", argv: Sequence[str], timeout: float) -> tuple[str, str]:
-    """Wait for the end of ``child``, and return what it printed on standard output and standard error.
+def _exchange(child: "Popen[bytes]", argv: Sequence[str], timeout: float, given: bytes) -> tuple[str, str]:
+    """Give ``child`` its input, and wait for its end; what it printed on standard output and standard error.
 
     Raises CommandError if it prints too much, and TimeoutExpired if it does not end in time.
     """
@@ -69,21 +90,38 @@ def _output(child: "Popen[bytes]", argv: Sequence[str], timeout: float) -> tuple
     printed = bytearray(), bytearray()
     with selectors.DefaultSelector() as open_pipes:
         for pipe, content in zip((child.stdout, child.stderr), printed):
-            open_pipes.register(cast("IO[bytes]", pipe), selectors.EVENT_READ, content)
+            if pipe:
+                open_pipes.register(pipe, selectors.EVENT_READ, content)
+        if child.stdin:
+            open_pipes.register(child.stdin, selectors.EVENT_WRITE)
         while open_pipes.get_map():
             left = end - time.monotonic()
             if left <= 0:
                 raise TimeoutExpired(child.args, timeout)
-            for pipe, _ in open_pipes.select(left):
-                chunk = os.read(pipe.fd, _CHUNK)
-                pipe.data.extend(chunk)
-                if not chunk:
-                    open_pipes.unregister(pipe.fileobj)
+            for pipe, _ in open_pipes.select(min(left, _WAIT)):
+                if pipe.fileobj is child.stdin:
+                    given = given[_write(pipe.fd, given) :]
+                    over = not given
+                else:
+                    chunk = os.read(pipe.fd, _CHUNK)
+                    pipe.data.extend(chunk)
+                    over = not chunk
+                if over:
+                    open_pipes.unregister(pipe.fd)
+                    cast("IO[bytes]", pipe.fileobj).close()
             if sum(map(len, printed)) > MOST:
                 raise CommandError(argv, f"{argv[0]} printed more than {MOST >> 20} MiB")
     child.wait(max(0.0, end - time.monotonic()))
     stdout, stderr = map(_text, printed)
     return stdout, stderr
+
+
+def _write(pipe: int, content: bytes) -> int:
+    """Write as much as a pipe takes without waiting; a process may also leave its input unread."""
+    try:
+        return os.write(pipe, content[:_PIPE_BUF])
+    except BrokenPipeError:
+        return len(content)
 
 
 def _text(content: bytearray) -> str:

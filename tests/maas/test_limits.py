@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from converge import StepError
+from hostnic import process
 from lab.endless import DRIPS, FLOODS, Peer, answering, dripping, flooding
 from lab.maas import KEY
 from maas import client
 from maas.client import Maas
 from operate import client as juju
-from operate import process
 from vault import client as vault
 
 

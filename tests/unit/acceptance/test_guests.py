@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import operate.process
+import hostnic.process
 import pytest
 import yaml
 from acceptance.guests import MODULES, TUNE, user_data
@@ -169,22 +169,27 @@ def test_a_tool_that_is_not_installed():
         process(["no-such-tool"], "", 5)
 
 
+def test_a_tool_that_nobody_may_start(tmp_path):
+    with pytest.raises(StepError, match="could not be started: Permission denied"):
+        process([str(tmp_path)], "", 5)
+
+
 def test_a_process_that_takes_too_long():
-    with pytest.raises(StepError, match="did not answer within 0 s"):
+    with pytest.raises(StepError, match=r"did not end within 0\.2 s"):
         process([sys.executable, "-c", "import time; time.sleep(9)"], "", 0.2)
 
 
 def test_a_process_that_drips_has_no_more_time():
     code = "import time\nfor _ in range(300): print('x', flush=True); time.sleep(0.1)"
-    with pytest.raises(StepError, match="did not answer within 1 s"):
+    with pytest.raises(StepError, match="did not end within 1 s"):
         process([sys.executable, "-c", code], "", 1)
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_process_that_floods_is_ended_at_the_limit(stream, monkeypatch):
-    monkeypatch.setattr(operate.process, "MOST", 2**20)
+    monkeypatch.setattr(hostnic.process, "MOST", 2**20)
     code = f"import sys\nfor _ in range(16_000): sys.{stream}.write('x' * 65536)\n"
-    with pytest.raises(StepError, match=f"^{re.escape(sys.executable)} sends more than 1 MiB$"):
+    with pytest.raises(StepError, match=f"^{re.escape(sys.executable)} printed more than 1 MiB$"):
         process([sys.executable, "-c", code], "", 60)
 
 
