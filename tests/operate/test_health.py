@@ -68,9 +68,3 @@ def test_what_cannot_be_read_is_one_sentence(site, rows):
     assert site.run(main, "health", expected=2) == (
         "the health of sriov-switchdev/1 cannot be read; juju run sriov-switchdev/1 show-health shows more\n"
     )
-
-
-def test_a_model_without_our_charms_is_said(site):
-    model = {**site.model, "status": {"applications": {}}}
-    site.change(models={"maas-controller:openstack": model})
-    assert "the model has no unit of" in site.run(main, "health", expected=2)

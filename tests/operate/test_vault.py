@@ -18,22 +18,6 @@ from vault.__main__ import main
 MADE = vault.Keys(KEYS, "root")
 
 
-def test_a_new_vault_is_opened_and_gives_a_token_of_short_life(server):
-    made = vault.init(vault.Vault("127.0.0.1"))
-    assert made == MADE
-    vault.unseal(vault.Vault("127.0.0.1"), made)
-    assert vault.token(vault.Vault("127.0.0.1"), made) == "short-lived"
-    assert len(server.given) == vault.THRESHOLD
-
-
-def test_after_a_reboot_the_kept_keys_unseal_it(server):
-    keys = vault.init(vault.Vault("127.0.0.1"))
-    vault.unseal(vault.Vault("127.0.0.1"), keys)
-    server.given.clear()
-    vault.unseal(vault.Vault("127.0.0.1"), keys)
-    assert len(server.given) == vault.THRESHOLD
-
-
 def test_a_vault_that_somebody_else_initialised_is_said(server):
     server.initialised = True
     with pytest.raises(StepError, match="already initialized"):

@@ -77,11 +77,6 @@ def test_an_action_that_fails_on_one_unit_hides_no_other(verified):
     assert "sriov-switchdev/1  true" in said
 
 
-def test_another_model_is_asked_when_it_is_named(verified):
-    said = verified.run(main, "verify", "--model", "maas-controller:other", expected=2)
-    assert said == "juju status: model maas-controller:other not found\n"
-
-
 def test_a_model_without_our_charms_is_said(verified):
     model = {**verified.model, "status": {"applications": {}}}
     verified.change(models={"maas-controller:openstack": model})
