@@ -141,7 +141,7 @@ def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Findi
     Source of the statuses: maasserver/enum.py, NODE_STATUS.
     """
     status = body.get("status_name", "New")
-    if status in ("Commissioning", "Testing"):
+    if status in unmanaged.BUSY:
         what = f"its ports {', '.join(unknown)} are not known yet: it is {status}"
         return Finding(Severity.WAITING, machine.name, what, "wait, then apply again")
     physical = unmanaged.ports(body)
