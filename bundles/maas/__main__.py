@@ -23,7 +23,6 @@ from typing import cast
 from converge import Finding, Plan, Severity, Step, StepError
 from converge.execute import Outcome, execute
 from converge.render import MOST, cut, findings_as_table, plan_as_table
-from intent.model import Fabric
 from maas import commission, juju, overlay, readiness
 from maas.client import Maas
 from maas.plan import machine_of, observe, plan
@@ -71,7 +70,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _connect(site: Site) -> Maas:
-    """MAAS, after every secret of the site was read: none may turn out to be missing between two writes."""
+    """MAAS, after every file of the site was read: none may turn out to be missing between two writes."""
+    _ = site.fabric_intent  # is kept
     for machine in site.machines.values():
         machine.power_user.read()
         machine.power_pass.read()
@@ -79,34 +79,30 @@ def _connect(site: Site) -> Maas:
 
 
 def _plan(options: argparse.Namespace, site: Site) -> int:
-    intent = site.fabric_intent()
     objects = observe(_connect(site), site)
-    wanted = plan(site, objects, intent)
+    wanted = plan(site, objects)
     out = tuple(readiness.way_out(site, objects))
     print(plan_as_table(Plan(wanted.steps, findings=(*wanted.findings, *out)), options.most))
     return 0
 
 
 def _apply(options: argparse.Namespace, site: Site) -> int:
-    intent, maas = site.fabric_intent(), _connect(site)
-    wanted = plan(site, observe(maas, site), intent)
+    maas = _connect(site)
+    wanted = plan(site, observe(maas, site))
     status = _refused(wanted, options.most) or _write(wanted, maas, site, options.most)
-    return status or _ended(maas, site, intent, options)
+    return status or _ended(maas, site, options)
 
 
 def _verify(options: argparse.Namespace, site: Site) -> int:
-    intent = site.fabric_intent()
-    found = verify(_connect(site), site, intent)
+    found = verify(_connect(site), site)
     print(_told(found, options.most))
     return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
 
 
 def _commission(options: argparse.Namespace, site: Site) -> int:
-    intent, maas = site.fabric_intent(), _connect(site)
+    maas = _connect(site)
     wanted = commission.plan(site, observe(maas, site))
-    blocking = [
-        each for each in plan(site, maas.objects, intent).findings if each.severity is Severity.BLOCKED
-    ]
+    blocking = [each for each in plan(site, maas.objects).findings if each.severity is Severity.BLOCKED]
     first = Plan(wanted.steps, findings=(*blocking, *wanted.findings, *readiness.way_out(site, maas.objects)))
     if not options.power_on:
         shown = plan_as_table(first, options.most)
@@ -118,7 +114,7 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
         return status
     status = _write(wanted, maas, site, options.most)
     commission.wait(maas, site)
-    return status or _ended(maas, site, intent, options)
+    return status or _ended(maas, site, options)
 
 
 def _overlay(options: argparse.Namespace, site: Site) -> int:
@@ -215,15 +211,15 @@ def _told(found: Sequence[Finding], most: int | None) -> str:
     return shown.replace("everything is as declared", "MAAS is as the site file says")
 
 
-def _ended(maas: Maas, site: Site, intent: Fabric | None, options: argparse.Namespace) -> int:
+def _ended(maas: Maas, site: Site, options: argparse.Namespace) -> int:
     """Tell what waits for the operator (then 1), or how far the machines are and what comes next (then 0).
 
     Steps that are still to be written are what comes next, unless apply should have done them.
     """
     objects = observe(maas, site)
-    wanted = plan(site, objects, intent)
+    wanted = plan(site, objects)
     left = options.verb == "apply" and wanted.steps
-    found = verify(maas, site, intent) if left else checks(maas, site, objects, wanted)
+    found = verify(maas, site) if left else checks(maas, site, objects, wanted)
     open_ones = any(finding.severity in (Severity.HELD, Severity.BLOCKED) for finding in found)
     # That a machine is to be commissioned, or is at it, is told by its state.
     shown = [finding for finding in found if open_ones or finding.severity is not Severity.WAITING]

@@ -132,7 +132,7 @@ def _vlan_options(site: Site, tag: Tag) -> Options:
     to the first physical network; on the others, only an administrator makes networks.
     """
     physnets = _physnets(tag)
-    fabric = site.fabric_intent()
+    fabric = site.fabric_intent
     if not fabric:
         return {}
     vlans = {network.vlan for network in fabric.networks if not network.space}

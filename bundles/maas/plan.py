@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
-from intent.model import Fabric
 from maas import answers, deployed, fabric, readiness, unmanaged
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
 from maas.sitefile import Machine, Network, Secret, Site, Stack, port_stem
@@ -53,14 +52,14 @@ def observe(maas: Maas, site: Site) -> Objects:
     return maas.objects
 
 
-def plan(site: Site, objects: Objects, intent: Fabric | None) -> Plan[Maas]:
+def plan(site: Site, objects: Objects) -> Plan[Maas]:
     """Every write that is missing: fabric, VLAN, subnet, range, DHCP, tag, machine, interfaces.
 
     Nothing is written where something that others use would have to change, or where the fabric's intent says
     otherwise: the plan then only says what.
     """
     findings = [*unmanaged.findings(site, objects)]
-    findings += fabric.findings(site, intent) if intent else ()
+    findings += fabric.findings(site, site.fabric_intent) if site.fabric_intent else ()
     findings += [*readiness.images(site, objects), *readiness.boot_network(site, objects)]
     steps = [*_site_steps(site, objects)]
     conflicts = unmanaged.machines(site, objects)

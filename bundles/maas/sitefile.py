@@ -4,6 +4,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,7 @@ class Site:
         site = reader.read(reader.text_of(path), str(path), lambda document: _SITE.read("", document), HOLDS)
         return replace(site, intent=str(path.parent / site.intent)) if site.intent else site
 
+    @cached_property
     def fabric_intent(self) -> Fabric | None:
         """The fabric of the intent that this file names, or None. Raises FileError if it cannot be read."""
         if not self.intent:

@@ -6,7 +6,6 @@ from typing import Any
 
 from converge import Finding, Plan, Severity, StepError
 from hostnic import cpus
-from intent.model import Fabric
 from maas import answers, tuning
 from maas.client import Maas, Objects, every, stored
 from maas.overlay import NVIDIA
@@ -16,10 +15,10 @@ from maas.unmanaged import settled
 from operate.together import side_by_side
 
 
-def verify(maas: Maas, site: Site, intent: Fabric | None) -> list[Finding]:
+def verify(maas: Maas, site: Site) -> list[Finding]:
     """Steps that are missing, and tagged machines that are not as their tag needs them."""
     objects = observe(maas, site)
-    wanted = plan(site, objects, intent)
+    wanted = plan(site, objects)
     missing = [
         Finding(Severity.HELD, step.key, f"not yet: {step.what}", "run apply") for step in wanted.steps
     ]

@@ -37,7 +37,7 @@ def overlay(text: str) -> object:
 
 def intent(path: Path) -> object:
     """The intent of the example site, in this file."""
-    return dataclasses.replace(EXAMPLE, intent=str(path)).fabric_intent()
+    return dataclasses.replace(EXAMPLE, intent=str(path)).fabric_intent
 
 
 def findings(text: str) -> object:
@@ -114,7 +114,7 @@ def of_maas(text: str) -> object:
     client._open = Answer
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sitefile.Secret, "read", lambda _: "secret")
-        found = verify.verify(client, EXAMPLE, INTENT), [*readiness.way_out(EXAMPLE, client.objects)]
+        found = verify.verify(client, EXAMPLE), [*readiness.way_out(EXAMPLE, client.objects)]
         return found, commission.plan(EXAMPLE, client.objects).steps
 
 
@@ -179,7 +179,6 @@ MODEL = {
     },
 }
 EXAMPLE = sitefile.Site.read(ROOT / "bundles/maas/site-example.yaml")
-INTENT = EXAMPLE.fabric_intent()
 SITE = (ROOT / "bundles/maas/site-example.yaml").read_text()
 FABRIC = ("    vid: 9\n", "    vid: 9\n    fabric: other\n")
 NIC = (

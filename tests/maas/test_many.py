@@ -217,7 +217,7 @@ def test_a_plan_costs_as_much_for_each_machine_at_256_as_at_64(tmp_path, monkeyp
             commission(region, f"node{number}", PORTS, NUMA)
         site = Site.read(path)
         objects = observe(command._connect(site), site)
-        return calls(lambda: plan(site, objects, None)) / nodes
+        return calls(lambda: plan(site, objects)) / nodes
 
     assert cost(256) < 1.2 * cost(64)
 

@@ -33,7 +33,7 @@ def see(site: Site, region: Region, path: Path) -> Seen:
     theirs = _others(region, data)
     before = copy.deepcopy(theirs)
     read = SiteFile.read(path)
-    wanted = plan(read, observe(Maas(read.maas, read.api_key.read()), read), read.fabric_intent())
+    wanted = plan(read, observe(Maas(read.maas, read.api_key.read()), read))
     found = [Found(each.severity.name.lower(), each.subject, each.sentence()) for each in wanted.findings]
     assert writes(region) == [], "plan wrote"
     assert command.main(["apply", str(path)]) in (0, 1)
