@@ -12,7 +12,7 @@ from maas.sitefile import Site
 from check.model import Application, Bundle, pairs
 from check.rule import Wrong, rule, site_rule
 from check.rules.pci import WHITELIST, entries_of
-from check.rules.space import tags_of
+from check.rules.space import site_tags
 
 SENTINEL = "none:0"
 """ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""
@@ -198,9 +198,8 @@ def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.offloading("nova-compute"):
         value = application.option("cpu-dedicated-set")
         place = application.place("options", "cpu-dedicated-set")
-        tags = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
-        for tag in sorted(tags & set(site.tags)):
-            isolated = site.tags[tag].dedicated_cpus
+        for tag in site_tags(bundle, site, application):
+            isolated = tag.dedicated_cpus
             try:
                 same = cpus.numbers(str(value or "")) == cpus.numbers(isolated)
             except ValueError:
@@ -208,7 +207,7 @@ def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
                 continue
             if not same:
                 has, wanted = value or "none", isolated or "none"
-                what = f"{application.name} dedicates CPUs {has}, tag {tag} isolates {wanted}"
+                what = f"{application.name} dedicates CPUs {has}, tag {tag.name} isolates {wanted}"
                 yield place, what, f"Write cpu-dedicated-set: {isolated or '(nothing)'}"
 
 
@@ -219,15 +218,12 @@ def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
 )
 def host_tuning(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.offloading("nova-compute"):
-        found = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
-        for name in sorted(found & set(site.tags)):
-            tag = site.tags[name]
+        for tag in site_tags(bundle, site, application):
             for what, instead in tuning.of_tag(tag):
                 yield application.named, what, instead
             if tag.hugepages and application.option("hugepages"):
-                what = (
-                    f"{application.name} sets hugepages, and tag {name} reserves {tag.hugepages} GiB at boot"
-                )
+                what = f"{application.name} sets hugepages, and tag {tag.name} reserves"
+                what += f" {tag.hugepages} GiB at boot"
                 yield application.place("options", "hugepages"), what, "Remove hugepages"
 
 

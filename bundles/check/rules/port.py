@@ -10,7 +10,7 @@ from maas.sitefile import Machine, Site, Tag, port_stem
 from check.model import PLACEHOLDER, Application, Bundle, pairs, vlan_ranges
 from check.rule import Wrong, listed, misspelt, near, rule, site_rule
 from check.rules.pci import WHITELIST, devices_named, entries_of, other_selectors
-from check.rules.space import tags_of
+from check.rules.space import site_tags
 
 CHASSIS = ("ovn-chassis", "ovn-dedicated-chassis")
 """Charms of the nodes that OVN forwards on: hypervisors, and gateways on nodes of their own."""
@@ -191,9 +191,8 @@ def port_name(bundle: Bundle) -> Iterator[Wrong]:
 
 def _hosts(bundle: Bundle, site: Site, application: Application) -> tuple[list[Machine], list[Tag]]:
     """The site's machines on which an application may be, by the tags of its machines; and the tags."""
-    names = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
-    tags = [tag for name, tag in site.tags.items() if name in names]
-    return [machine for machine in site.machines.values() if machine.tag in names], tags
+    tags = site_tags(bundle, site, application)
+    return [machine for machine in site.machines.values() if site.tags[machine.tag] in tags], tags
 
 
 def _selects(pattern: str, address: str) -> bool:

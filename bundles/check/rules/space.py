@@ -3,9 +3,9 @@
 
 from collections.abc import Iterator
 
-from maas.sitefile import Site
+from maas.sitefile import Site, Tag
 
-from check.model import Bundle, words
+from check.model import Application, Bundle, words
 from check.rule import Wrong, listed, near, rule, site_rule
 
 QUORUM = ("mysql-innodb-cluster", "ovn-central")
@@ -140,6 +140,12 @@ def compute_tag(bundle: Bundle) -> Iterator[Wrong]:
 def tags_of(bundle: Bundle, machine: str) -> set[str]:
     """The MAAS tags that a machine is chosen by; a leading ^ excludes one."""
     return {tag for tag in words(bundle.machine_constraints(machine).get("tags")) if not tag.startswith("^")}
+
+
+def site_tags(bundle: Bundle, site: Site, application: Application) -> list[Tag]:
+    """The site's tags by which the machines of an application are chosen."""
+    names = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
+    return [tag for name, tag in site.tags.items() if name in names]
 
 
 SEEN = "See that MAAS has it"
