@@ -5,7 +5,7 @@ import io
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 from converge import cause
 
@@ -18,8 +18,6 @@ MOST = 256 << 20
 """Bytes that a command may print, standard output and standard error together. The longest output is that of
 ``ovs-appctl dpctl/dump-flows -m``: up to 200,000 flows (OVS' default flow-limit) of less than 1 KiB each."""
 _CHUNK = 1 << 16
-_PIPE_BUF = 4096
-"""Bytes that a pipe which is ready takes without waiting (pipe(7))."""
 _WAIT = 3600.0
 """Seconds between two looks at the time that is left; a selector waits for no infinite one."""
 
@@ -38,8 +36,8 @@ def run(argv: Sequence[str], timeout: float = 60.0) -> str:
 def ended(
     argv: Sequence[str],
     timeout: float,
-    given: bytes = b"",
     *,
+    given: IO[bytes] | None = None,
     shown: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> tuple[int, str, str]:
@@ -52,11 +50,10 @@ def ended(
     """
     import subprocess  # a boot that goes well runs no process, and the network waits for it
 
-    stdin = subprocess.PIPE if given else subprocess.DEVNULL
     try:
         child = subprocess.Popen(
             list(argv),
-            stdin=None if shown else stdin,
+            stdin=None if shown else given or subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if shown else subprocess.PIPE,
             env=env,
@@ -70,7 +67,7 @@ def ended(
         raise CommandError(argv, f"{argv[0]} could not be started: {why}") from error
     with child:
         try:
-            stdout, stderr = _exchange(child, argv, timeout, given)
+            stdout, stderr = _output(child, argv, timeout)
         except subprocess.TimeoutExpired as error:
             raise CommandError(argv, f"{argv[0]} did not end within {timeout:g} s") from error
         finally:
@@ -78,8 +75,8 @@ def ended(
     return child.returncode, stdout, stderr
 
 
-def _exchange(child: "Popen[bytes]", argv: Sequence[str], timeout: float, given: bytes) -> tuple[str, str]:
-    """Give ``child`` its input, and wait for its end; what it printed on standard output and standard error.
+def _output(child: "Popen[bytes]", argv: Sequence[str], timeout: float) -> tuple[str, str]:
+    """Wait for the end of ``child``, and return what it printed on standard output and standard error.
 
     Raises CommandError if it prints too much, and TimeoutExpired if it does not end in time.
     """
@@ -92,36 +89,20 @@ def _exchange(child: "Popen[bytes]", argv: Sequence[str], timeout: float, given:
         for pipe, content in zip((child.stdout, child.stderr), printed):
             if pipe:
                 open_pipes.register(pipe, selectors.EVENT_READ, content)
-        if child.stdin:
-            open_pipes.register(child.stdin, selectors.EVENT_WRITE)
         while open_pipes.get_map():
             left = end - time.monotonic()
             if left <= 0:
                 raise TimeoutExpired(child.args, timeout)
             for pipe, _ in open_pipes.select(min(left, _WAIT)):
-                if pipe.fileobj is child.stdin:
-                    given = given[_write(pipe.fd, given) :]
-                    over = not given
-                else:
-                    chunk = os.read(pipe.fd, _CHUNK)
-                    pipe.data.extend(chunk)
-                    over = not chunk
-                if over:
-                    open_pipes.unregister(pipe.fd)
-                    cast("IO[bytes]", pipe.fileobj).close()
+                chunk = os.read(pipe.fd, _CHUNK)
+                pipe.data.extend(chunk)
+                if not chunk:
+                    open_pipes.unregister(pipe.fileobj)
             if sum(map(len, printed)) > MOST:
                 raise CommandError(argv, f"{argv[0]} printed more than {MOST >> 20} MiB")
     child.wait(max(0.0, end - time.monotonic()))
     stdout, stderr = map(_text, printed)
     return stdout, stderr
-
-
-def _write(pipe: int, content: bytes) -> int:
-    """Write as much as a pipe takes without waiting; a process may also leave its input unread."""
-    try:
-        return os.write(pipe, content[:_PIPE_BUF])
-    except BrokenPipeError:
-        return len(content)
 
 
 def _text(content: bytearray) -> str:
