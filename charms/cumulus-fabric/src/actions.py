@@ -2,8 +2,9 @@
 """The actions other than the verbs ``plan`` and ``verify``."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from apply import ApplyPolicy
 from audit import audit
@@ -11,14 +12,14 @@ from charmkit.fabric import Host
 from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Output
 from charmkit.reconcile import ActionError, InputError
-from config import Applying, Options, Rendering, Restoring, Returning, Secret, Showing
+from config import Applying, Draining, Options, Rendering, Restoring, Returning, Secret, Showing
 from converge import Finding, Severity, worst_first
 from converge.finding import unfinished
 from converge.render import findings_as_json, findings_as_table, plan_as_table
 from exporter import facts
 from exporter.catalogue import THRESHOLDS
 from intent.model import Dialect, Fabric, Switch
-from names import by_command_line, not_by_the_charm, unknown_switch
+from names import by_command_line
 from observe import observe
 from online import Site
 from output import formats
@@ -27,7 +28,6 @@ from reports import Reports
 from rest.connection import Credentials
 
 Results = dict[str, str]
-Progress = Callable[[str], None]
 
 LINES, ROWS = 10, 200
 """Rows of ``show-health``: of its table for people, and of its JSON, which Juju has to take."""
@@ -55,83 +55,89 @@ class Seen(NamedTuple):
         return max(self.now - self.fabric.at, 0.0) if self.fabric else 0.0
 
 
+@dataclass(frozen=True)
 class Actions:
-    """The actions of one unit. ``site`` connects to the switches of these names, or to all.
+    """The actions of one unit, each of which gets its parameters."""
 
-    ``look`` is called after each run that changes switches, since the unit's status says what they run.
-    """
+    options: Options
+    fabric: Fabric
+    site: Callable[..., Site]  # connects to the switches of these names, or to all
+    progress: Callable[[str], None]  # receives one line at a time
+    hosts: Callable[
+        [], tuple[Sequence[Host], Sequence[Finding]]
+    ]  # what hosts report, and what cannot be read
+    verify: Callable[[], Sequence[Finding]]
+    # Called after each run that changes switches, since the unit's status says what they run
+    look: Callable[[], None]
 
-    def __init__(
-        self, options: Options, fabric: Fabric, site: Callable[..., Site], look: Callable[[], None]
-    ) -> None:
-        self._options, self._fabric, self._site, self._look = options, fabric, site, look
-
-    def apply(self, given: Applying, progress: Progress) -> Results:
+    def apply(self, given: Applying) -> Results:
         """Bring switches to the intent, and name those that the command line has to configure."""
-        with self._site(given.names, given.remove) as site:
-            canary, order = self._options.canary, self._options.apply_order
-            report = site.apply(given.names, canary, order, policy(self._options), progress, given.plan)
-            self._look()
-        return _results(report, () if given.names else by_command_line(self._fabric))
+        with self.site(given.names, given.remove) as site:
+            canary, order = self.options.canary, self.options.apply_order
+            report = site.apply(given.names, canary, order, policy(self.options), self.progress, given.plan)
+            self.look()
+        return _results(report, () if given.names else by_command_line(self.fabric))
 
-    def rollback(self, given: Restoring, progress: Progress) -> Results:
+    def rollback(self, given: Restoring) -> Results:
         """Restore what switches ran before their last change.
 
         Without a digest, the plan with its digest, and nothing is sent.
         """
-        if self._options.apply_policy == "auto":
+        if self.options.apply_policy == "auto":
             raise ActionError(
                 "option apply-policy is auto, so the next hook would apply the intent again; set it to manual"
             )
-        with self._site(given.names) as site:
+        with self.site(given.names) as site:
             if not given.plan:
                 _, found = site.restoration(given.names)
                 if found.stopped:
                     return _results(Report({}, found.stopped))
                 result = f"nothing was sent to any switch: run rollback with plan={found.digest} to do this"
                 return {"applied": "false", "result": result, "plan": plan_as_table(found.plan)}
-            order = self._options.apply_order
-            report = site.rollback(given.names, order, policy(self._options), progress, given.plan)
-            self._look()
+            order = self.options.apply_order
+            report = site.rollback(given.names, order, policy(self.options), self.progress, given.plan)
+            self.look()
             return _results(report)
 
-    def maintain(
-        self,
-        verb: str,
-        given: Returning,
-        progress: Progress,
-        reports: Sequence[Host] = (),
-        cut_off: str = "",
+    def drain(self, given: Draining) -> Results:
+        """Take a switch out of use."""
+        return self._maintain("drain", given, self.hosts()[0], given.cut_off)
+
+    def undrain(self, given: Returning) -> Results:
+        """Return a switch."""
+        return self._maintain("undrain", given)
+
+    def decommission(self, given: Returning) -> Results:
+        """Clean a switch that leaves for good."""
+        return self._maintain("decommission", given)
+
+    def _maintain(
+        self, verb: str, given: Returning, reports: Sequence[Host] = (), cut_off: str = ""
     ) -> Results:
-        """Drain a switch, return it, or clean it: ``drain``, ``undrain`` or ``decommission``."""
         from maintenance import Maintenance  # hooks do not need it
 
-        with self._site(()) as site:
-            wrong = unknown_switch(self._fabric, given.names, "parameter switch")
-            if wrong := wrong or not_by_the_charm(self._fabric, given.names, "parameter switch"):
-                raise ActionError(wrong.sentence())
+        with self.site() as site:
             hosts = cut_off.replace(",", " ").split()
-            work = Maintenance(site, given.names[0], policy(self._options), progress, reports, hosts)
+            work = Maintenance(site, given.names[0], policy(self.options), self.progress, reports, hosts)
             report = getattr(work, verb)()
-            self._look()
+            self.look()
             return _results(report)
 
-    def audit(self, given: Output, reports: Sequence[Host], unread: Sequence[Finding]) -> Results:
+    def audit(self, given: Output) -> Results:
         """Check the intent by itself, and against what hosts report."""
-        found = worst_first([*audit(self._fabric, reports), *unread])
+        reports, unread = self.hosts()
+        found = worst_first([*audit(self.fabric, reports), *unread])
         sound = all(finding.severity < Severity.BLOCKED for finding in found)
         text = json.dumps(findings_as_json(found)) if given.format == "json" else findings_as_table(found)
         return {"sound": str(sound).lower(), "findings": text}
 
     def render(self, given: Rendering) -> Results:
         """The configuration of one switch, or those of several with their names."""
-        if wrong := unknown_switch(self._fabric, given.names, "parameter switch"):
-            raise ActionError(wrong.sentence())
-        chosen = [each for each in self._fabric.switches if not given.names or each.name in given.names]
+        chosen = [each for each in self.fabric.switches if not given.names or each.name in given.names]
         dialects = self._dialects(chosen, given)
         try:
             texts = {
-                each.name: formats.write(self._fabric, each, dialects[each.name], given.format)
+                each.name: formats.write(self.fabric, each, dialects[each.name], given.format)
                 for each in chosen
             }
         except formats.FormatError as error:
@@ -149,23 +155,42 @@ class Actions:
         found = {each.name: Dialect.UNTIL_5_14 for each in chosen if each.platform != "cumulus"}
         found |= {name: dialect for name, dialect in known.items() if dialect}
         if unknown := [name for name in known if name not in found]:
-            with self._site(unknown) as site:
+            with self.site(unknown) as site:
                 seen = observe(site.fleet, unknown, state=False)
             if seen.findings:
                 raise ActionError(seen.findings[0].sentence())
             found |= {name: Dialect.of_release(each.release) for name, each in seen.switches.items()}
         return found
 
-    def show_fabric(self, given: Showing, verify: Callable[[], Sequence[Finding]]) -> Results:
-        """The fabric as text or picture; with health, marked with the findings of ``verify``."""
+    def show_fabric(self, given: Showing) -> Results:
+        """The fabric as text or picture; with health, marked with the findings of verify."""
         # Imported here, because hooks do not need them.
         from output import picture, tables
 
         draw = picture.as_svg if given.format == "svg" else tables.as_text
         if not given.health:
-            return {"fabric": draw(self._fabric)}
-        worst_last = reversed(worst_first(verify()))
-        return {"fabric": draw(self._fabric, {each.subject: each.severity for each in worst_last})}
+            return {"fabric": draw(self.fabric)}
+        worst_last = reversed(worst_first(self.verify()))
+        return {"fabric": draw(self.fabric, {each.subject: each.severity for each in worst_last})}
+
+
+Acting = Mapping[str, tuple[type[Any], Callable[[Actions, Any], Results]]]
+"""By the name of an action its parameters, and what it does."""
+
+CHANGES: Acting = {
+    "apply": (Applying, Actions.apply),
+    "rollback": (Restoring, Actions.rollback),
+    "drain": (Draining, Actions.drain),
+    "undrain": (Returning, Actions.undrain),
+    "decommission": (Returning, Actions.decommission),
+}
+"""Those that write to switches, which only the leader does."""
+
+READS: Acting = {
+    "audit": (Output, Actions.audit),
+    "render": (Rendering, Actions.render),
+    "show_fabric": (Showing, Actions.show_fabric),
+}
 
 
 def health(given: Output, unit: str, reports: Reports, seen: Seen) -> Results:

@@ -10,7 +10,7 @@ from charmkit import early
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import cast
@@ -19,7 +19,7 @@ import figures
 import hosts
 import online
 import ops
-from actions import Actions, Progress, Results, Seen, credentials, health, policy
+from actions import CHANGES, READS, Actions, Results, Seen, credentials, health, policy
 from audit import audit
 from audit.foreign import Ownership, named
 from audit.hosts import hosts as against_hosts
@@ -28,7 +28,7 @@ from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
-from config import Applying, Draining, Options, Planning, Rendering, Restoring, Returning, Showing
+from config import Options, Planning, Rendering, Switches
 from converge import Finding, Plan, Severity, worst_first
 from exporter import facts
 from exporter.catalogue import PORT
@@ -86,14 +86,8 @@ class CumulusFabricCharm(ops.CharmBase):
         for event in (self.on.update_status, scraped.relation_created, scraped.relation_broken):
             framework.observe(event, self._on_read_only)
         framework.observe(self.on.leader_elected, self._on_leader_elected)
-        framework.observe(self.on["apply"].action, self._on_apply)
-        framework.observe(self.on["rollback"].action, self._on_rollback)
-        framework.observe(self.on["drain"].action, self._on_drain)
-        framework.observe(self.on["undrain"].action, self._on_undrain)
-        framework.observe(self.on["decommission"].action, self._on_decommission)
-        framework.observe(self.on["audit"].action, self._on_audit)
-        framework.observe(self.on["render"].action, self._on_render)
-        framework.observe(self.on["show-fabric"].action, self._on_show_fabric)
+        for name in (*CHANGES, *READS):
+            framework.observe(self.on[name].action, self._on_action)
         framework.observe(self.on["show-health"].action, self._on_show_health)
         self.reconciler = Reconciler(
             self,
@@ -134,11 +128,7 @@ class CumulusFabricCharm(ops.CharmBase):
     ) -> online.Site:
         """The site with the switches of these names, or all; ``with`` closes its connections."""
         canary = filter(None, [options.canary])
-        if wrong := unknown_switch(fabric, names, "parameter switch"):
-            raise InputError(wrong)
         if wrong := unknown_switch(fabric, canary, "option canary"):
-            raise InputError(wrong)
-        if wrong := not_by_the_charm(fabric, names, "parameter switch"):
             raise InputError(wrong)
         if missing := without_address(fabric, names):
             raise InputError(missing[0])
@@ -327,62 +317,47 @@ class CumulusFabricCharm(ops.CharmBase):
     def _on_leader_elected(self, _: ops.LeaderElectedEvent) -> None:
         self._reports.forget()  # another unit has followed the hosts meanwhile
 
-    def _on_apply(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act, tell: act.apply(load_params(event, Applying), tell))
-
-    def _on_rollback(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act, tell: act.rollback(load_params(event, Restoring), tell))
-
-    def _on_drain(self, event: ops.ActionEvent) -> None:
-        def drain(act: Actions, tell: Progress) -> Results:
-            given = load_params(event, Draining)
-            return act.maintain("drain", given, tell, self._hosts()[0], given.cut_off)
-
-        self._change(event, drain)
-
-    def _on_undrain(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act, tell: act.maintain("undrain", load_params(event, Returning), tell))
-
-    def _on_decommission(self, event: ops.ActionEvent) -> None:
-        self._change(
-            event, lambda act, tell: act.maintain("decommission", load_params(event, Returning), tell)
-        )
-
-    def _on_audit(self, event: ops.ActionEvent) -> None:
-        self._answer(event, lambda act: act.audit(load_params(event, Output), *self._hosts()))
-
-    def _on_render(self, event: ops.ActionEvent) -> None:
-        self._answer(event, lambda act: act.render(load_params(event, Rendering)), tables=False)
-
-    def _on_show_fabric(self, event: ops.ActionEvent) -> None:
-        self._answer(event, lambda act: act.show_fabric(load_params(event, Showing), self._verify))
-
-    def _on_show_health(self, event: ops.ActionEvent) -> None:
-        """Needs no option, so that it also answers where one cannot be used."""
-        known = facts.read(self._system, NAME) if self.unit.is_leader() else None
-        seen = Seen(self.unit.is_leader(), known and known.fabric, self._system.now())
-        answer(event, lambda: health(load_params(event, Output), self.unit.name, self._reports, seen))
-
-    def _change(self, event: ops.ActionEvent, act: Callable[[Actions, Progress], Results]) -> None:
-        """Run an action that writes to switches."""
-        if self.unit.is_leader():
-            self._answer(event, lambda actions: act(actions, reconcile.progress(event)))
-        else:
-            event.fail("run this action on the leader unit")
-
-    def _answer(
-        self, event: ops.ActionEvent, act: Callable[[Actions], Results], *, tables: bool = True
-    ) -> None:
+    def _on_action(self, event: ops.ActionEvent) -> None:
         """Run an action of actions.py; if it fails, say why in one sentence."""
+        name = event.handle.kind.removesuffix("_action")
+        writes = name in CHANGES
+        if writes and not self.unit.is_leader():
+            event.fail("run this action on the leader unit")
+            return
+        parameters, act = {**CHANGES, **READS}[name]
 
         def run() -> Results:
             with self._refused_in_status():
                 options = self._options()
                 fabric = self._fabric(options)
-                site = partial(self._site, options, fabric)
-                return act(Actions(options, fabric, site, self._look_again))
+                given = load_params(event, parameters)
+                names = given.names if isinstance(given, Switches) else ()
+                if wrong := unknown_switch(fabric, names, "parameter switch"):
+                    raise InputError(wrong)
+                if writes and (wrong := not_by_the_charm(fabric, names, "parameter switch")):
+                    raise InputError(wrong)
+                unit = Actions(
+                    options,
+                    fabric,
+                    partial(self._site, options, fabric),
+                    reconcile.progress(event),
+                    self._hosts,
+                    self._verify,
+                    self._look_again,
+                )
+                return act(unit, given)
 
-        answer(event, run, WHOLE if tables else f"name fewer switches, or {WHOLE}", tables=tables)
+        if parameters is Rendering:  # without some of its lines a configuration is of no use
+            answer(event, run, f"name fewer switches, or {WHOLE}", tables=False)
+        else:
+            answer(event, run, WHOLE)
+
+    def _on_show_health(self, event: ops.ActionEvent) -> None:
+        """Needs no option, so that it also answers where one cannot be used."""
+        leads = self.unit.is_leader()
+        known = facts.read(self._system, NAME) if leads else None
+        seen = Seen(leads, known and known.fabric, self._system.now())
+        answer(event, lambda: health(load_params(event, Output), self.unit.name, self._reports, seen))
 
 
 if __name__ == "__main__":
