@@ -2,17 +2,18 @@
 """The actions other than the verbs ``plan`` and ``verify``."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from apply import ApplyPolicy
 from audit import audit
 from charmkit.fabric import Host
 from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Output
-from charmkit.reconcile import ActionError, InputError
-from config import Applying, Draining, Options, Rendering, Restoring, Returning, Secret, Showing
+from charmkit.reconcile import ActionError
+from config import Applying, Draining, Options, Rendering, Restoring, Returning, Showing
 from converge import Finding, Severity, worst_first
 from converge.finding import unfinished
 from converge.render import findings_as_json, findings_as_table, plan_as_table
@@ -25,34 +26,11 @@ from online import Site
 from output import formats
 from output.report import Report
 from reports import Reports
-from rest.connection import Credentials
 
 Results = dict[str, str]
 
 LINES, ROWS = 10, 200
 """Rows of ``show-health``: of its table for people, and of its JSON, which Juju has to take."""
-
-
-class Seen(NamedTuple):
-    """What a unit knows without asking a switch."""
-
-    leads: bool  # it is the leader, which looks at the switches
-    fabric: facts.Fabric | None  # what the last look saw; None if there was none since the machine booted
-    now: float  # when this is told
-
-    @property
-    def age(self) -> str:
-        """How long ago the switches were asked."""
-        return f"{self._seconds:.0f} s ago" if self.fabric else "none since the machine booted"
-
-    @property
-    def old(self) -> bool:
-        """It was too long ago, as the alert rules have it."""
-        return self.fabric is None or self._seconds > THRESHOLDS["look_age_seconds"]
-
-    @property
-    def _seconds(self) -> float:
-        return max(self.now - self.fabric.at, 0.0) if self.fabric else 0.0
 
 
 @dataclass(frozen=True)
@@ -193,16 +171,24 @@ READS: Acting = {
 }
 
 
-def health(given: Output, unit: str, reports: Reports, seen: Seen) -> Results:
-    """What the last look saw of the fabric: what is not as it should be, worst first, and then what is."""
-    if not seen.leads:
-        leader = f"juju run {unit.partition('/')[0]}/leader show-health"
-        worst, table = ranked((), [row(OK, "switches", "the leader looks at them", leader)])
-        return {"worst": worst, "health": table.shown(given.format)}
+def not_leading(given: Output, unit: str) -> Results:
+    """What show-health says on the other units."""
+    leader = f"juju run {unit.partition('/')[0]}/leader show-health"
+    worst, table = ranked((), [row(OK, "switches", "the leader looks at them", leader)])
+    return {"worst": worst, "health": table.shown(given.format)}
+
+
+def health(given: Output, unit: str, reports: Reports, fabric: facts.Fabric | None, now: float) -> Results:
+    """What the last look saw of the fabric: what is not as it should be, worst first, and then what is.
+
+    ``fabric`` is None if there was no look since the machine booted.
+    """
     verify = f"juju run {unit} verify"
-    found, well, old = reports.findings(), list(_well(reports, seen.fabric)), []
-    look = "last look", seen.age, f"{verify} asks the switches now"
-    if seen.old:
+    found, well, old = reports.findings(), list(_well(reports, fabric)), []
+    age = max(now - fabric.at, 0.0) if fabric else math.inf
+    told = f"{age:.0f} s ago" if fabric else "none since the machine booted"
+    look = "last look", told, f"{verify} asks the switches now"
+    if age > THRESHOLDS["look_age_seconds"]:  # as the alert rules have it
         old = [Finding(Severity.WARNING, *look)]
     else:
         well.append(row(OK, *look))
@@ -244,30 +230,6 @@ def policy(options: Options) -> ApplyPolicy:
     """
     settle = options.settle_timeout
     return ApplyPolicy(options.confirm_timeout, settle, settle + 30.0, patience=settle, budget=settle)
-
-
-def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...], app: str) -> Credentials:
-    """The credentials in the secret that the option names.
-
-    ``unreadable`` is what Juju's library raises for a secret that is gone or not granted to the application
-    ``app``.
-
-    Raises InputError if there is none, or it cannot be used.
-    """
-    name = "option credentials"
-    if secret is None:
-        remedy = f"run: juju config {app} credentials=ID, a secret with user and password that it may read"
-        raise InputError(Finding(Severity.BLOCKED, name, "is not set", remedy))
-    try:
-        content = secret.get_content(refresh=True)
-    except unreadable:
-        remedy = f"run: juju grant-secret NAME {app}, if juju secrets shows it"
-        raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
-    found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
-    if not found.usable:
-        remedy = "give it the keys user and password, each one line of text, the user without a colon"
-        raise InputError(Finding(Severity.BLOCKED, name, "the secret has no usable user or password", remedy))
-    return found
 
 
 def _results(report: Report, remarks: Sequence[Finding] = ()) -> Results:

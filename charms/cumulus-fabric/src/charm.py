@@ -19,7 +19,7 @@ import figures
 import hosts
 import online
 import ops
-from actions import CHANGES, READS, Actions, Results, Seen, credentials, health, policy
+from actions import CHANGES, READS, Actions, Results, health, not_leading, policy
 from audit import audit
 from audit.foreign import Ownership, named
 from audit.hosts import hosts as against_hosts
@@ -28,7 +28,7 @@ from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
-from config import Options, Planning, Rendering, Switches
+from config import Options, Planning, Rendering, Secret, Switches
 from converge import Finding, Plan, Severity, worst_first
 from exporter import facts
 from exporter.catalogue import PORT
@@ -40,7 +40,7 @@ from names import by_command_line, not_by_the_charm, unknown_switch, without_add
 from plan import Candidate
 from reports import Kept, Reports, made, nothing, remember
 from rest import Fleet
-from rest.connection import Access
+from rest.connection import Access, Credentials
 from yamlfile.values import FileError
 
 logger = logging.getLogger(__name__)
@@ -52,9 +52,6 @@ PEERS = "applied"
 
 WHOLE = "see all with pipx run tox -e fabric"
 """Where the whole of a result is that Juju does not take."""
-
-UNREADABLE = (ops.SecretNotFoundError, ops.ModelError)
-"""What ops raises for a secret that is gone, or not granted to this application."""
 
 
 class CumulusFabricCharm(ops.CharmBase):
@@ -111,7 +108,7 @@ class CumulusFabricCharm(ops.CharmBase):
         text = options.intent or self._resource()
         if not text.strip():
             remedy = f"run: juju config {self.app.name} intent=@FILE, or attach the resource intent"
-            raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
+            raise _refused("intent", "is not set", remedy)
         try:
             return expand.read(text)
         except FileError as error:
@@ -134,7 +131,7 @@ class CumulusFabricCharm(ops.CharmBase):
             raise InputError(missing[0])
         environ = os.environ
         access = Access(
-            credentials(options.credentials, UNREADABLE, self.app.name),
+            self._credentials(options.credentials),
             options.ca_certificate,
             pins.read("pinned-certificates", options.pinned_certificates),
             options.request_timeout,
@@ -145,6 +142,25 @@ class CumulusFabricCharm(ops.CharmBase):
         found += by_command_line(fabric)
         ownership = Ownership(made(self._record), named(remove))
         return online.Site(fabric, self.connect(fabric, access, options.parallel), tuple(found), ownership)
+
+    def _credentials(self, secret: Secret | None) -> Credentials:
+        """The credentials in the secret that the option names."""
+        app = self.app.name
+        if secret is None:
+            remedy = (
+                f"run: juju config {app} credentials=ID, a secret with user and password that it may read"
+            )
+            raise _refused("credentials", "is not set", remedy)
+        try:
+            content = secret.get_content(refresh=True)
+        except ops.ModelError:  # it is gone, or not granted to this application
+            remedy = f"run: juju grant-secret NAME {app}, if juju secrets shows it"
+            raise _refused("credentials", "the secret cannot be read", remedy) from None
+        found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
+        if not found.usable:
+            remedy = "give it the keys user and password, each one line of text, the user without a colon"
+            raise _refused("credentials", "the secret has no usable user or password", remedy)
+        return found
 
     def _audit(self, fabric: Fabric) -> Sequence[Finding]:
         """What the audit says of the intent alone, for which all of a fabric is gone through: once."""
@@ -354,10 +370,19 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _on_show_health(self, event: ops.ActionEvent) -> None:
         """Needs no option, so that it also answers where one cannot be used."""
-        leads = self.unit.is_leader()
-        known = facts.read(self._system, NAME) if leads else None
-        seen = Seen(leads, known and known.fabric, self._system.now())
-        answer(event, lambda: health(load_params(event, Output), self.unit.name, self._reports, seen))
+
+        def run() -> Results:
+            given, unit = load_params(event, Output), self.unit.name
+            if not self.unit.is_leader():
+                return not_leading(given, unit)
+            known = facts.read(self._system, NAME)
+            return health(given, unit, self._reports, known and known.fabric, self._system.now())
+
+        answer(event, run)
+
+
+def _refused(option: str, what: str, remedy: str) -> InputError:
+    return InputError(Finding(Severity.BLOCKED, f"option {option}", what, remedy))
 
 
 if __name__ == "__main__":
