@@ -36,7 +36,7 @@ import json, sys, time
 from pathlib import Path
 import online
 from intent import expand, schema
-from apply import ApplyPolicy, apply
+from apply import ApplyPolicy, Run
 from rest.client import Nvue
 from rest.connection import Access, Credentials
 from rest import Fleet
@@ -52,7 +52,7 @@ def now():
 with site:
     times = [now()]
     needed = site.survey(list(ports)).changes
-    report = apply(needed, [list(ports)], fleet, lambda pending: Verdict, ApplyPolicy(poll=0.2))
+    report = Run(needed, fleet, lambda pending: Verdict, ApplyPolicy(poll=0.2)).go([list(ports)])
     times.append(now())
     assert report.applied and len(needed) == len(ports), report
     survey = site.survey(list(ports), state=True)

@@ -51,8 +51,7 @@ class Actions:
     def apply(self, given: Applying) -> Results:
         """Bring switches to the intent, and name those that the command line has to configure."""
         with self.site(given.names, given.remove) as site:
-            canary, order = self.options.canary, self.options.apply_order
-            report = site.apply(given.names, canary, order, policy(self.options), self.progress, given.plan)
+            report = site.apply(given.names, self.options.canary, self._policy(site), given.plan)
             self.look()
         return _results(report, () if given.names else by_command_line(self.fabric))
 
@@ -72,8 +71,7 @@ class Actions:
                     return _results(Report({}, found.stopped))
                 result = f"nothing was sent to any switch: run rollback with plan={found.digest} to do this"
                 return {"applied": "false", "result": result, "plan": plan_as_table(found.plan)}
-            order = self.options.apply_order
-            report = site.rollback(given.names, order, policy(self.options), self.progress, given.plan)
+            report = site.rollback(given.names, self._policy(site), given.plan)
             self.look()
             return _results(report)
 
@@ -96,10 +94,13 @@ class Actions:
 
         with self.site() as site:
             hosts = cut_off.replace(",", " ").split()
-            work = Maintenance(site, given.names[0], policy(self.options), self.progress, reports, hosts)
+            work = Maintenance(site, given.names[0], self._policy(site), reports, hosts)
             report = getattr(work, verb)()
             self.look()
             return _results(report)
+
+    def _policy(self, site: Site) -> ApplyPolicy:
+        return policy(self.options, site, self.progress)
 
     def audit(self, given: Output) -> Results:
         """Check the intent by itself, and against what hosts report."""
@@ -222,14 +223,22 @@ def _cut(found: Sequence[Finding], room: int, verify: str) -> Sequence[Finding]:
     return [*found[: room - 1], more]
 
 
-def policy(options: Options) -> ApplyPolicy:
-    """The timeouts of a run.
+def policy(options: Options, site: Site, announce: Callable[[str], None]) -> ApplyPolicy:
+    """How a run goes that begins now.
 
     Hooks and actions hold the machine lock, so that a whole run takes settle-timeout at most. They do not
     wait until a lost switch rolls back by itself, which it does in any case.
     """
     settle = options.settle_timeout
-    return ApplyPolicy(options.confirm_timeout, settle, settle + 30.0, patience=settle, budget=settle)
+    until = site.fleet.clock.monotonic() + settle
+    return ApplyPolicy(
+        options.confirm_timeout,
+        settle,
+        settle + 30.0,
+        until=until,
+        order=options.apply_order,
+        announce=announce,
+    )
 
 
 def _results(report: Report, remarks: Sequence[Finding] = ()) -> Results:

@@ -7,8 +7,9 @@ is confirmed once the fabric is at least as healthy as before. Any failure rolls
 where the switch lets a confirmation be refused.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from converge import Finding, Plan, Severity
 from converge.execute import execute
@@ -22,45 +23,23 @@ from rest.undo import Undo
 from settling import Check, settle
 
 FORWARD = 2 / 3
-"""The share of a run's budget for changes; the rest is for taking them back if one of them fails."""
+"""The share of a run's time for changes; the rest is for taking them back if one of them fails."""
 
 
 @dataclass(frozen=True)
 class ApplyPolicy:
-    """The timeouts of a run, in seconds."""
+    """How a run goes: its timeouts in seconds, its order, and who is told."""
 
     confirm: int = 300  # after which a switch rolls back without a confirmation
     settle: float = 90.0  # that sessions may take to come up
     deadline: float = 120.0  # that one switch may take to apply
     poll: float = 1.0  # between two reads of a revision; the first pause between two looks at the fabric
-    # That a rollback may take; None as long as a switch needs to roll back by itself
-    patience: float | None = None
-    budget: float | None = None  # that the whole run may take; None without a limit
-
-    def after(self, seconds: float) -> "ApplyPolicy":
-        """The same once so many seconds of the run have passed."""
-        return self if self.budget is None else replace(self, budget=max(0.0, self.budget - seconds))
-
-    @property
-    def undo(self) -> float:
-        """Seconds that a rollback may take."""
-        return self.confirm + self.deadline if self.patience is None else self.patience
+    until: float = math.inf  # when the whole run has to be over, by the clock of its fleet
+    order: str = "all"  # after the canary: all at once, or role by role
+    announce: Callable[[str], None] = lambda _: None  # receives progress, one line at a time
 
 
-def apply(
-    changes: Mapping[str, Change],
-    waves: Sequence[Sequence[str]],
-    fleet: Fleet,
-    check: Check,
-    policy: ApplyPolicy,
-    announce: Callable[[str], None] = lambda _: None,
-) -> Report:
-    """Make ``changes``, wave by wave.
-
-    ``check`` finds what is worse with the fabric than before; ``announce`` receives progress, one line at a
-    time.
-    """
-    return _Run(changes, fleet, check, policy, announce).go(waves)
+DEFAULTS = ApplyPolicy()
 
 
 def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
@@ -75,48 +54,46 @@ def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]], l
     return [wave[at : at + limit] for wave in (first, *groups) for at in range(0, len(wave), limit)]
 
 
-class _Run:
-    """One run, with the revision that it created on each switch."""
+@dataclass
+class Run:
+    """Makes changes on switches, wave by wave."""
 
-    def __init__(
-        self,
-        changes: Mapping[str, Change],
-        fleet: Fleet,
-        check: Check,
-        policy: ApplyPolicy,
-        announce: Callable[[str], None],
-    ) -> None:
-        self.changes, self.fleet, self.check, self.policy = changes, fleet, check, policy
-        self.announce, self.clock = announce, fleet.clock
-        self.began = fleet.clock.monotonic()
-        self.revisions: dict[str, str] = {}
-        self.unsaved: list[str] = []
-        self.started: list[str] = []
-        self.results: dict[str, Result] = {}
+    changes: Mapping[str, Change]  # by switch
+    fleet: Fleet  # the switches
+    check: Check  # finds what is worse with the fabric than before
+    policy: ApplyPolicy
+    # The revision that this run has created on each switch
+    revisions: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    unsaved: list[str] = field(default_factory=list[str], init=False)
+    started: list[str] = field(default_factory=list[str], init=False)
+    results: dict[str, Result] = field(default_factory=dict[str, Result], init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = self.fleet.clock
+        began = self.clock.monotonic()
+        self.forward_until = began + FORWARD * (self.policy.until - began)
 
     def go(self, waves: Sequence[Sequence[str]]) -> Report:
         longest = 0.0
         for number, wave in enumerate(waves):
             began = self.clock.monotonic()
-            if number and self._left(longest, FORWARD) < longest:
+            if number and self._left(longest, self.forward_until) < longest:
                 later = tuple(name for wave in waves[number:] for name in wave)
                 return Report(dict(self.results), tuple(self._save()), left=later)
-            self.announce(f"applying on {', '.join(wave)}")
+            self.policy.announce(f"applying on {', '.join(wave)}")
             reasons = self._wave(wave)
             if reasons:
-                self.announce(f"rolling back: {reasons[0].sentence()}")
+                self.policy.announce(f"rolling back: {reasons[0].sentence()}")
                 return self._roll_back(reasons)
             longest = max(longest, self.clock.monotonic() - began)
         return Report(dict(self.results), tuple(self._save()))
 
-    def _left(self, seconds: float, share: float = 1.0) -> float:
-        """``seconds``, or what is left of this share of the run's budget if that is less."""
-        if self.policy.budget is None:
-            return seconds
-        return max(0.0, min(seconds, self.began + share * self.policy.budget - self.clock.monotonic()))
+    def _left(self, seconds: float, until: float) -> float:
+        """``seconds``, or what is left until then if that is less."""
+        return max(0.0, min(seconds, until - self.clock.monotonic()))
 
     def _polling(self) -> Polling:
-        return Polling(self.clock, self._left(self.policy.deadline, FORWARD), self.policy.poll)
+        return Polling(self.clock, self._left(self.policy.deadline, self.forward_until), self.policy.poll)
 
     def _wave(self, wave: Sequence[str]) -> list[Finding]:
         """Change a wave, wait until the fabric has settled, and confirm; the findings if that fails."""
@@ -128,7 +105,8 @@ class _Run:
         if not changed:
             return []
         look = self.check(self.changes.keys() - set(self.started))
-        if worse := settle(look, self._left(self.policy.settle, FORWARD), self.policy.poll, self.clock):
+        seconds = self._left(self.policy.settle, self.forward_until)
+        if worse := settle(look, seconds, self.policy.poll, self.clock):
             return [*worse]
         _, failed = self.fleet.each(changed, self._confirm)
         return _blocked(failed)
@@ -206,7 +184,8 @@ class _Run:
         if self.results.get(switch.name) is Result.UNCHANGED:
             return Result.UNCHANGED
         change = self.changes[switch.name]
-        polling = Polling(self.clock, self._left(self.policy.undo), self.policy.poll)
+        by_itself = self.policy.confirm + self.policy.deadline  # as long as the switch needs for that
+        polling = Polling(self.clock, self._left(by_itself, self.policy.until), self.policy.poll)
         begun = Undo(switch, change.before, change.patch, polling).run(self.revisions.get(switch.name, ""))
         return Result.ROLLED_BACK if begun else Result.UNCHANGED
 

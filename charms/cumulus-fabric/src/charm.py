@@ -210,8 +210,8 @@ class CumulusFabricCharm(ops.CharmBase):
                 survey = site.survey(state=True)
                 taken_back: tuple[Finding, ...] = ()
                 if options.apply_policy == "auto" and not self._read_only and survey.plan.steps:
-                    report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
-                    taken_back = report.reasons
+                    how = policy(options, site, logger.info)
+                    taken_back = site.apply((), options.canary, how).reasons
                     survey = site.survey(state=True)
                 remember(self._record, survey.made)
                 return self._differences(site, survey, taken_back)

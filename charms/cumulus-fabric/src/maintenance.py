@@ -50,8 +50,7 @@ class Maintenance:
 
     site: Site  # the fabric and its switches
     name: str  # the switch
-    policy: ApplyPolicy  # the timeouts
-    announce: Callable[[str], None] = lambda _: None  # receives progress, one line at a time
+    policy: ApplyPolicy  # of its changes
     reports: Sequence[Host] = ()  # what hosts tell about their ports
     cut_off: Collection[str] = field(default_factory=frozenset[str])  # the hosts that may lose their network
 
@@ -60,7 +59,6 @@ class Maintenance:
 
         The ports go down when no other leaf sends to this one any more (verify waits for that).
         """
-        began = self.site.fleet.clock.monotonic()
         survey = self.site.survey(state=True)
         if stopped := self._stopped(survey):
             return Report({}, stopped)
@@ -73,14 +71,13 @@ class Maintenance:
             Stage(lambda now: drain.leave(self._switch, now, wanted)),
             Stage(lambda now: drain.close(self._switch, now)),
         ]
-        return self._go(stages, survey, began, self._stranded)
+        return self._go(stages, survey, self._stranded)
 
     def undrain(self) -> Report:
         """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
 
         Refused while the leaf reaches no spine, as after a reboot: the hosts would use it all the same.
         """
-        began = self.site.fleet.clock.monotonic()
         survey = self.site.survey(state=True)
         if stopped := self._stopped(survey):
             return Report({}, stopped)
@@ -91,14 +88,13 @@ class Maintenance:
             Stage(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
             Stage(drain.come_back),
         ]
-        return self._go(stages, survey, began, self._isolated)
+        return self._go(stages, survey, self._isolated)
 
     def decommission(self) -> Report:
         """Remove from a drained switch all that the intent has on it; what others configured stays.
 
         Refused while something of theirs depends on what would go.
         """
-        began = self.site.fleet.clock.monotonic()
         survey = self.site.survey([self.name], state=True)
         if stopped := self._stopped(survey):
             return Report({}, stopped)
@@ -114,7 +110,7 @@ class Maintenance:
         beside = self.site.ownership.beside(self.name, now, wanted, self._switch.unmanaged)
         if depending := tuple(beside.depending(patch)):
             return Report({}, depending)
-        return self._change(survey, now, patch, began, reachable_only=True)
+        return self._change(survey, now, patch, reachable_only=True)
 
     @property
     def _switch(self) -> Switch:
@@ -140,7 +136,6 @@ class Maintenance:
         self,
         stages: Sequence[Stage],
         survey: Survey,
-        began: float,
         refused: Callable[[Survey], Iterator[Finding]],
     ) -> Report:
         """Make one change after the other, each read back before the next.
@@ -161,7 +156,7 @@ class Maintenance:
                 continue
             if found := tuple(refused(survey)):
                 return Report(report.results if begun else {}, found, partway=begun)
-            report = self._change(survey, now, patch, began)
+            report = self._change(survey, now, patch)
             if report.failed:
                 return replace(report, partway=begun)
             if stage.links:
@@ -176,9 +171,6 @@ class Maintenance:
         seen = observe(self.site.fleet, leaves).switches
         return Verdict(tuple(missing(self.site.fabric, self._switch, seen)))
 
-    def _change(
-        self, survey: Survey, now: Tree, patch: Tree, began: float, reachable_only: bool = False
-    ) -> Report:
+    def _change(self, survey: Survey, now: Tree, patch: Tree, reachable_only: bool = False) -> Report:
         changes = {self.name: Change(self.name, now, patch)} if patch else {}
-        policy = self.policy.after(self.site.fleet.clock.monotonic() - began)
-        return self.site.run(survey, changes, "", "all", policy, self.announce, reachable_only)
+        return self.site.run(survey, changes, self.policy, reachable_only=reachable_only)

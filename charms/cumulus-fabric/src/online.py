@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The four verbs on a whole site, for the charm and for the command line."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from apply import ApplyPolicy, apply, by_wave
+from apply import DEFAULTS, ApplyPolicy, Run, by_wave
 from audit.foreign import Beside, Ownership
 from audit.mlag import mlag
 from audit.renumbered import renumbered
@@ -156,18 +156,15 @@ class Site:
         self,
         names: Collection[str] = (),
         canary: str = "",
-        order: str = "all",
-        policy: ApplyPolicy | None = None,
-        announce: Callable[[str], None] = lambda _: None,
+        policy: ApplyPolicy = DEFAULTS,
         approved: str = "",
     ) -> Report:
-        """Bring these switches, or all, to the intent; see apply.apply.
+        """Bring these switches, or all, to the intent.
 
         Nothing is sent if the audit blocks, one of these switches does not answer or runs what another apply
         has not confirmed, or if the plan, of these switches or of all, does not have the digest that was
         ``approved``. Without a canary, the first switch that needs a change goes first.
         """
-        began = self.fleet.clock.monotonic()
         survey = self.survey(names, state=True)
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
         if stopped := stopped or self._unconfirmed(survey.observed.switches):
@@ -178,8 +175,7 @@ class Site:
                 left = bool(survey.changes or survey.scripts)
                 return Report({}, (not_approved(approved) if left else nothing_left(approved),))
             survey = whole.only(names or self.names)
-        policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
-        return self.run(survey, survey.changes, canary, order, policy, announce)
+        return self.run(survey, survey.changes, policy, canary)
 
     def _unconfirmed(self, names: Collection[str]) -> list[Finding]:
         """Another apply that may be taken back. The state ``ays`` may be a question that nobody answers."""
@@ -235,9 +231,7 @@ class Site:
     def rollback(
         self,
         names: Collection[str] = (),
-        order: str = "all",
-        policy: ApplyPolicy | None = None,
-        announce: Callable[[str], None] = lambda _: None,
+        policy: ApplyPolicy = DEFAULTS,
         approved: str = "",
     ) -> Report:
         """Restore what these switches, or all, ran before their last change.
@@ -245,36 +239,32 @@ class Site:
         A switch without an earlier configuration keeps the current one. Nothing is sent if it is unclear
         which configuration to restore, or if the plan does not have the digest that was ``approved``.
         """
-        began = self.fleet.clock.monotonic()
         survey, found = self.restoration(names)
         if found.stopped:
             return Report({}, found.stopped)
         if approved and found.digest != approved:
             return Report({}, (not_planned(approved),))
         stayed = dict.fromkeys(found.stayed, Result.UNCHANGED)
-        policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
-        report = self.run(survey, found.changes, "", order, policy, announce, reachable_only=True)
+        report = self.run(survey, found.changes, policy, reachable_only=True)
         return replace(report, results={**stayed, **report.results}, rollback=True)
 
     def run(
         self,
         survey: Survey,
         needed: Mapping[str, Change],
-        canary: str,
-        order: str,
         policy: ApplyPolicy,
-        announce: Callable[[str], None],
+        canary: str = "",
         reachable_only: bool = False,
     ) -> Report:
-        """Make these changes in waves, each checked against ``survey``; see apply.apply."""
+        """Make these changes in waves, each checked against ``survey``."""
         names = [name for name in self.names if name in needed]
         if not names:
             return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
         check = reachable(self.fleet, survey.observed.switches) if reachable_only else self._health(survey)
         by_role = [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
-        roles = by_role if order == "role" else ()
+        roles = by_role if policy.order == "role" else ()
         waves = by_wave(names, canary if canary in names else names[0], roles, self.fleet.limit)
-        return apply(needed, waves, self.fleet, check, policy, announce)
+        return Run(needed, self.fleet, check, policy).go(waves)
 
     def _health(self, survey: Survey) -> Check:
         """Finds what is worse than at the time of ``survey``.

@@ -26,7 +26,7 @@ from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
 
 BUSY = ("pending", "apply", "checking", "ays")
-POLICY = ApplyPolicy(confirm=600, settle=60.0, deadline=480.0)
+POLICY = ApplyPolicy(600, 60.0, 480.0, announce=lambda line: print(line, file=sys.stderr))
 """FRR of six switches starts at the same time in one guest, for minutes where the machine is busy."""
 
 INTENT = Path("/run/intent.yaml")
@@ -73,7 +73,7 @@ def main(verb: str, rest: list[str]) -> Any:
         return patch(switch, json.load(sys.stdin), int(rest[1]) if rest[1:] else 0)
     here = site()
     if verb == "apply":
-        report = here.apply(policy=POLICY, announce=lambda line: print(line, file=sys.stderr))
+        report = here.apply(policy=POLICY)
         return {"verdict": report.verdict, "applied": report.applied, "reasons": told([*report.reasons])}
     if verb in ("drain", "undrain"):
         report = getattr(Maintenance(here, rest[0], POLICY), verb)()

@@ -150,7 +150,9 @@ def _change(
     if options.confirm < (least := least_confirm(options.settle)):
         allowed = f"at least {least:g}, twice --settle and 60 s"
         raise UsageError(f"--confirm: {options.confirm} is not allowed; give {allowed}")
-    policy = online.ApplyPolicy(options.confirm, options.settle, deadline=options.settle + 30.0)
+    policy = online.ApplyPolicy(
+        options.confirm, options.settle, options.settle + 30.0, order=options.order, announce=_announce
+    )
     only = _nvue(site, names)
     well = True
     if options.verb == "rollback" and not options.plan:
@@ -177,12 +179,12 @@ def _run(
     """Run a verb that changes switches on those of them that have NVUE."""
     if options.verb in MAINTENANCE:
         hosts = getattr(options, "cut_off", "").replace(",", " ").split()
-        return getattr(Maintenance(site, names[0], policy, _announce, (), hosts), options.verb)()
+        return getattr(Maintenance(site, names[0], policy, (), hosts), options.verb)()
     if options.verb == "rollback":
         # Naming every switch is not the same as naming none, which leaves the choice to what they keep.
         given = names if options.switch else ()
-        return site.rollback(given, options.order, policy, _announce, options.plan)
-    report = site.apply(names, options.canary, options.order, policy, _announce, options.plan)
+        return site.rollback(given, policy, options.plan)
+    report = site.apply(names, options.canary, policy, options.plan)
     if options.record and not report.failed:
         inputs.write_record(options.record, {**site.ownership.made, **site.survey(names).made})
     return report

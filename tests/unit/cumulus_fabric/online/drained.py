@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How tests of maintenance drain a switch, and what they look at afterwards."""
 
-from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,8 +18,8 @@ POLICY = ApplyPolicy(confirm=300, settle=60.0, deadline=90.0)
 BOTH = ("swp9", "swp10", "swp22")
 
 
-def work(made: Rack, name: str, **given: Any) -> Maintenance:
-    return Maintenance(made.site, name, POLICY, **given)
+def work(made: Rack, name: str, policy: ApplyPolicy = POLICY, **given: Any) -> Maintenance:
+    return Maintenance(made.site, name, policy, **given)
 
 
 def graceful(made: Rack, name: str) -> bool:
@@ -108,8 +108,8 @@ def without_graceful_shutdown(made: Rack) -> None:
 NO_LEG = "has no other leg: no other leaf with its segment has the bond up"
 
 
-def refuse_at(made: Rack, number: int) -> Callable[[str], None]:
-    """An ``announce`` with which Leaf0-2 refuses this step of its drain, counted from 1."""
+def refuse_at(made: Rack, number: int) -> ApplyPolicy:
+    """A policy with which Leaf0-2 refuses this step of its drain, counted from 1."""
     steps: list[str] = []
 
     def announce(line: str) -> None:
@@ -117,4 +117,4 @@ def refuse_at(made: Rack, number: int) -> Callable[[str], None]:
         if len(steps) == number:
             made.wires.refuse["Leaf0-2"] = Issue("config_apply_fail", "no space left")
 
-    return announce
+    return replace(POLICY, announce=announce)

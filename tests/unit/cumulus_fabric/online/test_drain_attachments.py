@@ -14,7 +14,7 @@ from unit.cumulus_fabric.online.unmanaged import ON, on_port, typed
 def test_a_host_has_no_other_leg_on_a_leaf_whose_ports_are_up_but_whose_routes_are_withdrawn(
     six: Rack,
 ) -> None:
-    work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain()
+    work(six, "Leaf0-2", refuse_at(six, 2)).drain()
     without_graceful_shutdown(six)
     refused = work(six, "Leaf0-1", cut_off=["swp23", "swp24"]).drain()
     assert sentences(refused)[0].startswith("Leaf0-1 bond1: host-bond1 has no other leg")

@@ -23,7 +23,7 @@ HALF_WAY = "not finished: Leaf0-2 is drained in part; run drain to finish it, or
 
 
 def test_a_drain_that_fails_half_way_is_finished_by_the_next_one(six: Rack) -> None:
-    assert not work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain().applied
+    assert not work(six, "Leaf0-2", refuse_at(six, 2)).drain().applied
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set())
     six.wires.refuse.clear()
     assert six.site.apply(policy=POLICY).applied
@@ -33,7 +33,7 @@ def test_a_drain_that_fails_half_way_is_finished_by_the_next_one(six: Rack) -> N
 
 
 def test_a_drain_whose_second_step_fails_says_that_the_first_one_stays(six: Rack) -> None:
-    report = work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain()
+    report = work(six, "Leaf0-2", refuse_at(six, 2)).drain()
     assert (report.applied, report.verdict) == (False, HALF_WAY)
     assert sentences(report)[0].startswith("Leaf0-2: ")
     assert "no space left" in sentences(report)[0]
@@ -78,13 +78,13 @@ def test_the_ports_of_a_host_that_loses_its_other_leg_meanwhile_stay_up(
 
 def test_a_return_whose_last_step_fails_says_that_the_leaf_is_drained_in_part(six: Rack) -> None:
     assert work(six, "Leaf0-2").drain().applied
-    report = work(six, "Leaf0-2", announce=refuse_at(six, 2)).undrain()
+    report = work(six, "Leaf0-2", refuse_at(six, 2)).undrain()
     assert (report.applied, report.verdict) == (False, HALF_WAY)
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set())
 
 
 def test_a_first_step_that_fails_leaves_the_switch_as_it_was(six: Rack) -> None:
     before = six.applied
-    report = work(six, "Leaf0-2", announce=refuse_at(six, 1)).drain()
+    report = work(six, "Leaf0-2", refuse_at(six, 1)).drain()
     assert report.verdict.startswith("fully rolled back")
     assert six.applied == before

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,9 +44,8 @@ def after(three: Rack, name: str, happens: Any) -> None:
 def change(three: Rack, *names: str) -> tuple[Any, float]:
     """Apply the changed intent, on one leaf alone if not told; the seconds until the rollback or the end."""
     said: list[tuple[str, float]] = []
-    report = Site(CHANGED, three.site.fleet).apply(
-        names or [LAST], policy=POLICY, announce=lambda line: said.append((line, three.clock.monotonic()))
-    )
+    policy = replace(POLICY, announce=lambda line: said.append((line, three.clock.monotonic())))
+    report = Site(CHANGED, three.site.fleet).apply(names or [LAST], policy=policy)
     end = next((at for line, at in said if line.startswith("rolling back")), three.clock.monotonic())
     return report, end - said[0][1]
 

@@ -21,14 +21,15 @@ def three() -> Iterator[Rack]:
 def test_a_canary_goes_alone_and_first(three: Rack) -> None:
     seen: list[str] = []
     site = Site(CHANGED, three.site.fleet)
-    assert site.apply(canary=CANARY, announce=seen.append).applied
+    assert site.apply(canary=CANARY, policy=ApplyPolicy(announce=seen.append)).applied
     assert seen == [f"applying on {CANARY}", "applying on Leaf0-1, Leaf0-2"]
 
 
 def test_role_by_role(three: Rack) -> None:
     seen: list[str] = []
     site = Site(CHANGED, three.site.fleet)
-    assert site.apply(canary="Leaf0-2", order="role", announce=seen.append).applied
+    by_role = ApplyPolicy(order="role", announce=seen.append)
+    assert site.apply(canary="Leaf0-2", policy=by_role).applied
     assert seen == ["applying on Leaf0-2", "applying on Spine0", "applying on Leaf0-1"]
 
 
