@@ -84,7 +84,6 @@ OPENERS = {
     "lib/hostnic/firmware/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
     "charms/cumulus-fabric/src/rest/client.py": "the REST interface of the switches",
     "charms/cumulus-fabric/src/rest/connection.py": "the TLS connections to it",
-    "charms/cumulus-fabric/src/cli/ssh.py": "netmiko takes the switches' host keys as a file",
     "charms/cumulus-fabric/src/cli/passwords.py": "SSH to switches that have the factory's password",
     "charms/cumulus-fabric/src/cli/inputs.py": "reads the files that the command line names",
     "lib/charmkit/packages.py": "installs distribution packages through charmhelpers",

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from audit import audit
-from cli import push, ssh
+from cli import ssh
 from converge import Severity, StepError
 from intent.model import Dialect
 from lab.sshswitch import COMWARE, ONYX, SshSwitch
@@ -144,9 +143,16 @@ def test_yaml_and_json_are_for_nvue_only():
 # Typed on a command line.
 
 
-def login(switch, **other) -> ssh.Login:
-    given = {"user": USER, "password": PASSWORD, "known_hosts": switch.known_host, "port": switch.port}
-    return ssh.Login(**{"timeout": 60.0, **given, **other})
+@pytest.fixture(autouse=True)
+def somewhere(monkeypatch, tmp_path):
+    """Where ``login`` may keep its host keys."""
+    monkeypatch.chdir(tmp_path)
+
+
+def login(*known, password=PASSWORD) -> ssh.Login:
+    """To the first of these switches, or to all at its port."""
+    Path("known_hosts").write_text("".join(switch.known_host for switch in known))
+    return ssh.Login(USER, password, "known_hosts", known[0].port, timeout=60.0)
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
@@ -216,9 +222,9 @@ def test_a_wrong_password_is_named_and_not_shown():
 
 def test_an_unknown_host_key_is_refused():
     with SshSwitch(ONYX, "sn2410") as switch, SshSwitch(ONYX, "other") as other:
-        keys = other.known_host
+        wrong = replace(login(other), port=switch.port)
         with pytest.raises(StepError, match="a host key that differs from the known one"):
-            ssh.push_config("onyx", "127.0.0.1", script("sn2410"), login(switch, known_hosts=keys))
+            ssh.push_config("onyx", "127.0.0.1", script("sn2410"), wrong)
     assert switch.shell.taken == []
 
 
@@ -270,13 +276,16 @@ def managed(data):
     data["standalone"]["hpe5900"]["management"] = "127.0.0.2"
 
 
-def both(pair) -> ssh.Login:
-    return login(pair[0], known_hosts="".join(switch.known_host for switch in pair))
+def apply(pair, names=(), told=None):
+    """Configure these switches of the guide, or both."""
+    demartek = fabric("demartek", managed)
+    announce = (told if told is not None else []).append
+    return ssh.apply(demartek, scripts.switches(demartek, names), login(*pair), announce)
 
 
 def test_both_are_configured_and_the_correction_is_reported(pair):
     told = []
-    found = push.apply(fabric("demartek", managed), (), both(pair), announce=told.append)
+    found = apply(pair, told=told)
     assert [(each.severity, each.subject) for each in found] == [(Severity.INFO, "hpe5900")]
     assert found[0].what == script("hpe5900").notes[0]
     assert told == ["sn2410: typing 58 commands", "hpe5900: typing 54 commands"]
@@ -285,27 +294,21 @@ def test_both_are_configured_and_the_correction_is_reported(pair):
 
 def test_a_switch_that_refuses_a_command_does_not_stop_the_other(pair):
     pair[0].shell.broken = ("vlan 2",)
-    found = push.apply(fabric("demartek", managed), (), both(pair))
+    found = apply(pair)
     assert [(each.severity, each.subject) for each in found][:1] == [(Severity.BLOCKED, "sn2410")]
     assert "refused 'vlan 2'" in found[0].what
     assert pair[1].shell.taken
 
 
 def test_only_the_named_switch_is_changed(pair):
-    push.apply(fabric("demartek", managed), ["hpe5900"], both(pair))
+    apply(pair, ["hpe5900"])
     assert not pair[0].shell.taken
     assert pair[1].shell.taken
 
 
-def test_nothing_is_sent_if_the_audit_blocks(pair):
-    wrong = fabric("demartek", lambda data: (managed(data), data["roce"].update(priority=0)))
-    found = push.apply(wrong, (), both(pair), audit(wrong))
-    assert [each.subject for each in found] == ["roce.priority"]
-    assert not pair[0].shell.taken
-
-
 def test_a_switch_without_an_address_is_named():
-    found = push.apply(fabric("demartek"), ["sn2410"], ssh.Login(USER, PASSWORD))
+    demartek = fabric("demartek")
+    found = ssh.apply(demartek, [demartek.switch("sn2410")], ssh.Login(USER, PASSWORD), print)
     assert [(each.subject, each.remedy) for each in found] == [
         ("sn2410", "give standalone.sn2410.management")
     ]

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends a script to an Onyx or Comware switch through netmiko.
+"""Configures the Onyx and Comware switches of a fabric through netmiko.
 
 These switches have no revisions, so there is no diff and no rollback. A refused command stops the script and
 nothing is saved, so that a reboot of the switch restores its saved configuration.
 """
 
 import re
-import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import netmiko
 import paramiko
-from converge import StepError, words
+from converge import Finding, Severity, StepError, words
 from converge.bounded import MIB, Meter
+from intent.model import Fabric, Switch
 from netmiko.session_log import SessionLog
 from standalone import Script, Startup
+from standalone.scripts import script_for
 
 DRIVERS = {"onyx": "mellanox_mlnxos", "comware": "hp_comware"}
 """netmiko's name of each platform."""
@@ -38,11 +40,36 @@ class Login:
 
     user: str  # a user who may configure the switch
     password: str = field(repr=False)  # of the user
-    # Lines with the switches' host keys; ~/.ssh/known_hosts if empty. A switch whose key is not among them is
+    # A file with the switches' host keys; ~/.ssh/known_hosts if empty. A switch whose key is not in it is
     # refused.
     known_hosts: str = ""
     port: int = 22  # of SSH
     timeout: float = 30.0  # seconds to connect, and for each command
+
+
+def apply(
+    fabric: Fabric, switches: Iterable[Switch], login: Login, announce: Callable[[str], None]
+) -> list[Finding]:
+    """Send each switch its script, one after the other; one that refuses a command does not stop the others.
+
+    These switches have no diff: every run sends all commands, and those that are set already change nothing.
+
+    Returns what failed, and where the scripts differ from their guide.
+    """
+    found: list[Finding] = []
+    for switch in switches:
+        script = script_for(fabric, switch)
+        found += [Finding(Severity.INFO, switch.name, note) for note in script.notes]
+        if not switch.management:
+            what = "has no management address"
+            found.append(Finding(Severity.BLOCKED, switch.name, what, f"give {switch.path}.management"))
+            continue
+        announce(f"{switch.name}: typing {len(script.lines)} commands")
+        try:
+            push_config(switch.platform, switch.management, script, login)
+        except StepError as error:
+            found.append(Finding(Severity.BLOCKED, switch.name, error.reason, error.remedy))
+    return found
 
 
 def push_config(platform: str, address: str, script: Script, login: Login) -> None:
@@ -51,15 +78,12 @@ def push_config(platform: str, address: str, script: Script, login: Login) -> No
     Raises StepError if the switch is unreachable, or refused a command; with the command and the answer.
     """
     try:
-        with (
-            tempfile.NamedTemporaryFile("w", prefix="known-hosts-") as keys,
-            netmiko.ConnectHandler(**_parameters(platform, address, login, keys)) as connection,
-        ):
+        with netmiko.ConnectHandler(**_parameters(platform, address, login)) as connection:
             connection.enable()
             connection.send_config_set(
                 script.lines, error_pattern=REFUSED, read_timeout=login.timeout, exit_config_mode=False
             )
-            _save(connection, script.save, login.timeout)
+            _refuse_error(_answered(connection, script.save, login.timeout))
             connection.exit_config_mode()
             if script.startup:
                 _make_startup(connection, script.startup, login.timeout)
@@ -81,9 +105,7 @@ def push_config(platform: str, address: str, script: Script, login: Login) -> No
         raise StepError(f"{address} cannot be configured: {said}", "check that it answers by SSH") from None
 
 
-def _parameters(platform: str, address: str, login: Login, keys: IO[str]) -> dict[str, Any]:
-    keys.write(login.known_hosts)
-    keys.flush()
+def _parameters(platform: str, address: str, login: Login) -> dict[str, Any]:
     return {
         "device_type": DRIVERS[platform],
         "host": address,
@@ -94,7 +116,7 @@ def _parameters(platform: str, address: str, login: Login, keys: IO[str]) -> dic
         "ssh_strict": True,
         "system_host_keys": not login.known_hosts,
         "alt_host_keys": bool(login.known_hosts),
-        "alt_key_file": keys.name,
+        "alt_key_file": login.known_hosts,
         "session_log": _Metered(Meter(address, SESSION_S, MOST)),
         "allow_agent": False,
         "use_keys": False,
@@ -119,10 +141,6 @@ class _Connection(Protocol):
     def send_command(
         self, command_string: str, *, expect_string: str, read_timeout: float, strip_prompt: bool
     ) -> object: ...
-
-
-def _save(connection: _Connection, command: str, timeout: float) -> None:
-    _refuse_error(_answered(connection, command, timeout))
 
 
 def _make_startup(connection: _Connection, startup: Startup, timeout: float) -> None:

@@ -168,8 +168,9 @@ def _change(
     elif options.verb == "apply" and options.plan and not site.approved(options.plan):
         print(findings_as_table(wording.of_findings([online.not_approved(options.plan)])))
         return False
-    if well and options.verb == "apply" and scripts.switches(site.fabric, names):
-        well = _push_standalone(options, site, names, credentials)
+    typed = scripts.switches(site.fabric, names)
+    if well and options.verb == "apply" and typed:
+        well = _configure_typed(options, site, typed, credentials)
     return well
 
 
@@ -198,14 +199,17 @@ def _would_restore(options: argparse.Namespace, site: online.Site, names: Collec
     return not plan.blocked
 
 
-def _push_standalone(
-    options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
+def _configure_typed(
+    options: argparse.Namespace, site: online.Site, switches: Sequence[Switch], credentials: Credentials
 ) -> bool:
-    from cli import push, ssh  # netmiko takes a second to load, and only such switches need it
+    """Configure switches without NVUE, after all others, unless the audit blocks."""
+    from cli import ssh  # netmiko takes a second to load, and only such switches need it
 
-    keys = inputs.text("--known-hosts", options.known_hosts) if options.known_hosts else ""
-    login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
-    found = push.apply(site.fabric, names, login, site.audit, _announce)
+    if options.known_hosts:
+        inputs.text("--known-hosts", options.known_hosts)  # refuses one that cannot be read
+    login = ssh.Login(credentials.user, credentials.password, options.known_hosts, timeout=options.timeout)
+    found = [each for each in site.audit if each.severity is Severity.BLOCKED]
+    found = found or ssh.apply(site.fabric, switches, login, _announce)
     if found:
         print(_findings(options, wording.of_findings(found), NOW))
     return all(finding.severity < Severity.WARNING for finding in found)

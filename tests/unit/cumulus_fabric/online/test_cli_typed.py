@@ -64,6 +64,15 @@ def test_a_rolled_back_fabric_leaves_it_alone(shell: Shell, onyx: SshSwitch) -> 
     assert onyx.shell.taken == []
 
 
+def test_nothing_is_typed_if_the_audit_blocks(shell: Shell, onyx: SshSwitch) -> None:
+    content = json.loads(intent(with_onyx))
+    content["roce"] = {"priority": 0}
+    (shell.directory / "intent.yaml").write_text(json.dumps(content))
+    status, out, _ = apply(shell, "--switch", "sn2410")
+    assert (status, "roce.priority" in out) == (1, True)
+    assert onyx.shell.taken == []
+
+
 def test_a_refused_command_ends_with_status_1(shell: Shell, onyx: SshSwitch) -> None:
     onyx.shell.broken = ("vlan 9",)
     status, out, _ = apply(shell, "--switch", "sn2410")
