@@ -121,11 +121,7 @@ class Actions:
             }
         except formats.FormatError as error:
             raise ActionError(str(error)) from None
-        if len(texts) == 1:
-            return {"rendered": next(iter(texts.values()))}
-        if given.format == "json":
-            return {"rendered": json.dumps({name: json.loads(text) for name, text in texts.items()})}
-        return {"rendered": "\n".join(f"# {name}\n{text}" for name, text in texts.items())}
+        return {"rendered": formats.together(texts, given.format)}
 
     def _dialects(self, chosen: Sequence[Switch], given: Rendering) -> dict[str, Dialect]:
         """The dialect that was asked for, that of the intent, or that of the switch's release."""

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from audit import audit
-from converge import Finding, Severity
+from converge import Severity
 from converge.render import cut_table, findings_as_json
 from intent import expand, numbers
 from intent.model import Dialect, Fabric, Switch
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
         options.text = inputs.intent(options.intent)
         file = "standard input" if options.intent == "-" else options.intent
         fabric = expand.read(options.text, file)
-        return _VERBS[options.verb](options, fabric)
+        return WORKED if _VERBS[options.verb](options, fabric) else WRONG
     except (FileError, UsageError, formats.FormatError, numbers.NumbersError) as error:
         print(error, file=sys.stderr)
         return MISUSED
@@ -99,17 +99,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _render(options: argparse.Namespace, fabric: Fabric) -> int:
+def _render(options: argparse.Namespace, fabric: Fabric) -> bool:
     chosen = switches.chosen(fabric, options.switch)
     written = {switch.name: _written(options, fabric, switch) for switch in chosen}
-    if len(written) == 1:
-        print(*written.values(), end="")
-    elif options.format == "json":
-        print(json.dumps({name: json.loads(text) for name, text in written.items()}, indent=2))
-    else:
-        mark = "---\n# " if options.format == "yaml" else "# "
-        print("\n".join(f"{mark}{name}\n{text}" for name, text in written.items()), end="")
-    return WORKED
+    print(formats.together(written, options.format, indent=2), end="")
+    return True
 
 
 def _written(options: argparse.Namespace, fabric: Fabric, switch: Switch) -> str:
@@ -122,7 +116,7 @@ def _written(options: argparse.Namespace, fabric: Fabric, switch: Switch) -> str
     return formats.write(fabric, switch, dialect, options.format)
 
 
-def _audit(options: argparse.Namespace, fabric: Fabric) -> int:
+def _audit(options: argparse.Namespace, fabric: Fabric) -> bool:
     found = audit(fabric)
     if options.format == "json":
         print(json.dumps(findings_as_json(found), indent=2))
@@ -131,34 +125,30 @@ def _audit(options: argparse.Namespace, fabric: Fabric) -> int:
         print(cut_table(("severity", "path", "finding", "remedy"), rows, switches.most(options), "findings"))
     else:
         print("No finding: the intent can be applied.")
-    return WRONG if any(each.severity is Severity.BLOCKED for each in found) else WORKED
+    return all(each.severity < Severity.BLOCKED for each in found)
 
 
-def _show(options: argparse.Namespace, fabric: Fabric) -> int:
+def _show(options: argparse.Namespace, fabric: Fabric) -> bool:
     print((picture.as_svg if options.format == "svg" else tables.as_text)(fabric), end="")
-    return WORKED
+    return True
 
 
-def _fix_numbers(options: argparse.Namespace, fabric: Fabric) -> int:
+def _fix_numbers(options: argparse.Namespace, fabric: Fabric) -> bool:
     keep = dict(inputs.kept(given) for given in options.keep)
     print(numbers.fixed(options.text, fabric, keep), end="")
-    return WORKED
+    return True
 
 
-def _online(options: argparse.Namespace, fabric: Fabric) -> int:
-    findings: list[Finding] = audit(fabric)
-    return WORKED if switches.run(options, fabric, findings) else WRONG
-
-
-_VERBS: dict[str, Callable[[argparse.Namespace, Fabric], int]] = {
+_VERBS: dict[str, Callable[[argparse.Namespace, Fabric], bool]] = {
     "render": _render,
     "audit": _audit,
     "show": _show,
     "fix-numbers": _fix_numbers,
-    "pins": lambda options, fabric: WORKED if switches.show_pins(options, fabric) else WRONG,
-    "first-password": lambda options, fabric: WORKED if switches.first_password(options, fabric) else WRONG,
-    **dict.fromkeys(ONLINE, _online),
+    "pins": switches.show_pins,
+    "first-password": switches.first_password,
+    **dict.fromkeys(ONLINE, switches.run),
 }
+"""What each verb does; whether it went well."""
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import ssl
 import stat
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from converge.shape import InvalidValue
@@ -30,10 +31,8 @@ def intent(name: str) -> str:
     """
     if name != "-":
         return text("--intent", name)
-    try:
+    with _accessing("--intent: standard input"):
         return sys.stdin.read()
-    except UnicodeDecodeError:
-        raise UsageError("--intent: standard input is not UTF-8 text") from None
 
 
 def kept(given: str) -> tuple[str, dict[str, int]]:
@@ -82,11 +81,9 @@ def record(name: str) -> dict[str, Objects]:
 def write_record(name: str, found: Mapping[str, Objects]) -> None:
     """Replace the record in this file. Raises UsageError if it cannot be written."""
     beside = Path(f"{name}.new")
-    try:
+    with _accessing(f"--record: {name}", "written"):
         beside.write_text(f"{made.written(found)}\n")
         beside.replace(name)
-    except OSError as error:
-        raise UsageError(f"--record: {name} cannot be written: {error.strerror}") from None
 
 
 def append(option: str, name: str, lines: str) -> None:
@@ -95,24 +92,29 @@ def append(option: str, name: str, lines: str) -> None:
     Raises UsageError if it cannot be written.
     """
     path = Path(name).expanduser()
-    try:
+    with _accessing(f"{option}: {name}", "written"):
         path.parent.mkdir(mode=0o700, exist_ok=True)
         path.touch(mode=0o600)
         ended = path.read_bytes()[-1:] in (b"", b"\n")
         with path.open("a") as file:
             file.write(lines if ended else f"\n{lines}")
-    except OSError as error:
-        raise UsageError(f"{option}: {name} cannot be written: {error.strerror}") from None
 
 
 def text(option: str, name: str) -> str:
     """The text of the file that ``option`` names. Raises UsageError if it cannot be read, or is not text."""
-    try:
+    with _accessing(f"{option}: {name}"):
         return Path(name).read_text()
+
+
+@contextmanager
+def _accessing(what: str, access: str = "read") -> Generator[None]:
+    """Raises UsageError if a file cannot be read, or is not text; ``what`` names it and its option."""
+    try:
+        yield
     except OSError as error:
-        raise UsageError(f"{option}: {name} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{what} cannot be {access}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{option}: {name} is not UTF-8 text") from None
+        raise UsageError(f"{what} is not UTF-8 text") from None
 
 
 def credentials(name: str) -> Credentials:
@@ -120,11 +122,8 @@ def credentials(name: str) -> Credentials:
 
     Raises UsageError if it cannot be read, others can read it, or it holds no user and password, or more.
     """
-    try:
+    with _accessing(f"--credentials: {name}"):
         line = sys.stdin.readline() if name == "-" else _private(Path(name))
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UsageError(f"--credentials: {name} cannot be read: {said}") from None
     try:
         found = Credentials(*reader.login(line))
     except ValueError as error:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import online
+from audit import audit
 from audit.foreign import Ownership, named
 from config import least_confirm
 from converge import Finding, Plan, Severity
@@ -93,7 +94,7 @@ def _known(fabric: Fabric, names: Sequence[str], argument: str) -> None:
         raise UsageError(wrong.sentence())
 
 
-def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -> bool:
+def run(options: argparse.Namespace, fabric: Fabric) -> bool:
     """Run one verb; whether it succeeded. Raises UsageError if an argument cannot be used."""
     if options.verb in MAINTENANCE and len(options.switch) != 1:
         raise UsageError(f"--switch: {options.verb} needs the name of one switch")
@@ -108,7 +109,7 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
         raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
     credentials = inputs.credentials(options.credentials)
     reached = () if options.verb in MAINTENANCE else names  # the others show the hosts' other legs
-    with _site(options, fabric, reached, credentials, audit) as site:
+    with _site(options, fabric, reached, credentials) as site:
         if options.verb == "plan":
             return _plan(options, site, names)
         if options.verb == "verify":
@@ -261,14 +262,24 @@ def _access(
     )
 
 
+def _with_nvue(options: argparse.Namespace, fabric: Fabric) -> dict[str, Switch]:
+    """The chosen switches that have NVUE. Raises UsageError if one has no management address."""
+    found = {each.name: each for each in chosen(fabric, options.switch) if each.platform == "cumulus"}
+    _addressed(fabric, found)
+    return found
+
+
+def _addressed(fabric: Fabric, names: Collection[str]) -> None:
+    if missing := without_address(fabric, names):
+        raise UsageError(missing[0].sentence())
+
+
 def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
     """Print what --pins takes, for each switch with NVUE; whether all of them answered.
 
     Raises UsageError if a switch has no management address in the intent.
     """
-    names = [each.name for each in chosen(fabric, options.switch) if each.platform == "cumulus"]
-    if missing := without_address(fabric, names):
-        raise UsageError(missing[0].sentence())
+    names = [*_with_nvue(options, fabric)]
     fleet = online.fleet(fabric, _access(options, Credentials("", "")), options.parallel)
     found, silent = fleet.each(names, Nvue.fingerprint)
     for name, digits in found.items():
@@ -286,9 +297,7 @@ def first_password(options: argparse.Namespace, fabric: Fabric) -> bool:
     """
     from cli import passwords  # only this needs SSH
 
-    switches = {each.name: each for each in chosen(fabric, options.switch) if each.platform == "cumulus"}
-    if missing := without_address(fabric, list(switches)):
-        raise UsageError(missing[0].sentence())
+    switches = _with_nvue(options, fabric)
     password = inputs.new_password(passwords.USER, passwords.FACTORY)
     keys = options.known_hosts
     doors = {
@@ -329,12 +338,12 @@ def _site(
     fabric: Fabric,
     names: Collection[str],
     credentials: Credentials,
-    audit: Sequence[Finding],
 ) -> online.Site:
-    if missing := without_address(fabric, names):
-        raise UsageError(missing[0].sentence())
+    _addressed(fabric, names)
     access = _access(options, credentials, inputs.authorities(options.ca), _pins(options, fabric))
     made = inputs.record(getattr(options, "record", ""))
     ownership = Ownership(made, named(getattr(options, "remove", "")))
     typed = {each.name: scripts.script_for(fabric, each).typed for each in scripts.switches(fabric)}
-    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit), ownership, typed)
+    return online.Site(
+        fabric, online.fleet(fabric, access, options.parallel), tuple(audit(fabric)), ownership, typed
+    )

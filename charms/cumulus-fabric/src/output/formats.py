@@ -3,6 +3,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Protocol
 
 import yaml
@@ -29,6 +30,19 @@ def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
         return _joined([*(f"! {note}" for note in script.notes), *script.typed])
     tree = render.tree(fabric, switch, dialect)
     return {"yaml": as_yaml, "json": as_json}[form](tree) if form != "nv" else as_commands(tree, dialect)
+
+
+def together(texts: Mapping[str, str], form: str, indent: int | None = None) -> str:
+    """What ``write`` gives of several switches, by their names, as one text; of one alone without its name.
+
+    ``indent`` is that of JSON.
+    """
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    if form == "json":
+        return _joined([json.dumps({name: json.loads(text) for name, text in texts.items()}, indent=indent)])
+    mark = "---\n# " if form == "yaml" else "# "
+    return "\n".join(f"{mark}{name}\n{text}" for name, text in texts.items())
 
 
 def as_commands(tree: Tree, dialect: Dialect) -> str:

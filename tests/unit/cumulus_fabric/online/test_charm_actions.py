@@ -181,6 +181,8 @@ def test_render_of_all(running: Unit) -> None:
     every = json.loads(running.action("render", format="json", dialect="5.14")["rendered"])
     assert list(every) == ["Spine0", "Leaf0-1", "Leaf0-2"]
     assert running.action("render", dialect="5.14")["rendered"].count("# Leaf0-") == 2
+    files = yaml.safe_load_all(running.action("render", format="yaml", dialect="5.14")["rendered"])
+    assert [len(each) for each in files] == [1, 1, 1]
     one = running.action("render", format="yaml", dialect="5.14", switch="Spine0")["rendered"]
     assert yaml.safe_load(one)[0]["set"]["router"]["bgp"]["enable"] == "on"
 
