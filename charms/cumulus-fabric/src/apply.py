@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from converge import Finding, Plan, Severity
 from converge.execute import execute
+from observe import failures
 from output.report import Report, Result
 from plan import Candidate, Change
 from rest import Fleet
@@ -24,6 +25,8 @@ from settling import Check, settle
 
 FORWARD = 2 / 3
 """The share of a run's time for changes; the rest is for taking them back if one of them fails."""
+
+AGAIN = "fix the cause and apply again"
 
 
 @dataclass(frozen=True)
@@ -95,21 +98,21 @@ class Run:
     def _polling(self) -> Polling:
         return Polling(self.clock, self._left(self.policy.deadline, self.forward_until), self.policy.poll)
 
-    def _wave(self, wave: Sequence[str]) -> list[Finding]:
+    def _wave(self, wave: Sequence[str]) -> Sequence[Finding]:
         """Change a wave, wait until the fabric has settled, and confirm; the findings if that fails."""
         self.started += wave
         waiting, failed = self.fleet.each(wave, self._start)
         if failed:
-            return _blocked(failed)
+            return failures(failed, AGAIN)
         changed = [name for name, yes in waiting.items() if yes]
         if not changed:
-            return []
+            return ()
         look = self.check(self.changes.keys() - set(self.started))
         seconds = self._left(self.policy.settle, self.forward_until)
         if worse := settle(look, seconds, self.policy.poll, self.clock):
-            return [*worse]
+            return worse
         _, failed = self.fleet.each(changed, self._confirm)
-        return _blocked(failed)
+        return failures(failed, AGAIN)
 
     def _start(self, switch: Nvue) -> bool:
         """Prepare a revision and apply it up to its confirmation; False if there was nothing to apply.
@@ -169,15 +172,7 @@ class Run:
         done, failed = self.fleet.each(self.started, self._roll_back_switch)
         by_itself = f"the switch itself undoes an unconfirmed change within {self.policy.confirm} s"
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
-        lost = [
-            Finding(
-                Severity.BLOCKED,
-                name,
-                f"its rollback could not be confirmed: {error.reason}",
-                error.remedy or by_itself,
-            )
-            for name, error in failed.items()
-        ]
+        lost = failures(failed, by_itself, "its rollback could not be confirmed: ")
         return Report(results, (*reasons, *lost))
 
     def _roll_back_switch(self, switch: Nvue) -> Result:
@@ -197,10 +192,3 @@ class Run:
             Finding(Severity.WARNING, name, f"applied, but not saved: {error.reason}", remedy)
             for name, error in failed.items()
         ]
-
-
-def _blocked(failed: Mapping[str, SwitchError]) -> list[Finding]:
-    return [
-        Finding(Severity.BLOCKED, name, error.reason, error.remedy or "fix the cause and apply again")
-        for name, error in failed.items()
-    ]

@@ -2,7 +2,7 @@
 """Reads what the switches run and what they see; writes nothing."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -57,17 +57,17 @@ class Observed:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One for each switch that could not be read."""
-        return tuple(
-            Finding(Severity.BLOCKED, name, error.reason, error.remedy or "check that it is reachable")
-            for name, error in self.errors.items()
-        )
+        return failures(self.errors)
 
-    def only(self, names: Collection[str]) -> "Observed":
-        """The same for some of the switches."""
-        return Observed(
-            {name: seen for name, seen in self.switches.items() if name in names},
-            {name: error for name, error in self.errors.items() if name in names},
-        )
+
+def failures(
+    errors: Mapping[str, SwitchError], remedy: str = "check that it is reachable", what: str = ""
+) -> tuple[Finding, ...]:
+    """A finding for each switch with an error: ``what``, why, and ``remedy`` where the error has none."""
+    return tuple(
+        Finding(Severity.BLOCKED, name, f"{what}{error.reason}", error.remedy or remedy)
+        for name, error in errors.items()
+    )
 
 
 def observe(

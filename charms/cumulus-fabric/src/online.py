@@ -12,16 +12,16 @@ from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
-from observe import Observed, observe
+from observe import Observed, failures, observe
 from output.report import Report, Result
-from plan import Candidate, Change, changes, digest, plan
+from plan import Candidate, Change, approval, changes, digest, plan
 from rest import Fleet
 from rest.answers import BUSY, ITS_RESULT
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
-from settling import Check, Health, reachable
+from settling import Check, healthy, reachable
 from tree import Tree, drain, render
 from tree.diff import difference
 from tree.foreign import Objects, objects
@@ -50,24 +50,12 @@ class Survey:
         found = plan(self.changes.values(), (*self.findings, *self.observed.findings))
         if found.blocked or not (found.steps or self.scripts):
             return found
-        remedy = f"to apply exactly this, run apply with plan={self.digest}"
-        return replace(
-            found, findings=(*found.findings, Finding(Severity.INFO, "digest", self.digest, remedy))
-        )
+        return replace(found, findings=(*found.findings, approval("apply", self.digest)))
 
     @property
     def digest(self) -> str:
         """Of the plan: the same as long as an apply would do the same."""
         return digest(self.changes, self.scripts)
-
-    def only(self, names: Collection[str]) -> "Survey":
-        """The same for some of the switches."""
-        return replace(
-            self,
-            wanted={name: tree for name, tree in self.wanted.items() if name in names},
-            patches={name: patch for name, patch in self.patches.items() if name in names},
-            observed=self.observed.only(names),
-        )
 
     @cached_property
     def changes(self) -> dict[str, Change]:
@@ -169,12 +157,9 @@ class Site:
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
         if stopped := stopped or self._unconfirmed(survey.observed.switches):
             return Report({}, tuple(stopped))
-        if approved and survey.digest != approved:
-            whole = self.approved(approved)
-            if whole is None:
-                left = bool(survey.changes or survey.scripts)
-                return Report({}, (not_approved(approved) if left else nothing_left(approved),))
-            survey = whole.only(names or self.names)
+        if approved and survey.digest != approved and not self.approved(approved, survey.changes):
+            left = bool(survey.changes or survey.scripts)
+            return Report({}, (not_approved(approved) if left else nothing_left(approved),))
         return self.run(survey, survey.changes, policy, canary)
 
     def _unconfirmed(self, names: Collection[str]) -> list[Finding]:
@@ -186,14 +171,14 @@ class Site:
             for name, waiting in found.items()
             if waiting
         ]
-        return [*waits, *Observed({}, failed).findings]
+        return [*waits, *failures(failed)]
 
-    def approved(self, digest: str) -> Survey | None:
-        """A survey of all switches if an apply would do what the plan with this digest says."""
+    def approved(self, digest: str, needed: Mapping[str, Change] = {}) -> bool:
+        """Whether an apply on all switches would do what the plan with this digest says, as ``needed``."""
         if not self.fleet.switches.keys() >= {*self.names}:
-            return None  # not every switch has an address
-        survey = self.survey(state=True)
-        return survey if survey.digest == digest else None
+            return False  # not every switch has an address
+        whole = self.survey(state=True)
+        return whole.digest == digest and needed.items() <= whole.changes.items()
 
     def restoration(self, names: Collection[str] = ()) -> tuple[Survey, Restoration]:
         """What a rollback of these switches, or of all, would do; writes nothing.
@@ -209,7 +194,7 @@ class Site:
         before = {name: tree for name, tree in read.items() if tree is not None}
         stayed = tuple(name for name in now if name not in before)
         if unclear:
-            return survey, Restoration(findings=Observed({}, unclear).findings)
+            return survey, Restoration(findings=failures(unclear))
         if not before:
             none = "keeps no earlier configuration to go back to"
             return survey, Restoration(
@@ -276,9 +261,7 @@ class Site:
         only_read = replace(self, ownership=replace(self.ownership, named=frozenset[str]()))
         beside = only_read.survey(readable, state=True) if readable else Survey({}, {}, Observed())
         unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
-        return Health(
-            self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready
-        ).check()
+        return healthy(self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready)
 
     def _beside(self, names: Collection[str]) -> list[str]:
         """The other switches that have sessions or segments in common with these."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from converge import Disruption, Finding, Plan, Step
+from converge import Disruption, Finding, Plan, Severity, Step
 from intent import ports
 from observe import Observed
 from rest.client import Nvue
@@ -123,6 +123,12 @@ def digest(needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]]) -
     return f"p{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
+def approval(verb: str, digest: str, does: str = "") -> Finding:
+    """The finding that ends a plan: its digest, and how to run just this."""
+    remedy = f"to {does or verb} exactly this, run {verb} with plan={digest}"
+    return Finding(Severity.INFO, "digest", digest, remedy)
+
+
 def plan(needed: Iterable[Change], findings: Sequence[Finding] = ()) -> Plan[Candidate]:
     """The steps for all switches, and what blocks them: the audit's findings, switches that do not answer."""
     result = Plan[Candidate](tuple(step for change in needed for step in change.steps), (), tuple(findings))
@@ -138,7 +144,9 @@ def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
     what = [_command(path, value) for path, value in leaves(patch)]
     if len(what) > MAX_SHOWN:
         verbs = ("set", added), ("change", changed), ("unset", gone)
-        what = [f"{verb} {_objects(paths)}" for verb, paths in verbs if paths]
+        # Interfaces, VLANs and neighbours by name, other settings by their path.
+        named = ((verb, _subjects((path, "", "") for path in paths)) for verb, paths in verbs)
+        what = [f"{verb} {'; '.join(objects)}" for verb, objects in named if objects]
     why = _subjects(
         (path, f"is {get_path(before, path)}, not {set_to[path]}", _setting(path)) for path in changed
     )
@@ -189,11 +197,6 @@ def _subjects(differences: Iterable[tuple[Path, str, str]]) -> list[str]:
 
 def _few(items: list[str]) -> list[str]:
     return items if len(items) <= MAX_SHOWN else [*items[:MAX_SHOWN], f"{len(items) - MAX_SHOWN} more"]
-
-
-def _objects(paths: Sequence[Path]) -> str:
-    """The objects of these paths: interfaces, VLANs and neighbours by name, other settings by their path."""
-    return "; ".join(_subjects((path, "", "") for path in paths))
 
 
 class _Object(NamedTuple):

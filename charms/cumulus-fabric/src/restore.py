@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from converge import Finding, Plan, Severity
 from intent.model import Switch, Unmanaged
-from plan import Candidate, Change, digest
+from plan import Candidate, Change, approval, digest
 from rest.history import ROLLBACK_REMEDY
 from tree import Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
 from tree.diff import IDENTITY, IN_VRF, patch_between
@@ -74,8 +74,7 @@ class Restoration:
         if self.stopped:
             return Plan((), (), self.findings)
         steps = [step for _, change in sorted(self.changes.items()) for step in change.steps]
-        remedy = f"to do exactly this, run rollback with plan={self.digest}"
-        shown = (*self.findings, Finding(Severity.INFO, "digest", self.digest, remedy))
+        shown = (*self.findings, approval("rollback", self.digest, "do"))
         return Plan(tuple(replace(step, why="the last change of this switch") for step in steps), (), shown)
 
 

@@ -53,48 +53,53 @@ def settle(look: Look, timeout: float, poll: float, clock: Clock) -> tuple[Findi
         pause = min(2 * pause, max(MAX_PAUSE_S, poll))
 
 
-@dataclass(frozen=True)
-class Health:
-    """Compares the fabric with what it was before a run."""
+def healthy(
+    fabric: Fabric,
+    fleet: Fleet,
+    wanted: Mapping[str, Tree],
+    before: Observed,
+    beside: Observed,
+    unready: frozenset[str],
+) -> Check:
+    """Finds what is worse than before a run and can be blamed on it.
 
-    fabric: Fabric  # what the intent says
-    fleet: Fleet  # the way to the switches
-    wanted: Mapping[str, Tree]  # the tree of each switch of the run
-    before: Observed  # what was read from these switches before the run
-    beside: Observed  # what was read from the switches around them, which the run does not change
-    unready: frozenset[str]  # those around them that do not run the intent, or do not answer
+    Args:
+        fabric: what the intent says.
+        fleet: the way to the switches.
+        wanted: the tree of each switch of the run.
+        before: what was read from these switches before the run.
+        beside: what was read from the switches around them, which the run does not change.
+        unready: those around them that do not run the intent, or do not answer.
 
-    def check(self) -> Check:
-        """Finds what is worse than before and can be blamed on the run."""
-        then = {**self.beside.switches, **self.before.switches}
-        states = {name: seen.state for name, seen in then.items()}
-        known = verify(self.fabric, self._patches(then), Observed(then, self.before.errors))
-        faults = {(each.subject, each.what) for each in known}
+    """
 
-        def prepare(pending: Collection[str]) -> Look:
-            expected = Expected(states, self.unready | frozenset(pending))
-            configured: dict[str, SwitchState] = {}
-            patches: dict[str, Tree] = {}
-
-            def look() -> Verdict:
-                # After the first look, only what can still change is read.
-                seen = observe(self.fleet, then, known=configured)
-                new = {name: each for name, each in seen.switches.items() if name not in configured}
-                patches.update(self._patches(new))
-                configured.update(seen.switches)
-                errors = {name: error for name, error in seen.errors.items() if name in self.before.switches}
-                found = verify(self.fabric, patches, Observed(seen.switches, errors), expected)
-                return _verdict([each for each in found if (each.subject, each.what) not in faults], errors)
-
-            return look
-
-        return prepare
-
-    def _patches(self, seen: Mapping[str, SwitchState]) -> dict[str, Tree]:
+    def differing(seen: Mapping[str, SwitchState]) -> dict[str, Tree]:
         """What these switches of the run lack of what is wanted."""
-        return {
-            name: difference(seen[name].applied, tree) for name, tree in self.wanted.items() if name in seen
-        }
+        return {name: difference(seen[name].applied, tree) for name, tree in wanted.items() if name in seen}
+
+    then = {**beside.switches, **before.switches}
+    states = {name: seen.state for name, seen in then.items()}
+    known = verify(fabric, differing(then), Observed(then, before.errors))
+    faults = {(each.subject, each.what) for each in known}
+
+    def prepare(pending: Collection[str]) -> Look:
+        expected = Expected(states, unready | frozenset(pending))
+        configured: dict[str, SwitchState] = {}
+        patches: dict[str, Tree] = {}
+
+        def look() -> Verdict:
+            # After the first look, only what can still change is read.
+            seen = observe(fleet, then, known=configured)
+            new = {name: each for name, each in seen.switches.items() if name not in configured}
+            patches.update(differing(new))
+            configured.update(seen.switches)
+            errors = {name: error for name, error in seen.errors.items() if name in before.switches}
+            found = verify(fabric, patches, Observed(seen.switches, errors), expected)
+            return _verdict([each for each in found if (each.subject, each.what) not in faults], errors)
+
+        return look
+
+    return prepare
 
 
 def reachable(fleet: Fleet, names: Collection[str]) -> Check:
