@@ -12,6 +12,7 @@ A finding has the same subject and words as long as nothing changes, so that an 
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Network, Role, Switch, SwitchPort, same_system
@@ -77,22 +78,22 @@ def drift(name: str, patch: Tree) -> list[Finding]:
     return [Finding(Severity.HELD, name, f"{count}: {named}", APPLY_REMEDY)]
 
 
+@dataclass(frozen=True)
 class Checker:
     """Compares what one switch sees with what it should see."""
 
-    def __init__(
-        self,
-        fabric: Fabric,
-        switch: Switch,
-        states: Mapping[str, Tree],
-        expected: Expected | None = None,
-        silent: Collection[str] = (),
-        chassis: Mapping[str, str] | None = None,
-        used: Mapping[str, Collection[str]] | None = None,
-    ) -> None:
-        self.fabric, self.switch, self.expected, self.silent = fabric, switch, expected, silent
-        self.chassis, self.used = chassis or {}, used or {}
-        self.states, self.state = states, states[switch.name]
+    fabric: Fabric  # what the intent says
+    switch: Switch  # the one that sees
+    states: Mapping[str, Tree]  # the operational state of each switch that answered
+    expected: Expected | None  # see `verify`
+    silent: Collection[str]  # the switches that have withdrawn their EVPN routes
+    chassis: Mapping[str, str]  # the switches by their LLDP chassis id
+    used: Mapping[str, Collection[str]]  # by switch that answered, the interfaces that are configured
+
+    @property
+    def state(self) -> Tree:
+        """What the switch itself sees."""
+        return self.states[self.switch.name]
 
     def findings(self) -> Iterator[Finding]:
         for link in self.switch.links:
