@@ -38,7 +38,7 @@ from intent import expand, pins
 from intent.model import Dialect, Fabric
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
-from reports import Kept, Reports, made, nothing, remember
+from reports import Kept, Reports, made, remember
 from rest import Fleet
 from rest.connection import Access, Credentials
 from yamlfile.values import FileError
@@ -73,7 +73,7 @@ class CumulusFabricCharm(ops.CharmBase):
         super().__init__(framework)
         self._system = self.machine()
         self._seen: facts.Fabric | None = None
-        self._kept.set_default(**nothing())
+        self._kept.set_default(**vars(Kept()))
         self._reports = Reports(cast("Kept", self._kept))
         self._read_only = self._follows_hosts = False
         self._dialects: set[Dialect] = set()
@@ -180,10 +180,7 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _converge_and_tell(self) -> Sequence[Finding]:
         """Tell the exporter, too: each unit has one, and the leader's knows the fabric."""
-        try:
-            findings = self._converge()
-        except InputError as error:
-            findings = (error.finding,)
+        findings = self._converge()
         return (*findings, *self._tell(findings, place=True))
 
     def _tell(self, findings: Sequence[Finding], *, place: bool = False) -> Sequence[Finding]:
@@ -217,7 +214,7 @@ class CumulusFabricCharm(ops.CharmBase):
                 return self._differences(site, survey, taken_back)
         except InputError as error:
             self._reports.refused((error.finding,), time.time())
-            raise
+            return (error.finding,)
 
     def _differences(
         self, site: online.Site, survey: online.Survey, besides: tuple[Finding, ...] = ()

@@ -107,19 +107,17 @@ def by_unit(wanted: Expected, told: Mapping[str, str]) -> dict[str, list[Finding
     found: dict[str, list[Finding]] = {}
     for unit, text in told.items():
         reports, found[unit] = read([(unit, text)])
-        found[unit] += _verify(shared, wanted.ends, reports) if shared else []
+        if shared:
+            for host in reports:
+                found[unit] += [*_policy(shared, host), *_cables(wanted.ends, host)]
     return found
 
 
-def _verify(shared: Policy, ends: Mapping[str, Sequence[str]], reports: Sequence[Host]) -> list[Finding]:
-    """QoS, MTU, LACP partners and cables of each host that reports."""
-    found: list[Finding] = []
-    for host in reports:
-        for each in differences(shared, host):
-            remedy = f"check the roce-qos unit on {host.hostname}"
-            found.append(Finding(Severity.WAITING, f"{host.hostname} {each.subject}", each.what, remedy))
-        found += _cables(ends, host)
-    return found
+def _policy(shared: Policy, host: Host) -> Iterator[Finding]:
+    """Whether a host has the QoS and MTU that the fabric has."""
+    for each in differences(shared, host):
+        remedy = f"check the roce-qos unit on {host.hostname}"
+        yield Finding(Severity.WAITING, f"{host.hostname} {each.subject}", each.what, remedy)
 
 
 def _cables(known: Mapping[str, Sequence[str]], host: Host) -> Iterator[Finding]:

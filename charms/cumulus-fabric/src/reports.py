@@ -9,7 +9,8 @@ is update-status at the latest: once for all reports that came meanwhile.
 
 import logging
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from converge import Finding, Severity
 from converge.shape import InvalidValue
@@ -29,23 +30,19 @@ RECORD = "made"
 """The databag's key of what this charm has made on the switches."""
 
 
-class Kept(Protocol):
-    """Plain values only: Juju's library writes them to a file."""
+@dataclass
+class Kept:
+    """Plain values only: Juju's library writes them to a file. Made anew after a change of leaders."""
 
-    told: MutableMapping[str, str]  # by unit, what its host reports; empty if nothing
-    differing: MutableMapping[str, Any]  # by unit, the findings about its host where there are some
-    others: Sequence[Any]  # the other findings of the last survey
-    policy: str  # of `hosts.Expected`, at the last survey
-    ends: Mapping[str, Sequence[str]]  # of the same
-    due: bool  # a report has changed since that survey
-    surveyed: float  # when it ended, in seconds since the epoch
-
-
-def nothing() -> dict[str, Any]:
-    """What is kept at first, and after a change of leaders."""
-    return {
-        "told": {}, "differing": {}, "others": [], "policy": "", "ends": {}, "due": False, "surveyed": 0.0
-    }  # fmt: skip
+    # By unit, what its host reports; empty if nothing
+    told: MutableMapping[str, str] = field(default_factory=dict[str, str])
+    # By unit, the findings about its host where there are some
+    differing: MutableMapping[str, Any] = field(default_factory=dict[str, Any])
+    others: Sequence[Any] = field(default_factory=list[Any])  # the other findings of the last survey
+    policy: str = ""  # of `hosts.Expected`, at the last survey
+    ends: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])  # of the same
+    due: bool = False  # a report has changed since that survey
+    surveyed: float = 0.0  # when it ended, in seconds since the epoch
 
 
 class Reports:
@@ -66,7 +63,7 @@ class Reports:
 
     def forget(self) -> None:
         """Keep nothing."""
-        for name, value in nothing().items():
+        for name, value in vars(Kept()).items():
             setattr(self._kept, name, value)
 
     def take(self, unit: str, text: str | None) -> bool:
