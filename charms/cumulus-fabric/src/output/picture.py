@@ -122,7 +122,8 @@ class _Picture:
             x, y = self.ends[leaf.name, link.port], self.leaves - BOX / 2
             far_x, far_y = self.ends[link.peer, link.peer_port], SPINES + BOX / 2
             yield _line(x, y, far_x, far_y, colour, strong, f"{ends[0]} to {ends[1]}")
-            labels += [_port(x, y - 5, link.port), _port(far_x, far_y + 11, link.peer_port)]
+            for at, name in (((x, y - 5), link.port), ((far_x, far_y + 11), link.peer_port)):
+                labels.append(_text(*at, name, colour=QUIET, size=8, halo=True))
         if self.roomy:
             yield from labels
 
@@ -214,17 +215,13 @@ def _text(
     size: float = 11,
     bold: bool = False,
     anchor: str = "middle",
+    halo: bool = False,
 ) -> str:
+    """Text; with a ``halo`` it can be read on top of a cable."""
     weight = ' font-weight="bold"' if bold else ""
     place = f'x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size:g}"{weight} fill="{colour}"'
+    place += f' stroke="{PAPER}" stroke-width="3" paint-order="stroke"' if halo else ""
     return f"<text {place}>{escape(text)}</text>"
-
-
-def _port(x: float, y: float, name: str) -> str:
-    """A port's name on top of the cable that ends there."""
-    place = f'x="{x:g}" y="{y:g}" text-anchor="middle" font-size="8" fill="{QUIET}"'
-    halo = f'stroke="{PAPER}" stroke-width="3" paint-order="stroke"'
-    return f"<text {place} {halo}>{escape(name)}</text>"
 
 
 def _line(x: float, y: float, far_x: float, far_y: float, colour: str, width: float, title: str) -> str:
