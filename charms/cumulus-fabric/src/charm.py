@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Collection, Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
+from functools import cached_property
 from typing import cast
 
 import figures
@@ -77,7 +77,6 @@ class CumulusFabricCharm(ops.CharmBase):
         self._reports = Reports(cast("Kept", self._kept))
         self._read_only = self._follows_hosts = False
         self._dialects: set[Dialect] = set()
-        self._audited: tuple[Fabric | None, Sequence[Finding]] = None, ()
         # Observed first: later handlers of the same hook must know that it writes nothing.
         scraped = self.on["metrics-endpoint"]
         for event in (self.on.update_status, scraped.relation_created, scraped.relation_broken):
@@ -101,11 +100,13 @@ class CumulusFabricCharm(ops.CharmBase):
         for relation in self._observability.relations:
             self.reconciler.follow(relation, lambda _: False)
 
+    @cached_property
     def _options(self) -> Options:
         return load_config(self, Options)
 
-    def _fabric(self, options: Options) -> Fabric:
-        text = options.intent or self._resource()
+    @cached_property
+    def _fabric(self) -> Fabric:
+        text = self._options.intent or self._resource()
         if not text.strip():
             remedy = f"run: juju config {self.app.name} intent=@FILE, or attach the resource intent"
             raise _refused("intent", "is not set", remedy)
@@ -120,10 +121,9 @@ class CumulusFabricCharm(ops.CharmBase):
         except (ops.ModelError, NameError, OSError, UnicodeDecodeError):
             return ""  # nothing is attached, or not a text file
 
-    def _site(
-        self, options: Options, fabric: Fabric, names: Collection[str] = (), remove: str = ""
-    ) -> online.Site:
+    def _site(self, names: Collection[str] = (), remove: str = "") -> online.Site:
         """The site with the switches of these names, or all; ``with`` closes its connections."""
+        options, fabric = self._options, self._fabric
         canary = filter(None, [options.canary])
         if wrong := unknown_switch(fabric, canary, "option canary"):
             raise InputError(wrong)
@@ -138,7 +138,7 @@ class CumulusFabricCharm(ops.CharmBase):
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
-        found = worst_first([*self._audit(fabric), *against_hosts(fabric, self._hosts()[0])])
+        found = worst_first([*self._audit, *against_hosts(fabric, self._hosts()[0])])
         found += by_command_line(fabric)
         ownership = Ownership(made(self._record), named(remove))
         return online.Site(fabric, self.connect(fabric, access, options.parallel), tuple(found), ownership)
@@ -162,15 +162,15 @@ class CumulusFabricCharm(ops.CharmBase):
             raise _refused("credentials", "the secret has no usable user or password", remedy)
         return found
 
-    def _audit(self, fabric: Fabric) -> Sequence[Finding]:
-        """What the audit says of the intent alone, for which all of a fabric is gone through: once."""
-        if self._audited[0] is not fabric:
-            self._audited = fabric, audit(fabric)
-        return self._audited[1]
+    @cached_property
+    def _audit(self) -> Sequence[Finding]:
+        """What the audit says of the intent alone."""
+        return audit(self._fabric)
 
-    def _sound(self, fabric: Fabric) -> bool:
+    @property
+    def _sound(self) -> bool:
         """Whether no audit blocks the intent."""
-        return all(finding.severity < Severity.BLOCKED for finding in self._audit(fabric))
+        return all(finding.severity < Severity.BLOCKED for finding in self._audit)
 
     @property
     def _record(self) -> MutableMapping[str, str]:
@@ -200,10 +200,9 @@ class CumulusFabricCharm(ops.CharmBase):
         if not self.unit.is_leader():
             return ()
         try:
-            options = self._options()
-            fabric = self._fabric(options)
-            self._publish_policy(fabric)
-            with self._site(options, fabric) as site:
+            self._publish_policy()
+            options = self._options
+            with self._site() as site:
                 survey = site.survey(state=True)
                 taken_back: tuple[Finding, ...] = ()
                 if options.apply_policy == "auto" and not self._read_only and survey.plan.steps:
@@ -222,7 +221,7 @@ class CumulusFabricCharm(ops.CharmBase):
         """What differs on the switches and on hosts, from a survey with ``state``; the leader keeps it."""
         self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
         switches = (*besides, *site.findings(survey))
-        wanted = hosts.expected(site.fabric, sound=self._sound(site.fabric))
+        wanted = hosts.expected(site.fabric, sound=self._sound)
         differing = hosts.by_unit(wanted, self._told)
         if self.unit.is_leader():
             self._reports.surveyed(self._told, differing, wanted, switches, time.time())
@@ -238,8 +237,7 @@ class CumulusFabricCharm(ops.CharmBase):
     def _preview(self, given: Planning) -> Plan[Candidate]:
         if not given.remove:
             return self._look()[0].plan
-        options = self._options()  # what may be removed is no part of the unit's status
-        with self._site(options, self._fabric(options), remove=given.remove) as site:
+        with self._site(remove=given.remove) as site:  # that is no part of the unit's status
             return site.survey().plan
 
     def _verify(self) -> Sequence[Finding]:
@@ -250,11 +248,9 @@ class CumulusFabricCharm(ops.CharmBase):
 
         The status may be old by then: Juju tells the charm of no grant of its secret.
         """
-        with self._refused_in_status():
-            options = self._options()
-            with self._site(options, self._fabric(options)) as site:
-                survey = site.survey(state=True)
-                findings = self._differences(site, survey)
+        with self._refused_in_status(), self._site() as site:
+            survey = site.survey(state=True)
+            findings = self._differences(site, survey)
         if self.unit.is_leader():
             remember(self._record, survey.made)
         self._report(findings)
@@ -284,11 +280,11 @@ class CumulusFabricCharm(ops.CharmBase):
         removed = "removed; the switches keep their configuration"
         return Removed(removed, metrics.remove(self._system, NAME))
 
-    def _publish_policy(self, fabric: Fabric) -> None:
+    def _publish_policy(self) -> None:
         """Publish the policy to hosts, unless an audit blocks the intent."""
-        if self._sound(fabric):
+        if self._sound:
             for relation in self.model.relations[RELATION]:
-                relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
+                relation.data[self.app][POLICY] = hosts.policy(self._fabric).to_json()
 
     @cached_property
     def _told(self) -> Mapping[str, str]:
@@ -341,8 +337,7 @@ class CumulusFabricCharm(ops.CharmBase):
 
         def run() -> Results:
             with self._refused_in_status():
-                options = self._options()
-                fabric = self._fabric(options)
+                options, fabric = self._options, self._fabric
                 given = load_params(event, parameters)
                 names = given.names if isinstance(given, Switches) else ()
                 if wrong := unknown_switch(fabric, names, "parameter switch"):
@@ -352,7 +347,7 @@ class CumulusFabricCharm(ops.CharmBase):
                 unit = Actions(
                     options,
                     fabric,
-                    partial(self._site, options, fabric),
+                    self._site,
                     reconcile.progress(event),
                     self._hosts,
                     self._verify,
