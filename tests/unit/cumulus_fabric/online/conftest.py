@@ -10,8 +10,8 @@ from rest.connection import Access, Credentials
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.shell import ADDRESSES, Shell
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
+from unit.cumulus_fabric.online.small import PLAIN, RELEASES
 from unit.cumulus_fabric.online.unit import Unit, managed, site
-from unit.cumulus_fabric.online.unmanaged import PLAIN, RELEASES
 
 __all__ = ["certificate", "other_certificate"]
 

@@ -9,7 +9,7 @@ from lab.nvue import Fault
 from output.report import Result
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
-from unit.cumulus_fabric.online.test_faults import small
+from unit.cumulus_fabric.online.small import small
 
 
 @pytest.fixture(params=["5.9.2", "5.15.0"])

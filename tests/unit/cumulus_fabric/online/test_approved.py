@@ -10,7 +10,8 @@ from lab.nvue import merge
 from online import Site
 from rest import Fleet
 from unit.cumulus_fabric.online.site import Rack, rack
-from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL
+from unit.cumulus_fabric.online.small import CHANGED, SMALL
+from unit.cumulus_fabric.online.test_charm_actions import with_storage
 from unit.cumulus_fabric.online.unit import Unit, intent
 
 
@@ -26,10 +27,6 @@ def planned(unit: Unit) -> str:
     assert last["subject"] == "digest"
     assert last["what"] in unit.action("plan")["plan"].splitlines()[-1]
     return last["what"]
-
-
-def with_storage(content: dict[str, Any]) -> None:
-    content["networks"]["storage"] = {"vlan": 50}
 
 
 def test_an_approved_plan_is_applied_once(fresh: Unit) -> None:

@@ -16,8 +16,9 @@ import pytest
 from output.report import Report, Result
 from rest.answers import BUSY
 from unit.cumulus_fabric.online.site import Rack
+from unit.cumulus_fabric.online.small import CANARY, LAST
 from unit.cumulus_fabric.online.test_approved import planned
-from unit.cumulus_fabric.online.test_faults import CANARY, LAST, change, make, outcome
+from unit.cumulus_fabric.online.test_faults import change, make, outcome
 from unit.cumulus_fabric.online.unit import Unit
 
 CALLS = ("create", "patch", "diff", "apply", "poll", "confirm")

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from converge import Severity
 from unit.cumulus_fabric.online.site import Rack, taking_over
+from unit.cumulus_fabric.online.small import PLAIN
 from unit.cumulus_fabric.online.test_faults import POLICY
-from unit.cumulus_fabric.online.unmanaged import ON, ON_PORT, PLAIN, joined, on_bond, typed, vlan
+from unit.cumulus_fabric.online.unmanaged import ON, ON_PORT, joined, on_bond, typed, vlan
 
 
 def said(three: Rack) -> list[str]:

@@ -12,7 +12,7 @@ from lab.nvue import Certificate
 from online import Site
 from output.report import Result
 from unit.cumulus_fabric.online.site import Rack, rack
-from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL
+from unit.cumulus_fabric.online.small import CHANGED, SMALL
 from unit.cumulus_fabric.online.test_settling import after
 from unit.cumulus_fabric.online.unit import site
 

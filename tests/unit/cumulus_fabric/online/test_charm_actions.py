@@ -10,7 +10,6 @@ import yaml
 from bench.fabric import intent as large
 from charmkit.output import MOST
 from lab.nvue import Issue
-from ops import testing
 from unit.cumulus_fabric.online.unit import METADATA, Unit, intent
 
 READING = ("plan", "verify", "audit", "render", "show-fabric", "show-health")
@@ -208,11 +207,6 @@ def test_actions_refuse_wrong_parameters(
 ) -> None:
     assert running.failure(action, **parameters).startswith(f"parameter {said}")
     assert running.writes == []
-
-
-def test_a_switch_that_is_not_in_the_intent_is_not_rendered(running: Unit) -> None:
-    with pytest.raises(testing.ActionFailed, match="Leaf7-7 is not a switch of the intent"):
-        running.action("render", switch="Leaf7-7", dialect="5.14")
 
 
 NO_INTENT = (

@@ -10,7 +10,7 @@ from converge import Severity
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
-from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
+from unit.cumulus_fabric.online.small import CHANGED, SMALL, small
 from unit.cumulus_fabric.online.unmanaged import typed
 
 

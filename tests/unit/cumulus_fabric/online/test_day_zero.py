@@ -14,7 +14,7 @@ from rest import Fleet
 from rest.connection import Access, Credentials
 from unit.cumulus_fabric.fabrics import SIX, fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
-from unit.cumulus_fabric.online.test_faults import SMALL, small
+from unit.cumulus_fabric.online.small import SMALL, small
 
 POLICY = ApplyPolicy(confirm=120, settle=30.0, deadline=60.0, poll=1.0)
 ORDERS = list(permutations(["Spine0", "Leaf0-1", "Leaf0-2"]))

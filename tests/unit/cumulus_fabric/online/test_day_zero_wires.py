@@ -6,7 +6,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from apply import ApplyPolicy
 from converge import Severity
 from intent.model import Dialect, Fabric
 from lab.nvue import Issue, merge
@@ -15,8 +14,7 @@ from online import Site
 from tree import render
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
-
-POLICY = ApplyPolicy(confirm=120, settle=30.0, deadline=60.0, poll=1.0)
+from unit.cumulus_fabric.online.test_day_zero import POLICY
 
 
 def hosts(content: dict[str, Any]) -> None:

@@ -17,27 +17,10 @@ from online import Site
 from output.report import Report, Result
 from tree import render
 from tree.diff import difference
-from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
+from unit.cumulus_fabric.online.small import CANARY, CHANGED, LAST, SMALL
 
-CANARY, LAST = "Spine0", "Leaf0-1"
 POLICY = ApplyPolicy(confirm=120, settle=30.0, deadline=60.0, poll=5.0)
-
-
-def small(content: dict[str, Any]) -> None:
-    """One spine, one rack with one host: three switches."""
-    content["spines"] |= {"count": 1, "downlinks": "swp13-14"}
-    content["leaves"]["uplinks"] = "swp31"
-    content["racks"] = [{"hosts": "swp9"}]
-
-
-def with_another_network(content: dict[str, Any]) -> None:
-    small(content)
-    content["networks"]["storage"] = {"vlan": 50}
-    content["spines"]["asn"] = {"all": 65200}
-
-
-SMALL, CHANGED = fabric(change=small), fabric(change=with_another_network)
 
 
 def make(waits: str = "confirm") -> AbstractContextManager[Rack]:

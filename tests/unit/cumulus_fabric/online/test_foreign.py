@@ -20,8 +20,9 @@ from tree import record
 from tree.foreign import KINDS, Object
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.small import SMALL, small
 from unit.cumulus_fabric.online.test_approved import by_hand
-from unit.cumulus_fabric.online.test_faults import POLICY, SMALL, small
+from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.unit import Unit, intent
 
 BRIDGED = {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}

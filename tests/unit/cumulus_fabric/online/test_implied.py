@@ -16,7 +16,7 @@ from tree.diff import difference
 from tree.foreign import VLANS
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import rack, taking_over
-from unit.cumulus_fabric.online.test_faults import SMALL, small
+from unit.cumulus_fabric.online.small import SMALL, small
 from unit.cumulus_fabric.online.unmanaged import typed
 
 

@@ -10,7 +10,8 @@ from online import Site
 from tree import render
 from tree.diff import difference
 from unit.cumulus_fabric.online.site import Rack
-from unit.cumulus_fabric.online.test_faults import CANARY, CHANGED, LAST, POLICY, change, make, outcome
+from unit.cumulus_fabric.online.small import CANARY, CHANGED, LAST
+from unit.cumulus_fabric.online.test_faults import POLICY, change, make, outcome
 
 
 class Killed(BaseException):

@@ -15,15 +15,14 @@ from intent.model import Fabric
 from unit.cumulus_fabric.fabrics import fabric, put
 from unit.cumulus_fabric.online.choices import CHOICES
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.small import PLAIN, made_of
 from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.unmanaged import (
     BESIDE,
     ON_PORT,
-    PLAIN,
     bgp,
     blocked,
     joined,
-    made_of,
     on_bond,
     on_port,
     typed,

@@ -12,7 +12,8 @@ from intent import ports
 from lab.nvue import Fault
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
-from unit.cumulus_fabric.online.test_faults import POLICY, small
+from unit.cumulus_fabric.online.small import small
+from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.unmanaged import ON, joined, typed
 
 

@@ -5,18 +5,9 @@ from typing import Any
 
 import pytest
 from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.small import PLAIN
 from unit.cumulus_fabric.online.test_routed import said
-from unit.cumulus_fabric.online.unmanaged import (
-    ON_PORT,
-    PLAIN,
-    bgp,
-    family,
-    joined,
-    session,
-    typed,
-    vlan,
-    words,
-)
+from unit.cumulus_fabric.online.unmanaged import ON_PORT, bgp, family, joined, session, typed, vlan, words
 
 
 def acl(*names: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from lab.nvue import merge
 from online import Site
 from unit.cumulus_fabric.fabrics import data, fabric
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
-from unit.cumulus_fabric.online.test_faults import small
+from unit.cumulus_fabric.online.small import small
 
 
 def three_hosts(content: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from tree.foreign import Object, objects
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import POLICY
 from unit.cumulus_fabric.online.site import TAKES, Rack, rack
-from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
+from unit.cumulus_fabric.online.small import CHANGED, SMALL, small
 
 
 def with_another_vlan(content: dict[str, Any]) -> None:

@@ -9,17 +9,16 @@ from converge import Severity
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.small import PLAIN, made_of
 from unit.cumulus_fabric.online.test_faults import POLICY
 from unit.cumulus_fabric.online.unmanaged import (
     BORDERS,
     ON,
     ON_PORT,
-    PLAIN,
     SVI,
     TENANT,
     bgp,
     joined,
-    made_of,
     on_bond,
     on_port,
     session,

@@ -14,7 +14,7 @@ from lab.nvue import Issue
 from online import Site
 from unit.cumulus_fabric.fabrics import data
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
-from unit.cumulus_fabric.online.test_faults import CHANGED, LAST, SMALL
+from unit.cumulus_fabric.online.small import CHANGED, LAST, SMALL
 from verify import verify
 
 POLICY = ApplyPolicy()

@@ -12,7 +12,8 @@ from online import Site
 from output.report import Report, Result
 from rest.client import Nvue, Progress
 from unit.cumulus_fabric.online.site import Rack
-from unit.cumulus_fabric.online.test_faults import CANARY, CHANGED, LAST, POLICY, SMALL, change, make
+from unit.cumulus_fabric.online.small import CANARY, CHANGED, LAST, SMALL
+from unit.cumulus_fabric.online.test_faults import POLICY, change, make
 
 BOTH = ["Leaf0-1", "Leaf0-2"]
 REFUSAL = Issue("config_invalid", "the ASIC does not take it")

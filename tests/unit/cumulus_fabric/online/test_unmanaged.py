@@ -21,22 +21,9 @@ from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.choices import CHOICES
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.small import PLAIN, RELEASES, TENANT, made_of
 from unit.cumulus_fabric.online.test_faults import POLICY
-from unit.cumulus_fabric.online.unmanaged import (
-    BESIDE,
-    ON,
-    PLAIN,
-    RELEASES,
-    blocked,
-    joined,
-    made_of,
-    on_port,
-    typed,
-    vlan,
-    words,
-)
-
-TENANT = fabric(change=made_of(("tenant", 55)))
+from unit.cumulus_fabric.online.unmanaged import BESIDE, ON, blocked, joined, on_port, typed, vlan, words
 
 
 def worse(site: Site) -> list[str]:

@@ -9,7 +9,7 @@ from config import least_confirm
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
-from unit.cumulus_fabric.online.test_faults import CANARY, CHANGED, SMALL
+from unit.cumulus_fabric.online.small import CANARY, CHANGED, SMALL
 
 
 @pytest.fixture

@@ -4,39 +4,15 @@
 ENABLE, YES, NO, IP and VRF stand for the words of a switch's dialect.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from converge import Severity
 from lab.nvue import merge
 from lab.nvue.published import published
 from online import Site
-from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack
-from unit.cumulus_fabric.online.test_faults import small
 
 Tree = dict[str, Any]
-
-
-RELEASES = {"5.9.2": 9, "5.15.0": 15}
-
-
-def made_of(*networks: tuple[str, int]) -> Callable[[dict[str, Any]], None]:
-    """One spine and a rack with three bonds, without settings of whole switches, and with these networks."""
-
-    def change(content: dict[str, Any]) -> None:
-        small(content)
-        del content["leaves"]["anycast-mac"]
-        content["roce"] = {"mode": "off"}
-        content["networks"] |= {name: {"vlan": number} for name, number in networks}
-        outside = {"ports": "swp22", "local-id": 9, "networks": ["public"], "untagged": "public"}
-        tagged = {"ports": "swp21", "local-id": 10, "networks": ["internal"]}
-        content["racks"][0]["bonds"] = {"bond_ext": outside, "bond_tagged": tagged}
-
-    return change
-
-
-PLAIN = fabric(change=made_of())
 
 
 def blocked(site: Site) -> list[tuple[str, str]]:
