@@ -125,10 +125,8 @@ class CumulusFabricCharm(ops.CharmBase):
         """The site with the switches of these names, or all; ``with`` closes its connections."""
         options, fabric = self._options, self._fabric
         canary = filter(None, [options.canary])
-        if wrong := unknown_switch(fabric, canary, "option canary"):
+        if wrong := unknown_switch(fabric, canary, "option canary") or without_address(fabric, names):
             raise InputError(wrong)
-        if missing := without_address(fabric, names):
-            raise InputError(missing[0])
         environ = os.environ
         access = Access(
             self._credentials(options.credentials),
@@ -187,13 +185,17 @@ class CumulusFabricCharm(ops.CharmBase):
         """Write what the exporter says until the next look, and ``place`` it; a warning if that fails."""
         fabric = None
         if self.unit.is_leader():
-            before = facts.read(self._system, NAME)
-            fabric = self._seen or (before and before.fabric)
+            fabric = self._seen or self._last_look()
         if fabric:
             fabric = fabric._replace(hosts=figures.reports(self._reports.differing, self._reports.told))
         now, found = int(self._system.now()), facts.count(findings)
         told = facts.Facts(NAME, self.unit.name, now, found, fabric=fabric)
         return metrics.tell(self._system, told, place=place, address=self._observability.address())
+
+    def _last_look(self) -> facts.Fabric | None:
+        """What an earlier hook or action saw of the switches; None since the machine booted."""
+        known = facts.read(self._system, NAME)
+        return known and known.fabric
 
     def _converge(self) -> Sequence[Finding]:
         """Publish the policy to hosts, survey, and apply if apply-policy is auto. Only the leader acts."""
@@ -225,8 +227,7 @@ class CumulusFabricCharm(ops.CharmBase):
         differing = hosts.by_unit(wanted, self._told)
         if self.unit.is_leader():
             self._reports.surveyed(self._told, differing, wanted, switches, time.time())
-            before = facts.read(self._system, NAME)
-            seen = tuple(figures.switches(site.fabric, survey, switches, before))
+            seen = tuple(figures.switches(site.fabric, survey, switches, self._last_look()))
             self._seen = facts.Fabric(int(self._system.now()), seen)
         return (*switches, *(each for found in differing.values() for each in found))
 
@@ -340,9 +341,8 @@ class CumulusFabricCharm(ops.CharmBase):
                 options, fabric = self._options, self._fabric
                 given = load_params(event, parameters)
                 names = given.names if isinstance(given, Switches) else ()
-                if wrong := unknown_switch(fabric, names, "parameter switch"):
-                    raise InputError(wrong)
-                if writes and (wrong := not_by_the_charm(fabric, names, "parameter switch")):
+                wrong = unknown_switch(fabric, names, "parameter switch")
+                if wrong := wrong or (writes and not_by_the_charm(fabric, names, "parameter switch")):
                     raise InputError(wrong)
                 unit = Actions(
                     options,
@@ -367,8 +367,7 @@ class CumulusFabricCharm(ops.CharmBase):
             given, unit = load_params(event, Output), self.unit.name
             if not self.unit.is_leader():
                 return not_leading(given, unit)
-            known = facts.read(self._system, NAME)
-            return health(given, unit, self._reports, known and known.fabric, self._system.now())
+            return health(given, unit, self._reports, self._last_look(), self._system.now())
 
         answer(event, run)
 

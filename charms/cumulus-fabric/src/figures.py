@@ -14,14 +14,13 @@ from verify import CABLING_REMEDY, Checker, checkers
 
 
 def switches(
-    fabric: Fabric, survey: Survey, findings: Iterable[Finding], before: facts.Facts | None
+    fabric: Fabric, survey: Survey, findings: Iterable[Finding], before: facts.Fabric | None
 ) -> Iterator[facts.Switch]:
     """Each switch of the intent that the charm configures, from a survey with ``state`` and its findings.
 
     A drained switch is still drained while it does not answer, as ``before`` has it: it may be at work.
     """
-    known = before.fabric.switches if before and before.fabric else ()
-    out = {each.name for each in known if each.drained}
+    out = {each.name for each in before.switches if each.drained} if before else set[str]()
     miswired = Counter(each.subject.split()[0] for each in findings if each.remedy == CABLING_REMEDY)
     seen = survey.observed.switches
     found = {each.switch.name: each for each in checkers(fabric, survey.wanted, survey.observed)}

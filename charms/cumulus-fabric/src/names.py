@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of switches that an operator gives, and what the intent lacks to reach them. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from converge import Finding, Severity
 from intent.model import Fabric, Role, Switch
@@ -20,14 +20,13 @@ def unknown_switch(fabric: Fabric, names: Iterable[str], subject: str) -> Findin
     return None
 
 
-def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
-    """A finding for each switch without a management address in the intent."""
-    remedy = "set spines.management and leaves.management, or switches.<name>.management"
-    return [
-        Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
-        for each in fabric.switches
-        if each.platform == "cumulus" and not each.management and (not names or each.name in names)
-    ]
+def without_address(fabric: Fabric, names: Collection[str] = ()) -> Finding | None:
+    """A finding for the first of these switches, or of all, without a management address in the intent."""
+    for each in fabric.switches:
+        if each.platform == "cumulus" and not each.management and (not names or each.name in names):
+            remedy = "set spines.management and leaves.management, or switches.<name>.management"
+            return Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
+    return None
 
 
 def by_command_line(fabric: Fabric) -> list[Finding]:
@@ -38,7 +37,7 @@ def by_command_line(fabric: Fabric) -> list[Finding]:
     ]
 
 
-def not_by_the_charm(fabric: Fabric, names: Iterable[str], subject: str) -> Finding | None:
+def not_by_the_charm(fabric: Fabric, names: Collection[str], subject: str) -> Finding | None:
     """A finding for the first of these names that is a switch without NVUE; subject as above."""
     for each in fabric.by_role(Role.STANDALONE):
         if each.name in names:

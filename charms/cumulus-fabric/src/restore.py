@@ -18,9 +18,7 @@ from tree import Path, Tree, covers, drain, get_path, get_tree, leaves, merged, 
 from tree.diff import IDENTITY, IN_VRF, patch_between
 from tree.foreign import Objects, exempt, foreign, kept_tree, listed, objects
 from tree.render import BRIDGE, GROUP
-
-MAX_SHOWN = 2
-"""Settings of somebody else that a finding names."""
+from verify import some
 
 BGP, NEIGHBOR = "/".join(IN_VRF), (*IN_VRF, "neighbor")
 OURS = (
@@ -118,7 +116,7 @@ def taken_back(
     change = whole
     if told := [*([listed(lost)] if lost else []), *(" ".join(path) for path in others)]:
         change = Change(switch.name, now, patch_between(now, _beside(now, before, others, lost)))
-        named = ", ".join(told[:MAX_SHOWN]) + (" and more" if len(told) > MAX_SHOWN else "")
+        named = some(told)
         what = f"{named}: not this charm's, and stays as it is"
         found.append(Finding(Severity.INFO, switch.name, what))
         if not change.patch:

@@ -11,7 +11,7 @@ not advertised. That is worse than before only where the host has had an LACP pa
 A finding has the same subject and words as long as nothing changes, so that an apply can tell which are new.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from converge import Finding, Severity
@@ -74,8 +74,12 @@ def drift(name: str, patch: Tree) -> list[Finding]:
         return []
     paths = [" ".join(path) for path, _ in leaves(patch)]
     count = f"{len(paths)} {'setting differs' if len(paths) == 1 else 'settings differ'} from the intent"
-    named = ", ".join(paths[:MAX_SHOWN]) + (" and more" if len(paths) > MAX_SHOWN else "")
-    return [Finding(Severity.HELD, name, f"{count}: {named}", APPLY_REMEDY)]
+    return [Finding(Severity.HELD, name, f"{count}: {some(paths)}", APPLY_REMEDY)]
+
+
+def some(settings: Sequence[str]) -> str:
+    """The first of these settings, and whether there are more."""
+    return ", ".join(settings[:MAX_SHOWN]) + (" and more" if len(settings) > MAX_SHOWN else "")
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ def _with_nvue(options: argparse.Namespace, fabric: Fabric) -> dict[str, Switch]
 
 def _addressed(fabric: Fabric, names: Collection[str]) -> None:
     if missing := without_address(fabric, names):
-        raise UsageError(missing[0].sentence())
+        raise UsageError(missing.sentence())
 
 
 def show_pins(options: argparse.Namespace, fabric: Fabric) -> bool:
