@@ -68,7 +68,7 @@ def _hosts(
         if not members or all(shut(here.applied, member) for member in members):
             continue  # nobody is there
         others = _others(fabric, leaf, bond, seen)
-        host = bond.host or _named(here.state, members) or bond.name
+        host = bond.host or next(iter(host_names(here.state, members)), bond.name)
         carrying = [each for each in others if _carries(*each)]
         if not carrying:
             yield bond.name, f"{host} has no other leg: no other leaf with its segment has the bond up"
@@ -135,10 +135,6 @@ def _is_peer(fabric: Fabric, name: str, bond: Bond, seen: Mapping[str, SwitchSta
 def _has_evpn(state: Tree) -> bool:
     """Whether a leaf has a session that carries EVPN."""
     return any(progress(state, port) == 2 for port in get_tree(state, "neighbor"))
-
-
-def _named(state: Tree, members: Sequence[str]) -> str:
-    return next(iter(host_names(state, members)), "")
 
 
 def _elsewhere(state: Tree, members: Sequence[str], others: Sequence[tuple[SwitchState, Bond]]) -> str:

@@ -14,7 +14,7 @@ from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, failures, observe
 from output.report import Report, Result
-from plan import Candidate, Change, approval, changes, digest, plan
+from plan import Candidate, Change, approval, digest, plan
 from rest import Fleet
 from rest.answers import BUSY, ITS_RESULT
 from rest.client import Nvue
@@ -59,8 +59,10 @@ class Survey:
 
     @cached_property
     def changes(self) -> dict[str, Change]:
-        """What each switch needs, with its patch."""
-        return changes(self.patches, self.observed)
+        """What each switch needs; those that match the intent are left out."""
+        seen = self.observed.switches
+        needed = ((name, patch) for name, patch in sorted(self.patches.items()) if patch)
+        return {name: Change(name, seen[name].applied, patch) for name, patch in needed}
 
     @property
     def made(self) -> dict[str, Objects]:

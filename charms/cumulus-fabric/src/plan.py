@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from converge import Disruption, Finding, Plan, Severity, Step
 from intent import ports
-from observe import Observed
 from rest.client import Nvue
 from tree import Path, Tree, as_tree, get_path, leaves, overlaps
 from tree.diff import inverse
@@ -98,15 +97,6 @@ class Change:
                 what, why = _words(area, patch, self.before)
                 cost = _disruption(patch, self.before)
                 yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, PatchCandidate(patch))
-
-
-def changes(patches: Mapping[str, Tree], observed: Observed) -> dict[str, Change]:
-    """What each switch needs; switches that match the intent are left out."""
-    return {
-        name: Change(name, seen.applied, patches[name])
-        for name, seen in sorted(observed.switches.items())
-        if patches.get(name)
-    }
 
 
 def digest(needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]]) -> str:

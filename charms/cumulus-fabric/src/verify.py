@@ -219,7 +219,9 @@ class Checker:
             what = "has no LACP partner, and is up by LACP bypass"
         if self.expected is None:
             there = [
-                leaf.name for leaf, other in self.fabric.segments[bond.segment.esi] if self._at(leaf, other)
+                leaf.name
+                for leaf, other in self.fabric.segments[bond.segment.esi]
+                if leaf.name != self.switch.name and bonded(self.states.get(leaf.name, {}), other)
             ]
             broken, where = bool(there), f"; on {there[0]} its host answers LACP" if there else ""
         else:
@@ -229,9 +231,6 @@ class Checker:
         else:
             remedy = f"{BOND_REMEDY} once its system is installed"
             yield self._say(Severity.WARNING, bond.name, what, remedy)
-
-    def _at(self, leaf: Switch, bond: Bond) -> bool:
-        return leaf.name != self.switch.name and bonded(self.states.get(leaf.name, {}), bond)
 
     def _host_port(self, name: str, port: SwitchPort, vlans: bool = True) -> Iterator[Finding]:
         if not self.up(name):

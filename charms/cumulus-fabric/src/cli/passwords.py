@@ -107,7 +107,8 @@ class Door:
         except _StrangeError:
             return Outcome.SAME if self._opens() else Outcome.OTHER
         if not self._opens():
-            raise SwitchError("refused", "does not take the password that it has accepted", self._by_hand())
+            by_hand = f"log in and change it: ssh {USER}@{self.address}"
+            raise SwitchError("refused", "does not take the password that it has accepted", by_hand)
         return Outcome.SET
 
     def _opens(self) -> bool:
@@ -120,9 +121,6 @@ class Door:
                 return channel.recv_exit_status() == 0
         except _StrangeError:
             return False
-
-    def _by_hand(self) -> str:
-        return f"log in and change it: ssh {USER}@{self.address}"
 
     @contextmanager
     def _session(

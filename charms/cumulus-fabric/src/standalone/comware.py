@@ -31,6 +31,10 @@ MAX_ITEMS = 10
 """VLANs or ranges in one command (HPE 5900, Layer 2 - LAN Switching Command Reference, ``vlan-id-list``)."""
 
 TABLE = "Table1"
+CORRECTED = (
+    "Demartek's guide turns ECN on for queue 5, but its own map puts priority {priority} into queue "
+    f"{ROCE_QUEUE}, so that RoCE would get no marks; queue {ROCE_QUEUE} is used here"
+)
 
 
 def script(fabric: Fabric, switch: Switch) -> Script:
@@ -51,18 +55,11 @@ def script(fabric: Fabric, switch: Switch) -> Script:
                 f"queue {ROCE_QUEUE} ecn",
             ]
             lines += ["quit"]
-            notes += [_corrected(fabric.roce.priority)]
+            notes += [CORRECTED.format(priority=fabric.roce.priority)]
         for port in switch.single_homed:
             applied = [f"qos wred apply {TABLE}"] if ecn else []
             lines += [_port(port.name), *_weights(switch), "qos trust dot1p", *applied, "quit"]
     return Script(tuple(lines), SAVE, tuple(notes), STARTUP)
-
-
-def _corrected(priority: int) -> str:
-    return (
-        f"Demartek's guide turns ECN on for queue 5, but its own map puts priority {priority} into queue "
-        f"{ROCE_QUEUE}, so that RoCE would get no marks; queue {ROCE_QUEUE} is used here"
-    )
 
 
 def _port(name: str) -> str:
