@@ -172,7 +172,10 @@ class Run:
         done, failed = self.fleet.each(self.started, self._roll_back_switch)
         by_itself = f"the switch itself undoes an unconfirmed change within {self.policy.confirm} s"
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
-        lost = failures(failed, by_itself, "its rollback could not be confirmed: ")
+        lost: list[Finding] = []
+        for name, error in failed.items():
+            what = f"its rollback could not be confirmed: {error.reason}"
+            lost.append(Finding(Severity.BLOCKED, name, what, error.remedy or by_itself))
         return Report(results, (*reasons, *lost))
 
     def _roll_back_switch(self, switch: Nvue) -> Result:

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Collection, Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import cast
 
 import figures
@@ -109,7 +109,7 @@ class CumulusFabricCharm(ops.CharmBase):
         text = self._options.intent or self._resource()
         if not text.strip():
             remedy = f"run: juju config {self.app.name} intent=@FILE, or attach the resource intent"
-            raise _refused("intent", "is not set", remedy)
+            raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
         try:
             return expand.read(text)
         except FileError as error:
@@ -144,20 +144,21 @@ class CumulusFabricCharm(ops.CharmBase):
     def _credentials(self, secret: Secret | None) -> Credentials:
         """The credentials in the secret that the option names."""
         app = self.app.name
+        wrong = partial(Finding, Severity.BLOCKED, "option credentials")
         if secret is None:
             remedy = (
                 f"run: juju config {app} credentials=ID, a secret with user and password that it may read"
             )
-            raise _refused("credentials", "is not set", remedy)
+            raise InputError(wrong("is not set", remedy))
         try:
             content = secret.get_content(refresh=True)
         except ops.ModelError:  # it is gone, or not granted to this application
             remedy = f"run: juju grant-secret NAME {app}, if juju secrets shows it"
-            raise _refused("credentials", "the secret cannot be read", remedy) from None
+            raise InputError(wrong("the secret cannot be read", remedy)) from None
         found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
         if not found.usable:
             remedy = "give it the keys user and password, each one line of text, the user without a colon"
-            raise _refused("credentials", "the secret has no usable user or password", remedy)
+            raise InputError(wrong("the secret has no usable user or password", remedy))
         return found
 
     @cached_property
@@ -370,10 +371,6 @@ class CumulusFabricCharm(ops.CharmBase):
             return health(given, unit, self._reports, self._last_look(), self._system.now())
 
         answer(event, run)
-
-
-def _refused(option: str, what: str, remedy: str) -> InputError:
-    return InputError(Finding(Severity.BLOCKED, f"option {option}", what, remedy))
 
 
 if __name__ == "__main__":

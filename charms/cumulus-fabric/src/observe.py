@@ -61,11 +61,11 @@ class Observed:
 
 
 def failures(
-    errors: Mapping[str, SwitchError], remedy: str = "check that it is reachable", what: str = ""
+    errors: Mapping[str, SwitchError], remedy: str = "check that it is reachable"
 ) -> tuple[Finding, ...]:
-    """A finding for each switch with an error: ``what``, why, and ``remedy`` where the error has none."""
+    """A finding for each switch with an error, with ``remedy`` where the error has none."""
     return tuple(
-        Finding(Severity.BLOCKED, name, f"{what}{error.reason}", error.remedy or remedy)
+        Finding(Severity.BLOCKED, name, error.reason, error.remedy or remedy)
         for name, error in errors.items()
     )
 
