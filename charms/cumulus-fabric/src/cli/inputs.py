@@ -106,6 +106,16 @@ def text(option: str, name: str) -> str:
         return Path(name).read_text()
 
 
+def host_keys(name: str) -> str:
+    """The file itself, since what logs in by SSH opens it again: a pipe could be read once only.
+
+    Raises UsageError if there is a name, but no such file of text.
+    """
+    if name and text("--known-hosts", name) and not Path(name).is_file():
+        raise UsageError(f"--known-hosts: {name} is not a file")
+    return name
+
+
 @contextmanager
 def _accessing(what: str, access: str = "read") -> Generator[None]:
     """Raises UsageError if a file cannot be read, or is not text; ``what`` names it and its option."""

@@ -206,9 +206,8 @@ def _configure_typed(
     """Configure switches without NVUE, after all others, unless the audit blocks."""
     from cli import ssh  # netmiko takes a second to load, and only such switches need it
 
-    if options.known_hosts:
-        inputs.text("--known-hosts", options.known_hosts)  # refuses one that cannot be read
-    login = ssh.Login(credentials.user, credentials.password, options.known_hosts, timeout=options.timeout)
+    keys = inputs.host_keys(options.known_hosts)
+    login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
     found = [each for each in site.audit if each.severity is Severity.BLOCKED]
     found = found or ssh.apply(site.fabric, switches, login, _announce)
     if found:

@@ -2,6 +2,7 @@
 """The command line with an Onyx switch beside the fabric: it is typed in after all others, or not at all."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -83,6 +84,16 @@ def test_without_its_host_key_it_is_not_contacted(shell: Shell, onyx: SshSwitch)
     (shell.directory / "known").write_text("# none\n")
     status, out, _ = apply(shell, "--switch", "sn2410")
     assert (status, "a host key that differs from the known one" in out) == (1, True)
+    assert onyx.shell.taken == []
+
+
+def test_host_keys_in_a_pipe_are_refused_in_one_sentence(shell: Shell, onyx: SshSwitch) -> None:
+    end, other = os.pipe()
+    os.write(other, onyx.known_host.encode())
+    os.close(other)
+    said = f"--known-hosts: /dev/fd/{end} is not a file\n"
+    known = ("--switch", "sn2410", "--known-hosts", f"/dev/fd/{end}")
+    assert shell("apply", *known)[::2] == (2, said)
     assert onyx.shell.taken == []
 
 
