@@ -22,9 +22,10 @@ from hostnic.firmware.msterrors import MstError
 from hostnic.system import System
 from nic import burning, ethernet
 from nic.activation import POWER_CYCLE, ineffective
+from nic.changes import RELEASE
 from observe import NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed
-from plan import Policy, plan
+from plan import plan
 from preflight import losses, preflight
 from selection import Chosen
 from verify import verify
@@ -179,7 +180,7 @@ class Actions:
         wanted, findings = selection.explicit(given, chosen, self._database, source)
         wanted = wanted._replace(ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
-        planned = plan(wanted, observed, Policy(), findings)
+        planned = plan(wanted, observed, findings)
         if worst := _worst(wanted, observed, planned, findings):
             raise ActionError(worst)
         outcome = execute(planned, self._system)
@@ -223,7 +224,7 @@ def _refuse_nothing(chosen: Chosen) -> Chosen:
 def _worst(wanted: Desired, observed: Observed, planned: Plan[System], findings: tuple[Finding, ...]) -> str:
     """The first blocking finding, as a sentence; empty when there is none."""
     troubled = (finding for each in preflight(wanted, observed).values() for finding in each)
-    everything = (*findings, *troubled, *verify(wanted, observed, planned, Policy()))
+    everything = (*findings, *troubled, *verify(wanted, observed, planned, RELEASE))
     return next((f.sentence() for f in everything if f.severity is Severity.BLOCKED), "")
 
 

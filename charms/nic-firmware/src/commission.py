@@ -26,9 +26,10 @@ from hostnic.machine import Machine
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from nic import ethernet, networkboot
+from nic.changes import RELEASE
 from observe import ask, ask_ports, observe
 from observed import Observed
-from plan import Policy, plan
+from plan import plan
 from record import Record
 from selection import resolve, without_unknown
 from verify import verify
@@ -131,15 +132,15 @@ def commission(
     wanted, unknown = without_unknown(wanted, observed, options.selected)
     wanted, impossible = ethernet.possible(wanted, observed)
     findings = (*findings, *unknown, *impossible)
-    planned = plan(wanted, observed, Policy(), findings)
-    print(plan_as_table(with_differences(planned, verify(wanted, observed, planned, Policy()))))
+    planned = plan(wanted, observed, findings)
+    print(plan_as_table(with_differences(planned, verify(wanted, observed, planned, RELEASE))))
     failures: list[Finding] = [f for f in planned.findings if f.severity is Severity.BLOCKED]
     if not dry_run and not failures:
         outcome = execute(planned, system, lambda step: print(f"{step.what}: {step.why}", flush=True))
         failures += [outcome.finding] if outcome.finding else []
         observed = ask(system, _look(system), wanted)
-        planned = plan(wanted, observed, Policy(), findings)
-        found = verify(wanted, observed, planned, Policy())
+        planned = plan(wanted, observed, findings)
+        found = verify(wanted, observed, planned, RELEASE)
         failures += [finding for finding in found if finding.severity >= Severity.WAITING]
     unique = tuple(dict.fromkeys(failures))
     asked = {port.bdf: networkboot.NAMES for nic in observed.nics for port in nic.ports}

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import record
-from desired import Desired
+from desired import Desired, chosen_nics
 from hostnic.devices import infiniband, users
 from hostnic.devices.inventory import BLUEFIELD, find_nics
 from hostnic.devices.port import Nic
@@ -62,17 +62,18 @@ def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
     return observed._replace(answers=answers, host_uses=users.of_ports(system, at_stake))
 
 
-def ask_flash(
-    system: System, observed: Observed, wanted: Desired, images: tuple[Image, ...], every: bool
-) -> Observed:
-    """Add what flash has: of every wanted NIC, or only of those with an unfinished burn or restart."""
+def ask_flash(system: System, observed: Observed, wanted: Desired, images: tuple[Image, ...]) -> Observed:
+    """Add images to burn, and what flash has.
+
+    Without images, that is read only of NICs with an unfinished burn or restart.
+    """
+    known = observed.record
     nics = [
         nic
-        for nic in observed.nics
-        if any(port.bdf in wanted.ports for port in nic.ports)
-        and (every or nic.slot in observed.record.burns or observed.record.get(nic.ports[0].bdf, FIRMWARE))
+        for nic in chosen_nics(wanted, observed)
+        if images or nic.slot in known.burns or known.get(nic.ports[0].bdf, FIRMWARE)
     ]
-    begun = (nic for nic in nics if nic.slot in observed.record.burns)
+    begun = (nic for nic in nics if nic.slot in known.burns)
     going_on = frozenset(nic.slot for nic in begun if mstflint.under_way(system, nic.ports[0].bdf))
     return observed._replace(images=images, flashes=read_flashes(system, nics), burning=going_on)
 

@@ -2,7 +2,6 @@
 """From desired and observed state to the steps that set and burn, and those that wait for a restart. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State, chosen_nics, states
@@ -14,26 +13,20 @@ from observed import Answer, Observed
 from preflight import preflight
 
 
-class Policy(NamedTuple):
-    """What the operator allows."""
-
-    burn: bool = False  # burn images without being asked (`firmware-policy=auto`)
-    release: str = "run approve-reboot"  # what the operator does to have the reboot, in words
-
-
 def plan(
     wanted: Desired,
     observed: Observed,
-    policy: Policy,
     findings: Sequence[Finding] = (),
     host_steps: Iterable[HostStep | Held[System]] = (),
+    release: str = changes.RELEASE,
 ) -> Plan[System]:
     """The steps that bring the firmware to ``wanted``, what waits, and what prevents it.
 
     A NIC that preflight blocks is left alone; the others are planned.
 
     ``findings`` are those of the selection and the survey: a blocking one blocks the whole plan.
-    ``host_steps`` are for the host's side of the profile gpudirect (gpu.py).
+    ``host_steps`` are for the host's side of the profile gpudirect (gpu.py). ``release`` is what the operator
+    does to have the reboot, in words.
     """
     run, held = list[HostStep](), list[Held[System]]()
     last = list[HostStep]()  # a burn that fails must not keep anything else from being set
@@ -43,11 +36,11 @@ def plan(
         if any(finding.severity is Severity.BLOCKED for finding in troubled.get(nic.slot, ())):
             continue
         steps = [step for port in nic.ports for step in _set_steps(nic, port.bdf, wanted, observed)]
-        burns, said = _burns(nic, observed, policy)
+        burns, said = burning.steps([nic], observed)
         about += said
         run += steps
         last += burns
-        reboot = held_reboot(nic, wanted, observed, burns=bool(burns), release=policy.release)
+        reboot = held_reboot(nic, wanted, observed, burns=bool(burns), release=release)
         held += [reboot] if reboot else []
     held += _undecided(wanted, observed)
     for item in host_steps:
@@ -106,9 +99,3 @@ def _undecided(wanted: Desired, observed: Observed) -> Iterator[Held[System]]:
 def _was(setting: Setting, answer: Answer) -> str:
     parameter = answer.parameters.get(setting.name)
     return (parameter.next_boot or "nothing") if parameter else "it hidden"
-
-
-def _burns(nic: Nic, observed: Observed, policy: Policy) -> tuple[list[HostStep], list[Finding]]:
-    if not policy.burn:
-        return [], []
-    return burning.steps([nic], observed)

@@ -22,7 +22,7 @@ from nic.activation import reboot_reasons, waits_for_steps
 from nic.changes import Reboot
 from observe import NAME, ask, ask_flash, observe
 from observed import Observed
-from plan import Policy, plan
+from plan import plan
 from preflight import becoming_dpu, becoming_ethernet, lost_at_next_boot
 from selection import resolve, without_unknown
 from verify import registers, verify
@@ -36,7 +36,7 @@ class Survey(NamedTuple):
     others: tuple[Handover, ...]  # what the machine's other charms hand over
     gpudirect: gpu.Host  # what the profile of that name needs of the host
     plan: Plan[System]  # the steps from one to the other
-    policy: Policy  # what the operator allows
+    release: str  # what the operator does to have the reboot, in words
     accepted: bool = True  # always True: names that match no device are findings
     boot_at_work: bool = False  # always False: no hook waits for the boot unit
 
@@ -64,7 +64,7 @@ class Survey(NamedTuple):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What differs, with the plan's own findings."""
-        found = verify(self.wanted, self.observed, self.plan, self.policy)
+        found = verify(self.wanted, self.observed, self.plan, self.release)
         return (*found, *registers(self.gpudirect, self.plan))
 
 
@@ -99,22 +99,20 @@ def survey(
     wanted, impossible = ethernet.possible(wanted, observed)
     gpudirect = gpu.observe(system, wanted.ports, wanted.gpudirect)
     findings = (*malformed, *gpudirect.unreadable, *findings, *unknown, *impossible)
-    auto = options.firmware_policy == "auto"
     try:
-        found = images.cached(system, options, resource) if auto else ()
+        found = images.cached(system, options, resource) if options.firmware_policy == "auto" else ()
     except StepError as error:
         found, unreadable = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
         findings = (*findings, unreadable)
-    observed = ask_flash(system, observed, wanted, found, every=bool(found))
+    observed = ask_flash(system, observed, wanted, found)
     owner = NAME if options.reboot_owner == "self" else options.reboot_owner
     release = handover.approval(others, owner, NAME, application)
-    policy = Policy(burn=auto, release=release)
     host_steps = gpu.steps(gpudirect, wanted.ports, wanted.gpudirect)
-    planned = plan(wanted, observed, policy, findings, host_steps)
+    planned = plan(wanted, observed, findings, host_steps, release)
     if options.activation == "reset" and any(isinstance(held.step.op, Reboot) for held in planned.held):
         ports = [port for nic in observed.nics for port in nic.ports]
         uses = {**users.of_ports(system, ports), **observed.infiniband, **elsewhere(system, observed.nics)}
         observed = observed._replace(host_uses=uses)
         planned = reset.instead_of_reboots(planned, wanted, observed)
     planned = reset.revive(planned, observed, release)
-    return Survey(wanted, observed, others, gpudirect, planned, policy)
+    return Survey(wanted, observed, others, gpudirect, planned, release)

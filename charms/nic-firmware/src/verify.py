@@ -23,7 +23,6 @@ from nic.activation import (
     lost_by_reset,
 )
 from observed import Answer, Observed
-from plan import Policy
 from preflight import becoming_ethernet, preflight, taking
 from record import FIRMWARE
 
@@ -34,18 +33,17 @@ NOT_LEFT = (
 UNBLOCKED = "this is done once nothing blocks it"
 
 
-def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:
+def verify(wanted: Desired, observed: Observed, planned: Plan[System], release: str) -> tuple[Finding, ...]:
     """Differences per port, and the plan's own findings; those about one NIC with their full severity."""
     troubled = [finding for findings in preflight(wanted, observed).values() for finding in findings]
-    if policy.burn:
-        troubled += burning.obstacles(chosen_nics(wanted, observed), observed)
+    troubled += burning.obstacles(chosen_nics(wanted, observed), observed)
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
     found = (*becoming_ethernet(wanted, observed), *others, *troubled, *_lost(observed))
     return (
-        *(_revived(finding, wanted, observed, policy) for finding in found),
-        *_differences(wanted, observed, planned, policy),
-        *_burns(observed, planned, policy),
+        *(_revived(finding, wanted, observed, release) for finding in found),
+        *_differences(wanted, observed, planned, release),
+        *_burns(observed, planned, release),
     )
 
 
@@ -57,13 +55,13 @@ def _lost(observed: Observed) -> Iterator[Finding]:
             yield Finding(Severity.BLOCKED, bdf, what, after_lost_reset(bdf, observed))
 
 
-def _revived(finding: Finding, wanted: Desired, observed: Observed, policy: Policy) -> Finding:
+def _revived(finding: Finding, wanted: Desired, observed: Observed, release: str) -> Finding:
     """What the reboot after a failed reset mends is planned, also that no NIC is left to be chosen."""
     lost = [bdf for bdf in lost_by_reset(observed) if after_lost_reset(bdf, observed) == REVIVAL]
     if finding.remedy != REVIVAL and not (lost and not wanted.ports and finding.subject == selector.OPTION):
         return finding
     planned = min(finding.severity, Severity.PLANNED)
-    return finding._replace(severity=planned, remedy=f"{REVIVAL}; {policy.release}")
+    return finding._replace(severity=planned, remedy=f"{REVIVAL}; {release}")
 
 
 def _next_hook(planned: Plan[System], key: str) -> str:
@@ -71,14 +69,14 @@ def _next_hook(planned: Plan[System], key: str) -> str:
     return NEXT_HOOK if any(step.key.startswith(key) for step in planned.steps) else UNBLOCKED
 
 
-def _restart(planned: Plan[System], slot: str, policy: Policy) -> str:
+def _restart(planned: Plan[System], slot: str, release: str) -> str:
     """When the firmware of a NIC is restarted."""
     held = any(item.step.key == activation_key(slot) for item in planned.held)
-    return policy.release if held else _next_hook(planned, activation_key(slot))
+    return release if held else _next_hook(planned, activation_key(slot))
 
 
 def _differences(
-    wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy
+    wanted: Desired, observed: Observed, planned: Plan[System], release: str
 ) -> Iterator[Finding]:
     # preflight reports these: neither a hook nor a reboot may apply them
     nics = chosen_nics(wanted, observed)
@@ -108,7 +106,7 @@ def _differences(
         if waiting:
             what = f"set for the next boot, and not active yet: {', '.join(waiting)}"
             slot = bdf.rpartition(".")[0]
-            yield Finding(Severity.PLANNED, bdf, what, _restart(planned, slot, policy))
+            yield Finding(Severity.PLANNED, bdf, what, _restart(planned, slot, release))
         for why, words in unapplied.items():
             yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
 
@@ -124,7 +122,7 @@ def registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
             yield Finding(Severity.WAITING, wrong.bdf, what, _next_hook(planned, f"{wrong.bdf}/"))
 
 
-def _burns(observed: Observed, planned: Plan[System], policy: Policy) -> Iterator[Finding]:
+def _burns(observed: Observed, planned: Plan[System], release: str) -> Iterator[Finding]:
     for slot, version in observed.record.burns.items():
         tried = observed.record.attempts.get(slot, {}).values()
         failed = next((f" ({each.reason})" for each in tried if each.version == version and each.reason), "")
@@ -145,4 +143,4 @@ def _burns(observed: Observed, planned: Plan[System], policy: Policy) -> Iterato
                 Severity.BLOCKED, nic.slot, f"a restart of the host did not help: {what}", POWER_CYCLE
             )
         else:
-            yield Finding(Severity.PLANNED, nic.slot, what, _restart(planned, nic.slot, policy))
+            yield Finding(Severity.PLANNED, nic.slot, what, _restart(planned, nic.slot, release))

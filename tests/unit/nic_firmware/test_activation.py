@@ -82,7 +82,7 @@ def test_an_address_that_comes_after_the_plan_stops_the_reset() -> None:
     host = machine(bonded=False)
     host.network.addresses["enp59s0f0np0"] = ["192.168.25.7"]
     with pytest.raises(StepError, match=r"enp59s0f0np0 carries 192\.168\.25\.7 meanwhile"):
-        ResetFirmware(PF0, {}).run(host)
+        ResetFirmware(PF0, {}, "", "").run(host)
     assert host.spawned == []
 
 

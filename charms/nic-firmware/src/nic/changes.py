@@ -14,6 +14,9 @@ from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import System, read_boot_id
 from record import FIRMWARE, Attempts, Record, Waiting
 
+RELEASE = "run approve-reboot"
+"""What the operator does to have a reboot, where the application's name is not known."""
+
 
 class NotKeptError(StepError):
     """The tool has set values, and the firmware does not have them."""
@@ -77,7 +80,7 @@ class Reboot:
 
     def run(self, system: System) -> None:  # noqa: ARG002 - every operation's signature
         """Never run: no policy lets a plan reboot the host by itself."""
-        raise StepError(f"{self.nic} needs a reboot of the host", "run approve-reboot")
+        raise StepError(f"{self.nic} needs a reboot of the host", RELEASE)
 
 
 def ignore(said: str) -> None:

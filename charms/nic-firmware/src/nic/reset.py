@@ -87,9 +87,8 @@ class ResetFirmware:
 
     bdf: str  # one of its ports
     settings: Mapping[str, tuple[Setting, ...]]  # by BDF, what must be current afterwards
-    version: str = ""  # the firmware that must run afterwards; empty for the same
-    # What the operator does to have the reboot if the reset fails, in words
-    release: str = "run approve-reboot"
+    version: str  # the firmware that must run afterwards; empty for the same
+    release: str  # what the operator does to have the reboot if the reset fails, in words
 
     def run(self, system: System) -> None:
         """Level 3: PCI reset with the driver stopped and started again (mstfwreset).
