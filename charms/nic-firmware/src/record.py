@@ -6,8 +6,8 @@ reboot, and never causes another one. An image whose burns failed is not burned 
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
 
 from hostnic.system import System, read_own
 
@@ -15,6 +15,9 @@ PATH = "/var/lib/ovn-offload/nic-firmware.json"
 VERSION = 1
 FIRMWARE = "firmware"
 """The name of the firmware's version among the parameters that wait for a restart."""
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Waiting(NamedTuple):
@@ -97,58 +100,42 @@ def read(system: System) -> Record:
         return Record()
 
 
-def write(system: System, record: Record) -> bool:
-    """Write it where it differs from what is there; True when it was written.
-
-    Raises OSError if it cannot be written.
-    """
+def write(system: System, record: Record) -> None:
+    """Write it where it differs from what is there. Raises OSError if it cannot be written."""
     if record == Record():
         if system.files.exists(PATH):
             system.files.remove(PATH)
-            return True
-        return False
-    text = json.dumps(_encode(record), sort_keys=True, indent=1) + "\n"
-    if read(system) == record and system.files.exists(PATH):
-        return False
-    system.files.install(PATH, text.encode(), 0o600)
-    return True
+    elif record != read(system):
+        text = json.dumps(_encode(record), sort_keys=True, indent=1) + "\n"
+        system.files.install(PATH, text.encode(), 0o600)
 
 
 def _encode(record: Record) -> dict[str, Any]:
+    def tried(each: Attempts) -> dict[str, Any]:
+        return {"version": each.version, "count": each.tries, "reason": each.reason}
+
     return {
         "version": VERSION,
-        "waiting": {
-            bdf: {name: each._asdict() for name, each in names.items()}
-            for bdf, names in record.waiting.items()
-        },
+        "waiting": _inner(record.waiting, Waiting._asdict),
         "burns": dict(record.burns),
         "resets": dict(record.resets),
-        "attempts": {
-            nic: {
-                digest: {"version": each.version, "count": each.tries, "reason": each.reason}
-                for digest, each in images.items()
-            }
-            for nic, images in record.attempts.items()
-        },
+        "attempts": _inner(record.attempts, tried),
     }
 
 
 def _decode(raw: dict[str, Any]) -> Record:
+    def waits(item: dict[str, Any]) -> Waiting:
+        return Waiting(str(item["value"]), str(item["boot_id"]), item["power_cycle"] is True)
+
+    def tried(item: dict[str, Any]) -> Attempts:
+        return Attempts(str(item["version"]), int(item["count"]), str(item["reason"]))
+
     if raw["version"] != VERSION:
         return Record()
-    waiting = {
-        str(bdf): {
-            str(name): Waiting(str(item["value"]), str(item["boot_id"]), item["power_cycle"] is True)
-            for name, item in names.items()
-        }
-        for bdf, names in raw["waiting"].items()
-    }
     burns, resets = ({str(k): str(v) for k, v in raw[name].items()} for name in ("burns", "resets"))
-    attempts = {
-        str(nic): {
-            str(digest): Attempts(str(item["version"]), int(item["count"]), str(item["reason"]))
-            for digest, item in images.items()
-        }
-        for nic, images in raw["attempts"].items()
-    }
-    return Record(waiting, burns, resets, attempts)
+    return Record(_inner(raw["waiting"], waits), burns, resets, _inner(raw["attempts"], tried))
+
+
+def _inner(nested: Mapping[str, Mapping[str, T]], change: Callable[[T], U]) -> dict[str, dict[str, U]]:
+    """A mapping of mappings with each inner value changed."""
+    return {outer: {name: change(each) for name, each in of.items()} for outer, of in nested.items()}
