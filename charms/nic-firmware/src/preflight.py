@@ -107,9 +107,7 @@ def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Fin
 
 
 def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
-    answer = observed.answers.get(port.bdf)
-    if answer is None:
-        return
+    answer = observed.answers.get(port.bdf, Answer())
     if answer.reason:
         vfs = wanted.ports.get(port.bdf, {}).get("NUM_OF_VFS")
         enough = vfs is None or vfs.matches(str(port.total_vfs))

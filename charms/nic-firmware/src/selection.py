@@ -16,14 +16,14 @@ from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.firmware.msterrors import UNKNOWN
 from hostnic.handover import Handover
-from nic.ethernet import port_of
+from nic.ethernet import makes_ethernet, port_of
 from observed import Answer, Observed
 
 OPTION = "option parameters"
 GATED = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}
 """Known gates, for use without a database."""
 
-
+SAME = "set both to the same value, or remove one"
 NEWER = "install a newer mstflint if it is to be set too"
 NOTHING, REMEDY = "this host has no Mellanox NIC", "relate this charm to applications on hosts with one"
 
@@ -100,7 +100,7 @@ def _left(port: Port, used: str) -> Finding:
 def resolve(
     options: Options,
     nics: Sequence[Nic],
-    others: Iterable[Handover],
+    others: Sequence[Handover],
     database: Database,
     uses: Mapping[str, str],
 ) -> tuple[Desired, tuple[Finding, ...]]:
@@ -117,11 +117,12 @@ def resolve(
     choice = choose(options.selected, nics, uses, convert=options.reboot_policy != "manual")
     findings = [*choice.findings, *_unknown(options.explicit, database)]
     ports: dict[str, dict[str, Setting]] = {}
-    handovers = tuple(others)
     for nic in choice.nics:
-        for port, settings in _nic(nic, options, handovers, database, findings):
+        found = _of_nic(nic, options, others, database)
+        findings += found.findings
+        for bdf, settings in found.ports.items():
             of_others = {name for name in settings if port_of(name, nic) in choice.left_alone}
-            ports[port.bdf] = {name: s for name, s in settings.items() if name not in of_others}
+            ports[bdf] = {name: s for name, s in settings.items() if name not in of_others}
             findings += [_dropped(settings[name], port_of(name, nic)) for name in sorted(of_others)]
     desired = Desired(
         ports,
@@ -137,11 +138,9 @@ def _undecided(unused: Iterable[Port], options: Options, database: Database) -> 
     """By BDF of an unused InfiniBand port, the setting of a profile that would make it Ethernet."""
     found: dict[str, Setting] = {}
     for port in unused:
-        for profile in options.profiles:
-            text = PROFILES[profile].get("LINK_TYPE_Pn")
-            name = f"LINK_TYPE_P{port.number}"
-            setting = _setting(name, text, f"profile {profile}", database, []) if text else None
-            if setting:
+        alone = _Settings(Nic(port.nic, (port,)), database)
+        for setting in _of_profiles(alone, options.profiles):
+            if makes_ethernet(alone.nic, setting):
                 found[port.bdf] = setting
     return found
 
@@ -185,59 +184,87 @@ def explicit(
     findings = _unknown(given, database, source)
     ports: dict[str, dict[str, Setting]] = {}
     for nic in chosen.nics:
-        ports.update({port.bdf: {} for port in nic.ports})
+        settings = _Settings(nic, database)
         for name, text in given.items():
-            setting = _setting(name, text, source, database, findings, required=True)
-            if setting:
-                _place(nic, setting, database, ports)
+            if setting := settings.read(name, text, source, required=True):
+                settings.place(setting)
+        ports |= settings.ports
+        findings += settings.findings
     return Desired(ports, named=chosen.named), tuple(dict.fromkeys(findings))
 
 
-def _nic(
-    nic: Nic,
-    options: Options,
-    others: tuple[Handover, ...],
-    database: Database,
-    findings: list[Finding],
-) -> Iterator[tuple[Port, dict[str, Setting]]]:
-    """The settings of each port of one NIC: profiles, then other charms' requests, then ``parameters``."""
-    ports: dict[str, dict[str, Setting]] = {port.bdf: {} for port in nic.ports}
-    for setting in _of_profiles(nic, options, others, database, findings):
-        _place(nic, setting, database, ports)
-    given = options.explicit
-    for setting in _of_others(nic, others, given, ports, database, findings):
-        _place(nic, setting, database, ports)
-    for name, text in given.items():
-        setting = _setting(name, text, OPTION, database, findings, required=True)
-        if setting:
-            findings += _too_few(nic, setting, ports)
-            _place(nic, setting, database, ports)
-    vfs = ports[nic.ports[0].bdf].get(NUM_OF_VFS)
-    if vfs and PER_PF not in ports[nic.ports[0].bdf]:
-        _place(
-            nic, Setting(PER_PF, 0, vfs.source, optional=True), database, ports
-        )  # else the number has no effect
-    findings += _rules(nic, ports)
-    return ((port, ports[port.bdf]) for port in nic.ports)
+class _Settings:
+    """The settings of one NIC's ports as they come together, and what is wrong with them."""
+
+    def __init__(self, nic: Nic, database: Database) -> None:
+        self.nic, self.database = nic, database
+        self.ports: dict[str, dict[str, Setting]] = {port.bdf: {} for port in nic.ports}
+        self.findings: list[Finding] = []
+
+    def read(self, name: str, text: str, source: str, *, required: bool = False) -> Setting | None:
+        """The setting of a parameter to what ``text`` means; None and a finding if it does not take that."""
+        entry = self.database.get(name)
+        gate = entry.gate if entry else GATED.get(name, "")
+        number = plain(text)
+        value: int | str = text if number is None else number
+        if entry is not None:
+            try:
+                value = entry.number(text)
+            except ValueRefused as error:
+                self.findings.append(Finding(Severity.BLOCKED, source, str(error), "correct it"))
+                return None
+        elif text.lower() in ("true", "false"):
+            value = int(text.lower() == "true")
+        return Setting(name, value, source, gate=gate, required=required)
+
+    def place(self, setting: Setting) -> None:
+        """Add a setting to the first port if the NIC's ports share it, else to each port."""
+        entry = self.database.get(setting.name)
+        shared = entry.per_nic if entry else setting.name in (NUM_OF_VFS, PER_PF)
+        if setting.name == PER_PF and setting.value:
+            shared = False  # it makes the firmware offer PF_NUM_OF_VF, which each port has for itself
+        for port in self.nic.ports[: 1 if shared else None]:
+            self.ports[port.bdf][setting.name] = setting
+
+    @property
+    def shared(self) -> Mapping[str, Setting]:
+        """Those of the first port, among them all that the ports share."""
+        return self.ports[self.nic.ports[0].bdf]
+
+    @property
+    def by_name(self) -> dict[str, Setting]:
+        """Those of all ports."""
+        return {name: setting for settings in self.ports.values() for name, setting in settings.items()}
 
 
-def _of_profiles(
-    nic: Nic,
-    options: Options,
-    others: tuple[Handover, ...],
-    database: Database,
-    findings: list[Finding],
-) -> Iterator[Setting]:
-    for profile in options.profiles:
+def _of_nic(nic: Nic, options: Options, others: Sequence[Handover], database: Database) -> _Settings:
+    """The settings of one NIC: profiles, then other charms' requests, then ``parameters``."""
+    settings = _Settings(nic, database)
+    for setting in (*_of_profiles(settings, options.profiles), *_vfs(nic, options, others)):
+        settings.place(setting)
+    read = (settings.read(name, text, OPTION, required=True) for name, text in options.explicit.items())
+    given = [setting for setting in read if setting]
+    for setting in _of_others(settings, others, {setting.name: setting for setting in given}):
+        settings.place(setting)
+    for setting in given:
+        settings.findings += _too_few(settings, setting)
+        settings.place(setting)
+    vfs = settings.shared.get(NUM_OF_VFS)
+    if vfs and PER_PF not in settings.shared:  # else the number has no effect
+        settings.place(Setting(PER_PF, 0, vfs.source, optional=True))
+    settings.findings += _rules(settings)
+    return settings
+
+
+def _of_profiles(settings: _Settings, profiles: Iterable[str]) -> Iterator[Setting]:
+    for profile in profiles:
         for name, text in PROFILES[profile].items():
-            for each in _per_port(name, nic):
-                setting = _setting(each, text, f"profile {profile}", database, findings)
-                if setting:
+            for each in _per_port(name, settings.nic):
+                if setting := settings.read(each, text, f"profile {profile}"):
                     yield setting._replace(optional=name in OPTIONAL)
-    yield from _vfs(nic, options, others)
 
 
-def _vfs(nic: Nic, options: Options, others: tuple[Handover, ...]) -> Iterator[Setting]:
+def _vfs(nic: Nic, options: Options, others: Iterable[Handover]) -> Iterator[Setting]:
     """The larger of num-vfs and what another charm needs on any port of the NIC."""
     count, source = (options.num_vfs, "option num-vfs") if "ovn-offload" in options.profiles else (0, "")
     for other in others:
@@ -250,61 +277,24 @@ def _vfs(nic: Nic, options: Options, others: tuple[Handover, ...]) -> Iterator[S
 
 
 def _of_others(
-    nic: Nic,
-    others: tuple[Handover, ...],
-    given: Mapping[str, str],
-    ports: Mapping[str, Mapping[str, Setting]],
-    database: Database,
-    findings: list[Finding],
+    settings: _Settings, others: Iterable[Handover], given: Mapping[str, Setting]
 ) -> Iterator[Setting]:
     """Other charms' requests. Options and earlier charms take precedence; a finding names the conflict."""
-    taken: dict[str, Setting] = {name: own for of_port in ports.values() for name, own in of_port.items()}
+    taken = {**settings.by_name, **given}
     for other in others:
-        for port in nic.ports:
+        for port in settings.nic.ports:
             for name, value in other.parameters.get(port.bdf, {}).items():
                 text = str(int(value)) if isinstance(value, bool) else str(value)
-                setting = _setting(name, text, other.charm, database, findings)
-                own = _setting(name, given[name], OPTION, database, []) if name in given else taken.get(name)
+                setting, own = settings.read(name, text, other.charm), taken.get(name)
                 if setting is None:
                     continue
                 if own is None or (own.value == setting.value and own.source == setting.source):
                     taken[name] = setting
                     yield setting
                 elif own.value != setting.value:
-                    what = (
-                        f"{other.charm} needs {setting}, but {own.source} sets {own}, which takes precedence"
-                    )
-                    findings.append(
-                        Finding(Severity.WARNING, nic.slot, what, "set both to the same value, or remove one")
-                    )
-
-
-def _setting(
-    name: str, text: str, source: str, database: Database, findings: list[Finding], required: bool = False
-) -> Setting | None:
-    entry = database.get(name)
-    gate = entry.gate if entry else GATED.get(name, "")
-    number = plain(text)
-    value: int | str = text if number is None else number
-    if entry is not None:
-        try:
-            value = entry.number(text)
-        except ValueRefused as error:
-            findings.append(Finding(Severity.BLOCKED, source, str(error), "correct it"))
-            return None
-    elif text.lower() in ("true", "false"):
-        value = int(text.lower() == "true")
-    return Setting(name, value, source, gate=gate, required=required)
-
-
-def _place(nic: Nic, setting: Setting, database: Database, ports: Mapping[str, dict[str, Setting]]) -> None:
-    """Add a setting to the first port if the NIC's ports share it, else to each port."""
-    entry = database.get(setting.name)
-    shared = entry.per_nic if entry else setting.name in (NUM_OF_VFS, PER_PF)
-    if setting.name == PER_PF and setting.value:
-        shared = False  # it makes the firmware offer PF_NUM_OF_VF, which each port has for itself
-    for port in nic.ports[: 1 if shared else None]:
-        ports[port.bdf][setting.name] = setting
+                    sets = f"{own.source} sets {own}, which takes precedence"
+                    what, remedy = f"{other.charm} needs {setting}, but {sets}", SAME
+                    settings.findings.append(Finding(Severity.WARNING, settings.nic.slot, what, remedy))
 
 
 def _per_port(name: str, nic: Nic) -> tuple[str, ...]:
@@ -327,19 +317,21 @@ def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION)
     return findings
 
 
-def _too_few(nic: Nic, setting: Setting, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Finding]:
+def _too_few(settings: _Settings, setting: Setting) -> Iterator[Finding]:
     """The option parameters may lower NUM_OF_VFS, but not below what another charm needs."""
-    need = ports[nic.ports[0].bdf].get(NUM_OF_VFS)
+    nic, need = settings.nic, settings.shared.get(NUM_OF_VFS)
     if setting.name != NUM_OF_VFS or need is None or need.source.startswith("option"):
         return
     if _count(setting) < _count(need):
-        what = f"{setting} is fewer than the {need.value} VFs that {need.source} needs on {nic.short}"
+        what = (
+            f"{setting} is fewer than the {need.value} VFs that {need.source} needs on {settings.nic.short}"
+        )
         yield Finding(Severity.BLOCKED, OPTION, what, f"raise it, or lower num-vfs of {need.source}")
 
 
-def _rules(nic: Nic, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Finding]:
+def _rules(settings: _Settings) -> Iterator[Finding]:
     """Settings that contradict each other on any firmware."""
-    wanted = {name: setting for settings in ports.values() for name, setting in settings.items()}
+    nic, wanted = settings.nic, settings.by_name
     for setting in wanted.values():
         gate = wanted.get(setting.gate)
         if gate is not None and gate.value == 0:
