@@ -323,9 +323,7 @@ def _too_few(settings: _Settings, setting: Setting) -> Iterator[Finding]:
     if setting.name != NUM_OF_VFS or need is None or need.source.startswith("option"):
         return
     if _count(setting) < _count(need):
-        what = (
-            f"{setting} is fewer than the {need.value} VFs that {need.source} needs on {settings.nic.short}"
-        )
+        what = f"{setting} is fewer than the {need.value} VFs that {need.source} needs on {nic.short}"
         yield Finding(Severity.BLOCKED, OPTION, what, f"raise it, or lower num-vfs of {need.source}")
 
 
