@@ -61,12 +61,6 @@ def _read(system: System) -> dict[str, Known]:
     """What is remembered; nothing if there is no file, or it cannot be read."""
     try:
         rows = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
-        return {path: _known(*row) for path, row in rows.items()}
+        return {path: Known(FileStat(*stat), str(digest)) for path, (*stat, digest) in rows.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
-
-
-def _known(size: object, mtime_ns: object, inode: object, digest: object) -> Known:
-    if not (isinstance(size, int) and isinstance(mtime_ns, int) and isinstance(inode, int)):
-        raise TypeError("a number is missing")
-    return Known(FileStat(size, mtime_ns, inode), str(digest))

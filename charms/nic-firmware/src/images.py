@@ -44,14 +44,17 @@ def cached(system: System, options: Options, resource: str | None) -> tuple[Imag
 
     Raises StepError if the resource cannot be read.
     """
-    return _cached(system, options, resource, Digests(system))
+    digests = Digests(system)
+    return _known(system, _digest(options, resource, digests), digests)
 
 
-def _cached(system: System, options: Options, resource: str | None, digests: Digests) -> tuple[Image, ...]:
-    digest = options.firmware_sha256
-    if resource and not options.firmware_url:
-        digest = _checked(resource, digest, digests)
-    return _known(system, digest, digests) if digest else ()
+def _digest(options: Options, resource: str | None, digests: Digests) -> str:
+    """The sha256 of the file that the images are in; empty if none is given."""
+    if options.firmware_url or not resource:
+        return options.firmware_sha256
+    found = _sha256(resource, digests)
+    # Charmhub wants a revision of every resource: one without content stands for none.
+    return "" if found == WITHOUT_CONTENT else _expected(found, options.firmware_sha256 or found)
 
 
 def fetch(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
@@ -65,21 +68,14 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
     another digest, or has no image.
     """
     digests = Digests(system)
-    found = _cached(system, options, resource, digests)
-    if found or not (options.firmware_url or resource):
+    digest = _digest(options, resource, digests)
+    found = _known(system, digest, digests)
+    if found or not digest or not (options.firmware_url or resource):
         digests.save()
         return found
     end = system.now() + FETCH_S
     try:
-        if options.firmware_url:
-            digest = options.firmware_sha256
-            path = _download(system, options.firmware_url, digest)
-        else:
-            path = str(resource)
-            digest = _checked(path, options.firmware_sha256, digests)
-            if not digest:
-                digests.save()
-                return ()
+        path = _download(system, options.firmware_url, digest) if options.firmware_url else str(resource)
         found = _unpack(system, path, f"{DIRECTORY}/{digest}", end)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
@@ -88,8 +84,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
     if twice or not psids:
         what = f"the archive has more than one image for {twice}" if twice else "the archive has no .bin file"
         raise StepError(what, "attach one image for each PSID")
-    rows = [[image.path, image.psid, image.version, image.digest] for image in found]
-    system.files.install(_index(digest), json.dumps(rows).encode())
+    system.files.install(_index(digest), json.dumps(found).encode())
     for image in found:
         digests.note(image.path, image.digest)
     digests.save()
@@ -99,20 +94,17 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
     return found
 
 
-def _checked(path: str, wanted: str, digests: Digests) -> str:
-    """The file's sha256, which must be ``wanted`` unless that is empty; empty for a file without content.
-
-    Charmhub wants a revision of every resource: one without content stands for none.
-    """
+def _sha256(path: str, digests: Digests) -> str:
     try:
-        found = digests.of(path)
+        return digests.of(path)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
     except OSError as error:
         raise StepError(f"{path} cannot be read: {cause(error)}", HELPS) from error
-    if found == WITHOUT_CONTENT:
-        return ""
-    if wanted and found != wanted:
+
+
+def _expected(found: str, wanted: str) -> str:
+    if found != wanted:
         raise StepError(f"the image has sha256 {found}, not {wanted}", HELPS)
     return found
 
@@ -122,39 +114,23 @@ def _index(digest: str) -> str:
 
 
 def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
-    """The images of an index whose files are as they were; none if anything differs."""
+    """The images of an index whose files are as they were; none if anything differs, or there is no index.
+
+    A row has path, PSID, version, and the image's sha256.
+    """
     images = list[Image]()
     try:
-        for row in _rows(read_own(system, _index(digest)), f"{DIRECTORY}/{digest}/"):
-            image = Image(*row)
+        for row in cast("list[list[Any]]", json.loads(read_own(system, _index(digest)))):
+            image, texts = Image(*row), all(isinstance(cell, str) and cell for cell in row)
+            if not texts or image.path.rpartition("/")[0] != f"{DIRECTORY}/{digest}":
+                return ()
             system.files.check_own(image.path)
             if digests.of(image.path) != image.digest:
                 return ()
             images.append(image)
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return ()
     return tuple(images)
-
-
-def _rows(text: str, directory: str) -> list[list[str]]:
-    """The rows of an index: path, PSID, version, and the image's sha256.
-
-    Raises ValueError if it is malformed.
-    """
-    rows: object = json.loads(text)
-    if not isinstance(rows, list):
-        raise ValueError("the index is not a list")
-    return [_row(row, directory) for row in cast("list[object]", rows)]
-
-
-def _row(row: object, directory: str) -> list[str]:
-    cells = cast("list[Any]", row) if isinstance(row, list) else []
-    if len(cells) != 4 or not all(isinstance(cell, str) and cell for cell in cells):
-        raise ValueError("a row of the index is malformed")
-    name = cells[0].removeprefix(directory)
-    if f"{directory}{name}" != cells[0] or "/" in name:
-        raise ValueError("an image is not in its directory")
-    return cells
 
 
 def _download(system: System, url: str, digest: str) -> str:
@@ -172,8 +148,7 @@ def _download(system: System, url: str, digest: str) -> str:
         size = int(said[1]) / 1e6 if len(said) > 1 and said[1].isdecimal() else 0
         raise UnfinishedError(f"{size:.0f} MB have arrived", "the next hook continues it")
     try:
-        if not _checked(path, digest, Digests(system)) and digest != WITHOUT_CONTENT:
-            raise StepError(f"the image has sha256 {WITHOUT_CONTENT}, not {digest}", HELPS)
+        _expected(_sha256(path, Digests(system)), digest)
     except StepError:
         system.files.remove(path)
         raise
