@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that are allowed but will not have the intended effect on this host. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import firmware_requests
 from config import Options
@@ -75,19 +75,19 @@ def _congestion_control(
     yield from _dcqcn(options, ports, through_firmware, remedy)
     if through_firmware:
         return
-    factory = Options()
-
-    def switches(port: QosPort) -> Sequence[str]:
-        return ecn_attributes(port.netdev, options.roce_priority)
-
+    factory, marked = Options(), options.roce_priority
+    without_switch = [
+        port for port in ports if port.cc_params.keys().isdisjoint(ecn_attributes(port.netdev, marked))
+    ]
     mark, on = "their firmware keeps its own mark for CNPs", "their firmware keeps it on"
     dscp, priority = options.cnp_dscp, options.cnp_priority
-    for option, value, changed, otherwise, paths in (
-        ("cnp-dscp", dscp, dscp != factory.cnp_dscp, mark, _parameter("np_cnp_dscp")),
-        ("cnp-priority", priority, priority != factory.cnp_priority, mark, _parameter("np_cnp_prio")),
-        ("ecn", "off", options.ecn == "off", on, switches),
+    for option, value, changed, otherwise, missed in (
+        ("cnp-dscp", dscp, dscp != factory.cnp_dscp, mark, _without("np_cnp_dscp", ports)),
+        ("cnp-priority", priority, priority != factory.cnp_priority, mark, _without("np_cnp_prio", ports)),
+        ("ecn", "off", options.ecn == "off", on, without_switch),
     ):
-        missed = [port for port in ports if changed and not _reached(port, paths)]
+        if not changed:
+            continue
         if len(missed) == len(ports):
             yield Finding(Severity.WARNING, option, f"{value} reaches no NIC: {otherwise}", remedy)
             continue
@@ -99,11 +99,8 @@ def _dcqcn(
     options: Options, ports: Sequence[QosPort], through_firmware: bool, remedy: str
 ) -> Iterator[Finding]:
     """Parameters of option dcqcn that do not reach every port."""
-    known = any(_reached(port, _parameter(name)) for name, _ in cc_params(options) for port in ports)
-    missed = {
-        name: [port for port in ports if not _reached(port, _parameter(name))]
-        for name, _ in options.cc_params
-    }
+    known = any(len(_without(name, ports)) < len(ports) for name, _ in cc_params(options))
+    missed = {name: _without(name, ports) for name, _ in options.cc_params}
     saved = {
         name
         for name, value in options.cc_params
@@ -125,12 +122,9 @@ def _dcqcn(
             yield Finding(Severity.INFO, "dcqcn", what, "nic-firmware sets it in the firmware")
 
 
-def _parameter(name: str) -> Callable[[QosPort], Sequence[str]]:
-    return lambda port: [cc_param_path(port.bdf, name)]
-
-
-def _reached(port: QosPort, paths: Callable[[QosPort], Sequence[str]]) -> bool:
-    return any(path in port.cc_params for path in paths(port))
+def _without(name: str, ports: Iterable[QosPort]) -> list[QosPort]:
+    """The ports that do not have a parameter of congestion control at run time."""
+    return [port for port in ports if cc_param_path(port.bdf, name) not in port.cc_params]
 
 
 def _not_reached(port: QosPort) -> str:

@@ -9,7 +9,7 @@ import fabric
 import record
 from boot import files
 from config import Options
-from converge import Finding, Held, Plan
+from converge import Finding, Held, Plan, Severity
 from desired import Desired
 from exporter import facts
 from fabric import Comparison
@@ -23,9 +23,13 @@ from plan import plan
 from preflight import preflight
 from record import Writes
 from selection import cc_params, resolve
-from verify import verify, waiting_for_boot
+from verify import verify
 
 NAME = "roce-qos"
+AT_WORK = Finding(
+    Severity.WAITING, "boot", "a boot unit is at work", "see systemctl status 'ovn-offload-roce-qos*'"
+)
+"""Hooks do not change the ports meanwhile."""
 STOP_IT = (
     "stop what does (lldpad, dcbtool, mlnx_qos or dcb in a service, cron or a udev rule), then run: "
     f"systemctl restart {files.AGAIN}"
@@ -45,12 +49,13 @@ class Survey(NamedTuple):
     @property
     def boot_at_work(self) -> bool:
         """A boot unit is at work."""
-        return waiting_for_boot(self.observed) is not None
+        return self.observed.boot.busy(self.observed.now)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What differs from the declared state, on this host and from the fabric."""
-        return (*verify(self.wanted, self.observed, self.plan), *self.fabric.findings)
+        left = (AT_WORK,) if self.boot_at_work else verify(self.wanted, self.observed, self.plan)
+        return (*left, *self.fabric.findings)
 
 
 def read_host(system: System, options: Options) -> Observed:
@@ -82,8 +87,8 @@ def survey(system: System, options: Options, policy: str | None, application: st
     wanted, findings = resolve(options, observed, files.last_desired(installed), application)
     others, malformed = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
-    if busy := waiting_for_boot(observed):
-        return Survey(wanted, observed, Plan(findings=(busy,)), others, told)
+    if observed.boot.busy(observed.now):
+        return Survey(wanted, observed, Plan(findings=(AT_WORK,)), others, told)
     present = any(other.charm == "nic-firmware" for other in others)
     ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
     found = plan(wanted, observed, (*malformed, *findings, *ineffective, *preflight(wanted, observed)))

@@ -17,19 +17,9 @@ GONE = (
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
     """What the plan would still do, what it holds, what blocks it, and what went wrong in the boot units."""
-    if unfinished := waiting_for_boot(observed):
-        return (unfinished,)
     left = [*_left(wanted, observed, plan)]
     boot = [Finding(Severity.WARNING, "boot", problem) for problem in observed.boot.problems] if left else []
     return (*plan.findings, *left, *boot)
-
-
-def waiting_for_boot(observed: Observed) -> Finding | None:
-    """A finding while a boot unit is at work: hooks do not change the ports meanwhile."""
-    if not observed.boot.busy(observed.now):
-        return None
-    what = "a boot unit is at work"
-    return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-roce-qos*'")
 
 
 def _left(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:

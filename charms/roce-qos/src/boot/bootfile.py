@@ -47,21 +47,6 @@ class _Pair:
         return {"type": "array", "prefixItems": parts, "minItems": 2, "maxItems": 2}
 
 
-class _BootFile(JsonRecord[Desired]):
-    """A desired state; each port is in it once."""
-
-    def read(self, where: str, value: object) -> Desired:
-        wanted = super().read(where, value)
-        self.check(wanted)
-        return wanted
-
-    def check(self, instance: object) -> None:
-        super().check(instance)
-        ports = cast("Desired", instance).ports
-        if len(set(ports)) != len(ports):
-            raise InvalidValue("ports", list(ports), "each port once")
-
-
 _PARAMETER = Text(r"[a-z0-9_]+", "a parameter as debugfs names it")
 _KEYS: dict[str, Shape[Any]] = {
     "ports": ListOf(shapes.ADDRESS, "PCI addresses"),
@@ -78,7 +63,7 @@ _KEYS: dict[str, Shape[Any]] = {
     "devices": AnyText(),
     "macs": ListOf(_Pair(shapes.ADDRESS, shapes.PERMANENT_MAC, "a PCI address and a MAC address"), "ports"),
 }
-_DESIRED = _BootFile(Desired, _KEYS, required=tuple(_KEYS))
+_DESIRED = JsonRecord(Desired, _KEYS, required=tuple(_KEYS))
 
 
 def to_json(wanted: Desired) -> str:
@@ -96,4 +81,7 @@ def from_json(text: str) -> Desired:
 
     Raises InvalidValue, which names the place, the value and what is allowed.
     """
-    return read_json(text, VERSION, _DESIRED)
+    wanted = read_json(text, VERSION, _DESIRED)
+    if len(set(wanted.ports)) != len(wanted.ports):
+        raise InvalidValue("ports", list(wanted.ports), "each port once")
+    return wanted
