@@ -43,7 +43,7 @@ class Survey(NamedTuple):
     @property
     def reboot_reasons(self) -> tuple[str, ...]:
         """Why this host needs a reboot, one phrase each, which stays the same for the same change."""
-        return (*reboot_reasons(self.wanted, self.observed, self.plan), *self._losses)
+        return (*reboot_reasons(self.plan), *self._losses)
 
     @property
     def not_ready(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from converge import Disruption, Held, Plan, Step
 from converge.finding import DIGEST
-from desired import Desired, Setting, State, chosen_nics, states
+from desired import Desired, Setting, State, states
 from hostnic.devices.port import Nic
 from hostnic.firmware.mstconfig import NUM_OF_VFS
 from hostnic.firmware.mstflint import Flash
@@ -28,7 +28,6 @@ NOT_REVIVED = (
 )
 OFTEN = 2
 """A value that was set so often, and is not there, is not set again: each time may cost a reboot."""
-UNUSABLE = "unusable since its reset failed"
 
 
 def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...]:
@@ -125,25 +124,16 @@ def held_reboot(
         return None
     listed = ", ".join(names)
     what, why = f"activate {listed} on {nic.short}", "set for the next boot"
-    op = changes.Reboot(nic.slot, listed)
+    op = changes.Reboot(nic.slot, listed, _phrase(nic, wanted, observed))
     step: HostStep = Step(activation_key(nic.slot), what, why, Disruption.REBOOT, op)
     return Held(step, "it restarts the host", release)
 
 
-def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
-    """Why this host needs a reboot: one short phrase per NIC, which stays the same for the same change.
-
-    An image that is not in flash yet is no reason: its burn may be refused.
-    """
-    chosen = {nic.slot: nic for nic in chosen_nics(wanted, observed)}
-    found: list[str] = []
-    for item in planned.held:
-        reboot = item.step.op
-        if isinstance(reboot, changes.Reboot):
-            lost = reboot.activates == UNUSABLE
-            phrase = UNUSABLE if lost else _phrase(chosen[reboot.nic], wanted, observed)
-            found += [f"{reboot.nic.removeprefix('0000:')}: {phrase}"] if phrase else []
-    return tuple(found)
+def reboot_reasons(planned: Plan[System]) -> tuple[str, ...]:
+    """Why this host needs a reboot: one short phrase per NIC, which stays the same for the same change."""
+    held = (item.step.op for item in planned.held)
+    reboots = [op for op in held if isinstance(op, changes.Reboot) and op.reason]
+    return tuple(f"{op.nic.removeprefix('0000:')}: {op.reason}" for op in reboots)
 
 
 def waits_for_steps(planned: Plan[System]) -> bool:
@@ -188,7 +178,10 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
 
 
 def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:
-    """What waits for the reboot of a NIC; a digest tells other values apart that begin with the same one."""
+    """What waits for the reboot of a NIC; a digest tells other values apart that begin with the same one.
+
+    An image that is not in flash yet is no reason: its burn may be refused.
+    """
     words = sorted({str(setting) for port in nic.ports for setting in waiting(port.bdf, wanted, observed)})
     version = pending_version(nic, observed)
     words += [f"firmware {version}"] if version else []

@@ -77,6 +77,7 @@ class Reboot:
 
     nic: str  # its slot
     activates: str  # parameters and the version that wait, in words
+    reason: str  # a phrase for Juju's status and for the reboot lock; empty where nothing waits for it yet
 
     def run(self, system: System) -> None:  # noqa: ARG002 - every operation's signature
         """Never run: no policy lets a plan reboot the host by itself."""

@@ -15,7 +15,7 @@ from hostnic.system import HostStep, System, read_boot_id
 from observed import Observed
 from record import FIRMWARE, Waiting
 
-from nic.activation import UNUSABLE, activation_key, lost_by_reset, pending_version, waiting
+from nic.activation import activation_key, lost_by_reset, pending_version, waiting
 from nic.changes import Burn, Reboot
 
 TIMEOUT_S = 300.0
@@ -66,7 +66,7 @@ def revive(planned: Plan[System], observed: Observed, release: str) -> Plan[Syst
         if observed.record.resets[bdf] != observed.boot_id or activation_key(slot) in keys:
             continue
         keys.add(activation_key(slot))
-        op = Reboot(slot, UNUSABLE)
+        op = Reboot(slot, "", "unusable since its reset failed")
         what, why = f"bring back {slot.removeprefix('0000:')}", f"{how} since a reset of its firmware failed"
         step: HostStep = Step(activation_key(slot), what, why, Disruption.REBOOT, op)
         held.append(Held(step, f"{bdf}: {why}; it restarts the host", release))
