@@ -29,7 +29,6 @@ from hostnic.handover import Handover
 from hostnic.ops import lldp
 from hostnic.system import System
 from nic.steps import nic_of
-from selection import resolve
 from survey import NAME, Survey, ports, read_host, survey
 
 REBOOT_OWNER = "sriov-switchdev"
@@ -120,8 +119,7 @@ class RoceQosCharm(HostCharm):
     def _on_show_counters(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
             reading, options = load_params(event, Reading), load_config(self, Options)
-            last = files.last_desired(files.look(self.system))
-            wanted, _ = resolve(options, read_host(self.system, options), last, self.app.name)
+            wanted = self._survey().wanted
             table = counters(self.system, wanted, lambda: read_host(self.system, options), reading.seconds)
             return {"counters": table.shown(reading.format)}
 

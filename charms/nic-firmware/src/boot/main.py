@@ -55,9 +55,7 @@ def _gpudirect(system: System) -> list[str]:
         return [f"nothing is set while instances run: {', '.join(running)}"]
     try:
         nics = gpu.from_json(read_own(system, files.WANTED))
-    except InvalidValue as error:
-        return [f"{files.WANTED}: {error}"]
-    except OSError as error:
+    except (InvalidValue, OSError) as error:
         return [f"{files.WANTED}: {cause(error)}"]
     bridges = sorted(system.files.listdir(pci.DEVICES))
     return [
@@ -76,7 +74,5 @@ def _set(system: System, read: Read, bdf: str) -> Iterator[str]:
     for difference in wrong:
         try:
             SetRegister(difference).run(system)
-        except StepError as error:
-            yield f"{bdf}: {error}"
-        except OSError as error:
+        except (StepError, OSError) as error:
             yield f"{bdf}: {cause(error)}"
