@@ -32,7 +32,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import ops
-from converge import Finding, Plan, Severity, words
+from converge import Finding, Plan, Severity, StepError, words
 from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
@@ -111,11 +111,13 @@ def answer(
     as_table = tables and event.params.get("format", "table") in ("table", "text")
     try:
         event.set_results({name: _taken(name, text, whole, as_table) for name, text in act().items()})
-    except (InputError, ActionError, OSError, ops.ModelError) as error:
+    except (InputError, ActionError, StepError, OSError, ops.ModelError) as error:
         if isinstance(error, ActionError) and error.results:
             event.set_results({name: beginning(_cut(text, whole)) for name, text in error.results.items()})
         # Of this one, ops leaves out Juju's words.
         reason = "a relation is gone" if isinstance(error, ops.RelationNotFoundError) else words(error)
+        if isinstance(error, StepError) and error.remedy:
+            reason = f"{reason}; {error.remedy}"
         event.fail(beginning(one_line(reason)))
         return False
     return True

@@ -9,7 +9,7 @@ import selection
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Plan, Severity, StepError
+from converge import Finding, Plan, Severity
 from converge.execute import execute
 from desired import Desired, Setting, State, states
 from hostnic import handover
@@ -18,7 +18,6 @@ from hostnic.devices.port import Nic
 from hostnic.devices.selector import Entry, parse
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstdatabase import Database
-from hostnic.firmware.msterrors import MstError
 from hostnic.system import System
 from nic import burning, ethernet
 from nic.activation import POWER_CYCLE, ineffective
@@ -115,10 +114,7 @@ class Actions:
             for port in nic.ports:  # what it undoes is no set that was lost
                 known = known.without_attempts(port.bdf, "")
             record.write(self._system, known)
-            try:
-                cold = mstconfig.reset(self._system, nic.ports[0].bdf) or cold
-            except MstError as error:
-                raise ActionError(_sentence(error)) from error
+            cold = mstconfig.reset(self._system, nic.ports[0].bdf) or cold
         how = POWER_CYCLE if cold else "a restart applies it"
         return {"reset": slots, "then": f"the next hook sets what is declared; {how}"}
 
@@ -147,8 +143,6 @@ class Actions:
         except images.UnfinishedError as error:
             again = "run the action again, which continues the download"
             raise ActionError(f"download of firmware: {error.reason}; {again}") from error
-        except StepError as error:
-            raise ActionError(_sentence(error)) from error
         if not found:
             raise ActionError("there is no image: set firmware-url and firmware-sha256, or attach one")
         flashes = read_flashes(self._system, nics)
@@ -207,7 +201,7 @@ class Actions:
         answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
         for bdf, answer in answers.items():
             if answer.reason:
-                raise ActionError(f"{bdf}: {answer.reason}" + (f"; {answer.remedy}" if answer.remedy else ""))
+                raise ActionError(Finding(Severity.BLOCKED, bdf, answer.reason, answer.remedy).sentence())
         return answers
 
 
@@ -259,7 +253,3 @@ def _differs(parameter: mstconfig.Parameter) -> str:
     if parameter.current != parameter.next_boot:
         return "next boot"
     return "default" if parameter.default is not None and parameter.default != parameter.current else ""
-
-
-def _sentence(error: StepError) -> str:
-    return f"{error.reason}; {error.remedy}" if error.remedy else error.reason
