@@ -13,7 +13,7 @@ from hostnic.system import failure
 from hostnic.testing.nic.flash import image
 from nic.changes import Burn
 from ops import testing
-from record import Attempts, Record
+from record import Record
 from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer
 from unit.nic_firmware.node import PF0, Node, machine, nics
 
@@ -198,6 +198,7 @@ def test_a_burn_that_systemd_did_not_start_does_not_count(node: Node) -> None:
     node.host.fail("run", "systemd-run", said, times=3)
     for _ in range(3):
         assert node.emit().name == "blocked"
+        assert "Failed to connect to bus" in node.log
     assert record.read(node.host) == Record()
     node.emit()
     assert flash(node)[0] == NEW
@@ -268,14 +269,6 @@ def test_a_power_cut_at_any_call_allows_no_third_burn(node: Node, call: int) -> 
     assert f"2 burns of firmware {NEW} did not succeed" in node.findings()
 
 
-def test_counts_are_written_and_read_back(node: Node) -> None:
-    known = Record(
-        burns={SLOT: NEW}, attempts={SLOT: {"d1": Attempts(NEW, 2, "why"), "d2": Attempts(OLD, 1)}}
-    )
-    record.write(node.host, known)
-    assert record.read(node.host) == known
-
-
 # The step itself.
 
 
@@ -289,19 +282,3 @@ def test_the_operation_refuses_an_image_for_another_board(node: Node) -> None:
     assert refused.value.remedy == "attach the image of the NIC's own vendor"
     assert node.host.flash.begun == []
     assert record.read(node.host) == Record()
-
-
-def test_the_operation_burns_no_image_that_is_not_as_it_was(node: Node) -> None:
-    node.host.disk.install("/tmp/fw.bin", b"x" + image(), 0o600)
-    with pytest.raises(StepError, match=r"/tmp/fw\.bin is damaged: its sha256 is"):
-        Burn(SLOT, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, DIGEST)).run(node.host)
-    assert node.host.flash.begun == []
-    assert record.read(node.host) == Record()
-
-
-def test_the_operation_reads_flash_back(node: Node) -> None:
-    node.host.disk.install("/tmp/fw.bin", image(), 0o600)
-    node.host.flash.in_vain = True
-    with pytest.raises(StepError, match=f"flash of {PF0} has {RUNS} after the burn of {NEW}"):
-        Burn(SLOT, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, DIGEST)).run(node.host)
-    assert record.read(node.host).get(PF0, "firmware") is None

@@ -304,14 +304,6 @@ def test_a_refusal_does_not_clear_an_interrupted_burn(node: Node) -> None:
     assert f"the burn of firmware {NEW} did not come to its end" in node.findings()
 
 
-def test_a_burn_that_systemd_does_not_start_is_not_recorded(node: Node) -> None:
-    offer(node).emit()
-    said = "Failed to start transient service unit: Unit name is not valid"
-    node.host.fail("run", "systemd-run", failure(["systemd-run"], 1, "", f"{said}.\n"))
-    assert said in node.failure("burn")
-    assert "did not come to its end" not in node.findings()
-
-
 def test_a_failed_unit_of_an_earlier_burn_does_not_prevent_the_next_one(node: Node) -> None:
     offer(node).emit()
     node.host.flash.breaks = f"{STAGES}-E- Burning FS4 image failed: GENERAL ERROR\n"
@@ -350,17 +342,6 @@ def test_a_burn_that_loses_power_is_reported_and_completed(node: Node) -> None:
         in node.findings()
     )
     node.action("burn")
-    assert flash(node)[0] == NEW
-
-
-def test_a_burn_under_way_is_found_again(node: Node) -> None:
-    offer(node).emit()
-    node.host.fail("run", "systemctl show", OSError(4, "Interrupted system call"), skip=3)
-    with pytest.raises(testing.ActionFailed):
-        node.action("burn")
-    node.host.trace.clear()
-    node.action("burn")
-    assert not [line for line in node.writes if "systemd-run" in line]
     assert flash(node)[0] == NEW
 
 

@@ -27,6 +27,8 @@ def test_a_value_that_the_firmware_never_keeps_is_set_in_two_hooks_only(node: No
     node.host.answers[SETS] = "Applying... Done!\n"
     node.emit()
     assert sets(node)
+    assert f"{PF0} did not keep the values that were set: 11 for {MSIX}=63" in node.log
+    assert "declare the value that the firmware keeps" in node.log
     node.emit("update_status")
     status = node.emit("update_status")
     assert sets(node) == []

@@ -194,13 +194,6 @@ def test_an_index_names_images_of_its_own_directory_only(fetched: Node, place: s
     assert json.loads(fetched.host.disk.content[INDEX]) == [[KEPT, "MT_0000000359", NEW, DIGEST]]
 
 
-def test_the_image_of_an_old_index_must_have_the_digest_of_the_file(fetched: Node) -> None:
-    fetched.host.disk.content[INDEX] = json.dumps([[KEPT, "MT_0000000359", NEW]]).encode()
-    fetched.host.disk.content[KEPT] = image(version="22.40.1000")
-    fetched.emit()
-    assert flash(fetched)[0] == NEW
-
-
 def test_a_download_goes_on_in_the_next_hook_and_one_reboot_serves_all(node: Node) -> None:
     node.host.flash.speed = 10
     offer(node, firmware_policy="auto", reboot_policy="always", parameters="ATS_ENABLED=1")

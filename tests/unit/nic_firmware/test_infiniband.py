@@ -296,7 +296,7 @@ def test_commissioning_sets_only_the_nics_that_are_named(database: Database) -> 
 
 
 def test_a_port_in_use_that_becomes_ethernet_at_the_next_boot_waits_for_the_operator(made: Made) -> None:
-    """As releases before 1.8 left it."""
+    """Whoever has set it so."""
     nic = hca(lids=[26, 27])
     nic.settings["LINK_TYPE_P1"].next_boot = 2
     node = made(nic)

@@ -143,13 +143,6 @@ def test_a_failure_between_the_two_calls_leaves_the_first_one_set_and_asks_for_n
     assert node.reboots_asked == 1
 
 
-def test_a_value_that_reads_back_differently_is_reported(node: Node) -> None:
-    node.host.answers[("mstconfig", "-d", PF0, "-y", "set")] = "Applying... Done!\n"
-    assert node.emit().name == "blocked"
-    assert f"{PF0} did not keep the values that were set: 11 for NUM_VF_MSIX=63" in node.log
-    assert "declare the value that the firmware keeps" in node.log
-
-
 def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:
     for text in (b"{", b"[]", b'{"version": 9}', b'{"version": 1, "waiting": 3, "burns": {}}'):
         node.host.disk.install("/var/lib/ovn-offload/nic-firmware.json", text, 0o600)
