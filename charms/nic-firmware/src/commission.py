@@ -126,8 +126,6 @@ def commission(
     # No reboot interrupts anything here: MAAS powers the machine off before anybody uses it.
     options = replace(options, reboot_policy="always")
     wanted, findings = resolve(options, observed.nics, (), database, observed.infiniband)
-    # Registers for GPUDirect are lost at each boot: the charm sets them once the machine is deployed.
-    wanted = wanted._replace(gpudirect=False)
     observed = ask(system, observed, wanted)
     wanted, unknown = without_unknown(wanted, observed, options.selected)
     wanted, impossible = ethernet.possible(wanted, observed)

@@ -58,7 +58,6 @@ class Desired(NamedTuple):
     """The settings of each selected port. The first port of a NIC has those that its ports share."""
 
     ports: Mapping[str, Mapping[str, Setting]] = {}  # BDF to parameter name to setting
-    gpudirect: bool = False  # the host's PCI bridges must be set for GPUDirect, too
     ethernet_may_go: bool = False  # even from ports that the host uses (`allow-ethernet-loss`)
     # InfiniBand ports that the operator named: they become Ethernet even while they are in use
     named: frozenset[str] = frozenset()

@@ -124,13 +124,8 @@ def resolve(
             of_others = {name for name in settings if port_of(name, nic) in choice.left_alone}
             ports[bdf] = {name: s for name, s in settings.items() if name not in of_others}
             findings += [_dropped(settings[name], port_of(name, nic)) for name in sorted(of_others)]
-    desired = Desired(
-        ports,
-        "gpudirect" in options.profiles,
-        options.allow_ethernet_loss,
-        choice.named,
-        _undecided(choice.unused, options, database),
-    )
+    undecided = _undecided(choice.unused, options, database)
+    desired = Desired(ports, options.allow_ethernet_loss, choice.named, undecided)
     return desired, tuple(dict.fromkeys(findings))
 
 

@@ -97,7 +97,8 @@ def survey(
     observed = ask(system, observed, wanted)
     wanted, unknown = without_unknown(wanted, observed, options.selected)
     wanted, impossible = ethernet.possible(wanted, observed)
-    gpudirect = gpu.observe(system, wanted.ports, wanted.gpudirect)
+    nics = tuple(wanted.ports) if "gpudirect" in options.profiles else None
+    gpudirect = gpu.observe(system, nics)
     findings = (*malformed, *gpudirect.unreadable, *findings, *unknown, *impossible)
     try:
         found = images.cached(system, options, resource) if options.firmware_policy == "auto" else ()
@@ -107,7 +108,7 @@ def survey(
     observed = ask_flash(system, observed, wanted, found)
     owner = NAME if options.reboot_owner == "self" else options.reboot_owner
     release = handover.approval(others, owner, NAME, application)
-    host_steps = gpu.steps(gpudirect, wanted.ports, wanted.gpudirect)
+    host_steps = gpu.steps(gpudirect, nics)
     planned = plan(wanted, observed, findings, host_steps, release)
     if options.activation == "reset" and any(isinstance(held.step.op, Reboot) for held in planned.held):
         ports = [port for nic in observed.nics for port in nic.ports]

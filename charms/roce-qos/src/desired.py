@@ -51,12 +51,10 @@ class Desired(NamedTuple):
         them, so that the older mark 24 is lossless, too. Other classes have the priority of their class
         selector, but none of the priorities that RoCE, CNP and PFC have for themselves.
         """
-        for mark in (self.qos.roce, self.qos.cnp):
-            if dscp == mark.dscp:
-                return mark.priority
-        for mark in (self.qos.roce, self.qos.cnp):
-            if dscp >> 3 == mark.dscp >> 3:
-                return mark.priority
+        for bits in (0, 3):  # the mark alone, then its class
+            for mark in (self.qos.roce, self.qos.cnp):
+                if dscp >> bits == mark.dscp >> bits:
+                    return mark.priority
         taken = {self.qos.roce.priority, self.qos.cnp.priority, *self.qos.pfc}
         return 0 if dscp >> 3 in taken else dscp >> 3
 

@@ -30,10 +30,10 @@ class Host(NamedTuple):
     unreadable: tuple[Finding, ...] = ()  # why the registers cannot be read
 
 
-def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
-    """Read it; registers only where the profile is on."""
+def observe(system: System, nics: Iterable[str] | None) -> Host:
+    """Read it; the registers of bridges and of the functions ``nics``, None where the profile is off."""
     there = installed.look(system, COPY, PATHS, (UNIT,))
-    if not wanted:
+    if nics is None:
         return Host(there)
     try:
         return Host(there, gpudirect.differences(system, nics), users.instances(system))
@@ -43,9 +43,9 @@ def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
         return Host(there, unreadable=(Finding(Severity.BLOCKED, "gpudirect", what, remedy),))
 
 
-def steps(host: Host, nics: Iterable[str], wanted: bool) -> Iterator[HostStep | Held[System]]:
+def steps(host: Host, nics: Iterable[str] | None) -> Iterator[HostStep | Held[System]]:
     """Install the unit and set the registers, or remove the unit. Registers wait while an instance runs."""
-    if not wanted:
+    if nics is None:
         there = host.installed
         if there.enabled or there.stamp or any(there.files.values()):
             yield from installed.removal(there, (UNIT,), PATHS, (COPY.directory,))
@@ -66,8 +66,8 @@ def steps(host: Host, nics: Iterable[str], wanted: bool) -> Iterator[HostStep | 
 
 def removal(system: System) -> Plan[System]:
     """The steps that remove what the profile installed; registers stay as they are until the next boot."""
-    there = observe(system, (), wanted=False)
-    return Plan(tuple(step for step in steps(there, (), wanted=False) if isinstance(step, Step)))
+    there = observe(system, None)
+    return Plan(tuple(step for step in steps(there, None) if isinstance(step, Step)))
 
 
 def to_json(nics: Iterable[str]) -> str:
