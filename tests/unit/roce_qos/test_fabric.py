@@ -147,11 +147,6 @@ def test_the_reboot_owner_is_the_one_that_the_others_name(node: Node, owner: str
     assert requests(node)["reboot_owner"] == owner
 
 
-def test_the_hand_over_goes_with_the_unit(converged: Node) -> None:
-    converged.emit("stop")
-    assert not converged.host.disk.exists(handover.path_of("roce-qos"))
-
-
 def test_congestion_control_is_set_at_run_time_where_the_kernel_lets_it(converged: Node) -> None:
     cc = converged.host.rdma.cc
     cc.update({(PF0, name): 0 for name in ("np_cnp_dscp", "np_cnp_prio", "rp_ai_rate", "rp_gd")})
@@ -166,10 +161,6 @@ def test_congestion_control_is_set_at_run_time_where_the_kernel_lets_it(converge
 # Congestion control that nothing here takes.
 
 ALL_THREE = {"cnp_dscp": 40, "cnp_priority": 5, "ecn": "off"}
-
-
-def test_the_defaults_need_nobody_to_take_them(converged: Node) -> None:
-    assert converged.findings() == "No finding: everything is as declared."
 
 
 def test_what_reaches_no_nic_is_a_warning_with_its_option(converged: Node) -> None:
