@@ -6,19 +6,15 @@ They do not show what a failing disk does to it: a burn reads its image again.
 """
 
 import json
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from hostnic.firmware import mstflint
 from hostnic.system import FileStat, System, read_own
 
 PATH = "/var/lib/ovn-offload/firmware/digests.json"
 
-
-class Known(NamedTuple):
-    """A file as it was when its digest was computed."""
-
-    stat: FileStat
-    digest: str
+Known = tuple[FileStat, str]
+"""A file as it was when its digest was computed, and the digest."""
 
 
 class Digests:
@@ -36,15 +32,15 @@ class Digests:
         """
         stat = self._system.files.stat(path)
         known = self._current.get(path) or self._remembered.get(path)
-        if known is None or known.stat != stat:
+        if known is None or known[0] != stat:
             # A change while it is read has another time than this.
-            known = Known(stat, mstflint.digest(self._system, path))
+            known = (stat, mstflint.digest(self._system, path))
         self._current[path] = known
-        return known.digest
+        return known[1]
 
     def note(self, path: str, digest: str) -> None:
         """Remember the digest of a file that was just read. Raises OSError if it is not there."""
-        self._current[path] = Known(self._system.files.stat(path), digest)
+        self._current[path] = (self._system.files.stat(path), digest)
 
     def save(self) -> None:
         """Remember what is known of the files that were asked for; writes only what differs.
@@ -53,7 +49,7 @@ class Digests:
         """
         if self._current == self._remembered:
             return
-        rows = {path: [*known.stat, known.digest] for path, known in sorted(self._current.items())}
+        rows = {path: [*stat, digest] for path, (stat, digest) in sorted(self._current.items())}
         self._system.files.install(PATH, json.dumps(rows).encode())
 
 
@@ -61,6 +57,6 @@ def _read(system: System) -> dict[str, Known]:
     """What is remembered; nothing if there is no file, or it cannot be read."""
     try:
         rows = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
-        return {path: Known(FileStat(*stat), str(digest)) for path, (*stat, digest) in rows.items()}
+        return {path: (FileStat(*stat), str(digest)) for path, (*stat, digest) in rows.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}

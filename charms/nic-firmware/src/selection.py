@@ -80,14 +80,15 @@ def choose(
         findings.append(Finding(Severity.INFO, selector.OPTION, what))
     unused = tuple(port for port in concerned if not left[port.bdf])
     if choice.refusal and (entries or not (left or old)):
-        return Chosen((), (choice.refusal, *findings), frozenset(left), named, unused)
+        findings = [choice.refusal, *findings]
+    else:
+        findings += selector.missing(choice.absent)
     chosen = {port.nic for port in choice.ports}
     reduced = [
         nic._replace(ports=ports)
         for nic in nics
         if (ports := tuple(port for port in nic.ports if port.bdf not in left)) and nic.slot in chosen
     ]
-    findings += selector.missing(choice.absent)
     return Chosen(tuple(reduced), tuple(findings), frozenset(left), named, unused)
 
 

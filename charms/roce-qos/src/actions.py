@@ -26,9 +26,6 @@ COUNTERS = (
 SOFTWARE_COUNTERS = ("out_of_seq_request", "rcvd_seq_err")
 """Those of rdma_rxe, which has other names for them."""
 
-Reading = dict[tuple[str, str], int]
-"""By port and counter."""
-
 
 def qos(system: System, wanted: Desired, observed: Observed) -> Table:
     """Each setting of each port: the current and the desired one."""
@@ -111,8 +108,9 @@ def counters(system: System, wanted: Desired, look: Callable[[], Observed], seco
     return Table(rows, "No port is selected.")
 
 
-def _read(system: System, wanted: Desired, observed: Observed) -> Reading:
-    found: Reading = {}
+def _read(system: System, wanted: Desired, observed: Observed) -> dict[tuple[str, str], int]:
+    """Values by port, or RDMA device, and counter."""
+    found = dict[tuple[str, str], int]()
     for port in observed.among(wanted.ports):
         pfc = port.dcb.pfc if port.dcb else None
         if pfc is not None:

@@ -7,7 +7,6 @@ sets at run time reaches only the first port of a NIC under VF-LAG with shared F
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from desired import Desired
 from hostnic.devices.port import MLX5
@@ -17,38 +16,30 @@ from observed import Observed, QosPort
 ALL_PRIORITIES = 255
 """ROCE_CC_PRIO_MASK: congestion control on every priority, the firmware's default."""
 
-
-class FirmwareParameter(NamedTuple):
-    """The name without its port's suffix, and the width of its value."""
-
-    name: str
-    bits: int
-
-
 CC_PARAMETERS = {
-    "np_cnp_dscp": FirmwareParameter("CNP_DSCP", 6),
-    "np_cnp_prio": FirmwareParameter("CNP_802P_PRIO", 3),
-    "np_cnp_prio_mode": FirmwareParameter("CNP_RES_PRIO_MODE", 1),
-    "np_min_time_between_cnps": FirmwareParameter("MIN_TIME_BETWEEN_CNPS", 17),
-    "rp_ai_rate": FirmwareParameter("RPG_AI_RATE", 17),
-    "rp_byte_reset": FirmwareParameter("RPG_BYTE_RESET", 15),
-    "rp_clamp_tgt_rate": FirmwareParameter("CLAMP_TGT_RATE", 1),
-    "rp_clamp_tgt_rate_ati": FirmwareParameter("CLAMP_TGT_RATE_AFTER_TIME_INC", 1),
-    "rp_dce_tcp_g": FirmwareParameter("DCE_TCP_G", 10),
-    "rp_dce_tcp_rtt": FirmwareParameter("DCE_TCP_RTT", 17),
-    "rp_gd": FirmwareParameter("RPG_GD", 4),
-    "rp_hai_rate": FirmwareParameter("RPG_HAI_RATE", 17),
-    "rp_initial_alpha_value": FirmwareParameter("INITIAL_ALPHA_VALUE", 10),
-    "rp_max_rate": FirmwareParameter("RPG_MAX_RATE", 32),
-    "rp_min_dec_fac": FirmwareParameter("RPG_MIN_DEC_FAC", 8),
-    "rp_min_rate": FirmwareParameter("RPG_MIN_RATE", 17),
-    "rp_rate_reduce_monitor_period": FirmwareParameter("RATE_REDUCE_MONITOR_PERIOD", 17),
-    "rp_rate_to_set_on_first_cnp": FirmwareParameter("RATE_TO_SET_ON_FIRST_CNP", 17),
-    "rp_threshold": FirmwareParameter("RPG_THRESHOLD", 5),
-    "rp_time_reset": FirmwareParameter("RPG_TIME_RESET", 17),
+    "np_cnp_dscp": ("CNP_DSCP", 6),
+    "np_cnp_prio": ("CNP_802P_PRIO", 3),
+    "np_cnp_prio_mode": ("CNP_RES_PRIO_MODE", 1),
+    "np_min_time_between_cnps": ("MIN_TIME_BETWEEN_CNPS", 17),
+    "rp_ai_rate": ("RPG_AI_RATE", 17),
+    "rp_byte_reset": ("RPG_BYTE_RESET", 15),
+    "rp_clamp_tgt_rate": ("CLAMP_TGT_RATE", 1),
+    "rp_clamp_tgt_rate_ati": ("CLAMP_TGT_RATE_AFTER_TIME_INC", 1),
+    "rp_dce_tcp_g": ("DCE_TCP_G", 10),
+    "rp_dce_tcp_rtt": ("DCE_TCP_RTT", 17),
+    "rp_gd": ("RPG_GD", 4),
+    "rp_hai_rate": ("RPG_HAI_RATE", 17),
+    "rp_initial_alpha_value": ("INITIAL_ALPHA_VALUE", 10),
+    "rp_max_rate": ("RPG_MAX_RATE", 32),
+    "rp_min_dec_fac": ("RPG_MIN_DEC_FAC", 8),
+    "rp_min_rate": ("RPG_MIN_RATE", 17),
+    "rp_rate_reduce_monitor_period": ("RATE_REDUCE_MONITOR_PERIOD", 17),
+    "rp_rate_to_set_on_first_cnp": ("RATE_TO_SET_ON_FIRST_CNP", 17),
+    "rp_threshold": ("RPG_THRESHOLD", 5),
+    "rp_time_reset": ("RPG_TIME_RESET", 17),
 }
-"""By the name that debugfs has (drivers/infiniband/hw/mlx5/cong.c): what the firmware keeps of them, from
-``nv_roce_cc_ecn`` in the database of mstflint 4.21."""
+"""By the name that debugfs has (drivers/infiniband/hw/mlx5/cong.c): the firmware's parameter, without the
+suffix of a port, and its width in bits, from ``nv_roce_cc_ecn`` in the database of mstflint 4.21."""
 
 
 def parameters(wanted: Desired, observed: Observed) -> Mapping[str, Mapping[str, Parameter]]:
@@ -73,5 +64,5 @@ def _of_port(wanted: Desired, port: QosPort) -> dict[str, Parameter]:
 
 def of_cc_param(name: str, number: int, value: int) -> dict[str, Parameter]:
     """The request for what debugfs calls ``name``; empty where the firmware has no room for it."""
-    known = CC_PARAMETERS.get(name)
-    return {f"{known.name}_P{number}": value} if known and value < 1 << known.bits else {}
+    parameter, bits = CC_PARAMETERS.get(name, ("", 0))
+    return {f"{parameter}_P{number}": value} if parameter and value < 1 << bits else {}

@@ -20,9 +20,6 @@ from hostnic.system import System, read_own
 
 from boot import files, gpu
 
-Read = Callable[[System, str], Sequence[Difference]]
-"""Reads the registers of one function."""
-
 TURN = 60.0
 """Until another program of these charms has ended its changes of the host."""
 
@@ -64,7 +61,7 @@ def _gpudirect(system: System) -> list[str]:
     ]
 
 
-def _set(system: System, read: Read, bdf: str) -> Iterator[str]:
+def _set(system: System, read: Callable[[System, str], Sequence[Difference]], bdf: str) -> Iterator[str]:
     """Set the registers of one function: the others do not depend on it."""
     try:
         wrong = read(system, bdf)

@@ -31,10 +31,8 @@ def off(nics: Sequence[Nic], answers: Mapping[str, Answer], driver: str) -> Iter
                 for name in ((driver,) if driver else (FLEXBOOT, PROTOCOL))
                 if name in told[0].parameters
             ]
-            mode, why = (
-                ("UEFI" if driver else "legacy"),
-                ", ".join(shown) or "its firmware has no driver for it",
-            )
+            mode = "UEFI" if driver else "legacy"
+            why = ", ".join(shown) or "its firmware has no driver for it"
             what = f"no boot from the network in {mode} mode: {why}"
             yield Finding(Severity.WARNING, nic.slot, what, REMEDY)
 
