@@ -7,7 +7,7 @@ from config import INHERIT, KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.devices import selector
-from hostnic.devices.port import MLX5, Port
+from hostnic.devices.port import MLX5
 from hostnic.devices.selector import Auto
 from hostnic.ops.marking import ENCAP_TOS
 from observed import Observed, QosPort
@@ -87,34 +87,27 @@ def _detached(port: QosPort) -> Finding:
 def _chosen(
     options: Options, observed: Observed, before: Sequence[str], application: str
 ) -> tuple[list[QosPort], list[Finding]]:
-    ports = {port.bdf: port for port in observed.ports}
-
-    def is_bonded(port: Port) -> bool:
-        return port.bond is not None and not port.infiniband and ports[port.bdf].dcb is not None
-
-    connectx = any(port.driver.name == MLX5 and is_bonded(port.port) for port in observed.ports)
-
-    def is_meant(port: Port) -> bool:
-        mine = port.driver == MLX5 or port.bdf in before or not connectx
-        return mine and is_bonded(port)
-
+    there = [port.port for port in observed.ports]
+    bonded = [port for port in observed.ports if port.bond and not port.port.infiniband]
+    able = [port for port in bonded if port.dcb is not None]
+    connectx = any(port.driver.name == MLX5 for port in able)
+    meant = {port.bdf for port in able if port.driver.name == MLX5 or port.bdf in before or not connectx}
     nothing, remedy = "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"
-    bonded = [port for port in observed.ports if port.port.bond and not port.port.infiniband]
     if lacking := [port.netdev for port in bonded if port.dcb is None]:
         nothing = f"the driver of {' and '.join(lacking)} in a kernel bond has no data centre bridging"
         remedy = "boot a kernel whose driver has it (mlx5: CONFIG_MLX5_CORE_EN_DCB), or name other ports"
         application = ""
-    auto = Auto(is_meant, nothing, remedy, application)
-    choice = selector.choose(options.selected, [port.port for port in observed.ports], auto)
+    auto = Auto(lambda port: port.bdf in meant, nothing, remedy, application)
+    choice = selector.choose(options.selected, there, auto)
     if choice.refusal and not before:
         return [], [choice.refusal]
     findings = selector.missing(name for name in choice.absent if name not in before)
-    others = [port.netdev for port in observed.ports if is_bonded(port.port) and not is_meant(port.port)]
+    others = [port.netdev for port in able if port.bdf not in meant]
     if others and not options.selected:
         what = f"auto leaves NICs of other makers alone beside a ConnectX: {', '.join(others)}"
         findings.append(Finding(Severity.INFO, selector.OPTION, what, "name all ports to have them, too"))
-    findings += selector.infiniband(options.selected, [port.port for port in observed.ports])
-    chosen = [ports[port.bdf] for port in choice.ports]
+    findings += selector.infiniband(options.selected, there)
+    chosen = [*observed.among(port.bdf for port in choice.ports)]
     for port in chosen:
         if port.dcb is None:
             who = "the port is InfiniBand, which" if port.port.infiniband else f"driver {port.driver.name}"
