@@ -37,7 +37,6 @@ def observe(
     ports, findings = inventory.read(
         system, inventory.of_links(links), among={link.pci for link in links if link.pci}
     )
-    unreadable = {finding.subject for finding in findings}
     found: list[QosPort] = []
     # A VF, which has no data centre bridging of its own, is no port.
     for port in ports:
@@ -51,7 +50,6 @@ def observe(
             found.append(_with_defaults(system, seen, findings))
         except OSError as error:
             findings.append(inventory.unreadable(port.bdf, error))
-            unreadable.add(port.bdf)
     return Observed(
         ports=tuple(found),
         partners={link.name: link.partner_mac for link in links if link.kind == "bond"},
@@ -59,8 +57,6 @@ def observe(
         lldpad=system.files.exists(LLDPAD_PROCESS) or units.enabled(system, lldp.LLDPAD),
         encap_tos=_encap_tos(system, findings) if ask_ovs else None,
         boot=record.read(system),
-        now=system.now(),
-        unreadable=frozenset(unreadable),
         findings=tuple(findings),
     )
 

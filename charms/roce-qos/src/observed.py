@@ -16,20 +16,12 @@ RAW = "not in switchdev"
 """Why new RDMA connections have no defaults: the device only does raw Ethernet."""
 UNREADABLE = "cannot be read"
 
-BOOT_TIMEOUT_S = 600.0
-"""Seconds after which a boot unit that has not recorded its end counts as gone."""
-
 
 class BootRecord(NamedTuple):
     """What the boot units did."""
 
-    running: bool = False  # one of them is at work
-    at: float = 0.0  # monotonic seconds of the last change
+    running: bool = False  # one of them is at work, and has been for a credible time
     problems: tuple[str, ...] = ()  # sentences about what went wrong in the last run
-
-    def busy(self, now: float) -> bool:
-        """A unit is at work, and has been for a credible time."""
-        return self.running and now - self.at < BOOT_TIMEOUT_S
 
 
 class QosPort(NamedTuple):
@@ -98,9 +90,7 @@ class Observed(NamedTuple):
     # answer
     encap_tos: str | None = None
     boot: BootRecord = BootRecord()  # what the boot units did
-    now: float = 0.0  # monotonic seconds
-    unreadable: frozenset[str] = frozenset()  # PCI addresses of ports that exist and could not be read
-    findings: tuple[Finding, ...] = ()  # what could not be read
+    findings: tuple[Finding, ...] = ()  # what could not be read, by PCI address or name
 
     def port(self, bdf: str) -> QosPort | None:
         """The port with this PCI address, or None."""

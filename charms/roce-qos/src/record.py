@@ -19,6 +19,8 @@ DIRECTORY = "/run/ovn-offload/roce-qos"
 PATH = f"{DIRECTORY}/boot.json"
 SERVED = f"{DIRECTORY}/served"
 """Exists as soon as the ports of this boot have been read: a device that appears later was added again."""
+BOOT_TIMEOUT_S = 600.0
+"""Seconds after which a boot unit that has not recorded its end counts as gone."""
 WRITTEN = f"{DIRECTORY}/written.json"
 OFTEN = 3
 """After so many hooks that had to set the same thing again, something else sets it back."""
@@ -79,8 +81,8 @@ def read(system: System) -> BootRecord:
     """The record; an empty one when no unit ran or it cannot be read."""
     try:
         raw = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
-        problems = tuple(str(line) for line in raw["problems"])
-        return BootRecord(bool(raw["running"]), float(raw["at"]), problems)
+        running = bool(raw["running"]) and system.now() - float(raw["at"]) < BOOT_TIMEOUT_S
+        return BootRecord(running, tuple(str(line) for line in raw["problems"]))
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return BootRecord()
 

@@ -49,7 +49,7 @@ class Survey(NamedTuple):
     @property
     def boot_at_work(self) -> bool:
         """A boot unit is at work."""
-        return self.observed.boot.busy(self.observed.now)
+        return self.observed.boot.running
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -87,7 +87,7 @@ def survey(system: System, options: Options, policy: str | None, application: st
     wanted, findings = resolve(options, observed, files.last_desired(installed), application)
     others, malformed = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
-    if observed.boot.busy(observed.now):
+    if observed.boot.running:
         return Survey(wanted, observed, Plan(findings=(AT_WORK,)), others, told)
     present = any(other.charm == "nic-firmware" for other in others)
     ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)

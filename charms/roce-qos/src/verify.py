@@ -23,8 +23,9 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
 
 
 def _left(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
+    unreadable = {finding.subject for finding in observed.findings}
     for bdf in wanted.ports:
-        if observed.port(bdf) is None and bdf not in observed.unreadable:
+        if observed.port(bdf) is None and bdf not in unreadable:
             yield Finding(Severity.BLOCKED, bdf, "the port has no netdev", GONE)
     for step in plan.steps:
         # The wait after a change is not a difference.

@@ -13,7 +13,6 @@ from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
 from hostnic.ops import lldp
 from hostnic.testing import FakeBond, FakeHost, card, hca
-from observed import BOOT_TIMEOUT_S
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 EVENTS = ("config_changed", "update_status", "start", "upgrade_charm")
@@ -278,7 +277,7 @@ def test_while_a_boot_unit_is_at_work_a_hook_waits(converged: Node) -> None:
     assert (status.name, "a boot unit is at work" in status.message) == ("waiting", True)
     assert nic(converged.writes) == []
     assert converged.wakes_in_a_minute
-    converged.host.sleep(BOOT_TIMEOUT_S)
+    converged.host.sleep(record.BOOT_TIMEOUT_S)
     assert converged.emit("update_status").name == "active"
 
 
