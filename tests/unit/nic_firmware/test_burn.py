@@ -219,7 +219,7 @@ def test_a_file_that_is_not_an_image_is_not_burned(node: Node, content: bytes, s
 
 def test_another_digest_is_refused(node: Node) -> None:
     offer(node, **{"firmware-sha256": "0" * 64}).emit()
-    assert f"not {'0' * 64}" in node.failure("burn")
+    assert f"not {'0' * 64}; see options firmware-url" in node.failure("burn")
 
 
 def test_an_image_that_cannot_be_fetched_blocks_under_auto(node: Node) -> None:
