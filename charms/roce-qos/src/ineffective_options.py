@@ -21,18 +21,15 @@ def ineffective_options(
     """
     ports = observed.among(wanted.ports)
     found = [*_congestion_control(options, ports, nic_firmware_present=nic_firmware_present)] if ports else []
-    lossless = wanted.qos.pfc
-    if wanted.qos.trust == "dscp" and wanted.priority(wanted.tos >> 2) != wanted.qos.roce.priority:
-        what = (
-            f"{wanted.tos} is DSCP {wanted.tos >> 2}, which has priority {wanted.priority(wanted.tos >> 2)}"
-        )
-        remedy = f"set rdma-tos to {wanted.qos.roce.dscp << 2 | 2}"
-        found.append(Finding(Severity.WARNING, "rdma-tos", f"{what}, not RoCE's", remedy))
-    if wanted.qos.roce.priority not in wanted.qos.ets and wanted.qos.roce.priority:
-        what = f"RoCE's priority {wanted.qos.roce.priority} has no class of its own and shares class 0"
-        remedy = f"give class {wanted.qos.roce.priority} a share"
-        found.append(Finding(Severity.WARNING, "ets", what, remedy))
-    if not lossless:
+    scheme, roce, dscp = wanted.qos, wanted.qos.roce, wanted.tos >> 2
+    if scheme.trust == "dscp" and (priority := wanted.priority(dscp)) != roce.priority:
+        what = f"{wanted.tos} is DSCP {dscp}, which has priority {priority}, not RoCE's"
+        remedy = f"set rdma-tos to {roce.dscp << 2 | 2}"
+        found.append(Finding(Severity.WARNING, "rdma-tos", what, remedy))
+    if roce.priority not in scheme.ets and roce.priority:
+        what = f"RoCE's priority {roce.priority} has no class of its own and shares class 0"
+        found.append(Finding(Severity.WARNING, "ets", what, f"give class {roce.priority} a share"))
+    if not scheme.pfc:
         found.append(Finding(Severity.INFO, "pfc-priorities", "is none: RoCE may lose packets"))
     if wanted.cable and any(port.driver.name == MLX5 for port in ports):
         # en_dcbnl.c: mlx5e_dcbnl_ieee_setpfc uses it with dcbx.manual_buffer only, which set buffers turn on.
@@ -42,9 +39,8 @@ def ineffective_options(
     if wanted.cable and (lacking := [port.netdev for port in ports if not port.cable]):
         what = f"{wanted.cable} m is not set on {', '.join(lacking)}: driver or firmware has no such value"
         found.append(Finding(Severity.INFO, "cable-length", what))
-    for name in sorted({port.driver.name for port in ports if port.driver.limit}):
-        limit = next(port.driver.limit for port in ports if port.driver.name == name)
-        found.append(Finding(Severity.INFO, name, limit))
+    limits = {port.driver.name: port.driver.limit for port in ports if port.driver.limit}
+    found += [Finding(Severity.INFO, name, limit) for name, limit in sorted(limits.items())]
     for device in sorted({port.rdma.device for port in ports if port.rdma and port.no_defaults == RAW}):
         what = "only does raw Ethernet in switchdev mode: rdma-tos and roce-mode have no effect"
         found.append(Finding(Severity.INFO, device, what, "RDMA of instances carries what they set"))
