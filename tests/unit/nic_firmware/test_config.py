@@ -42,35 +42,15 @@ class TestNicFirmware(WrongOptions):
     actions = ("plan", "verify", "list-devices", "query", "backup")
 
 
-VALUES = [
-    ("NUM_VF_MSIX=many", "'many' is not allowed; it takes a whole number from 0 to 1023"),
-    ("NUM_VF_MSIX=1024", "'1024' is not allowed; it takes a whole number from 0 to 1023"),
-    ("NUM_VF_MSIX=-1", "'-1' is not allowed; it takes a whole number"),
-    ("SRIOV_EN=yes", "'yes' is not allowed; it takes true or false"),
-    ("SRIOV_EN=2", "'2' is not allowed; it takes true or false"),
-    ("LINK_TYPE_P1=ethernet", "'ethernet' is not allowed; it takes IB (1), ETH (2)"),
-    ("LINK_TYPE_P1=3", "'3' is not allowed; it takes IB (1), ETH (2)"),
-    ("CNP_DSCP_P2=64", "'64' is not allowed; it takes a whole number from 0 to 63"),
-    ("MODULE_SPLIT=1", "it takes nothing that this charm can set"),
-    ("HOST_CHAINING_DESCRIPTORS=1", "HOST_CHAINING_DESCRIPTORS: '1' is not allowed"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "says"), VALUES)
-def test_a_value_that_the_database_refuses_blocks_before_any_write(
-    node: Node, parameters: str, says: str
-) -> None:
-    status = node.configure(parameters=parameters).emit()
-    assert status.name == "blocked"
+def test_a_value_that_the_database_refuses_blocks_before_any_write(node: Node) -> None:
+    assert node.configure(parameters="NUM_VF_MSIX=1024").emit().name == "blocked"
     assert node.mst() == []
     assert "option parameters" in node.findings()
-    assert says in node.findings()
+    assert "'1024' is not allowed; it takes a whole number from 0 to 1023" in node.findings()
 
 
 NAMES = [
     ("NUM_OF_VF=8", "similar names: NUM_OF_VFS"),
-    ("CNP_DSCP=48", "similar names: CNP_DSCP_P"),
-    ("NUM_OF_VFS_P1=8", "mstflint's database has no NUM_OF_VFS_P1"),
     ("QUITE_OTHER=1", "mstflint's database has no QUITE_OTHER"),
 ]
 
@@ -97,14 +77,6 @@ def test_without_a_database_the_firmware_itself_decides(node: Node) -> None:
     status = node.configure(parameters="NUM_VF_MSIX=2000").emit()
     assert status.name == "blocked"
     assert "larger than maximum allowed" in node.log
-
-
-@pytest.mark.parametrize("value", ["true", "TRUE", "1", "True"])
-def test_spellings_of_one_value(node: Node, value: str) -> None:
-    node.configure(profile="", parameters=f"ATS_ENABLED={value}").emit()
-    assert node.next_boot("ATS_ENABLED") == 1
-    assert node.emit().name != "error"
-    assert node.mst() == []
 
 
 @pytest.mark.parametrize("value", WRONG["parameters"])
