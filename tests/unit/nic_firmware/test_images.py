@@ -158,25 +158,7 @@ def test_a_damaged_image_is_fetched_again(fetched: Node, content: bytes | None) 
 
 
 @pytest.mark.parametrize(
-    "index",
-    [
-        "",
-        "{",
-        "[" * 100_000,
-        "9" * 5000,
-        "null",
-        "{}",
-        "[]",
-        "[1]",
-        "[[]]",
-        '[["a", "b"]]',
-        '[["a", "b", "c", "d", "e"]]',
-        '[[1, "MT_0000000359", "22.39.1002"]]',
-        json.dumps([["/etc/passwd", "MT_0000000359", NEW]]),
-        json.dumps([[f"{images.DIRECTORY}/{DIGEST}/../../fw.bin", "MT_0000000359", NEW]]),
-        json.dumps([[KEPT, "", NEW, DIGEST]]),
-        "\udcff",
-    ],
+    "index", ["", "[" * 100_000, '[["a", "b"]]', json.dumps([[KEPT, "", NEW, DIGEST]]), "\udcff"]
 )
 def test_a_malformed_index_is_replaced(fetched: Node, index: str) -> None:
     fetched.host.disk.content[INDEX] = index.encode("utf-8", "surrogateescape")
