@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from charmkit.output import MOST, Table, shortened
 from charmkit.reconcile import answer
-from converge import Finding, Severity
+from converge import Finding, Severity, StepError
 from hypothesis import given
 from hypothesis import strategies as st
 from lib.reconciled import Charm, charm, context, state
@@ -135,6 +135,16 @@ def test_lines_are_left_out_of_tables_and_text_alone(style: str, is_cut: bool):
         is_cut,
         not is_cut,
     )
+
+
+def test_a_step_that_failed_is_said_with_what_helps():
+    event: Any = Asked("table")
+
+    def act() -> dict[str, str]:
+        raise StepError("the NIC is gone", "see the kernel log")
+
+    assert not answer(event, act)
+    assert event.failure == "the NIC is gone; see the kernel log"
 
 
 def test_a_line_that_just_fits_is_kept():
