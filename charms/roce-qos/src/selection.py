@@ -7,7 +7,7 @@ from config import INHERIT, KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.devices import selector
-from hostnic.devices.port import MLX5
+from hostnic.devices.port import MLX5, Port
 from hostnic.devices.selector import Auto
 from hostnic.ops.marking import ENCAP_TOS
 from observed import Observed, QosPort
@@ -92,12 +92,16 @@ def _chosen(
     able = [port for port in bonded if port.dcb is not None]
     connectx = any(port.driver.name == MLX5 for port in able)
     meant = {port.bdf for port in able if port.driver.name == MLX5 or port.bdf in before or not connectx}
+
+    def is_meant(port: Port) -> bool:
+        return port.bdf in meant
+
     nothing, remedy = "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"
     if lacking := [port.netdev for port in bonded if port.dcb is None]:
         nothing = f"the driver of {' and '.join(lacking)} in a kernel bond has no data centre bridging"
         remedy = "boot a kernel whose driver has it (mlx5: CONFIG_MLX5_CORE_EN_DCB), or name other ports"
         application = ""
-    auto = Auto(lambda port: port.bdf in meant, nothing, remedy, application)
+    auto = Auto(is_meant, nothing, remedy, application)
     choice = selector.choose(options.selected, there, auto)
     if choice.refusal and not before:
         return [], [choice.refusal]
