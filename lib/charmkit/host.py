@@ -8,7 +8,7 @@ A charm gives the verbs and its own words. Its ``survey`` is observe and plan; `
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import ops
 from converge import Finding, Plan, Severity, words
@@ -25,7 +25,11 @@ from charmkit import metrics
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.observability import Observability
+from charmkit.output import Output
 from charmkit.reconcile import ActionError, InputError, Reconciler, Removed, answer
+
+if TYPE_CHECKING:
+    from charmkit.reboot.rolling import RollingReboot  # not of every charm
 
 _AGAIN = f"{RETRIED}; see the kernel log of this host"
 WAIT = 60.0
@@ -61,8 +65,17 @@ SurveyT = TypeVar("SurveyT", bound=Survey)
 Done = TypeVar("Done")
 
 
-class HostCharm(ops.CharmBase):
-    """A charm of one host, which it reads and changes as ``system``."""
+class HostCharm(ops.CharmBase, Generic[SurveyT]):
+    """A charm of one host, which it reads and changes as ``system``, with the verbs that are its own.
+
+    Attributes:
+        listens_to: the charms whose hand-over wakes this unit.
+        by_application: relations of which the charm reads nothing but the remote application's databag.
+
+    """
+
+    listens_to: Sequence[str]
+    by_application: Collection[str] = ()
 
     @staticmethod
     def machine() -> System:
@@ -73,96 +86,87 @@ class HostCharm(ops.CharmBase):
         super().__init__(framework)
         self.system = self.machine()
 
+    def before_survey(self) -> Sequence[Finding]:
+        """Install and fetch what the survey needs; what was not done. If that waits, a hook runs soon."""
+        return ()
+
+    def survey(self) -> SurveyT:
+        """Observe and plan; writes nothing."""
+        raise NotImplementedError
+
+    def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
+        """Run a plan's steps."""
+        return execute(plan, self.system, announce)
+
+    def publish(self, survey: SurveyT, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Hand over to other charms and units what they need to know; the unit's findings.
+
+        Runs last, with what the last survey gave and with all findings.
+        """
+        raise NotImplementedError
+
+    def version(self, survey: SurveyT) -> str:
+        """The workload version for ``juju status``, from what the last survey gave."""
+        raise NotImplementedError
+
+    @staticmethod
+    def ports(survey: SurveyT) -> Iterable[facts.Port]:
+        """The declared ports, for the exporter."""
+        raise NotImplementedError
+
+    def flows(self, survey: SurveyT) -> facts.Flows | None:  # noqa: ARG002 - for those that look at them
+        """The flows of Open vSwitch, for the exporter; None of a charm that does not look at them."""
+        return None
+
+    def capture(self) -> str:
+        """What the charm reads of the host, without what identifies it; see :mod:`hostnic.capture`."""
+        raise NotImplementedError
+
+    def uninstall(self) -> Removed:
+        """Take away what the charm installed; in the stop hook, after the hand-over and the wake-ups."""
+        raise NotImplementedError
+
 
 class HostReconciler(Reconciler, Generic[SurveyT]):
-    """A :class:`Reconciler` for a charm that brings one machine to a declared state.
+    """A :class:`Reconciler` for a charm that brings one machine to a declared state."""
 
-    Args:
-        charm: whose events to observe.
-        system: the machine.
-        name: the charm's, under which it hands over to the machine's other charms.
-        listens_to: the charms whose hand-over wakes this unit.
-        survey: observe and plan; writes nothing.
-        apply: runs a plan's steps.
-        before_survey: installs and fetches what the survey needs; returns what it could not do. If that is
-            waiting, a hook runs soon.
-        publish: runs last, with what the last survey gave and with all findings: hands over to other charms
-            and units what they need to know, and returns the unit's findings.
-        version: the workload version for ``juju status``, from what the last survey gave.
-        capture: returns what the charm reads of the host, without what identifies it; see
-            :mod:`hostnic.capture`.
-        on_refused: runs instead of all others if an option or an attached file cannot be used, with the
-            finding that says so; returns what the operator has to know besides.
-        uninstall: takes away what the charm installed, after the hand-over and the wake-ups; in the stop
-            hook.
-        by_application: relations of which the charm reads nothing but the remote application's databag.
-        ports: the declared ports, for the exporter.
-        flows: those of Open vSwitch, for the exporter; None of a charm that does not look at them.
-        reboot: this unit's part in the rolling reboot, for the exporter; None of a charm that never reboots.
-
-    """
-
-    def __init__(
-        self,
-        charm: ops.CharmBase,
-        system: System,
-        name: str,
-        *,
-        listens_to: Sequence[str],
-        survey: Callable[[], SurveyT],
-        apply: Callable[[Plan[System], System, Announce], Outcome[System]] = execute,
-        before_survey: Callable[[], Sequence[Finding]] = tuple,
-        publish: Callable[[SurveyT, Sequence[Finding]], Sequence[Finding]],
-        version: Callable[[SurveyT], str],
-        capture: Callable[[], str],
-        on_refused: Callable[[Finding], Sequence[Finding]] = lambda _: (),
-        uninstall: Callable[[], Removed],
-        by_application: Collection[str] = (),
-        ports: Callable[[SurveyT], Iterable[facts.Port]],
-        flows: Callable[[SurveyT], facts.Flows | None] = lambda _: None,
-        reboot: Callable[[], facts.Reboot | None] = lambda: None,
-    ) -> None:
+    def __init__(self, charm: HostCharm[SurveyT]) -> None:
         super().__init__(
             charm,
             converge=self._converge_and_tell,
-            preview=lambda _: self._preview_host(),
+            preview=self._preview_host,
             verify=lambda: (
                 *self._occupied(),
-                *own.findings(system, name),
+                *own.findings(self._system, self._name),
                 *self.dispatcher.failed(),
-                *survey().findings,
+                *charm.survey().findings,
             ),
             version=self._read_version,
             stop=self._stop_host,
-            boot=lambda: read_boot_id(system),
-            by_application=by_application,
+            boot=lambda: read_boot_id(self._system),
+            by_application=charm.by_application,
         )
+        self._host, self._system, self._name = charm, charm.system, charm.meta.name
+        self._last: SurveyT | None = None
+        self._rolling: RollingReboot | None = None
         self.observability = Observability(
-            charm, "exporter", PORT, lambda: read_text(system, "/proc/sys/kernel/hostname") or ""
+            charm, "exporter", PORT, lambda: read_text(self._system, "/proc/sys/kernel/hostname") or ""
         )
         for relation in self.observability.relations:
             self.follow(relation, lambda _: False)
-        self.dispatcher = Dispatcher(system, charm.unit.name, name, listens_to)
-        self._system = system
-        self._name = name
-        self._survey = survey
-        self._apply = apply
-        self._before_survey = before_survey
-        self._publish = publish
-        self._on_refused = on_refused
-        self._uninstall = uninstall
-        self._version_of = version
-        self._capture = capture
-        self._ports, self._flows = ports, flows
-        self._reboot = reboot
-        self._last: SurveyT | None = None
+        self.dispatcher = Dispatcher(self._system, charm.unit.name, self._name, charm.listens_to)
         self.framework.observe(charm.on["capture"].action, self._on_capture)
+
+    def rolls(self, rolling: "RollingReboot") -> None:
+        """Have this unit take part in the rolling reboot of its application."""
+        self._rolling = rolling
+        self.follow("reboot", rolling.follow)
 
     def _occupied(self) -> Sequence[Finding]:
         return handover.occupied(self._system, self._name, self._charm.unit.name)
 
-    def _preview_host(self) -> Plan[System]:
-        survey = self._survey()
+    def _preview_host(self, _: Output) -> Plan[System]:
+        survey = self._host.survey()
         return with_differences(survey.plan, survey.findings)
 
     def _converge_and_tell(self) -> Sequence[Finding]:
@@ -170,13 +174,12 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         findings = self._converge_unless_refused()
         found, survey, name = facts.count(findings), self._last, self._name
         told = facts.read(self._system, name) or facts.Facts(name, "", 0)
-        told = told._replace(
-            unit=self._charm.unit.name, at=int(self._system.now()), findings=found, reboot=self._reboot()
-        )
+        told = told._replace(unit=self._charm.unit.name, at=int(self._system.now()), findings=found)
+        told = told._replace(reboot=self._rolling.told if self._rolling else None)
         if survey:
-            ports = tuple(facts.remembered(self._ports(survey), told.ports))
+            ports = tuple(facts.remembered(self._host.ports(survey), told.ports))
             told = told._replace(held=len(survey.plan.held), ports=ports)
-            told = told._replace(flows=self._flows(survey))
+            told = told._replace(flows=self._host.flows(survey))
         return (
             *findings,
             *metrics.tell(self._system, told, place=survey is not None, address=self.observability.address()),
@@ -184,20 +187,22 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
         try:
-            refused = self._occupied()
-            return (*refused, *self._on_refused(refused[0])) if refused else self._converge_host()
+            if not (refused := self._occupied()):
+                return self._converge_host()
         except InputError as error:
-            try:
-                return (error.finding, *self._on_refused(error.finding))
-            except OSError as unread:
-                return (error.finding, _unreadable(unread))
+            refused = (error.finding,)
+        try:
+            rolling = self._rolling.options_refused(refused[0]) if self._rolling else ()
+        except OSError as error:
+            rolling = (_unreadable(error),)
+        return (*refused, *rolling)
 
     def _converge_host(self) -> Sequence[Finding]:
         failures = list[Finding]()
         try:
             failures += own.findings(self._system, self._name)
-            failures += self._before_survey()
-            survey = self._survey()
+            failures += self._host.before_survey()
+            survey = self._host.survey()
             if survey.plan.steps:
                 survey = self._change(survey, failures)
             self._last = survey
@@ -207,7 +212,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         failures += self._install_wake_ups(survey, again=again)
         findings = (*failures, *self.dispatcher.failed(), *survey.findings)
         try:
-            return self._publish(survey, findings)
+            return self._host.publish(survey, findings)
         except OSError as error:
             return (_unreadable(error), *findings)
 
@@ -230,15 +235,15 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
                 failures.append(Finding(Severity.WAITING, exclusive.SUBJECT, what, exclusive.REMEDY))
                 return survey
             if lock.waited:  # the other program has changed what this plan is about
-                survey = self._survey()
+                survey = self._host.survey()
             if survey.plan.steps:
-                outcome = self._apply(survey.plan, self._system, _log)
+                outcome = self._host.apply(survey.plan, _log)
                 failures += (each._replace(remedy=each.remedy or _AGAIN) for each in outcome.findings)
-        return self._survey()
+        return self._host.survey()
 
     def _read_version(self) -> str:
         try:
-            return self._version_of(self._last) if self._last else ""
+            return self._host.version(self._last) if self._last else ""
         except OSError as error:
             logger.warning("the workload version cannot be read: %s", words(error))
             return ""
@@ -271,7 +276,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         try:
             if not exclusive.take(self._system, WAIT).held:
                 problems.append(f"{exclusive.held_by_another(WAIT)}; {exclusive.REMEDY}")
-            removed = self._uninstall()
+            removed = self._host.uninstall()
         except OSError as error:
             finding = _unreadable(error)
             removed = Removed(
@@ -280,7 +285,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         return removed._replace(problems=(*problems, *removed.problems))
 
     def _on_capture(self, event: ops.ActionEvent) -> None:
-        answer(event, lambda: {"capture": self._capture()})
+        answer(event, lambda: {"capture": self._host.capture()})
 
 
 def _log(step: HostStep) -> None:

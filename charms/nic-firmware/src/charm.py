@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 PACKAGES = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils"}
 
 
-class NicFirmwareCharm(HostCharm):
+class NicFirmwareCharm(HostCharm[Survey]):
     """Keeps the firmware parameters of one machine's NICs as declared."""
+
+    listens_to = ("sriov-switchdev", "roce-qos")
+    ports = staticmethod(ports)
 
     @staticmethod
     def database() -> Database:
@@ -58,24 +61,9 @@ class NicFirmwareCharm(HostCharm):
         framework.observe(self.on["burn"].action, self._on_burn)
         framework.observe(self.on["backup"].action, self._on_backup)
         framework.observe(self.on["restore"].action, self._on_restore)
-        self.host = HostReconciler(
-            self,
-            self.system,
-            NAME,
-            listens_to=["sriov-switchdev", "roce-qos"],
-            survey=self._survey,
-            apply=apply,
-            before_survey=self._before_survey,
-            publish=self._publish,
-            version=lambda survey: version.of_firmware(self.system, survey.observed.nics),
-            capture=self._capture,
-            on_refused=lambda finding: self.reboot.options_refused(finding),
-            uninstall=self._uninstall,
-            ports=ports,
-            reboot=lambda: self.reboot.told,
-        )
-        self.reboot: RollingReboot = RollingReboot(self, self.system, self.host.dispatcher)
-        self.host.follow("reboot", self.reboot.follow)
+        self.host = HostReconciler(self)
+        self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self.host.rolls(self.reboot)
         self._downloading = False
 
     def _options(self) -> Options:
@@ -91,14 +79,18 @@ class NicFirmwareCharm(HostCharm):
             return None
         return path if self.system.files.exists(path) else None
 
-    def _survey(self) -> Survey:
+    def survey(self) -> Survey:
         return survey(self.system, self._options(), self.database(), self._attached(), self.app.name)
 
     def _attached(self) -> str | None:
         """The resource, where the operator lets hooks burn it."""
         return self._resource() if self._options().firmware_policy == "auto" else None
 
-    def _capture(self) -> str:
+    def version(self, survey: Survey) -> str:
+        """That of the firmware."""
+        return version.of_firmware(self.system, survey.observed.nics)
+
+    def capture(self) -> str:
         import capture  # only this action needs it: hooks stay fast
         from hostnic.capture.file import take
 
@@ -110,7 +102,7 @@ class NicFirmwareCharm(HostCharm):
         }
         return take(self.system, NAME, inputs, capture.show)
 
-    def _before_survey(self) -> Sequence[Finding]:
+    def before_survey(self) -> Sequence[Finding]:
         """Install the tools, and fetch firmware where the operator lets the charm burn it."""
         packages.ensure(self.system, PACKAGES, each_hook=True)
         options = self._options()
@@ -125,7 +117,24 @@ class NicFirmwareCharm(HostCharm):
                 return (Finding(Severity.BLOCKED, "firmware image", words(error), remedy),)
         return ()
 
-    def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
+        """Run a plan's steps, and count the values that were set: they may be gone now, or after a reboot."""
+        outcome = execute(plan, self.system, announce)
+        steps = [*outcome.done]
+        if outcome.failed and isinstance(outcome.error, changes.NotKeptError):
+            steps.append(outcome.failed)
+        known = record.read(self.system)
+        for op in (step.op for step in steps if isinstance(step.op, changes.SetNextBoot)):
+            for setting in op.settings:
+                tried = known.tried(op.bdf, str(setting)) or record.Attempts("", 0)
+                known = known.with_attempts(op.bdf, str(setting), tried._replace(tries=tried.tries + 1))
+        try:
+            record.write(self.system, known)
+        except OSError as error:
+            return replace(outcome, also=(*outcome.also, _unwritten(error)))
+        return outcome
+
+    def publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Request the reboot that activates what is set, here or from the charm that owns reboots."""
         options = self._options()
         findings = tuple(dict.fromkeys((*findings, *self._remember(survey))))
@@ -152,7 +161,7 @@ class NicFirmwareCharm(HostCharm):
             return (_unwritten(error),)
         return ()
 
-    def _uninstall(self) -> Removed:
+    def uninstall(self) -> Removed:
         """Remove what the charm installed; the firmware keeps its parameters."""
         outcome = execute(gpu.removal(self.system), self.system)
         if self.system.files.exists(record.PATH):
@@ -199,22 +208,6 @@ class NicFirmwareCharm(HostCharm):
         import actions  # only actions need it: hooks stay fast
 
         return answer(event, lambda: act(actions.Actions(self.system, self.database(), self._options())))
-
-
-def apply(plan: Plan[System], system: System, announce: Announce) -> Outcome[System]:
-    """Run a plan's steps, and count the values that were set: they may be gone now, or after a reboot."""
-    outcome = execute(plan, system, announce)
-    steps = (*outcome.done, *([outcome.failed] if isinstance(outcome.error, changes.NotKeptError) else []))
-    known = record.read(system)
-    for op in (step.op for step in steps if step and isinstance(step.op, changes.SetNextBoot)):
-        for setting in op.settings:
-            tried = known.tried(op.bdf, str(setting)) or record.Attempts("", 0)
-            known = known.with_attempts(op.bdf, str(setting), tried._replace(tries=tried.tries + 1))
-    try:
-        record.write(system, known)
-    except OSError as error:
-        return replace(outcome, also=(*outcome.also, _unwritten(error)))
-    return outcome
 
 
 def _unwritten(error: OSError) -> Finding:

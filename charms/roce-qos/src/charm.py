@@ -35,32 +35,23 @@ REBOOT_OWNER = "sriov-switchdev"
 """In the hand-over, the reboot owner if no other charm names one. This charm itself needs no reboot."""
 
 
-class RoceQosCharm(HostCharm):
+class RoceQosCharm(HostCharm[Survey]):
     """Keeps the ports of one compute node lossless for RoCE."""
+
+    listens_to = ("sriov-switchdev", "nic-firmware")
+    by_application = (RELATION,)
+    ports = staticmethod(ports)
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
         framework.observe(self.on["show-qos"].action, self._on_show_qos)
         framework.observe(self.on["show-counters"].action, self._on_show_counters)
-        self.host = HostReconciler(
-            self,
-            self.system,
-            NAME,
-            listens_to=["sriov-switchdev", "nic-firmware"],
-            survey=self._survey,
-            apply=apply,
-            publish=self._publish,
-            version=self._version,
-            capture=self._capture,
-            uninstall=self._uninstall,
-            by_application=[RELATION],
-            ports=ports,
-        )
+        self.host = HostReconciler(self)
 
-    def _survey(self) -> Survey:
+    def survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), self._policy(), self.app.name)
 
-    def _version(self, survey: Survey) -> str:
+    def version(self, survey: Survey) -> str:
         """The driver of the ports that the charm keeps, and the kernel."""
         kept = survey.observed.among(survey.wanted.ports)
         return version.of_drivers(self.system, [each.port for each in kept])
@@ -70,7 +61,7 @@ class RoceQosCharm(HostCharm):
         relation = self._fabric()
         return relation.data[relation.app].get(POLICY, "") if relation else None
 
-    def _capture(self) -> str:
+    def capture(self) -> str:
         import capture  # only this action needs it: hooks stay fast
         from hostnic.capture.file import take
 
@@ -82,7 +73,13 @@ class RoceQosCharm(HostCharm):
         relation = self.model.get_relation(RELATION)
         return relation if relation and relation.app else None
 
-    def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
+        """Run the plan's steps and count them; one that fails stops the others for its NIC, not for all."""
+        outcome = execute(plan, self.system, announce, nic_of)
+        record.note(self.system, outcome.done)
+        return outcome
+
+    def publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Publish this host to the fabric, and the requested parameters to nic-firmware."""
         relation = self._fabric()
         if relation and survey.fabric.host:
@@ -103,7 +100,7 @@ class RoceQosCharm(HostCharm):
             return (Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED), *findings)
         return findings
 
-    def _uninstall(self) -> Removed:
+    def uninstall(self) -> Removed:
         """Take away what the charm installed; the ports stay as they are."""
         outcome = execute(files.removal(lldp.installed(self.system), files.look(self.system)), self.system)
         problems = [outcome.finding.sentence()] if outcome.finding else []
@@ -111,7 +108,7 @@ class RoceQosCharm(HostCharm):
 
     def _on_show_qos(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
-            output, survey = load_params(event, Output), self._survey()
+            output, survey = load_params(event, Output), self.survey()
             return {"qos": qos(self.system, survey.wanted, survey.observed).shown(output.format)}
 
         answer(event, show)
@@ -124,13 +121,6 @@ class RoceQosCharm(HostCharm):
             return {"counters": table.shown(reading.format)}
 
         answer(event, show)
-
-
-def apply(plan: Plan[System], system: System, announce: Announce) -> Outcome[System]:
-    """Run the plan's steps and count them; one that fails stops the others for its NIC, not for all."""
-    outcome = execute(plan, system, announce, nic_of)
-    record.note(system, outcome.done)
-    return outcome
 
 
 if __name__ == "__main__":

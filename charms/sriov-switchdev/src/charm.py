@@ -24,6 +24,7 @@ from config import Options, Watching
 from converge import Finding, Plan, unfinished, words
 from converge.execute import Outcome, execute
 from desired import Desired
+from exporter.facts import Flows
 from hostnic import handover, version
 from hostnic.handover import Handover
 from hostnic.system import System
@@ -36,8 +37,11 @@ PACKAGES = {"/usr/bin/mstconfig": "mstflint"}
 """mstconfig tells what the firmware offers after the next boot, where it offers too few VFs now."""
 
 
-class SriovSwitchdevCharm(HostCharm):
+class SriovSwitchdevCharm(HostCharm[Survey]):
     """Keeps the VFs, eswitch mode and VF-LAG of one compute node."""
+
+    listens_to = ("nic-firmware",)
+    ports = staticmethod(ports)
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
@@ -48,34 +52,23 @@ class SriovSwitchdevCharm(HostCharm):
         framework.observe(self.on["show-health"].action, self._on_show_health)
         framework.observe(self.on["accept-nic"].action, self._on_accept_nic)
         framework.observe(self.on["check-host"].action, self._on_check_host)
-        self.host = HostReconciler(
-            self,
-            self.system,
-            NAME,
-            listens_to=["nic-firmware"],
-            survey=self._survey,
-            apply=_apply,
-            publish=self._publish,
-            version=self._version,
-            capture=self._capture,
-            on_refused=lambda finding: self.reboot.options_refused(finding),
-            uninstall=self._uninstall,
-            ports=ports,
-            flows=lambda found: flows(self.system, found),
-            reboot=lambda: self.reboot.told,
-        )
-        self.reboot: RollingReboot = RollingReboot(self, self.system, self.host.dispatcher)
-        self.host.follow("reboot", self.reboot.follow)
+        self.host = HostReconciler(self)
+        self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self.host.rolls(self.reboot)
 
-    def _survey(self) -> Survey:
+    def survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), _controllers(), self.app.name)
 
-    def _version(self, survey: Survey) -> str:
+    def version(self, survey: Survey) -> str:
         """The driver of the ports that the charm keeps, and the kernel."""
         kept = [survey.observed.host.pf(port.bdf) for port in survey.wanted.ports]
         return version.of_drivers(self.system, [pf.port for pf in kept if pf])
 
-    def _capture(self) -> str:
+    def flows(self, survey: Survey) -> Flows | None:
+        """Those of Open vSwitch and the NICs."""
+        return flows(self.system, survey)
+
+    def capture(self) -> str:
         import capture  # only this action needs it: hooks stay fast
         from hostnic.capture.file import take
 
@@ -86,7 +79,13 @@ class SriovSwitchdevCharm(HostCharm):
         }
         return take(self.system, NAME, inputs, capture.show)
 
-    def _publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
+        """Run a plan's steps, those that need it as the host's own confirmed commit."""
+        from live import apply  # an idle hook does without it
+
+        return apply(plan, self.system, announce)
+
+    def publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need.
 
         nic-firmware's option says which charm asks; without nic-firmware it is this one.
@@ -108,7 +107,7 @@ class SriovSwitchdevCharm(HostCharm):
         asked = self.reboot.reconcile(need, options.reboots, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
 
-    def _uninstall(self) -> Removed:
+    def uninstall(self) -> Removed:
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""
         problems: list[str] = []
         if record.armed(self.system):
@@ -141,7 +140,7 @@ class SriovSwitchdevCharm(HostCharm):
 
         def show() -> dict[str, str]:
             watching = load_params(event, Watching)
-            worst, rows = health.show(self.system, self._survey(), watching.seconds)
+            worst, rows = health.show(self.system, self.survey(), watching.seconds)
             return {"worst": worst, "health": rows.shown(watching.format)}
 
         answer(event, show)
@@ -167,17 +166,11 @@ class SriovSwitchdevCharm(HostCharm):
         """Print tables by their names, or fail with the one sentence that says what could not be read."""
 
         def show() -> dict[str, str]:
-            output, survey = load_params(event, Output), self._survey()
+            output, survey = load_params(event, Output), self.survey()
             tables = read(self.system, survey.wanted, survey.observed)
             return {name: table.shown(output.format) for name, table in tables.items()}
 
         answer(event, show)
-
-
-def _apply(plan: Plan[System], system: System, announce: Announce) -> Outcome[System]:
-    from live import apply  # an idle hook does without it
-
-    return apply(plan, system, announce)
 
 
 def _controllers() -> tuple[str, ...]:

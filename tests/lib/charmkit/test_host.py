@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import ops
 import pytest
-from charmkit.host import HostReconciler
+from charmkit.host import HostCharm, HostReconciler
 from charmkit.reconcile import Removed
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from exporter import facts
@@ -43,9 +43,10 @@ class Look(NamedTuple):
     boot_at_work: bool = False
 
 
-class Demo(ops.CharmBase):
+class Demo(HostCharm[Look]):
     """A charm that wants one file, and writes down which of its verbs ran."""
 
+    listens_to = ("other",)
     host: FakeHost
     calls: list[str]
     refused = False
@@ -56,19 +57,18 @@ class Demo(ops.CharmBase):
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.reconciler = HostReconciler(
-            self,
-            self.host,
-            "demo",
-            listens_to=["other"],
-            survey=self.survey,
-            before_survey=self.before_survey,
-            publish=self.publish,
-            version=self.version,
-            capture=lambda: "what it reads",
-            uninstall=self.uninstall,
-            ports=lambda _: (Port("0000:3b:00.0", "enp59s0f0np0"),),
-        )
+        HostReconciler(self)
+
+    @classmethod
+    def machine(cls) -> FakeHost:
+        return cls.host
+
+    @staticmethod
+    def ports(survey: Look) -> Sequence[Port]:
+        return (Port("0000:3b:00.0", "enp59s0f0np0"),)
+
+    def capture(self) -> str:
+        return "what it reads"
 
     def before_survey(self) -> Sequence[Finding]:
         self.calls.append("before_survey")
