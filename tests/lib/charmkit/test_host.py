@@ -5,6 +5,7 @@ import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import ops
@@ -54,10 +55,13 @@ class Demo(HostCharm[Look]):
     boot_at_work = False
     unknown = False
     unread = False
+    rolling: Any = None
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        HostReconciler(self)
+        self.reconciler = HostReconciler(self)
+        if self.rolling:
+            self.reconciler.rolls(self.rolling)
 
     @classmethod
     def machine(cls) -> FakeHost:
@@ -217,6 +221,20 @@ def test_a_unit_whose_options_are_refused_does_not_ask_to_be_woken(demo: type[De
     demo.accepted = False
     emit(demo, "config_changed")
     assert not demo.host.disk.exists(DISPATCHER)
+
+
+def test_beside_another_unit_a_host_that_cannot_be_read_is_a_second_finding(demo: type[Demo]) -> None:
+    def refused(_: Finding) -> Sequence[Finding]:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), "/proc")
+
+    handover.publish(demo.host, Handover("demo", "demo/7", "demo"))
+    demo.host.disk.directories.add(f"{handover.AGENTS}/unit-demo-7")
+    demo.rolling = SimpleNamespace(options_refused=refused, follow=None, told=None)
+    status = emit(demo, "config_changed").unit_status
+    assert status.name == "blocked"
+    assert "demo/7 keeps this machine already" in status.message
+    assert "+1 more" in status.message
+    assert demo.calls == []
 
 
 def test_a_unit_whose_boot_units_are_at_work_next_look_in_a_minute(demo: type[Demo]) -> None:
