@@ -2,14 +2,24 @@
 """JSON objects with a version: databags, hand-over files, and files that hooks leave for boot."""
 
 import json
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast, get_type_hints
 
-from converge.shape import InvalidValue, Shape, at
+from converge.shape import InvalidValue, Keys, Shape, at
 
 T = TypeVar("T")
 
 LONGEST = 64 * 1024
 """Characters; what one host writes is not as long."""
+
+
+def annotated(make: Callable[..., object]) -> Keys:
+    """The keys of a record: a class's fields, each annotated with its shape.
+
+    Such as ``dscp: Annotated[int, Integer(0, 63)]``.
+    """
+    hints = cast("dict[str, Any]", get_type_hints(make, include_extras=True))
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
 def read_json(text: str, version: int, shape: Shape[T], where: str = "", *, longest: int = LONGEST) -> T:

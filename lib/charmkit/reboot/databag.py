@@ -6,15 +6,13 @@ unknown fields are ignored, absent ones take their default, and a change of mean
 
 Every write of the leader's state goes to all units, so it names units by their numbers, and together those
 for which the same holds: less than 4 KB for 256 units.
-
-What the statuses of other units repeat is one printable line: with other text their hooks would fail.
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
-from converge.document import read_json
+from converge.document import annotated, read_json
 from converge.shape import (
     LINE,
     AnyText,
@@ -24,12 +22,20 @@ from converge.shape import (
     JsonRecord,
     ListOf,
     MappingOf,
-    OneOf,
-    OrNull,
     Text,
 )
 
-from charmkit.reboot.state import Approval, Cluster, Probe, Slot, UnitState
+from charmkit.reboot.state import (
+    APPLICATION,
+    NUMBER,
+    UNIT_NAME,
+    UNIT_NAMES,
+    Approval,
+    Cluster,
+    Probe,
+    Slot,
+    UnitState,
+)
 
 KEY = "reboot"
 VERSION = 1
@@ -37,43 +43,10 @@ MAX_CHARS = 4 * 1024 * 1024
 """Characters of the leader's state. The state of one unit is not as long, and what the leader repeats of it
 has to fit in here."""
 
-_TEXTS = ListOf(AnyText(), "texts")
 _COUNT = Integer(0, None)
-
-_UNIT = JsonRecord(
-    UnitState,
-    {
-        "boot_id": AnyText(),
-        "zone": AnyText(),
-        "has_containers": Boolean(),
-        "contested": LINE,
-        "reasons": _TEXTS,
-        "since": _COUNT,
-        "ready": Boolean(),
-        "consent": OneOf(("", "always", "idle")),
-        "approved": _TEXTS,
-        "approved_after": _COUNT,
-        "still_needed": _TEXTS,
-        "instances": _COUNT,
-        "missing_members": LINE,
-        "rebooted_for": MappingOf(AnyText(), AnyText(), "reasons and boots"),
-        "settled": Boolean(),
-        "queues_unsettled": Boolean(),
-        "answered": AnyText(),
-        "released": _COUNT,
-        "saw_lock_taken": _COUNT,
-        "requested_at": OrNull(_COUNT),
-        "healthy_at": OrNull(_COUNT),
-        "containers_up_at": OrNull(_COUNT),
-        "containers_started": AnyText(),
-    },
-)
-_APPLICATION = r"[a-z][a-z0-9-]{0,62}"
-_NUMBER = r"(?:0|[1-9][0-9]{0,8})"
-_MARK = rf"{_NUMBER}:[0-9A-Za-z_-]{{1,16}}"
-_GRANT = rf"{_NUMBER}:{_NUMBER}(?::[0-9]{{1,15}})?"
-_UNIT_NAME = Text(rf"{_APPLICATION}/{_NUMBER}", "the name of a unit")
-_UNIT_NAMES = ListOf(_UNIT_NAME, "names of units")
+_UNIT = JsonRecord(UnitState, annotated(UnitState))
+_MARK = rf"{NUMBER}:[0-9A-Za-z_-]{{1,16}}"
+_GRANT = rf"{NUMBER}:{NUMBER}(?::[0-9]{{1,15}})?"
 _TIME = Text(r"[0-9]{1,15}", "seconds since the epoch")
 
 
@@ -81,39 +54,15 @@ def _words(pattern: str) -> str:
     return f"{pattern}(?: {pattern})*"
 
 
-_NUMBERS, _MARKS, _GRANTS = _words(_NUMBER), _words(_MARK), _words(_GRANT)
+_NUMBERS, _MARKS, _GRANTS = _words(NUMBER), _words(_MARK), _words(_GRANT)
 
 
 class _Group(NamedTuple):
     """Units for which the operator approved the same."""
 
-    units: str
-    reasons: tuple[str, ...]
-    despite: str = ""
-
-
-_GROUP = JsonRecord(
-    _Group,
-    {
-        "units": Text(_MARKS, "numbers of units with their boots"),
-        "reasons": _TEXTS,
-        "despite": Text(f"(?:{_MARKS})?", "numbers of units with marks of their absences"),
-    },
-)
-
-
-_PROBE = JsonRecord(
-    Probe,
-    {
-        "mark": AnyText(),
-        "at": _COUNT,
-        "is_lazy": Boolean(),
-        "with_containers": _UNIT_NAMES,
-        "for_grant": _COUNT,
-        "unresponsive": _UNIT_NAMES,
-        "to_probe_again": _UNIT_NAMES,
-    },
-)
+    units: Annotated[str, Text(_MARKS, "numbers of units with their boots")]
+    reasons: Annotated[tuple[str, ...], ListOf(AnyText(), "texts")]
+    despite: Annotated[str, Text(f"(?:{_MARKS})?", "numbers of units with marks of their absences")] = ""
 
 
 def _cluster(
@@ -149,16 +98,16 @@ def _split(entries: str) -> list[tuple[str, str]]:
 _CLUSTER = JsonRecord(
     _cluster,
     {
-        "application": Text(f"(?:{_APPLICATION})?", "the name of an application"),
+        "application": Text(f"(?:{APPLICATION})?", "the name of an application"),
         "grant": _COUNT,
         "held": MappingOf(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
-        "taken": MappingOf(_UNIT_NAME, _COUNT, "units and numbers of grants"),
-        "missed_by": Text(rf"(?:{_APPLICATION}/{_NUMBER})?", "the name of a unit, or nothing"),
-        "approvals": ListOf(_GROUP, "approvals"),
+        "taken": MappingOf(UNIT_NAME, _COUNT, "units and numbers of grants"),
+        "missed_by": Text(rf"(?:{APPLICATION}/{NUMBER})?", "the name of a unit, or nothing"),
+        "approvals": ListOf(JsonRecord(_Group, annotated(_Group)), "approvals"),
         "cancels": _COUNT,
         "stopped": Boolean(),
-        "probe": _PROBE,
-        "held_up_by": _UNIT_NAMES,
+        "probe": JsonRecord(Probe, annotated(Probe)),
+        "held_up_by": UNIT_NAMES,
         "may_be_down": MappingOf(LINE, Text(_NUMBERS, "numbers of units"), "reasons and units"),
     },
 )

@@ -7,7 +7,9 @@ README.md in this folder says how these fields work together.
 import base64
 import hashlib
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from converge.shape import LINE, AnyText, Boolean, Integer, ListOf, MappingOf, OneOf, OrNull, Text
 
 
 class Need(NamedTuple):
@@ -51,6 +53,20 @@ def mark(text: str) -> str:
     return base64.urlsafe_b64encode(digest[:6])[:5].decode()
 
 
+_Text = Annotated[str, AnyText()]
+_Line = Annotated[str, LINE]
+"""What the statuses of other units repeat: with other text their hooks would fail."""
+_Texts = Annotated[tuple[str, ...], ListOf(AnyText(), "texts")]
+_Flag = Annotated[bool, Boolean()]
+_Count = Annotated[int, Integer(0, None)]
+_Uptime = Annotated[int | None, OrNull(Integer(0, None))]
+APPLICATION = r"[a-z][a-z0-9-]{0,62}"
+NUMBER = r"(?:0|[1-9][0-9]{0,8})"
+UNIT_NAME = Text(f"{APPLICATION}/{NUMBER}", "the name of a unit")
+UNIT_NAMES = ListOf(UNIT_NAME, "names of units")
+_Units = Annotated[tuple[str, ...], UNIT_NAMES]
+
+
 class UnitState(NamedTuple):
     """What a unit writes: the last state that its peers need is in its databag, the newest one it keeps.
 
@@ -90,33 +106,33 @@ class UnitState(NamedTuple):
 
     """
 
-    boot_id: str = ""
-    zone: str = ""
-    has_containers: bool = True
-    contested: str = ""
+    boot_id: _Text = ""
+    zone: _Text = ""
+    has_containers: _Flag = True
+    contested: _Line = ""
 
-    reasons: tuple[str, ...] = ()
-    since: int = 0
-    ready: bool = False
-    consent: Literal["", "always", "idle"] = ""
-    approved: tuple[str, ...] = ()
-    approved_after: int = 0
-    still_needed: tuple[str, ...] = ()
-    instances: int = 0
-    missing_members: str = ""
+    reasons: _Texts = ()
+    since: _Count = 0
+    ready: _Flag = False
+    consent: Annotated[Literal["", "always", "idle"], OneOf(("", "always", "idle"))] = ""
+    approved: _Texts = ()
+    approved_after: _Count = 0
+    still_needed: _Texts = ()
+    instances: _Count = 0
+    missing_members: _Line = ""
 
-    rebooted_for: Mapping[str, str] = {}
-    settled: bool = True
-    queues_unsettled: bool = False
+    rebooted_for: Annotated[Mapping[str, str], MappingOf(AnyText(), AnyText(), "reasons and boots")] = {}
+    settled: _Flag = True
+    queues_unsettled: _Flag = False
 
-    answered: str = ""
-    released: int = 0
-    saw_lock_taken: int = 0
+    answered: _Text = ""
+    released: _Count = 0
+    saw_lock_taken: _Count = 0
 
-    requested_at: int | None = None
-    healthy_at: int | None = None
-    containers_up_at: int | None = None
-    containers_started: str = ""
+    requested_at: _Uptime = None
+    healthy_at: _Uptime = None
+    containers_up_at: _Uptime = None
+    containers_started: _Text = ""
 
     @property
     def needs(self) -> bool:
@@ -177,17 +193,17 @@ class Probe(NamedTuple):
 
     # The leader's boot id, with a time after it for a question that some have to answer anew; empty before
     # the first one
-    mark: str = ""
-    at: int = 0  # since when it is asked, seconds since the epoch
+    mark: _Text = ""
+    at: _Count = 0  # since when it is asked, seconds since the epoch
     # A unit repeats it with the next thing that it publishes. Otherwise at once, since a grant waits for it
-    is_lazy: bool = False
+    is_lazy: _Flag = False
     # Units whose hosts have containers, which answer before another such host goes down
-    with_containers: tuple[str, ...] = ()
-    for_grant: int = 0  # the number of the grant for which they do
+    with_containers: _Units = ()
+    for_grant: _Count = 0  # the number of the grant for which they do
     # Units whose hosts did not answer, until they have repeated a later mark
-    unresponsive: tuple[str, ...] = ()
+    unresponsive: _Units = ()
     # Those of them that have repeated it, but whose hosts did not answer later; they are asked again
-    to_probe_again: tuple[str, ...] = ()
+    to_probe_again: _Units = ()
 
 
 class Cluster(NamedTuple):

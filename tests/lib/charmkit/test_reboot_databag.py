@@ -126,10 +126,6 @@ def test_the_approval_of_256_units_is_less_than_4_kilobytes():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("nonsense", "the document: 'nonsense' is not allowed; expected JSON"),
-        ("[" * 60_000, "expected JSON that is nested less deeply"),
-        ("[]", "the document: [] is not allowed; expected a JSON object"),
-        ("{}", "version: an empty value is not allowed; expected 1"),
         ('{"version": 2}', "version: 2 is not allowed; expected 1"),
         (
             '{"version": 1, "consent": "maybe"}',
@@ -140,12 +136,10 @@ def test_the_approval_of_256_units_is_less_than_4_kilobytes():
         ('{"version": 1, "settled": 1}', "settled: 1 is not allowed; expected true or false"),
         ('{"version": 1, "boot_id": null}', "boot_id: an empty value is not allowed; expected text"),
         ('{"version": 1, "requested_at": "soon"}', "requested_at: 'soon' is not allowed; expected a whole"),
-        ('{"version": 1, "released": null}', "released: an empty value is not allowed"),
         (
             '{"version": 1, "released": -1}',
             "released: -1 is not allowed; expected a whole number of at",
         ),
-        ('{"version": 1, "released": true}', "released: true is not allowed"),
         ('{"version": 1, "rebooted_for": {"a": 1}}', "rebooted_for.a: 1 is not allowed; expected text"),
     ],
 )
