@@ -26,6 +26,8 @@ ACTIONS: dict[str, Any] = {name: {} for name in ("plan", "verify", "approve-rebo
     "release-reboot-lock": {"params": {"unit": {"type": "string"}}}
 }
 
+WHY = "8 VFs at the next boot"
+
 
 class Node:
     """A host, what its charm finds there, and what the unit's databag holds."""
@@ -90,6 +92,21 @@ class Application:
         if app_data is not None:
             self.app_data = latest
         return out
+
+    def hooks(self, *numbers: int) -> testing.State:
+        """A hook of each of these units, one after the other; what the last one leaves."""
+        return [self.hook(number) for number in numbers][-1]
+
+    def need(self, *numbers: int) -> None:
+        """These hosts need a reboot, each since its next hook."""
+        for number in numbers:
+            self.nodes[number].needs = (WHY,)
+            self.hook(number)
+
+    @property
+    def reboots(self) -> list[int]:
+        """How often Juju was asked to reboot each host."""
+        return [node.reboots for node in self.nodes]
 
     def changed(self, number: int, of: int | None = None) -> testing.State:
         """The hook of a change in the peer relation: of a unit's databag, or of the application's."""

@@ -208,8 +208,7 @@ def test_approve_reboot_goes_on_without_the_member_that_was_named_and_without_no
 
 def test_a_host_without_containers_asks_nobody(application: Any) -> None:
     app = application(1, "always")
-    app.nodes[0].needs = (WHY,)
-    app.hook(0)
+    app.need(0)
     assert app.nodes[0].reboots == 1
     assert not [argv for argv in app.nodes[0].host.spawned if argv[0] == LXC]
 
@@ -219,30 +218,25 @@ def test_a_host_without_containers_asks_nobody(application: Any) -> None:
 
 def test_a_released_holder_that_comes_back_has_to_settle_before_the_next_goes(application: Any) -> None:
     app = application(3)
-    for number in (1, 2):
-        app.nodes[number].needs = (WHY,)
-        app.hook(number)
+    app.need(1, 2)
     app.action(0, "approve-reboot")
     app.changed(1)
     assert app.nodes[1].reboots == 1
     app.nodes[1].down = True
     app.action(0, "release-reboot-lock")
-    for number in (0, 2, 0, 2):
-        app.hook(number)
+    app.hooks(0, 2, 0, 2)
     assert app.nodes[2].reboots == 0, "nothing moves while it is down"
 
     app.nodes[1].down = False
     app.nodes[1].boot()
     app.nodes[1].has_stopped("juju-1-lxd-0", "juju-1-lxd-1")
-    for number in (1, 0, 2, 0, 2):
-        app.hook(number)
+    app.hooks(1, 0, 2, 0, 2)
 
     assert app.nodes[2].reboots == 0, "two of a quorum of three would be out"
     app.nodes[1].has_stopped()
     app.hook(1)
     app.nodes[1].host.sleep(300)
-    for number in (1, 0, 2):
-        app.hook(number)
+    app.hooks(1, 0, 2)
     assert app.nodes[2].reboots == 1
 
 

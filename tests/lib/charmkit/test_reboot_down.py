@@ -24,10 +24,6 @@ WHY = "8 VFs at the next boot"
 LEADER, PEER = "sriov/0", "sriov/1"
 
 
-def reboots(app: Any) -> list[int]:
-    return [node.reboots for node in app.nodes]
-
-
 def missing_in(app: Any) -> dict[str, str]:
     return dict(decode_cluster(app.app_data[KEY]).may_be_down)
 
@@ -40,17 +36,16 @@ def test_a_crashed_peer_keeps_the_others_from_rebooting_until_it_is_back(applica
 
     held = app.hook(0)
 
-    assert (reboots(app), app.holder, missing_in(app)) == ([0, 0, 0], "", {"sriov/1": SILENT})
+    assert (app.reboots, app.holder, missing_in(app)) == ([0, 0, 0], "", {"sriov/1": SILENT})
     assert held.unit_status.name == "waiting"
     assert held.unit_status.message.startswith(
         f"reboot: waits, since sriov/1 does not answer at port 22; needed for {WHY}; to reboot"
     )
     app.nodes[1].down = False
     app.hook(0)
-    assert (reboots(app), missing_in(app)) == ([0, 0, 0], {"sriov/1": UNPROVEN}), "its databag is from before"
-    app.hook(1)
-    app.hook(0)
-    assert (reboots(app), missing_in(app)) == ([1, 0, 0], {})
+    assert (app.reboots, missing_in(app)) == ([0, 0, 0], {"sriov/1": UNPROVEN}), "its databag is from before"
+    app.hooks(1, 0)
+    assert (app.reboots, missing_in(app)) == ([1, 0, 0], {})
 
 
 def test_a_crashed_host_that_answers_again_has_to_settle_first(application: Any):
@@ -62,17 +57,14 @@ def test_a_crashed_host_that_answers_again_has_to_settle_first(application: Any)
     app.nodes[1].boot()
     app.nodes[1].has_stopped("juju-1-lxd-0")
 
-    for number in (0, 1, 2, 0):
-        app.hook(number)
+    app.hooks(0, 1, 2, 0)
 
-    assert reboots(app) == [0, 0, 0]
+    assert app.reboots == [0, 0, 0]
 
 
 def test_under_manual_a_host_that_crashes_during_a_roll_has_to_settle_before_the_next_goes(application: Any):
     app = application(3)
-    for number in (1, 2):
-        app.nodes[number].needs = (WHY,)
-        app.hook(number)
+    app.need(1, 2)
     app.action(0, "approve-reboot")
     app.changed(1)
     app.nodes[0].boot()  # a crash of the leader's host
@@ -81,10 +73,9 @@ def test_under_manual_a_host_that_crashes_during_a_roll_has_to_settle_before_the
     app.nodes[1].boot()
     app.hook(1)
     app.nodes[1].host.sleep(300)
-    for number in (1, 0, 1, 2, 0, 2):
-        out = app.hook(number)
+    out = app.hooks(1, 0, 1, 2, 0, 2)
 
-    assert reboots(app) == [0, 1, 0], "a quorum of three has only sriov/1 and sriov/2"
+    assert app.reboots == [0, 1, 0], "a quorum of three has only sriov/1 and sriov/2"
     assert out.unit_status.name == "waiting"
     assert out.unit_status.message == (
         f"reboot: waits, since sriov/0 {UNSETTLED}; needed for {WHY}; "
@@ -93,17 +84,15 @@ def test_under_manual_a_host_that_crashes_during_a_roll_has_to_settle_before_the
     app.nodes[0].has_stopped()
     app.hook(0)
     app.nodes[0].host.sleep(300)
-    for number in (0, 2):
-        app.hook(number)
-    assert reboots(app) == [0, 1, 1]
+    app.hooks(0, 2)
+    assert app.reboots == [0, 1, 1]
 
 
 def test_the_leader_wakes_when_the_host_that_nobody_asked_to_boot_has_settled(application: Any):
     app = application(3, "always")
     app.nodes[2].boot()
     app.hook(2)
-    app.nodes[1].needs = (WHY,)
-    app.hook(1)
+    app.need(1)
     app.changed(0, of=1)
     assert (app.holder, missing_in(app)) == ("", {"sriov/2": UNSETTLED})
     app.nodes[2].host.sleep(300)
@@ -129,29 +118,27 @@ def test_a_unit_that_runs_hooks_while_its_host_does_not_answer_is_not_asked_at_e
         app.changed(1)
 
     assert len(marks) == 1
-    assert (reboots(app), missing_in(app)) == ([0, 0, 0], {"sriov/1": SILENT})
+    assert (app.reboots, missing_in(app)) == ([0, 0, 0], {"sriov/1": SILENT})
 
 
 def test_under_manual_a_second_approval_goes_on_without_the_crashed_peer(application: Any):
     app = application(3)
-    app.nodes[0].needs = (WHY,)
-    app.hook(0)
+    app.need(0)
     app.nodes[1].down = True
     app.action(0, "approve-reboot")
 
     held = app.hook(0)
 
-    assert (reboots(app), held.unit_status.name) == ([0, 0, 0], "blocked")
+    assert (app.reboots, held.unit_status.name) == ([0, 0, 0], "blocked")
     assert "waits, since sriov/1 does not answer at port 22" in held.unit_status.message
     app.action(0, "approve-reboot")
     app.hook(0)
-    assert reboots(app) == [1, 0, 0]
+    assert app.reboots == [1, 0, 0]
 
 
 def test_the_second_approval_covers_only_the_hosts_that_were_named(application: Any):
     app = application(3)
-    app.nodes[0].needs = (WHY,)
-    app.hook(0)
+    app.need(0)
     app.nodes[1].down = True
     app.action(0, "approve-reboot")
     app.hook(0)
@@ -160,14 +147,13 @@ def test_the_second_approval_covers_only_the_hosts_that_were_named(application: 
 
     app.hook(0)
 
-    assert reboots(app) == [0, 0, 0]
+    assert app.reboots == [0, 0, 0]
     assert missing_in(app) == {"sriov/1": SILENT, "sriov/2": SILENT}
 
 
 def test_a_host_that_is_down_is_not_granted_the_lock_itself(application: Any):
     app = application(2, "always")
-    app.nodes[1].needs = (WHY,)
-    app.hook(1)
+    app.need(1)
     app.nodes[1].down = True
 
     app.hook(0)
@@ -182,11 +168,9 @@ def test_after_a_power_cut_of_all_hosts_the_leader_waits_for_a_hook_of_every_pee
     for node in app.nodes:
         node.boot(changes_nothing=True)
 
-    app.hook(0)
-    app.hook(1)
-    app.hook(0)
+    app.hooks(0, 1, 0)
 
-    assert (reboots(app), app.holder) == ([0, 0, 0], ""), "sriov/2 still has its databag of before"
+    assert (app.reboots, app.holder) == ([0, 0, 0], ""), "sriov/2 still has its databag of before"
     assert app.nodes[0].host.contacted == [], "what is known already needs no look"
     for _ in range(2):
         for number in (2, 1, 0):
@@ -201,11 +185,10 @@ def test_the_first_grant_in_a_boot_of_the_leader_waits_for_the_reports(applicati
     app.nodes[0].needs = (WHY,)
 
     app.hook(0)
-    before = reboots(app)
-    app.hook(1)
-    app.hook(0)
+    before = app.reboots
+    app.hooks(1, 0)
 
-    assert (before, reboots(app)) == ([0, 0], [1, 0])
+    assert (before, app.reboots) == ([0, 0], [1, 0])
 
 
 def test_only_a_leader_that_is_about_to_grant_opens_sockets(application: Any):
@@ -237,7 +220,7 @@ def test_a_peer_without_an_ip_address_counts_as_down(application: Any, address: 
 
     app.hook(0)
 
-    assert reboots(app) == [0, 0]
+    assert app.reboots == [0, 0]
     assert missing_in(app) == {"sriov/1": SILENT}
 
 

@@ -34,9 +34,7 @@ def looks(app: Any, number: int, hook: Any) -> int:
 def roll(application: Any) -> Any:
     """Three units that need a reboot; unit 1 gets the lock first."""
     app = application(3, "always")
-    for number in (1, 2):
-        app.nodes[number].needs = WHY
-        app.hook(number)
+    app.need(1, 2)
     app.changed(0, of=1)
     assert app.holder == "sriov/1"
     return app
@@ -118,9 +116,7 @@ def test_what_the_leader_grants_without_a_look_reaches_the_exporter(application:
     app = application(3, "always")
     host = app.nodes[0].host
     facts.publish(host, facts.Facts("sriov", "sriov/0", int(host.now()), reboot=app.nodes[0].told))
-    for number in (1, 2):
-        app.nodes[number].needs = WHY
-        app.hook(number)
+    app.need(1, 2)
     host.sleep(50)
     before = facts.read(host, "sriov")
 
@@ -157,8 +153,7 @@ def test_a_new_leader_tells_of_the_holder_and_its_limit(roll: Any):
 
 def test_the_leader_names_a_host_that_is_down_without_a_look_at_its_own(application: Any):
     app = application(3, "always")
-    app.nodes[1].needs = WHY
-    app.hook(1)
+    app.need(1)
     app.nodes[2].down = True
 
     assert looks(app, 0, lambda: app.changed(0, of=1)) == 0
@@ -168,8 +163,7 @@ def test_the_leader_names_a_host_that_is_down_without_a_look_at_its_own(applicat
 def test_the_leader_looks_at_its_own_host_before_it_reboots_itself(application: Any):
     app = application(2, "always")
     app.nodes[0].down = app.nodes[1].down = True
-    app.nodes[0].needs = WHY
-    app.hook(0)
+    app.need(0)
     assert app.nodes[0].reboots == 0
     app.nodes[1].down = False
     app.nodes[1].boot()
@@ -196,8 +190,7 @@ def test_a_unit_whose_boot_id_cannot_be_read_looks_and_says_so(roll: Any):
 
 def test_an_approval_and_its_withdrawal_reach_a_unit(application: Any):
     app = application(2)
-    app.nodes[1].needs = WHY
-    app.hook(1)
+    app.need(1)
     app.action(0, "approve-reboot")
     assert looks(app, 1, lambda: app.changed(1)) == 1
     assert looks(app, 1, lambda: app.changed(1)) == 0
@@ -207,9 +200,7 @@ def test_an_approval_and_its_withdrawal_reach_a_unit(application: Any):
 
 def test_an_approval_wakes_a_unit_that_waits_for_its_turn_and_none_that_needs_no_reboot(application: Any):
     app = application(4)
-    for number in (1, 2):
-        app.nodes[number].needs = WHY
-        app.hook(number)
+    app.need(1, 2)
     app.hook(3)
     app.action(0, "approve-reboot")
     assert app.holder == "sriov/1"
@@ -227,8 +218,7 @@ def test_a_unit_answers_the_leader_at_once_if_a_grant_waits_for_it(application: 
     app.nodes[0].host.sleep(300)
     app.hook(0)
     assert writes(app, 2, lambda: app.changed(2)) == [], "nothing waits for it"
-    app.nodes[1].needs = WHY
-    app.hook(1)
+    app.need(1)
     assert writes(app, 0, lambda: app.changed(0, of=1)) == ["application"]
     assert app.holder == ""
     assert looks(app, 2, lambda: app.changed(2)) == 0

@@ -29,8 +29,7 @@ CONTAINER = "juju-3f1a2b-0-lxd-1"
 def booted(application: Any) -> Any:
     """One unit, whose host has just rebooted for it."""
     app = application(1, "always")
-    app.nodes[0].needs = WHY
-    app.hook(0)
+    app.need(0)
     app.nodes[0].boot()
     return app
 
@@ -112,9 +111,7 @@ def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
 
 def test_the_first_grant_goes_out_with_the_approval(application: Any):
     app = application(3)
-    for number in range(3):
-        app.nodes[number].needs = WHY
-        app.hook(number)
+    app.need(0, 1, 2)
 
     results = app.action(0, "approve-reboot")
 
@@ -125,9 +122,7 @@ def test_the_first_grant_goes_out_with_the_approval(application: Any):
 
 def test_an_approval_grants_nothing_while_a_host_does_not_answer(application: Any):
     app = application(3)
-    for number in range(3):
-        app.nodes[number].needs = WHY
-        app.hook(number)
+    app.need(0, 1, 2)
     app.nodes[2].down = True
 
     results = app.action(0, "approve-reboot")
@@ -153,14 +148,12 @@ def test_the_leader_keeps_what_it_needs_itself_until_another_unit_leads(applicat
 
 def test_an_approved_leader_that_no_longer_leads_still_reboots(application: Any):
     app = application(2)
-    app.nodes[0].needs = WHY
-    app.hook(0)
+    app.need(0)
     app.nodes[1].down = True
     app.action(0, "approve-reboot")
     app.nodes[1].down = False
     app.leader = 1
-    app.hook(1)
-    app.hook(0)
+    app.hooks(1, 0)
     app.changed(1, of=0)
     app.hook(0)
 

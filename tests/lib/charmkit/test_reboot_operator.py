@@ -14,10 +14,6 @@ def start_instance(app: Any, number: int, name: str) -> None:
     app.nodes[number].host.disk.install(f"/run/libvirt/qemu/{name}.xml", b"<domstatus/>", 0o600)
 
 
-def reboots(app: Any) -> list[int]:
-    return [node.reboots for node in app.nodes]
-
-
 def test_an_approval_says_how_many_instances_stop_on_each_node(application: Any):
     app = application(3)
     for number in (0, 1):
@@ -25,8 +21,7 @@ def test_an_approval_says_how_many_instances_stop_on_each_node(application: Any)
     start_instance(app, 0, "instance-00000001")
     start_instance(app, 1, "instance-00000002")
     start_instance(app, 1, "instance-00000003")
-    for number in (1, 0):
-        app.hook(number)
+    app.hooks(1, 0)
 
     results = app.action(0, "approve-reboot")
 
@@ -57,8 +52,7 @@ def test_a_plan_names_this_nodes_instances_and_its_nova_service(application: Any
     start_instance(app, 0, "instance-00000001")
 
     assert "instances" not in app.action(0, "plan"), "no reboot is needed"
-    app.nodes[0].needs = (WHY,)
-    app.hook(0)
+    app.need(0)
     results = app.action(0, "plan")
 
     assert (results["instances"], results["instances-here"]) == ("sriov/0: 1", "instance-00000001")
@@ -84,12 +78,11 @@ def test_a_cancelled_roll_stops_after_the_node_under_way(application: Any):
             node.host.sleep(60)
 
     assert results["under-way"] == f"sriov/{first}"
-    assert (sum(reboots(app)), app.holder) == (1, "")
+    assert (sum(app.reboots), app.holder) == (1, "")
     app.action(0, "approve-reboot")
     for _ in range(3):
-        for number in range(3):
-            app.hook(number)
-    assert sum(reboots(app)) == 2, "an approval lets it go on"
+        app.hooks(0, 1, 2)
+    assert sum(app.reboots) == 2, "an approval lets it go on"
 
 
 def test_an_approval_that_is_given_twice_is_good_for_one_reboot(application: Any):
@@ -107,7 +100,7 @@ def test_an_approval_that_is_given_twice_is_good_for_one_reboot(application: Any
         app.hook(0)
         node.host.sleep(60)
 
-    assert reboots(app) == [1]
+    assert app.reboots == [1]
 
 
 @pytest.mark.parametrize("mode", ["when-idle", "always"])
@@ -118,36 +111,31 @@ def test_a_cancelled_roll_stays_stopped_under_every_policy(application: Any, mod
 
     out = app.hook(0)
 
-    assert reboots(app) == [0, 0]
+    assert app.reboots == [0, 0]
     assert out.unit_status == testing.BlockedStatus(
         f"run: juju run sriov/leader approve-reboot; reboot: stopped by cancel-reboots; needed for {WHY}"
     )
     app.action(0, "approve-reboot")
     app.hook(0)
-    assert reboots(app) == [1, 0]
+    assert app.reboots == [1, 0]
 
 
 def test_a_cancellation_also_withdraws_an_approval_on_another_unit(application: Any):
     app = application(2)
-    app.nodes[1].needs = (WHY,)
-    app.hook(1)
+    app.need(1)
     app.action(1, "approve-reboot")
 
     assert app.action(0, "cancel-reboots") == {"withdrawn": "sriov/1", "under-way": "none"}
-    for number in (0, 1, 0, 1):
-        app.hook(number)
-    assert reboots(app) == [0, 0]
+    app.hooks(0, 1, 0, 1)
+    assert app.reboots == [0, 0]
     app.action(1, "approve-reboot")
-    for number in (0, 1):
-        app.hook(number)
-    assert reboots(app) == [0, 1], "a later approval on the unit counts"
+    app.hooks(0, 1)
+    assert app.reboots == [0, 1], "a later approval on the unit counts"
 
 
 def test_a_cancellation_names_no_unit_that_was_not_approved(application: Any):
     app = application(2)
-    for number in (0, 1):
-        app.nodes[number].needs = (WHY,)
-        app.hook(number)
+    app.need(0, 1)
     app.action(1, "approve-reboot")
 
     assert app.action(0, "cancel-reboots")["withdrawn"] == "sriov/1"

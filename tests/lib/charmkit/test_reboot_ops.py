@@ -61,8 +61,7 @@ def test_the_next_host_waits_until_the_first_one_has_settled(application: Any):
     app = application(2, "always")
     first, second = app.nodes
     first.needs = second.needs = (WHY,)
-    app.hook(0)
-    app.hook(1)
+    app.hooks(0, 1)
     first.boot()
     first.has_stopped("juju-0-lxd-1")
 
@@ -71,14 +70,12 @@ def test_the_next_host_waits_until_the_first_one_has_settled(application: Any):
     first.has_stopped()
     assert "settles for another 5 min" in app.hook(0).unit_status.message
     first.host.sleep(299)
-    app.hook(0)
-    app.hook(1)
+    app.hooks(0, 1)
     assert second.reboots == 0
     first.host.sleep(1)
     app.hook(0)
     app.hook(1)  # answers the leader, whose host has booted
-    app.hook(0)
-    app.hook(1)
+    app.hooks(0, 1)
 
     assert (first.reboots, second.reboots) == (1, 1)
     assert app.holder == "sriov/1"
@@ -102,18 +99,14 @@ def test_when_idle_waits_for_the_instances_of_the_host(application: Any):
 
 def test_a_unit_that_is_not_the_leader_approves_itself_alone(application: Any):
     app = application(3)
-    for number in (1, 2):
-        app.nodes[number].needs = (WHY,)
-        app.hook(number)
+    app.need(1, 2)
 
     results = app.action(1, "approve-reboot")
     assert app.nodes[1].host.spawned == [DISPATCH]
-    app.hook(0)
-    for number in (1, 2):
-        app.hook(number)
+    app.hooks(0, 1, 2)
 
     assert (results["approved"], results["first"]) == ("sriov/1", "as the leader grants it")
-    assert [node.reboots for node in app.nodes] == [0, 1, 0]
+    assert app.reboots == [0, 1, 0]
 
 
 def test_a_reboot_that_changed_nothing_stops_the_roll_until_the_operator_approves(application: Any):
@@ -130,54 +123,45 @@ def test_a_reboot_that_changed_nothing_stops_the_roll_until_the_operator_approve
 
     assert out.unit_status.name == "blocked"
     assert out.unit_status.message.startswith(f"reboot: rebooted, and still needs a reboot for {WHY}")
-    assert [node.reboots for node in app.nodes] == [1, 0]
+    assert app.reboots == [1, 0]
     # One approval is one reboot, and one that changes something lets the roll go on.
     assert app.action(0, "approve-reboot")["approved"] == "sriov/0, sriov/1"
     app.hook(0)
     app.nodes[0].boot(changes_nothing=True)
     for _ in range(30):
-        app.hook(0)
-        app.hook(1)
+        app.hooks(0, 1)
         app.nodes[0].host.sleep(300)
-    assert [node.reboots for node in app.nodes] == [2, 0]
+    assert app.reboots == [2, 0]
     app.action(0, "approve-reboot")
     app.hook(0)
     app.nodes[0].boot()
     for _ in range(3):
-        app.hook(0)
-        app.hook(1)
+        app.hooks(0, 1)
         app.nodes[0].host.sleep(300)
-    assert [node.reboots for node in app.nodes] == [3, 1]
+    assert app.reboots == [3, 1]
 
 
 def test_an_approval_on_the_leader_reaches_a_unit_whose_reboot_changed_nothing(application: Any):
     app = application(2, "manual")
-    app.nodes[1].needs = (WHY,)
-    app.hook(1)
+    app.need(1)
     app.action(0, "approve-reboot")
-    app.hook(0)
-    app.hook(1)
+    app.hooks(0, 1)
     app.nodes[1].boot(changes_nothing=True)
-    app.hook(1)
-    app.hook(0)
+    app.hooks(1, 0)
 
     assert app.action(0, "approve-reboot")["approved"] == "sriov/1"
     for _ in range(2):
-        app.hook(0)
-        app.hook(1)
+        app.hooks(0, 1)
 
-    assert [node.reboots for node in app.nodes] == [0, 2]
+    assert app.reboots == [0, 2]
 
 
 def test_the_lock_of_a_host_that_never_came_back_is_freed_by_the_operator(application: Any):
     app = application(3, "always")
     for number in (1, 2):
         app.nodes[number].needs = (WHY,)
-    app.hook(1)
-    app.hook(0)
-    app.hook(1)
-    app.hook(2)
-    assert (app.holder, [node.reboots for node in app.nodes]) == ("sriov/1", [0, 1, 0])
+    app.hooks(1, 0, 1, 2)
+    assert (app.holder, app.reboots) == ("sriov/1", [0, 1, 0])
 
     app.nodes[1].down = True
 
@@ -186,21 +170,17 @@ def test_the_lock_of_a_host_that_never_came_back_is_freed_by_the_operator(applic
     assert results["released"] == "sriov/1"
     assert results["held-for"].endswith(" s")
     assert app.holder == "", "the action itself grants nothing"
-    app.hook(0)
-    app.hook(2)
-    assert [node.reboots for node in app.nodes] == [0, 1, 0], "sriov/1 is still down"
+    app.hooks(0, 2)
+    assert app.reboots == [0, 1, 0], "sriov/1 is still down"
     app.action(0, "approve-reboot")
-    app.hook(0)
-    app.hook(2)
-    assert [node.reboots for node in app.nodes] == [0, 1, 1]
+    app.hooks(0, 2)
+    assert app.reboots == [0, 1, 1]
 
 
 def test_a_leader_that_waits_itself_still_says_that_a_holder_is_stuck(application: Any):
     app = application(2, "always")
-    app.nodes[1].needs = (WHY,)
-    app.hook(1)
-    app.hook(0)
-    app.hook(1)
+    app.need(1)
+    app.hooks(0, 1)
     app.nodes[0].needs = (WHY,)
     waits = app.hook(0).unit_status
     age = STUCK + app.policy.settle
@@ -236,10 +216,7 @@ def test_a_reboot_that_never_came_names_the_manual_command(application: Any):
 
 def test_the_lock_outlives_its_leader(application: Any):
     app = application(3, "always")
-    app.nodes[0].needs = (WHY,)
-    app.hook(0)
-    app.nodes[1].needs = (WHY,)
-    app.hook(1)
+    app.need(0, 1)
     app.leader = 1
 
     app.hook(1)
@@ -328,8 +305,7 @@ def test_without_systemd_the_roll_goes_on_at_the_next_update_status(application:
 
 def test_an_approval_counts_although_the_unit_cannot_wake_itself(application: Any):
     app = application(1)
-    app.nodes[0].needs = (WHY,)
-    app.hook(0)
+    app.need(0)
     app.nodes[0].host.fail("run", "dispatch", CommandError(["systemctl"], "systemctl failed (1): no bus"))
 
     assert app.action(0, "approve-reboot")["approved"] == "sriov/0"

@@ -89,8 +89,7 @@ def test_another_charms_reboot_is_handed_over_under_every_policy(application: An
 
 def test_a_lock_that_was_held_goes_back_when_another_charm_becomes_the_owner(application: Any):
     app = application(1, mode="always", settle=0)
-    app.nodes[0].needs = WHY
-    app.hook(0)
+    app.need(0)
     assert app.holder == "sriov/0"
     app.nodes[0].boot()
     app.nodes[0].owner = "nic-firmware"
@@ -144,14 +143,12 @@ def test_a_new_owner_grants_nothing_while_the_former_owner_holds_its_lock(
     app.hook(1)
     app.nodes[0].needs = WHY
 
-    for number in (0, 1, 0):
-        app.hook(number)
+    app.hooks(0, 1, 0)
 
-    assert (app.holder, [node.reboots for node in app.nodes]) == ("", [0, 0])
+    assert (app.holder, app.reboots) == ("", [0, 0])
     app.nodes[where].others = nic(where, "sriov")
-    for number in (1, 0):
-        app.hook(number)
-    assert [node.reboots for node in app.nodes] == [1, 0]
+    app.hooks(1, 0)
+    assert app.reboots == [1, 0]
 
 
 def test_a_new_owner_grants_nothing_while_the_change_has_not_reached_another_machine(application: Any):
@@ -166,8 +163,7 @@ def test_a_new_owner_grants_nothing_while_the_change_has_not_reached_another_mac
     assert app.nodes[0].reboots == 0
     assert "waits, since sriov/1 leaves its reboots to nic-firmware" in out.unit_status.message
     app.nodes[1].others, app.nodes[1].owner = nic(1, "sriov"), "sriov"
-    app.hook(1)
-    app.hook(0)
+    app.hooks(1, 0)
     assert app.nodes[0].reboots == 1
 
 
@@ -184,8 +180,7 @@ def test_another_owner_counts_even_if_that_charm_wants_no_reboot_itself(applicat
 
 def test_a_unit_hands_over_that_it_holds_the_lock_until_it_has_settled(application: Any):
     app = application(1, "always")
-    app.nodes[0].needs = WHY
-    app.hook(0)
+    app.need(0)
     app.nodes[0].boot()
     app.nodes[0].owner = "nic-firmware"
 
@@ -213,43 +208,32 @@ def test_a_file_of_release_1_0_holds_no_lock(application: Any):
 def test_a_release_does_not_let_two_hosts_down_when_the_old_holder_still_uses_its_lock(application: Any):
     app = application(3, "always")
     app.nodes[1].needs = app.nodes[2].needs = WHY
-    app.hook(1)
-    app.hook(2)
-    app.hook(0)
+    app.hooks(1, 2, 0)
     assert app.holder == "sriov/1"
     before = dict(app.app_data)
 
     app.action(0, "release-reboot-lock")
-    app.hook(0)
-    app.hook(2)
+    app.hooks(0, 2)
     app.hook(1, app_data=before)
 
-    assert [node.reboots for node in app.nodes] == [0, 1, 0], "sriov/1 goes down on its old lock"
-    app.hook(0)
-    app.hook(2)
-    assert [node.reboots for node in app.nodes] == [0, 1, 0]
+    assert app.reboots == [0, 1, 0], "sriov/1 goes down on its old lock"
+    app.hooks(0, 2)
+    assert app.reboots == [0, 1, 0]
     app.nodes[1].boot()
-    app.hook(1)
-    app.hook(0)
-    app.hook(2)
-    assert [node.reboots for node in app.nodes] == [0, 1, 0], "it has read that the lock is gone, and settles"
+    app.hooks(1, 0, 2)
+    assert app.reboots == [0, 1, 0], "it has read that the lock is gone, and settles"
     app.nodes[1].host.sleep(app.policy.settle)
-    app.hook(1)
-    app.hook(0)
-    app.hook(2)
-    assert [node.reboots for node in app.nodes] == [0, 1, 1]
+    app.hooks(1, 0, 2)
+    assert app.reboots == [0, 1, 1]
 
 
 def test_after_a_release_the_lock_goes_on_once_the_old_holder_has_read_it(application: Any):
     app = application(3, "always")
     app.nodes[1].needs = app.nodes[2].needs = WHY
-    app.hook(1)
-    app.hook(2)
-    app.hook(0)
+    app.hooks(1, 2, 0)
 
     app.action(0, "release-reboot-lock")
-    app.hook(1)
-    app.hook(0)
+    app.hooks(1, 0)
 
     assert app.nodes[1].reboots == 0
     assert app.holder in ("sriov/1", "sriov/2")
@@ -260,8 +244,7 @@ def test_a_host_that_lost_its_lock_and_verifies_only_after_another_reboot_gets_i
     application: Any, mode: str
 ):
     app = application(2, mode)
-    app.nodes[1].needs = WHY
-    app.hook(1)
+    app.need(1)
     app.action(0, "approve-reboot")
     app.changed(1)
     app.nodes[1].boot(changes_nothing=True)
@@ -273,8 +256,7 @@ def test_a_host_that_lost_its_lock_and_verifies_only_after_another_reboot_gets_i
 
     app.action(0, "approve-reboot")
     for _ in range(7):
-        for number in (0, 1):
-            out = app.hook(number)
+        out = app.hooks(0, 1)
         app.nodes[1].host.sleep(60)
 
     assert app.nodes[1].reboots == 2, out.unit_status

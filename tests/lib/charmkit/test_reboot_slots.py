@@ -207,16 +207,12 @@ def fleet(application: Any, parallel: str, *zones: str) -> Any:
     return app
 
 
-def reboots(app: Any) -> list[int]:
-    return [node.reboots for node in app.nodes]
-
-
 def test_two_nodes_of_a_zone_are_down_at_once_and_the_third_follows(application: Any):
     app = fleet(application, "2", "zone-a", "zone-a", "zone-a")
     app.hook(0)
     for number in (1, 2, 3):
         app.changed(number)
-    assert reboots(app) == [0, 1, 1, 0]
+    assert app.reboots == [0, 1, 1, 0]
     for number in (1, 2):
         app.nodes[number].boot()
     for number in (1, 2):
@@ -225,7 +221,7 @@ def test_two_nodes_of_a_zone_are_down_at_once_and_the_third_follows(application:
         app.hook(number)
         app.changed(0, of=number)
         app.changed(3)
-    assert reboots(app) == [0, 1, 1, 1]
+    assert app.reboots == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
