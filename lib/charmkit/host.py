@@ -16,7 +16,6 @@ from converge.execute import Outcome, execute
 from converge.finding import RETRIED
 from converge.render import with_differences
 from exporter import facts
-from exporter.catalogue import PORT
 from hostnic import exclusive, handover, own
 from hostnic.machine import Machine
 from hostnic.system import HostStep, System, read_boot_id, read_text
@@ -150,10 +149,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         self._last: SurveyT | None = None
         self._rolling: RollingReboot | None = None
         self.observability = Observability(
-            charm, "exporter", PORT, lambda: read_text(self._system, "/proc/sys/kernel/hostname") or ""
+            charm, lambda: read_text(self._system, "/proc/sys/kernel/hostname") or ""
         )
-        for relation in self.observability.relations:
-            self.follow(relation, lambda _: False)
         self.dispatcher = Dispatcher(self._system, charm.unit.name, self._name, charm.listens_to)
         self.framework.observe(charm.on["capture"].action, self._on_capture)
 

@@ -21,11 +21,13 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import ops
+from exporter.catalogue import PORT
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-AGENT, ENDPOINT = "cos-agent", "metrics-endpoint"
+RELATIONS = AGENT, ENDPOINT = "cos-agent", "metrics-endpoint"
+"""A charm reads nothing of these relations."""
 KEY = "config"
 """Of the databag of cos-agent."""
 
@@ -35,30 +37,23 @@ Document = dict[str, Any]
 class Observability(ops.Object):
     """Publishes what a charm ships, whenever Juju says that its code, its topology or its relations changed.
 
+    It ships in the exporter's folder ``cos``: ``alerts.json`` (Prometheus' rules), perhaps ``logs.json``
+    (Loki's), and perhaps dashboards in ``dashboards``.
+
     Args:
         charm: whose relations they are.
-        package: has the folder ``cos`` with ``alerts.json`` (Prometheus' rules), perhaps ``logs.json``
-            (Loki's), and perhaps dashboards in ``dashboards``.
-        port: of the exporter, which serves /metrics on loopback and at :meth:`address`.
         host: the host's name.
 
     """
 
-    def __init__(
-        self, charm: ops.CharmBase, package: str, port: int, host: Callable[[], str] = lambda: ""
-    ) -> None:
+    def __init__(self, charm: ops.CharmBase, host: Callable[[], str] = str) -> None:
         super().__init__(charm, "observability")
-        self._charm, self._package, self._port, self._host = charm, package, port, host
-        self._names = [name for name in (AGENT, ENDPOINT) if name in charm.meta.relations]
+        self._charm, self._host = charm, host
+        self._names = [name for name in RELATIONS if name in charm.meta.relations]
         events = [charm.on.config_changed, charm.on.upgrade_charm, charm.on.leader_elected]
         events += [charm.on[name].relation_created for name in self._names]
         for event in events:
             self.framework.observe(event, self._publish)
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """Those that the charm has; it reads nothing of them."""
-        return tuple(self._names)
 
     def address(self) -> str:
         """The address at which Prometheus scrapes this unit; empty unless it is related."""
@@ -86,7 +81,7 @@ class Observability(ops.Object):
                 _write(relation.data[self._charm.app], given)
 
     def _for_agent(self) -> Document:
-        target: Document = {"targets": [f"localhost:{self._port}"]}
+        target: Document = {"targets": [f"localhost:{PORT}"]}
         job = {"metrics_path": "/metrics", "static_configs": [target]}
         # The name is that of the library, and stays when a host is renamed: a new one would be a new series.
         digest = hashlib.blake2b(json.dumps(job, sort_keys=True).encode(), digest_size=4).hexdigest()
@@ -104,9 +99,7 @@ class Observability(ops.Object):
     def _for_all(self) -> Document:
         return {
             "scrape_metadata": {**self._topology(), "unit": self._charm.unit.name},
-            "scrape_jobs": [
-                {"metrics_path": "/metrics", "static_configs": [{"targets": [f"*:{self._port}"]}]}
-            ],
+            "scrape_jobs": [{"metrics_path": "/metrics", "static_configs": [{"targets": [f"*:{PORT}"]}]}],
             "alert_rules": self._rules("alerts.json"),
         }
 
@@ -117,7 +110,7 @@ class Observability(ops.Object):
     def _folder(self) -> "Traversable":
         from importlib import resources  # not in a hook that publishes nothing
 
-        return resources.files(self._package) / "cos"
+        return resources.files("exporter") / "cos"
 
     def _topology(self) -> dict[str, str]:
         return {

@@ -37,11 +37,13 @@ from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
+from charmkit.observability import RELATIONS
 from charmkit.output import MOST, Output, beginning, shortened
 from charmkit.repeats import Repeats
 from charmkit.status import unit_status
 
 Data = TypeVar("Data")
+Follow = Callable[[ops.RelationEvent], bool]
 
 logger = logging.getLogger(__name__)
 logging.disable(logging.DEBUG)
@@ -216,7 +218,7 @@ class Reconciler(ops.Object):
         self._told.set_default(version="", leaves=False)
         self._findings: Sequence[Finding] | None = None
         self._repeats = Repeats(charm, boot, by_application)
-        self._follow: dict[str, Callable[[ops.RelationEvent], bool]] = {}
+        self._follow: dict[str, Follow] = dict.fromkeys(RELATIONS, lambda _: False)
         for event in self._lifecycle():
             self.framework.observe(event, self._on_lifecycle)
         self.framework.observe(charm.on.stop, self._on_stop)
@@ -224,7 +226,7 @@ class Reconciler(ops.Object):
         self.framework.observe(charm.on["plan"].action, self._on_plan)
         self.framework.observe(charm.on["verify"].action, self._on_verify)
 
-    def follow(self, relation: str, follow: Callable[[ops.RelationEvent], bool]) -> None:
+    def follow(self, relation: str, follow: Follow) -> None:
         """Have changes in ``relation`` handled by ``follow``, which tells whether to converge after all."""
         self._follow[relation] = follow
 

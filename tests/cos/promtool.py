@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import ops
 import yaml
 from charmkit.observability import KEY, Observability
-from exporter.catalogue import PORT, PREFIX, THRESHOLDS
+from exporter.catalogue import PREFIX, THRESHOLDS
 from ops import testing
 
 from cos.tools import tool
@@ -56,7 +56,7 @@ class Fault(NamedTuple):
 class _Charm(ops.CharmBase):
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.observability = Observability(self, "exporter", PORT, lambda: "node-0")
+        self.observability = Observability(self, lambda: "node-0")
 
 
 def published(relation: str, charm: type[ops.CharmBase] = _Charm) -> testing.Relation:

@@ -31,7 +31,6 @@ from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_con
 from config import Options, Planning, Rendering, Secret, Switches
 from converge import Finding, Plan, Severity, worst_first
 from exporter import facts
-from exporter.catalogue import PORT
 from hostnic.machine import Machine
 from hostnic.system import System
 from intent import expand, pins
@@ -96,9 +95,7 @@ class CumulusFabricCharm(ops.CharmBase):
             whole=WHOLE,
         )
         self.reconciler.follow(RELATION, self._follow)
-        self._observability = Observability(self, "exporter", PORT)
-        for relation in self._observability.relations:
-            self.reconciler.follow(relation, lambda _: False)
+        self._observability = Observability(self)
 
     @cached_property
     def _options(self) -> Options:

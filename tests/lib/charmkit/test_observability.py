@@ -30,13 +30,13 @@ MODEL = testing.Model("site", uuid="0123abcd-0000-4000-8000-000000000000")
 class Charm(ops.CharmBase):
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.observability = Observability(self, "exporter", 19560, lambda: "node-1")
+        self.observability = Observability(self, lambda: "node-1")
 
 
 class OfTheFabric(ops.CharmBase):
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.observability = Observability(self, "exporter", 9100)
+        self.observability = Observability(self)
 
 
 AGENT = testing.Relation("cos-agent", remote_app_name="otelcol")
@@ -176,4 +176,4 @@ def test_a_charm_without_a_relation_to_the_collector_serves_prometheus_alone() -
     found = testing.Context(OfTheFabric, meta=meta, juju_version="3.6.0")
     state = testing.State(relations={ENDPOINT}, model=MODEL, leader=True)
     after = found.run(found.on.config_changed(), state).get_relation(ENDPOINT.id)
-    assert json.loads(after.local_app_data["scrape_jobs"])[0]["static_configs"] == [{"targets": ["*:9100"]}]
+    assert json.loads(after.local_app_data["scrape_jobs"])[0]["static_configs"] == [{"targets": ["*:19560"]}]
