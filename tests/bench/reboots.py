@@ -59,7 +59,7 @@ from agents import BOOT, STATUS, Agents, Costs, Does, Event, Machine, Spent
 from charmkit.reboot import hook as reboot
 from charmkit.reboot.databag import KEY
 from charmkit.reboot.lock import approve_all
-from charmkit.reboot.policy import Mode, RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.unit import approve_one, next_look_in
@@ -81,7 +81,7 @@ COSTS = Costs(tool=0.03, early=0.1, start=0.5, look=2.0)
 class Unit:
     """One unit with the charms' code for reboots; its host verifies as soon as it is up."""
 
-    def __init__(self, number: int, policy: RebootPolicy, zone: str) -> None:
+    def __init__(self, number: int, policy: RebootOptions, zone: str) -> None:
         self.number = number
         self.needs = False
         self.wake: float | None = None
@@ -196,7 +196,7 @@ def name(number: int) -> str:
     return f"{APPLICATION}/{number}"
 
 
-def deployed(count: int, policy: RebootPolicy, zones: int = 1) -> Cloud:
+def deployed(count: int, policy: RebootOptions, zones: int = 1) -> Cloud:
     """An application that has been idle for a while."""
     cloud = Cloud([Unit(number, policy, f"zone-{number % zones}") for number in range(count)])
     for unit in cloud.nodes:
@@ -223,9 +223,9 @@ class Roll(NamedTuple):
     from_approval: int
 
 
-def roll(count: int, parallel: str = "1", zones: int = 1, mode: Mode = "manual") -> Roll:
+def roll(count: int, parallel: str = "1", zones: int = 1, mode: str = "manual") -> Roll:
     """Change the option and, under ``manual``, approve the reboots once all nodes have published theirs."""
-    cloud = deployed(count, RebootPolicy(mode, SETTLE, parallel), zones)
+    cloud = deployed(count, RebootOptions(mode, SETTLE, parallel), zones)
     agents = cloud.agents
     for unit, node in cloud.nodes.items():
         node.needs = True
@@ -244,7 +244,7 @@ def roll(count: int, parallel: str = "1", zones: int = 1, mode: Mode = "manual")
 
 def power_cut(count: int) -> Cloud:
     """The first minutes after a power cut of all nodes, which come up one after the other."""
-    cloud, chance = deployed(count, RebootPolicy("manual", SETTLE)), random.Random(21)
+    cloud, chance = deployed(count, RebootOptions("manual", SETTLE)), random.Random(21)
     for unit, machine in cloud.agents.machines.items():
         cloud.agents.later(chance.uniform(0, STATUS), lambda unit=unit: cloud.agents.update_status(unit))
         cloud.agents.down(machine, BOOT + chance.uniform(0, 120))

@@ -12,7 +12,7 @@ from typing import Any
 
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
 from charmkit.reboot.hook import Result, follow, run
-from charmkit.reboot.policy import RebootPolicy, slots
+from charmkit.reboot.policy import RebootOptions, slots
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.status import report
@@ -71,7 +71,7 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.app_data = self.app_data_before = ""
         self.leader = ""
-        self.policy = RebootPolicy("manual", SETTLE)
+        self.policy = RebootOptions("manual", SETTLE)
         self.names = 0
         self.hooks = self.asked_at_hook = self.granted_at_hook = 0
 
@@ -110,7 +110,7 @@ class World:
             node.last_hook = self.hooks
             self.carry(name, peers)
             return
-        node.last_hook, node.said, node.parallel = self.hooks, node.quorum, self.policy.parallel
+        node.last_hook, node.said, node.parallel = self.hooks, node.quorum, self.policy.reboot_parallel
         before = bags.own()
         result = run(
             bags,

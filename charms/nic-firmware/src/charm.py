@@ -150,7 +150,7 @@ class NicFirmwareCharm(HostCharm[Survey]):
             reboot_owner=NAME if options.reboot_owner == "self" else options.reboot_owner,
             pending=left.phrase() if left else "",
         )
-        return (*self.reboot.reconcile(need, options.reboots, given, survey.others), *findings)
+        return (*self.reboot.reconcile(need, options, given, survey.others), *findings)
 
     def _remember(self, survey: Survey) -> Sequence[Finding]:
         """Note what waits for a restart, and since which boot."""

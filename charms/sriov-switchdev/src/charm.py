@@ -104,7 +104,7 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
             vfs={port.bdf: port.num_vfs for port in survey.wanted.ports},
             pending=left.phrase() if left else "",
         )
-        asked = self.reboot.reconcile(need, options.reboots, given, others, publish=survey.accepted)
+        asked = self.reboot.reconcile(need, options, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
 
     def uninstall(self) -> Removed:

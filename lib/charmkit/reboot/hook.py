@@ -13,7 +13,7 @@ from converge import Finding
 from converge.shape import InvalidValue
 
 from charmkit.reboot.lock import approved, arbitrate, blocking_unit, eligible, holds
-from charmkit.reboot.policy import RebootPolicy, slots
+from charmkit.reboot.policy import RebootOptions, slots
 from charmkit.reboot.state import Cluster, UnitNow, UnitState
 from charmkit.reboot.unit import Decision, decide
 
@@ -35,7 +35,7 @@ class Result(NamedTuple):
 
 def run(
     bags: "Databags",
-    policy: RebootPolicy,
+    policy: RebootOptions,
     look: Callable[[UnitState], UnitNow],
     silent: Silent,
     missing_members: Callable[[], str] = str,
@@ -74,7 +74,7 @@ def run(
         decision = decide(host, policy, own, units, cluster)
     bags.publish(decision.own, decision.cluster)
     about = digest_about(bags.unit, decision.own, decision.cluster)
-    bags.keep(digest_about=about, parallel=policy.parallel)
+    bags.keep(digest_about=about, parallel=policy.reboot_parallel)
     everyone = {**units, bags.unit: decision.own}
     if bags.leader:
         bags.keep(blocking_unit=blocking_unit(bags.unit, everyone, decision.cluster, host.silent))
@@ -192,7 +192,7 @@ def _granted(
 
 
 def _slots(bags: "Databags") -> int:
-    return slots(bags.private.parallel or RebootPolicy().parallel, bags.count())
+    return slots(bags.private.parallel or RebootOptions().reboot_parallel, bags.count())
 
 
 def _is_next(bags: "Databags", before: Cluster, cluster: Cluster) -> bool:

@@ -29,7 +29,7 @@ from charmkit.reboot import hook
 from charmkit.reboot.actions import RebootActions
 from charmkit.reboot.interruption import running
 from charmkit.reboot.peers import PORT, TIMEOUT
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.relation import Databags, PrivateState
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, SUBJECT, handed_over, needed_for, report
@@ -76,7 +76,7 @@ class RollingReboot(ops.Object):
     def reconcile(
         self,
         need: Need,
-        policy: RebootPolicy,
+        policy: RebootOptions,
         given: Handover,
         others: Sequence[Handover],
         *,
@@ -134,9 +134,9 @@ class RollingReboot(ops.Object):
         own = bags.units(peers=False)[0][bags.unit]
         before = (*own.reasons, *own.still_needed) if own.boot_id == self._boot_id() else ()
         need = Need(before, not_ready=finding.sentence(), contested=own.contested)
-        return self.roll(need, RebootPolicy())
+        return self.roll(need, RebootOptions())
 
-    def roll(self, need: Need, policy: RebootPolicy) -> tuple[Finding, ...]:
+    def roll(self, need: Need, policy: RebootOptions) -> tuple[Finding, ...]:
         """The unit's part where no other charm is heard: publish, grant, give back, or ask for the reboot.
 
         Call it in every reconcile, also with an empty ``need``: otherwise the lock is never given back.
@@ -171,7 +171,7 @@ class RollingReboot(ops.Object):
     def _tell(
         self,
         others: Mapping[str, UnitState],
-        policy: RebootPolicy,
+        policy: RebootOptions,
         host: UnitNow,
         own: UnitState,
         cluster: Cluster,
@@ -180,7 +180,7 @@ class RollingReboot(ops.Object):
         return Reboot(
             needed=own.needs,
             maintenance=self._has_lock or own.requested_at is not None or not own.settled,
-            limit=STUCK + policy.settle,
+            limit=STUCK + policy.reboot_settle,
             held={
                 unit: since for unit, since in self._held(cluster).items() if host.leader or unit == host.unit
             },
@@ -250,11 +250,12 @@ class RollingReboot(ops.Object):
             return [Finding(Severity.WARNING, SUBJECT, what, "it goes on at the next update-status")]
         return []
 
-    def _host(self, need: Need, policy: RebootPolicy, own: UnitState) -> UnitNow:
+    def _host(self, need: Need, policy: RebootOptions, own: UnitState) -> UnitNow:
         """This host, now. Commands run only where the decision needs their answer."""
         boot_id = self._boot_id()
         booted = bool(own.boot_id) and own.boot_id != boot_id
         waits = booted or not own.settled
+        asks_if_busy = policy.reboot_policy == "when-idle" and bool(need.reasons)
         here = cache(lambda: containers.autostarting(self._system))
         return UnitNow(
             unit=self.model.unit.name,
@@ -265,7 +266,7 @@ class RollingReboot(ops.Object):
             leader=self.model.unit.is_leader(),
             need=need,
             instances=len(running(self._system)) if need.reasons else 0,
-            busy=containers.busy(self._system) if policy.mode == "when-idle" and need.reasons else "",
+            busy=containers.busy(self._system) if asks_if_busy else "",
             not_back=self._not_back(here()) if waits else "",
             containers_started=here().started if waits else "",
             zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),

@@ -8,7 +8,7 @@ from converge.finding import DIGEST
 
 from charmkit.reboot.lock import approved
 from charmkit.reboot.peers import UNSETTLED
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.unit import NEVER_CAME, next_look_in
 
@@ -19,7 +19,7 @@ SUBJECT = "reboot"
 _SHOWN = 3
 
 
-def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
+def report(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
     """The findings of one unit, after :func:`charmkit.reboot.unit.decide`."""
     findings = [_still_needed(host, own)] if own.still_needed else []
     if own.requested_at is not None:
@@ -29,7 +29,7 @@ def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster
     if not own.settled and not own.still_needed:
         findings.append(_settling(host, policy, own))
     if host.leader:
-        stuck = STUCK + policy.settle
+        stuck = STUCK + policy.reboot_settle
         findings += [
             _stuck(host, cluster, unit)
             for unit in cluster.held
@@ -94,7 +94,7 @@ def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
     )
 
 
-def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> Finding:
+def _needed(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Cluster) -> Finding:
     """Whom or what it waits for comes before the reasons: a status that is too long is cut at its end."""
     needed = needed_for(own.reasons)
     if host.need.not_ready:
@@ -104,7 +104,7 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         what = f"waits, since a cluster misses a member ({own.missing_members}); {needed}"
         return Finding(Severity.HELD, SUBJECT, what, f"to reboot all the same, {approve}")
     if not own.consent and not approved(host.unit, own, cluster):
-        if policy.mode == "when-idle":
+        if policy.reboot_policy == "when-idle":
             what = f"waits until the host is idle ({host.busy}); {needed}"
             return Finding(Severity.WAITING, SUBJECT, what, f"or {approve}")
         return Finding(Severity.HELD, SUBJECT, needed, approve)
@@ -117,7 +117,7 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
     missing = {unit: what for unit, what in found if (unit, what) != (host.unit, UNSETTLED)}
     if missing:
         # A host in its grace period settles without the operator, or its own status says what he has to do.
-        stays = policy.mode == "manual" and set(missing.values()) != {UNSETTLED}
+        stays = policy.reboot_policy == "manual" and set(missing.values()) != {UNSETTLED}
         return Finding(
             Severity.HELD if stays else Severity.WAITING,
             SUBJECT,
@@ -129,7 +129,7 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
     holder, age = cluster.holder, _age(host, cluster, cluster.holder)
     what = f"waits for {holder}, whose turn began {duration(age)} ago; {needed}"
     # The leader says it in a finding of its own.
-    stuck = age >= STUCK + policy.settle and not host.leader
+    stuck = age >= STUCK + policy.reboot_settle and not host.leader
     return Finding(Severity.WAITING, SUBJECT, what, _release(host, cluster, holder) if stuck else "")
 
 
@@ -139,7 +139,7 @@ def _missing(missing: Mapping[str, str]) -> str:
     return "; ".join(named[:_SHOWN]) + more
 
 
-def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
+def _settling(host: UnitNow, policy: RebootOptions, own: UnitState) -> Finding:
     if host.need.unverified:
         return Finding(
             Severity.WAITING, SUBJECT, f"rebooted; settles once the host verifies: {host.need.unverified}"

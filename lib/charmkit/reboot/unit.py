@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from hostnic.handover import Handover, RebootRequest
 
 from charmkit.reboot.lock import approved_reasons, arbitrate, eligible, holds
-from charmkit.reboot.policy import RebootPolicy, slots
+from charmkit.reboot.policy import RebootOptions, slots
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 
 NEVER_CAME = 15 * 60
@@ -48,7 +48,7 @@ def as_request(need: Need, now: int) -> RebootRequest | None:
 
 
 def decide(
-    host: UnitNow, policy: RebootPolicy, own: UnitState, peers: Mapping[str, UnitState], cluster: Cluster
+    host: UnitNow, policy: RebootOptions, own: UnitState, peers: Mapping[str, UnitState], cluster: Cluster
 ) -> Decision:
     """What one unit does after a look at its host.
 
@@ -64,13 +64,13 @@ def decide(
 
 
 def _lead(
-    host: UnitNow, policy: RebootPolicy, own: UnitState, peers: Mapping[str, UnitState], cluster: Cluster
+    host: UnitNow, policy: RebootOptions, own: UnitState, peers: Mapping[str, UnitState], cluster: Cluster
 ) -> Cluster:
     """The leader's part, where this unit leads."""
     if not host.leader:
         return cluster
     units = {**peers, host.unit: own}
-    most = slots(policy.parallel, len(units))
+    most = slots(policy.reboot_parallel, len(units))
     return arbitrate(host.unit, units, cluster, host.now, host.silent, most)
 
 
@@ -79,7 +79,7 @@ def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
     return own.requested_at is not None or holds(unit, own, cluster)
 
 
-def next_look_in(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
+def next_look_in(host: UnitNow, policy: RebootOptions, own: UnitState) -> int | None:
     """In how many seconds a host that waits for members of clusters, or has not settled, is looked at again.
 
     None for any other host.
@@ -92,7 +92,7 @@ def next_look_in(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | N
         return LOOK_AGAIN
     if own.settled:
         return None
-    return LOOK_AGAIN if own.healthy_at is None else policy.settle - (host.uptime - own.healthy_at)
+    return LOOK_AGAIN if own.healthy_at is None else policy.reboot_settle - (host.uptime - own.healthy_at)
 
 
 def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
@@ -103,7 +103,7 @@ def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
     return own._replace(approved=own.asks_for, approved_after=cancels, requested_at=requested)
 
 
-def _observed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> UnitState:
+def _observed(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Cluster) -> UnitState:
     """``own`` after a look at the host."""
     if own.boot_id != host.boot_id:
         own = _after_boot(host, own)
@@ -154,7 +154,7 @@ def _after_boot(host: UnitNow, own: UnitState) -> UnitState:
     )
 
 
-def _settle(host: UnitNow, policy: RebootPolicy, own: UnitState) -> UnitState:
+def _settle(host: UnitNow, policy: RebootOptions, own: UnitState) -> UnitState:
     """The grace after a boot ends once all has been in order for the settle time.
 
     A host that verifies only after another reboot may ask for the lock earlier, once its containers have run
@@ -167,20 +167,22 @@ def _settle(host: UnitNow, policy: RebootPolicy, own: UnitState) -> UnitState:
     up_at = (host.uptime if up_at is None else up_at) if containers_up else None
     healthy = containers_up and not host.need.unverified
     healthy_at = (host.uptime if healthy_at is None else healthy_at) if healthy else None
-    if healthy_at is not None and host.uptime - healthy_at >= policy.settle:
+    if healthy_at is not None and host.uptime - healthy_at >= policy.reboot_settle:
         return own._replace(settled=True, queues_unsettled=False, **_NO_TIMES)
     return own._replace(
-        queues_unsettled=up_at is not None and bool(own.reasons) and host.uptime - up_at >= policy.settle,
+        queues_unsettled=up_at is not None
+        and bool(own.reasons)
+        and host.uptime - up_at >= policy.reboot_settle,
         healthy_at=healthy_at,
         containers_up_at=up_at,
         containers_started=host.containers_started,
     )
 
 
-def _consent(policy: RebootPolicy, host: UnitNow) -> Literal["", "always", "idle"]:
-    if policy.mode == "always":
+def _consent(policy: RebootOptions, host: UnitNow) -> Literal["", "always", "idle"]:
+    if policy.reboot_policy == "always":
         return "always"
-    return "idle" if policy.mode == "when-idle" and not host.busy else ""
+    return "idle" if policy.reboot_policy == "when-idle" and not host.busy else ""
 
 
 def _use_lock(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:

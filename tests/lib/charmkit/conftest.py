@@ -9,7 +9,7 @@ import pytest
 from charmkit.containers import LXC
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reboot.databag import KEY, decode_cluster
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Reconciler
@@ -67,7 +67,7 @@ class Node:
 class Application:
     """Units of one application on a Juju that carries databags and keeps reboots for the test to make."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: RebootPolicy) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: RebootOptions) -> None:
         self.nodes = [Node() for _ in range(units)]
         for number, node in enumerate(self.nodes):
             node.host.reboots = 1000 * number  # each host has its own boot ids
@@ -184,7 +184,7 @@ class Application:
 
     def everybody_reports(self) -> None:
         """A need that came and went everywhere: each unit published it with the leader's boot id."""
-        policy, self.policy = self.policy, RebootPolicy("manual")
+        policy, self.policy = self.policy, RebootOptions("manual")
         for needs in (("a need that goes",), ()):
             for number in (self.leader, *range(len(self.nodes))):
                 self.nodes[number].needs = needs
@@ -201,7 +201,7 @@ def application(monkeypatch: pytest.MonkeyPatch) -> Any:
     def deploy(
         units: int = 3, mode: Any = "manual", settle: int = 300, *, reported: bool = True
     ) -> Application:
-        application = Application(monkeypatch, units=units, policy=RebootPolicy(mode, settle))
+        application = Application(monkeypatch, units=units, policy=RebootOptions(mode, settle))
         for number in range(units):
             application.hook(number)
         if reported and units > 1:

@@ -3,7 +3,7 @@
 
 import pytest
 from charmkit.reboot.lock import approve_all, arbitrate
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.state import Approval, Cluster, Need, UnitNow, UnitState, mark
 from charmkit.reboot.unit import NEVER_CAME, approve_one
 from lib.reboot_decisions import ALWAYS, HELD, HOST, IDLE, MANUAL, ME, NEEDS, PEER, SETTLED, WANTS, WHY, turn
@@ -48,7 +48,7 @@ def test_a_reboot_that_changed_nothing_is_terminal_and_keeps_the_lock():
 
 @pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
 @pytest.mark.parametrize("where", ["on the unit", "on the leader"])
-def test_an_approval_repeats_it_once(policy: RebootPolicy, where: str):
+def test_an_approval_repeats_it_once(policy: RebootOptions, where: str):
     needs = REBOOTED._replace(need=Need(WHY))
     back = turn(needs, policy, own=ASKED, cluster=HELD)
     approved = approve_one(back.own, 100) if where == "on the unit" else back.own

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.state import Approval, Cluster, Need, Probe, Slot, UnitNow, UnitState, mark
 from charmkit.reboot.status import report
 from charmkit.reboot.unit import decide
@@ -212,7 +212,7 @@ def test_no_state_that_can_be_read_ends_a_hook(
 ):
     """Such as a lock without a holder among the units, or one that names a unit that nobody knows."""
     host = HOST._replace(leader=leads)
-    decision = decide(host, RebootPolicy(), own, {"sriov-switchdev/1": peer}, cluster)
-    for finding in report(host, RebootPolicy(), decision.own, decision.cluster):
+    decision = decide(host, RebootOptions(), own, {"sriov-switchdev/1": peer}, cluster)
+    for finding in report(host, RebootOptions(), decision.own, decision.cluster):
         assert finding.sentence().isprintable()
     assert decode_cluster(encode(decision.cluster)) == decision.cluster

@@ -148,7 +148,7 @@ def test_a_new_leader_tells_of_the_holder_and_its_limit(roll: Any):
 
     told = roll.nodes[2].told
     assert (list(told.held), told.queue) == (["sriov/1"], 1)
-    assert told.limit == STUCK + roll.policy.settle
+    assert told.limit == STUCK + roll.policy.reboot_settle
 
 
 def test_the_leader_names_a_host_that_is_down_without_a_look_at_its_own(application: Any):

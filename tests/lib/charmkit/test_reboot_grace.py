@@ -3,13 +3,13 @@
 
 import pytest
 from charmkit.reboot.lock import approve_all
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.unit import decide
 
 ME, PEER = "sriov/0", "sriov/1"
 WHY = ("8 VFs at the next boot",)
-IDLE = RebootPolicy("when-idle")
+IDLE = RebootOptions("when-idle")
 WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True, consent="always")
 
 
@@ -130,5 +130,5 @@ def test_a_host_that_needs_another_reboot_queues_once_its_containers_ran_for_the
     host = UnitNow(
         unit=PEER, boot_id="boot 2", uptime=uptime, now=1_000_000, leader=False, need=LACKS, not_back=""
     )
-    after = decide(host, RebootPolicy("when-idle", 300), own, {}, Cluster()).own
+    after = decide(host, RebootOptions("when-idle", 300), own, {}, Cluster()).own
     assert (after.settled, after.queues_unsettled) == (False, queues)

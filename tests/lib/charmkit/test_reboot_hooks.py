@@ -11,7 +11,7 @@ from charmkit.containers import LXC
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate
 from charmkit.reboot.peers import probe_boot
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.relation import must_publish
 from charmkit.reboot.services import FIND
 from charmkit.reboot.state import Approval, Cluster, Probe, Slot, UnitState, mark
@@ -96,7 +96,7 @@ def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
     node = booted.nodes[0]
     node.host.disk.install(LXC, b"", 0o755)
     runs_since(node.host, "2026-11-23T20:04:00.1Z")
-    node.needs, booted.policy = ("another reason",), RebootPolicy("manual", 300, "2")
+    node.needs, booted.policy = ("another reason",), RebootOptions("manual", 300, "2")
 
     booted.hook(0)
 

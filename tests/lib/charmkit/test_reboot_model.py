@@ -6,11 +6,12 @@ The rules are random; the invariants, and what each hook of the world asserts, a
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 from charmkit.reboot.databag import encode
 from charmkit.reboot.hook import with_first_grant
 from charmkit.reboot.lock import approve_all, release
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.state import UnitState
 from charmkit.reboot.unit import NEVER_CAME, approve_one
 from fuzz import NIGHTLY
@@ -37,7 +38,7 @@ class Application(World, RuleBasedStateMachine):
         parallel=st.sampled_from(PARALLEL),
     )
     def deploy(self, zones: list[str], mode: str, parallel: str) -> None:
-        self.policy = RebootPolicy(mode, SETTLE, parallel)
+        self.policy = RebootOptions(mode, SETTLE, parallel)
         for zone in zones:
             self.add_unit(zone, quorum=False)
         self.leader = min(self.nodes)
@@ -64,7 +65,7 @@ class Application(World, RuleBasedStateMachine):
     def reboot_parallel(self, parallel: str) -> None:
         """The operator changes the option; units hear of it in hooks of their own."""
         if not self.cluster().held:
-            self.policy = self.policy._replace(parallel=parallel)
+            self.policy = replace(self.policy, reboot_parallel=parallel)
 
     @rule(data=st.data())
     def a_peer_changed(self, data: st.DataObject) -> None:

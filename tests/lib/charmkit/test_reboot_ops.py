@@ -183,7 +183,7 @@ def test_a_leader_that_waits_itself_still_says_that_a_holder_is_stuck(applicatio
     app.hooks(0, 1)
     app.nodes[0].needs = (WHY,)
     waits = app.hook(0).unit_status
-    age = STUCK + app.policy.settle
+    age = STUCK + app.policy.reboot_settle
     state = decode_cluster(app.app_data[KEY])
     held = {unit: slot._replace(since=slot.since - age) for unit, slot in state.held.items()}
     app.app_data = {KEY: encode(state._replace(held=held))}

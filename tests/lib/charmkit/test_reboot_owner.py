@@ -222,7 +222,7 @@ def test_a_release_does_not_let_two_hosts_down_when_the_old_holder_still_uses_it
     app.nodes[1].boot()
     app.hooks(1, 0, 2)
     assert app.reboots == [0, 1, 0], "it has read that the lock is gone, and settles"
-    app.nodes[1].host.sleep(app.policy.settle)
+    app.nodes[1].host.sleep(app.policy.reboot_settle)
     app.hooks(1, 0, 2)
     assert app.reboots == [0, 1, 1]
 

@@ -3,7 +3,7 @@
 
 import pytest
 from charmkit.reboot.lock import approve_all
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.state import Approval, Cluster, Need, Slot, mark
 from charmkit.reboot.unit import approve_one
 from lib.reboot_decisions import ALWAYS, HOST, IDLE, MANUAL, ME, NEEDS, PEER, SETTLED, WANTS, WHY, turn
@@ -18,12 +18,12 @@ from lib.reboot_decisions import ALWAYS, HOST, IDLE, MANUAL, ME, NEEDS, PEER, SE
         (MANUAL, "", False),
     ],
 )
-def test_policies(policy: RebootPolicy, busy: str, goes: bool):
+def test_policies(policy: RebootOptions, busy: str, goes: bool):
     assert turn(NEEDS._replace(busy=busy), policy).reboot is goes
 
 
 @pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
-def test_every_policy_waits_for_every_other_hosts_grace(policy: RebootPolicy):
+def test_every_policy_waits_for_every_other_hosts_grace(policy: RebootOptions):
     peers = {PEER: SETTLED._replace(settled=False, saw_lock_taken=1)}
     approvals = {ME: Approval(mark("boot 1"), WHY)} if policy == MANUAL else {}
 
@@ -33,7 +33,7 @@ def test_every_policy_waits_for_every_other_hosts_grace(policy: RebootPolicy):
 
 
 @pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
-def test_an_approval_after_the_status_named_an_unsettled_host_goes_on_without_it(policy: RebootPolicy):
+def test_an_approval_after_the_status_named_an_unsettled_host_goes_on_without_it(policy: RebootOptions):
     peers = {PEER: SETTLED._replace(settled=False)}
     first = approve_all({ME: WANTS}, Cluster()) if policy == MANUAL else Cluster()
     named = turn(NEEDS, policy, peers=peers, cluster=first)
@@ -68,7 +68,7 @@ def test_the_operators_approval_on_the_leader_covers_all_that_need_it_now():
 
 @pytest.mark.parametrize("busy", ["", "2 instances"])
 @pytest.mark.parametrize("policy", [MANUAL, IDLE])
-def test_an_approved_host_goes_under_every_policy(policy: RebootPolicy, busy: str):
+def test_an_approved_host_goes_under_every_policy(policy: RebootOptions, busy: str):
     cluster = Cluster(approvals={ME: Approval(mark("boot 1"), WHY)})
 
     assert turn(NEEDS._replace(busy=busy), policy, cluster=cluster).reboot

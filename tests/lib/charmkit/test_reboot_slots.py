@@ -2,6 +2,7 @@
 """Which hosts may reboot at once: the option, zones, containers, and hosts that are down."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from charmkit.containers import DIRECTORY, LXC
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate, release
 from charmkit.reboot.peers import SILENT, UNREPORTED
-from charmkit.reboot.policy import PARALLEL, RebootOptions, RebootPolicy, slots
+from charmkit.reboot.policy import PARALLEL, RebootOptions, slots
 from charmkit.reboot.state import Cluster, Need, Probe, Slot, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, report
 from charmkit.reboot.unit import decide
@@ -48,8 +49,7 @@ def granted(found: dict[str, UnitState], most: int, *, silent: tuple[str, ...] =
     [("1", 256, 1), ("4", 256, 4), ("5%", 256, 12), ("5%", 8, 1), ("100%", 3, 3), ("34%", 3, 1)],
 )
 def test_a_percentage_is_rounded_down_to_at_least_one(parallel: str, count: int, most: int):
-    assert RebootOptions(reboot_parallel=parallel).reboots.parallel == parallel
-    assert slots(parallel, count) == most
+    assert slots(RebootOptions(reboot_parallel=parallel).reboot_parallel, count) == most
 
 
 @pytest.mark.parametrize("wrong", ["", "0", "-1", "0%", "101%", "5 %", "1.5", "all", "01", "5%%", "٣", "1\n"])
@@ -122,7 +122,7 @@ def test_a_container_that_came_after_the_grant_makes_the_holder_give_the_lock_ba
     host = UnitNow(
         "sriov/2", "b", 5000, NOW, leader=False, need=Need(WHY), zone="zone-a", has_containers=True
     )
-    always = RebootPolicy("always", 300, "2")
+    always = RebootOptions("always", 300, "2")
 
     decision = decide(host, always, WANTS, {}, both)
     assert (decision.reboot, decision.own.released) == (False, 2)
@@ -187,7 +187,7 @@ def test_each_holder_that_is_stuck_is_named_with_the_action_that_releases_it():
     both = Cluster(grant=6)._replace(held={"sriov/1": Slot(5, 5), "sriov/2": Slot(6, NOW)})
     host = UnitNow(LEADER, "a", 5000, NOW + STUCK, leader=True)
 
-    (stuck,) = report(host, RebootPolicy(), IDLE, both)
+    (stuck,) = report(host, RebootOptions(), IDLE, both)
 
     assert stuck.what.startswith("sriov/1 has held the lock for ")
     assert stuck.remedy.endswith("release-reboot-lock unit=sriov/1")
@@ -199,7 +199,7 @@ def test_each_holder_that_is_stuck_is_named_with_the_action_that_releases_it():
 def fleet(application: Any, parallel: str, *zones: str) -> Any:
     """A leader that needs nothing, and units in these zones that need a reboot."""
     app = application(len(zones) + 1, "always")
-    app.policy = app.policy._replace(parallel=parallel)
+    app.policy = replace(app.policy, reboot_parallel=parallel)
     for number, zone in enumerate(zones, 1):
         app.nodes[number].zone = zone
         app.nodes[number].needs = WHY

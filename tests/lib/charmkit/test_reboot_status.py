@@ -3,7 +3,7 @@
 
 import pytest
 from charmkit.reboot.peers import SILENT, UNSETTLED
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.state import Cluster, Need, Slot, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, duration, handed_over, report
 from charmkit.status import unit_status
@@ -196,13 +196,13 @@ def test_durations(seconds: int, text: str):
 def test_one_sentence_for_each_wait(
     mode: str, host: UnitNow, own: UnitState, cluster: Cluster, severity: Severity, sentence: str
 ):
-    (finding,) = report(host, RebootPolicy(mode), own, cluster)
+    (finding,) = report(host, RebootOptions(mode), own, cluster)
 
     assert (finding.severity, finding.sentence()) == (severity, sentence)
 
 
 def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
-    findings = report(HOST, RebootPolicy("always"), BACK._replace(still_needed=WHY), Cluster(1, "sriov/0"))
+    findings = report(HOST, RebootOptions("always"), BACK._replace(still_needed=WHY), Cluster(1, "sriov/0"))
 
     assert [(finding.severity, finding.sentence()) for finding in findings] == [
         (
@@ -221,7 +221,7 @@ def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
     cluster = Cluster(1, held={"sriov/7": Slot(1, HOST.now - STUCK - age)})
 
     findings = report(
-        HOST._replace(leader=leader, need=Need()), RebootPolicy(), UnitState(boot_id="boot 1"), cluster
+        HOST._replace(leader=leader, need=Need()), RebootOptions(), UnitState(boot_id="boot 1"), cluster
     )
 
     assert [finding.sentence() for finding in findings] == (
@@ -243,7 +243,7 @@ def test_a_unit_that_waits_for_a_stuck_holder_says_what_to_do_unless_it_leads(
     cluster = Cluster(1, held={"sriov/7": Slot(1, HOST.now - STUCK - age)})
     wants = WANTS._replace(consent="always")
 
-    waits = report(HOST._replace(leader=leader), RebootPolicy("always"), wants, cluster)[0]
+    waits = report(HOST._replace(leader=leader), RebootOptions("always"), wants, cluster)[0]
 
     assert waits.what.startswith("waits for sriov/7, ")
     help_text = "look at that host, or run: juju run sriov/leader release-reboot-lock"
@@ -252,7 +252,7 @@ def test_a_unit_that_waits_for_a_stuck_holder_says_what_to_do_unless_it_leads(
 
 def test_nothing_to_say_about_a_host_that_needs_none():
     assert (
-        report(HOST._replace(need=Need()), RebootPolicy(), UnitState(boot_id="boot 1"), HELD_BY_OTHER) == ()
+        report(HOST._replace(need=Need()), RebootOptions(), UnitState(boot_id="boot 1"), HELD_BY_OTHER) == ()
     )
 
 
@@ -267,7 +267,7 @@ def test_a_status_that_is_cut_still_names_the_unit_that_is_waited_for():
     many = WANTS._replace(consent="always", reasons=("3b:00: 9+9 VFs and VF-LAG",) * 8)
     cluster = Cluster(grant=3, held={"sriov-switchdev/107": Slot(3, HOST.now - 60)})
 
-    status = unit_status(report(HOST, RebootPolicy("always"), many, cluster))
+    status = unit_status(report(HOST, RebootOptions("always"), many, cluster))
 
     assert "waits for sriov-switchdev/107, whose turn began 1 min ago" in status.message
     assert status.message.endswith("… (see verify)")
@@ -284,7 +284,7 @@ def test_a_status_that_is_cut_still_names_the_unit_that_is_waited_for():
 def test_a_status_that_is_cut_still_says_what_is_waited_for(host: UnitNow, cluster: Cluster, waits_for: str):
     many = WANTS._replace(consent="" if host.busy else "idle", reasons=("3b:00: 9+9 VFs and VF-LAG",) * 8)
 
-    message = unit_status(report(host, RebootPolicy("when-idle"), many, cluster)).message
+    message = unit_status(report(host, RebootOptions("when-idle"), many, cluster)).message
 
     assert waits_for in message
     assert message.endswith("… (see verify)")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import ops
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reboot.policy import RebootPolicy
+from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reboot.unit import with_others
@@ -37,7 +37,7 @@ class RollerCharm(ops.CharmBase):
         others, malformed = handover.read_others(self.system, "roller")
         own = Need(("a test wants it",) if self.system.files.exists(NEEDED) else ())
         need = with_others(own, others, owner="roller")
-        asked = self.rolling.roll(need, RebootPolicy("manual", settle=2))
+        asked = self.rolling.roll(need, RebootOptions("manual", reboot_settle=2))
         return (*malformed, *self.dispatcher.failed(), *asked)
 
     def leave(self) -> Removed:
