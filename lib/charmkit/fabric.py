@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar
 
 from converge.document import LONGEST, annotated, read_json
 from converge.shape import (
@@ -67,59 +67,6 @@ class _TrafficClass:
         return {"enum": list("01234567")}
 
 
-class _Checked(JsonRecord[T]):
-    """A record of a class that does not check itself: it is checked wherever it is read or contained."""
-
-    def read(self, where: str, value: object) -> T:
-        read = super().read(where, value)
-        try:
-            self.check(read)
-        except InvalidValue as error:
-            raise error.under(where) from None
-        return read
-
-
-@dataclass(frozen=True)
-class Marking:
-    """How one kind of packet is marked."""
-
-    dscp: Annotated[int, Integer(0, 63)]
-    priority: Annotated[int, PRIORITY]  # the one that this DSCP maps to
-
-
-MARKING = _Checked(Marking, annotated(Marking))
-
-
-@dataclass(frozen=True)
-class Qos:
-    """How a port treats traffic."""
-
-    trust: Annotated[str, OneOf(("dscp", "pcp"))]  # which marking decides the priority
-    pfc: Annotated[tuple[int, ...], ListOf(PRIORITY, "priorities")]  # lossless, ascending; none means lossy
-    roce: Annotated[Marking, MARKING]  # the mark of RoCE packets
-    cnp: Annotated[Marking, MARKING]  # the mark of congestion notification packets
-    # By traffic class, its share. Class N has priority N; priorities without a class of their own are in
-    # class 0. The percentages total 100.
-    ets: Annotated[Mapping[int, Share], MappingOf(_TrafficClass(), SHARE, "traffic classes and their shares")]
-
-
-class _Qos(_Checked[Qos]):
-    """A record whose fields also fit each other."""
-
-    def check(self, instance: object) -> None:
-        super().check(instance)
-        qos = cast("Qos", instance)
-        if tuple(sorted(set(qos.pfc))) != qos.pfc:
-            raise InvalidValue("pfc", list(qos.pfc), "each lossless priority once, in ascending order")
-        percent = [share for share in qos.ets.values() if share != STRICT]
-        if 0 not in qos.ets or (percent and sum(percent) != 100):
-            shown = {str(tc): share for tc, share in qos.ets.items()}
-            raise InvalidValue("ets", shown, "a share for class 0, and percentages that total 100")
-
-
-QOS = _Qos(Qos, annotated(Qos))
-
-
 class _Value:
     """A value that checks itself, whichever way it came."""
 
@@ -130,6 +77,39 @@ class _Value:
 @cache
 def _record(of: type[T]) -> JsonRecord[T]:
     return JsonRecord(of, annotated(of))
+
+
+@dataclass(frozen=True)
+class Marking(_Value):
+    """How one kind of packet is marked."""
+
+    dscp: Annotated[int, Integer(0, 63)]
+    priority: Annotated[int, PRIORITY]  # the one that this DSCP maps to
+
+
+@dataclass(frozen=True)
+class Qos(_Value):
+    """How a port treats traffic."""
+
+    trust: Annotated[str, OneOf(("dscp", "pcp"))]  # which marking decides the priority
+    pfc: Annotated[tuple[int, ...], ListOf(PRIORITY, "priorities")]  # lossless, ascending; none means lossy
+    roce: Annotated[Marking, _record(Marking)]  # the mark of RoCE packets
+    cnp: Annotated[Marking, _record(Marking)]  # the mark of congestion notification packets
+    # By traffic class, its share. Class N has priority N; priorities without a class of their own are in
+    # class 0. The percentages total 100.
+    ets: Annotated[Mapping[int, Share], MappingOf(_TrafficClass(), SHARE, "traffic classes and their shares")]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if tuple(sorted(set(self.pfc))) != self.pfc:
+            raise InvalidValue("pfc", list(self.pfc), "each lossless priority once, in ascending order")
+        percent = [share for share in self.ets.values() if share != STRICT]
+        if 0 not in self.ets or (percent and sum(percent) != 100):
+            shown = {str(tc): share for tc, share in self.ets.items()}
+            raise InvalidValue("ets", shown, "a share for class 0, and percentages that total 100")
+
+
+QOS = _record(Qos)
 
 
 @dataclass(frozen=True)

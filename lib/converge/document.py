@@ -18,7 +18,7 @@ def annotated(make: Callable[..., object]) -> Keys:
 
     Such as ``dscp: Annotated[int, Integer(0, 63)]``.
     """
-    hints = cast("dict[str, Any]", get_type_hints(make, include_extras=True))
+    hints = get_type_hints(make, include_extras=True)
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 

@@ -4,7 +4,7 @@
 import re
 from dataclasses import dataclass
 
-from charmkit.fabric import QOS, STRICT, Marking, Qos, Share
+from charmkit.fabric import STRICT, Marking, Qos, Share
 from charmkit.options import check, option
 from charmkit.output import Output
 from converge.shape import InvalidValue
@@ -106,7 +106,7 @@ class Options:
 
     def _check_ets(self) -> None:
         try:
-            QOS.check(self.qos)
+            _ = self.qos  # it checks itself
         except InvalidValue as error:
             raise InvalidValue("ets", self.ets, error.allowed) from None
 

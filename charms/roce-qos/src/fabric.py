@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from charmkit.agreement import differences
-from charmkit.fabric import QOS, STRICT, Host, Marking, Neighbour, Policy, Port, Qos, Share, Vlan
+from charmkit.fabric import STRICT, Host, Marking, Neighbour, Policy, Port, Qos, Share, Vlan
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from desired import Desired
@@ -69,13 +69,10 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
     if classes != own or any(ets.tsa[tc] not in (dcb.STRICT, dcb.ETS) for tc in own):
         return None
     marks = (replace(mark, priority=_priority(port, mark)) for mark in (wanted.qos.roce, wanted.qos.cnp))
-    roce, cnp = marks
-    scheme = Qos(port.trust, found.pfc.priorities, roce, cnp, shares)
     try:
-        QOS.check(scheme)
+        return Qos(port.trust, found.pfc.priorities, *marks, shares)
     except InvalidValue:
         return None
-    return scheme
 
 
 def _priority(port: QosPort, mark: Marking) -> int:
