@@ -191,7 +191,12 @@ def owner_by(others: Iterable[Handover], charm: str) -> str | None:
 def approval(others: Iterable[Handover], owner: str, charm: str, application: str) -> str:
     """The command that approves the reboots of the charm ``owner``; ``application`` is that of ``charm``."""
     applications = {charm: application, **{other.charm: other.unit.partition("/")[0] for other in others}}
-    return f"run: juju run {applications.get(owner, owner)}/leader approve-reboot"
+    return approve(applications.get(owner, owner))
+
+
+def approve(application: str) -> str:
+    """The command that approves the reboots of an application, as a remedy says it."""
+    return f"run: juju run {application}/leader approve-reboot"
 
 
 def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Finding, ...]:

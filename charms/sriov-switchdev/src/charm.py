@@ -25,7 +25,7 @@ from converge import Finding, Plan, unfinished, words
 from converge.execute import Outcome, execute
 from desired import Desired
 from exporter.facts import Flows
-from hostnic import handover, version
+from hostnic import version
 from hostnic.handover import Handover
 from hostnic.system import System
 from observe import observe
@@ -86,26 +86,22 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
         return apply(plan, self.system, announce)
 
     def publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need.
-
-        nic-firmware's option says which charm asks; without nic-firmware it is this one.
-        """
+        """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need."""
         options, left = load_config(self, Options), unfinished(findings)
         need = Need(
             reasons=reboot_reasons(survey.wanted, survey.plan),
             not_ready=survey.not_ready,
             unverified=left.sentence() if left else "",
         )
-        others, malformed = handover.read_others(self.system, NAME)
         given = Handover(
             NAME,
             self.unit.name,
-            reboot_owner=handover.owner_by(others, "nic-firmware") or NAME,
+            reboot_owner=survey.reboot_owner,
             vfs={port.bdf: port.num_vfs for port in survey.wanted.ports},
             pending=left.phrase() if left else "",
         )
-        asked = self.reboot.reconcile(need, options, given, others, publish=survey.accepted)
-        return (*malformed, *asked, *findings)
+        asked = self.reboot.reconcile(need, options, given, survey.others, publish=survey.accepted)
+        return (*asked, *findings)
 
     def uninstall(self) -> Removed:
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""

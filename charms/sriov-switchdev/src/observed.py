@@ -10,6 +10,9 @@ from hostnic.boot import Installed
 from hostnic.devices.model import Host
 from hostnic.system import Channels
 
+APPROVE = "run approve-reboot"
+"""How a reboot is approved, where the application that takes the action is not known, as in a boot unit."""
+
 Phase = Literal["early", "bind", "restore"]
 State = Literal["running", "done", "failed"]
 
@@ -146,4 +149,5 @@ class Observed(NamedTuple):
     preallocated: frozenset[str] = frozenset()
     channels: Mapping[str, Channels] = {}  # queues of each uplink, by BDF; only of ports in switchdev mode
     cpus: int = 1  # logical CPUs that are online
+    approve: str = APPROVE  # the command that approves a reboot of this machine
     findings: tuple[Finding, ...] = ()  # what else could not be read

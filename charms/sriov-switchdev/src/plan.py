@@ -14,7 +14,7 @@ from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
 from nic import chain, steps
 from nic.chain import Facts, When
-from nic.steps import REBOOT, PortAndPf, needs_work
+from nic.steps import PortAndPf, needs_work
 from observed import Observed
 
 LIVE_ATTEMPTS = 3
@@ -121,30 +121,32 @@ def _why_held(
     pairs: Sequence[PortAndPf], now: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
 ) -> tuple[str, str]:
     """Why a NIC's steps wait, and what the operator does to have them run; empty when they may run now."""
+    approve = observed.approve
     for port, pf in pairs:
         after = short_until_reboot(port, pf, observed)
         if after is not None:
-            return f"the firmware offers {pf.port.total_vfs} VFs now and {after} after the next boot", REBOOT
+            offers = f"{pf.port.total_vfs} VFs now and {after} after the next boot"
+            return f"the firmware offers {offers}", approve
     cost = _cost(now)
     using = [f"{pf.netdev} is open in {' and '.join(pf.processes)}" for _, pf in pairs if pf.processes]
     if using and cost >= Disruption.LINK_FLAP:
-        return "; ".join(using), f"stop that, or {REBOOT}"
+        return "; ".join(using), f"stop that, or {approve}"
     if cost <= Disruption.LINK_FLAP:
         return "", ""
     ends = {step.key.partition("/")[0] for step in now if step.disruption >= Disruption.VF_DESTROYING}
     busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs if pf.bdf in ends for vf in pf.vfs)
     if busy:
-        return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
+        return f"VFs are in use: {busy}", f"free them, then {approve}"
     if not allow_live:
-        return COSTS[cost], f"{REBOOT}, or set allow-live=true"
+        return COSTS[cost], f"{approve}, or set allow-live=true"
     if alone := _without_neighbour(pairs, now, observed.host):
         pf, others = alone
         fix = f"fix {' or '.join(others) or 'its other port'}"
-        return steps.only_carrier(pf), f"{fix}, or {REBOOT}"
+        return steps.only_carrier(pf), f"{fix}, or {approve}"
     if observed.live.undone and observed.live.target == wanted.digest:
-        return f"the live change was undone: {observed.live.undone}", REBOOT
+        return f"the live change was undone: {observed.live.undone}", approve
     if _given_up(wanted, observed):
-        return f"the live change failed {observed.live.failures} times", REBOOT
+        return f"the live change failed {observed.live.failures} times", approve
     return "", ""
 
 

@@ -12,8 +12,9 @@ from converge import Disruption, Finding, Plan, Severity, Step
 from desired import Desired
 from exporter import facts
 from hostnic import handover
+from hostnic.handover import Handover
 from hostnic.system import HostStep, System
-from nic.steps import REBOOT, needs_work, of_queues, pairs_of, queues_to_set
+from nic.steps import needs_work, of_queues, pairs_of, queues_to_set
 from observe import ask_firmware, ask_host, observe
 from observed import Judged, Observed
 from plan import plan
@@ -32,6 +33,8 @@ class Survey(NamedTuple):
     wanted: Desired  # what the options and the host's ports lead to
     observed: Observed  # the host
     plan: Plan[System]  # the way from one to the other
+    others: tuple[Handover, ...]  # what the machine's other charms hand over
+    reboot_owner: str  # the charm that asks for this machine's reboots: nic-firmware's option names it
     accepted: bool = True  # the options select ports, and these can be configured
 
     @property
@@ -72,17 +75,14 @@ def survey(
     observed = observe(system, judged)
     wanted, findings = resolve(options, observed, application)
     observed = ask_host(system, ask_firmware(system, observed, wanted), wanted)
+    others, malformed = handover.read_others(system, NAME)
+    owner = handover.owner_by(others, "nic-firmware") or NAME
+    observed = observed._replace(approve=handover.approval(others, owner, NAME, application))
     if busy := waiting_for_boot(observed):
-        return Survey(wanted, observed, Plan(findings=(busy,)))
+        return Survey(wanted, observed, Plan(findings=(busy,)), others, owner)
     accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
-    planned = plan_host(wanted, observed, findings, options.allow_live, controllers)
-    if planned.held:
-        others, _ = handover.read_others(system, NAME)
-        owner = handover.owner_by(others, "nic-firmware") or NAME
-        command = handover.approval(others, owner, NAME, application)
-        held = (replace(item, release=item.release.replace(REBOOT, command)) for item in planned.held)
-        planned = replace(planned, held=tuple(held))
-    return Survey(wanted, observed, planned, accepted)
+    planned = plan_host(wanted, observed, (*malformed, *findings), options.allow_live, controllers)
+    return Survey(wanted, observed, planned, others, owner, accepted)
 
 
 def ports(survey: Survey) -> Iterator[facts.Port]:

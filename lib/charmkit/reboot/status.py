@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from converge import Finding, Severity
 from converge.finding import DIGEST
+from hostnic import handover
 
 from charmkit.reboot.lock import approved
 from charmkit.reboot.peers import UNSETTLED
@@ -78,7 +79,7 @@ def _still_needed(host: UnitNow, own: UnitState) -> Finding:
 
 
 def _approve(host: UnitNow) -> str:
-    return f"run: juju run {host.unit.partition('/')[0]}/leader approve-reboot"
+    return handover.approve(host.unit.partition("/")[0])
 
 
 def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:

@@ -14,8 +14,8 @@ from converge import Disruption, Held, Step
 from desired import Desired, Port
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
-from nic.steps import REBOOT, PortAndPf, only_carrier, pairs_of
-from observed import Observed
+from nic.steps import PortAndPf, only_carrier, pairs_of
+from observed import APPROVE, Observed
 
 from boot import budget
 from boot.files import RESTORE
@@ -33,17 +33,18 @@ def lost_ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[P
     ]
 
 
-def why_left(port: Port, pf: Pf, host: Host) -> tuple[str, str]:
+def why_left(port: Port, pf: Pf, host: Host, approve: str = APPROVE) -> tuple[str, str]:
     """Why a lost port stays as it is for now, and what helps; empty if it can be restored.
 
-    The firmware changes no mode while VFs are in use, and the change takes the port's link down.
+    The firmware changes no mode while VFs are in use, and the change takes the port's link down. ``approve``
+    is the command that approves a reboot.
     """
     if busy := users_in_words((vf.bdf, vf.users) for vf in pf.vfs):
-        return f"VFs are in use: {busy}", f"free them (the next hook then restores {port.bdf}), or {REBOOT}"
+        return f"VFs are in use: {busy}", f"free them (the next hook then restores {port.bdf}), or {approve}"
     bond = host.bond(pf.bond) if pf.bond else None
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and pf.carrier and not any((other := host.pf(name)) and other.carrier for name in others):
-        return only_carrier(pf), f"fix {' or '.join(others) or 'the other port'}, or {REBOOT}"
+        return only_carrier(pf), f"fix {' or '.join(others) or 'the other port'}, or {approve}"
     return "", ""
 
 
@@ -55,9 +56,9 @@ def steps(wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Hel
         for port, pf in lost_ports(pairs_of(observed.host, declared), observed.converged):
             slots.add(slot)
             step = _start(port, wanted)
-            reason, release = why_left(port, pf, observed.host)
+            reason, release = why_left(port, pf, observed.host, observed.approve)
             if not reason and unit and unit.failures >= ATTEMPTS:
-                reason, release = f"{RESTORE} failed {unit.failures} times", REBOOT
+                reason, release = f"{RESTORE} failed {unit.failures} times", observed.approve
             if reason:
                 held.append(Held(step, reason, release))
             else:

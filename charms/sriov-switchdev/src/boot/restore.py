@@ -26,7 +26,7 @@ from hostnic.system import HostStep, System
 from nic import chain, steps
 from nic.chain import Facts, When
 from nic.steps import PortAndPf
-from observed import BootFailure
+from observed import APPROVE, BootFailure
 
 from boot import budget, driver_reload, phase
 from boot.files import DISPATCH
@@ -166,7 +166,7 @@ def _restorable(system: System, port: Port) -> Pf | None:
     reason, remedy = driver_reload.why_left(port, pf, host)
     others = [name for name in bond.members if name != pf.netdev] if bond else []
     if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
-        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or {steps.REBOOT}"
+        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or {APPROVE}"
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
         return None

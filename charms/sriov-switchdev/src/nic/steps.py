@@ -18,9 +18,6 @@ SETTLE = 2.0
 REJOIN = 10.0
 """Seconds for networkd to put a new netdev into its bond; after that the charm does it."""
 
-REBOOT = "run approve-reboot"
-"""What is held names the whole command instead (survey.py): boot units do not know the application."""
-
 LAG = 30.0
 """Seconds for VF-LAG to become active once both ports are in the bond; others see it within 10 s."""
 
