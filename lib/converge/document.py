@@ -2,7 +2,7 @@
 """JSON objects with a version: databags, hand-over files, and files that hooks leave for boot."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast, get_type_hints
 
 from converge.shape import InvalidValue, Keys, Shape, at
@@ -20,6 +20,17 @@ def annotated(make: Callable[..., object]) -> Keys:
     """
     hints = get_type_hints(make, include_extras=True)
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - JSON's values
+    """A value as JSON has it: named tuples by their fields, as :class:`.shape.JsonRecord` reads them."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(cast("Any", value)._asdict())
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in cast("Sequence[object]", value)]
+    return value
 
 
 def read_json(text: str, version: int, shape: Shape[T], where: str = "", *, longest: int = LONGEST) -> T:

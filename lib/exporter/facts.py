@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from converge import Finding, Severity
-from converge.document import read_json
+from converge.document import plain, read_json
 from converge.shape import (
     Boolean,
     Integer,
@@ -264,13 +264,8 @@ def ports_of(all_facts: Iterable[Facts]) -> dict[str, Port]:
 
 def to_json(facts: Facts) -> str:
     """The file's text."""
-    content = {"version": VERSION, **facts._asdict(), "ports": [port._asdict() for port in facts.ports]}
+    content = {"version": VERSION, **plain(facts)}
     del content["charm"]  # the file's name has it
-    content["reboot"] = facts.reboot and facts.reboot._asdict()
-    content["flows"] = facts.flows and facts.flows._asdict()
-    if facts.fabric:
-        switches = [switch._asdict() for switch in facts.fabric.switches]
-        content["fabric"] = {**facts.fabric._asdict(), "switches": switches}
     return json.dumps(content, sort_keys=True) + "\n"
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from converge import Finding, Severity, cause
-from converge.document import read_json
+from converge.document import plain, read_json
 from converge.finding import RETRIED
 from converge.shape import (
     LINE,
@@ -259,11 +259,9 @@ def _malformed(writer: str, error: InvalidValue | OSError) -> Finding:
 
 
 def _encode(handover: Handover) -> str:
-    content = {"version": VERSION, **handover._asdict()}
+    content = {"version": VERSION, **plain(handover)}
     del content["charm"]  # the file's name has it
-    if handover.reboot is not None:
-        content["reboot"] = handover.reboot._asdict()
-    return json.dumps(content, sort_keys=True, indent=1, default=dict) + "\n"
+    return json.dumps(content, sort_keys=True, indent=1) + "\n"
 
 
 def _read(charm: str, text: str) -> Handover:

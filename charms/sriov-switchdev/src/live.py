@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import record
 from boot import budget, files
 from converge import Disruption, Plan, Step, StepError, words
+from converge.document import plain
 from converge.execute import Outcome, execute
 from converge.shape import AnyText, Boolean, Integer, JsonRecord, ListOf, OneOf, OrNull, Shape, Text
 from desired import Desired
@@ -112,11 +113,7 @@ class Arm:
         armed = record.armed(system)
         kept = read_previous(system) if armed else None
         before = kept.ports if kept and not kept.problem else self.before
-        content = {
-            "ports": [port._asdict() for port in before],
-            "answering": answering,
-            "target": self.target,
-        }
+        content = {"ports": plain(before), "answering": answering, "target": self.target}
         system.files.install(record.PREVIOUS, json.dumps(content, indent=1).encode(), 0o600)
         # The unit writes its record before it looks whether a timer is armed: one of the two gives way.
         if record.is_restoring(system):
