@@ -71,9 +71,7 @@ def install(system: System, charm: str, address: str = "") -> None:
         return
     if read_text(system, units.path(UNIT)) != unit_text(address).strip():
         system.files.install(units.path(UNIT), unit_text(address).encode())
-        show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", UNIT]
-        if "yes" in system.query(show).split():
-            system.run(["systemctl", "daemon-reload"])
+        units.reload(system, [UNIT])
         restart = True
     if not units.enabled(system, UNIT):
         system.run(["systemctl", "enable", "--no-reload", UNIT])

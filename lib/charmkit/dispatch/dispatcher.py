@@ -86,8 +86,7 @@ class Dispatcher:
             self._system.run(["systemctl", "stop", *stale])
             for name in stale:
                 self._system.files.remove(units.path(name))
-        if self._outdated(names):
-            self._system.run(["systemctl", "daemon-reload"])
+        units.reload(self._system, names)
         self._system.run(["systemctl", "restart", *watchers])
         self._system.run(["systemctl", "enable", "--no-reload", *watchers])
         return True
@@ -165,11 +164,6 @@ class Dispatcher:
         """This charm's units on the machine; also those that watch a charm no longer listened to."""
         stem = self._names.stem
         return units.installed(self._system, (f"{stem}.", f"{stem}-"))
-
-    def _outdated(self, names: Sequence[str]) -> bool:
-        """Whether systemd still has an older text of one of the units loaded; it has not loaded a new one."""
-        show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *names]
-        return "yes" in self._system.query(show).split()
 
     def _differs(self, path: str, text: str) -> bool:
         try:

@@ -5,6 +5,8 @@ Whether a unit is enabled is read from those links, as systemd itself does at bo
 starts no process for it.
 """
 
+from collections.abc import Iterable
+
 from hostnic.system import System
 
 DIRECTORY = "/etc/systemd/system"
@@ -27,6 +29,13 @@ def enabled(system: System, name: str) -> bool:
         entry.endswith((".wants", ".requires")) and system.files.exists(f"{DIRECTORY}/{entry}/{name}")
         for entry in _entries(system)
     )
+
+
+def reload(system: System, names: Iterable[str]) -> None:
+    """Have systemd read its units again if it has loaded an older text of one of these."""
+    show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *names]
+    if "yes" in system.query(show).split():
+        system.run(["systemctl", "daemon-reload"])
 
 
 def _entries(system: System) -> list[str]:
