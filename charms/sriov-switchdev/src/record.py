@@ -2,11 +2,11 @@
 """What the boot units and live changes of this boot did, kept below /run."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
 from converge import words
+from converge.document import plain
 from hostnic.system import System, read_own
 from observed import BootFailure, BootRecord, LiveRecord, Phase, PhaseRecord, State
 
@@ -47,11 +47,7 @@ def write_boot(
 ) -> None:
     """Record how far ``phase`` got."""
     phases = {**read_boot(system).phases, phase: PhaseRecord(state, system.now(), problems, failures)}
-    plain = {
-        name: {**record._asdict(), "problems": [problem._asdict() for problem in record.problems]}
-        for name, record in phases.items()
-    }
-    _install(system, BOOT, {"version": VERSION, "phases": plain})
+    _install(system, BOOT, {"version": VERSION, "phases": plain(phases)})
 
 
 def read_converged(system: System) -> frozenset[str]:
@@ -63,13 +59,6 @@ def read_converged(system: System) -> frozenset[str]:
         return frozenset()
 
 
-def note_converged(system: System, slots: Iterable[str]) -> None:
-    """Note that these NICs are as declared."""
-    known = read_converged(system)
-    if now := known.union(slots) - known:
-        _install(system, CONVERGED, {"version": VERSION, "nics": sorted(known | now)})
-
-
 @dataclass(frozen=True)
 class NoteConverged:
     """Note that the NIC at ``slot`` is as declared in this boot."""
@@ -78,7 +67,9 @@ class NoteConverged:
 
     def run(self, system: System) -> None:
         """Add it to the others."""
-        note_converged(system, [self.slot])
+        known = read_converged(system)
+        if self.slot not in known:
+            _install(system, CONVERGED, {"version": VERSION, "nics": sorted({*known, self.slot})})
 
 
 def is_restoring(system: System) -> bool:

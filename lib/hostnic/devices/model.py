@@ -97,6 +97,11 @@ class Host(NamedTuple):
         """The PF with this BDF or netdev name, or None."""
         return next((pf for pf in self.pfs if name in (pf.bdf, pf.netdev)), None)
 
-    def bond(self, name: str) -> Bond | None:
+    def bond(self, name: str | None) -> Bond | None:
         """The bond of this name, or None."""
         return next((bond for bond in self.bonds if bond.name == name), None)
+
+    def beside(self, pf: Pf) -> list[str]:
+        """The other members of a port's bond, by netdev."""
+        bond = self.bond(pf.bond)
+        return [name for name in bond.members if name != pf.netdev] if bond else []

@@ -41,9 +41,8 @@ def why_left(port: Port, pf: Pf, host: Host, approve: str = APPROVE) -> tuple[st
     """
     if busy := users_in_words((vf.bdf, vf.users) for vf in pf.vfs):
         return f"VFs are in use: {busy}", f"free them (the next hook then restores {port.bdf}), or {approve}"
-    bond = host.bond(pf.bond) if pf.bond else None
-    others = [name for name in bond.members if name != pf.netdev] if bond else []
-    if bond and pf.carrier and not any((other := host.pf(name)) and other.carrier for name in others):
+    others = host.beside(pf)
+    if pf.bond and pf.carrier and not any((other := host.pf(name)) and other.carrier for name in others):
         return only_carrier(pf), f"fix {' or '.join(others) or 'the other port'}, or {approve}"
     return "", ""
 

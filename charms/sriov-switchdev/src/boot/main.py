@@ -22,8 +22,7 @@ from desired import Desired, Port
 from hostnic import cpus, exclusive
 from hostnic.boot import units
 from hostnic.devices import discover
-from hostnic.devices.model import Host, Pf, users_in_words
-from hostnic.devices.port import MLX5
+from hostnic.devices.model import Host, users_in_words
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.members import is_distributing
@@ -36,7 +35,7 @@ from observed import BootFailure
 
 from boot import budget
 from boot.files import BIND
-from boot.phase import bind_vfs, load, other_cards, pairs_of, run_part, still_changing, to_legacy
+from boot.phase import await_ports, bind_vfs, load, other_cards, pairs_of, run, still_changing, to_legacy
 
 Phase = Callable[[System], tuple[BootFailure, ...]]
 
@@ -92,8 +91,8 @@ def early(system: System) -> tuple[BootFailure, ...]:
     """VFs and switchdev mode of every NIC, before the network; a NIC that fails does not stop the others."""
     record.write_boot(system, "early", "running")
     wanted, problems = load(system)
-    host, late = _await_ports(system, wanted)
-    problems += late
+    host, late = await_ports(system, wanted.ports)
+    problems += [*late, *other_cards(host, wanted.ports)]
     for number, ports in enumerate(wanted.nics().values()):
         if number:  # the previous NIC took seconds, in which a bond may have appeared
             host = discover.observe(system)
@@ -125,7 +124,7 @@ def bind(system: System) -> tuple[BootFailure, ...]:
     for slot, ports in wanted.nics().items():
         work = pairs_of(discover.observe(system), ports)
         if work and not any(steps.needs_work(port, pf) for port, pf in work):
-            record.note_converged(system, [slot])
+            record.NoteConverged(slot).run(system)
         problems += _bind_nic(system, wanted, work)
     record.write_boot(system, "bind", "failed" if problems else "done", tuple(problems))
     return tuple(problems)
@@ -175,29 +174,6 @@ def revert(system: System) -> tuple[BootFailure, ...]:
     return tuple(BootFailure("revert", problem, "look at the node's console") for problem in problems)
 
 
-def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[BootFailure]]:
-    """Wait until every port has its driver and its netdev; return the host as read last, and problems."""
-    hosts: list[Host] = []
-    missing: list[Port] = []
-
-    def all_there() -> bool:
-        hosts[:] = [discover.observe(system)]
-        there = {pf.bdf for pf in hosts[0].pfs if pf.port.driver == MLX5 and pf.netdev}
-        missing[:] = [port for port in wanted.ports if port.bdf not in there]
-        return not missing
-
-    until(system, all_there, budget.DEVICES)
-    late = [
-        BootFailure(
-            port.bdf,
-            f"{port.netdev} did not appear within {budget.DEVICES:g} s of the boot",
-            "see the kernel log for the NIC",
-        )
-        for port in missing
-    ]
-    return hosts[0], [*late, *other_cards(hosts[0], wanted.ports)]
-
-
 def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[BootFailure]:
     """One NIC's VFs and modes. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
     pairs = pairs_of(host, ports)
@@ -205,16 +181,12 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
         return [BootFailure(work[0], what, "free them, then reboot")]
-
-    def carries(pf: Pf) -> bool:
-        return bool(pf.bond and pf.netdev and is_distributing(system, pf.bond, pf.netdev))
-
-    facts = Facts(cpus.online(system), carries=carries)
+    facts = Facts(cpus.online(system), carries=lambda pf: is_distributing(system, pf.bond, pf.netdev or ""))
     problems: list[BootFailure] = []
     for part in chain.forward(pairs, wanted, When.BOOT, facts):
         if part.binds:
             break  # in the binding unit
-        failed, noted = run_part(system, part, steps.of_queues)
+        failed, noted = run(system, part.steps, steps.of_queues)
         problems += noted
         if failed:
             undone = still_changing(system, ports) or to_legacy(

@@ -7,14 +7,16 @@ import desired
 from converge import Plan, StepError, words
 from converge.execute import execute
 from desired import Desired, Port
+from hostnic.devices import discover
 from hostnic.devices.model import Host
 from hostnic.devices.port import MLX5
+from hostnic.ops import until
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System, read_own
 from nic import chain, steps
 from nic.steps import PortAndPf, is_binding, other_card
 from observed import BootFailure
 
-from boot import bootfile
+from boot import bootfile, budget
 
 
 def load(system: System) -> tuple[Desired, list[BootFailure]]:
@@ -26,6 +28,23 @@ def load(system: System) -> tuple[Desired, list[BootFailure]]:
     except (OSError, ValueError) as error:
         problem = BootFailure(desired.PATH, words(error), "the next hook of the charm rewrites it")
         return Desired(), [problem]
+
+
+def await_ports(system: System, ports: Iterable[Port]) -> tuple[Host, list[BootFailure]]:
+    """Wait until each port has its driver and its netdev; return the host as read last, and problems."""
+    host, missing = Host((), (), ""), list[Port]()
+
+    def all_there() -> bool:
+        nonlocal host, missing
+        host = discover.observe(system)
+        there = {pf.bdf for pf in host.pfs if pf.port.driver == MLX5 and pf.netdev}
+        missing = [port for port in ports if port.bdf not in there]
+        return not missing
+
+    until(system, all_there, budget.DEVICES)
+    what = f"did not appear within {budget.DEVICES:g} s of the boot"
+    remedy = "see the kernel log for the NIC"
+    return host, [BootFailure(port.bdf, f"{port.netdev} {what}", remedy) for port in missing]
 
 
 def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
@@ -43,25 +62,21 @@ def other_cards(host: Host, ports: Iterable[Port]) -> list[BootFailure]:
     return [BootFailure(port.bdf, *other_card(port.mac, mac)) for port, mac in others]
 
 
-def run(system: System, steps: Sequence[HostStep], who: str = "the boot step") -> list[BootFailure]:
-    """Run the steps up to the first that fails, which is the problem; ``who`` runs them."""
-    failed = execute(Plan(tuple(steps)), system, lambda step: print(step.what, flush=True)).finding
-    return [BootFailure(failed.subject, f"{who} {failed.what}", failed.remedy)] if failed else []
-
-
-def run_part(
-    system: System, part: chain.Part, spare: Callable[[HostStep], bool], who: str = "the boot step"
+def run(
+    system: System, steps: Iterable[HostStep], spare: Callable[[HostStep], bool], who: str = "the boot step"
 ) -> tuple[list[BootFailure], list[BootFailure]]:
-    """Run a part of a chain up to the first step that fails and is not ``spare``.
+    """Run the steps up to the first that fails and is not ``spare``; ``who`` runs them.
 
     Returns the problem that ended it, if one did, and those with spare steps.
     """
     noted: list[BootFailure] = []
-    for step in part.steps:
-        failed = run(system, [step], who)
-        if failed and not spare(step):
-            return failed, noted
-        noted += failed
+    for step in steps:
+        failed = execute(Plan((step,)), system, lambda step: print(step.what, flush=True)).finding
+        if failed:
+            problem = BootFailure(failed.subject, f"{who} {failed.what}", failed.remedy)
+            if not spare(step):
+                return [problem], noted
+            noted.append(problem)
     return [], noted
 
 
@@ -72,13 +87,8 @@ def bind_vfs(
 
     VFs stay unbound where a VF-LAG that is required does not form.
     """
-    problems: list[BootFailure] = []
-    for step in steps:
-        failed = run(system, [step], who)
-        problems += failed
-        if failed and wanted.lag_required and not is_binding(step):
-            break
-    return problems
+    failed, noted = run(system, steps, lambda step: is_binding(step) or not wanted.lag_required, who)
+    return [*noted, *failed]
 
 
 def still_changing(system: System, ports: Iterable[Port]) -> list[BootFailure]:

@@ -13,13 +13,13 @@ that fails is left in legacy mode with zero VFs, as at boot: VFs in legacy mode 
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 
 import record
 from desired import Desired, Port
 from hostnic import cpus
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
-from hostnic.ops import until
 from hostnic.ops.members import distributes_alone
 from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System
@@ -28,7 +28,7 @@ from nic.chain import Facts, When
 from nic.steps import PortAndPf
 from observed import APPROVE, BootFailure
 
-from boot import budget, driver_reload, phase
+from boot import driver_reload, phase
 from boot.files import DISPATCH
 
 WHO = "ovn-offload-sriov-restore"
@@ -62,7 +62,8 @@ def _restore(system: System, wanted: Desired, problems: list[BootFailure]) -> tu
         return ()
     try:
         for _ in range(ROUNDS):
-            _await_ports(system, wanted)
+            # A fatal error of the firmware takes both ports of a NIC: wait for the other one, if it comes.
+            phase.await_ports(system, wanted.ports)
             for ports in [ports for ports in wanted.nics().values() if _lost(system, wanted, ports)]:
                 problems += _restore_nic(system, wanted, ports)
             if problems:
@@ -114,30 +115,17 @@ def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) 
     return driver_reload.lost_ports(phase.pairs_of(_look(system, ports), ports), converged)
 
 
-def _await_ports(system: System, wanted: Desired) -> None:
-    """A fatal error of the firmware takes both ports of a NIC: wait for the other one, if it comes."""
-
-    def all_there() -> bool:
-        netdevs = {pf.bdf for pf in discover.observe(system).pfs if pf.netdev}
-        return all(port.bdf in netdevs for port in wanted.ports)
-
-    until(system, all_there, budget.DEVICES)
-
-
 def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[BootFailure]:
     """One port after the other: the bond always keeps a port that carries traffic."""
     pairs = phase.pairs_of(_look(system, ports), ports)
     todo = [(port, pf) for port in ports if (pf := _restorable(system, port))]
 
-    def current(port: Port, _: Pf) -> Pf | None:
-        return _restorable(system, port)
-
-    facts = Facts(cpus.online(system), current=current)
+    facts = Facts(cpus.online(system), current=partial(_restorable, system))
     problems: list[BootFailure] = []
     for part in chain.forward(pairs, wanted, When.RESTORE, facts, todo):
         if part.binds:
             break  # of the ports as they are then
-        failed, noted = phase.run_part(system, part, _is_spare, WHO)
+        failed, noted = phase.run(system, part.steps, _is_spare, WHO)
         problems += [*failed, *noted]
         if failed and part.port is None:
             break
@@ -162,10 +150,9 @@ def _restorable(system: System, port: Port) -> Pf | None:
     if not found:
         return None
     _, pf = found[0]
-    bond = host.bond(pf.bond) if pf.bond else None
     reason, remedy = driver_reload.why_left(port, pf, host)
-    others = [name for name in bond.members if name != pf.netdev] if bond else []
-    if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
+    others = host.beside(pf)
+    if pf.bond and not reason and distributes_alone(system, pf.bond, pf.netdev or "", others):
         reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or {APPROVE}"
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)

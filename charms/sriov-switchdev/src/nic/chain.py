@@ -38,24 +38,16 @@ class Part(NamedTuple):
     binds: bool = False  # of a boot or a restore: they wait for VF-LAG and bind VFs, once the network is up
 
 
-def _unchanged(_: Port, pf: Pf) -> Pf | None:
-    return pf
-
-
-def _never(_: Pf) -> bool:
-    return False
-
-
 class Facts(NamedTuple):
     """What the order depends on beside the ports."""
 
     cpus: int = 1  # logical CPUs that are online: an uplink without a declared number gets as many queues
     preallocated: bool = False  # the firmware keeps resources for a LAG, so that it forms while VFs are bound
     host_network: Collection[str] = ()  # netdevs outside any bond that carry the host's own network
-    # How a port is right before its steps; None if it is to be left alone
-    current: Callable[[Port, Pf], Pf | None] = _unchanged
-    # Whether a port carries traffic in its bond right before its steps
-    carries: Callable[[Pf], bool] = _never
+    # How a port is right before its steps, None if it is to be left alone; without this it is as in the plan
+    current: Callable[[Port], Pf | None] | None = None
+    # Whether a port carries traffic in its bond right before its steps; without this it does not
+    carries: Callable[[Pf], bool] | None = None
 
 
 def forward(
@@ -82,7 +74,7 @@ def forward(
     for port, pf in pairs:
         changes = (port, pf) in work
         concerned = changes or when is When.BOOT or (bonded and when is When.LIVE)
-        if concerned and (now := facts.current(port, pf)):
+        if concerned and (now := facts.current(port) if facts.current else pf):
             yield Part(_port(port, now, wanted, when, facts, changes), port)
     kept = [pair for pair in pairs if bonded and when is When.LIVE and pair not in freed]
     yield Part([*vfs(pairs, freed, wanted, when), *steps.bind(kept, after_change=False)], binds=True)
@@ -119,7 +111,7 @@ def _port(port: Port, pf: Pf, wanted: Desired, when: When, facts: Facts, changes
         count = wanted.uplink_queues or facts.cpus
         found.append(steps.queues(port, pf, count, "the mode change leaves it one queue"))
     if when is When.BOOT:
-        if changes and pf.bond and facts.carries(pf):
+        if changes and pf.bond and facts.carries and facts.carries(pf):
             found.append(steps.await_member(port, pf, pf.bond, steps.SETTLE))
     elif changes or steps.is_detached(port, pf):
         found += steps.join(port, pf, steps.REJOIN if when is When.RESTORE else 0.0)
