@@ -112,24 +112,23 @@ def next_boot(system: System, bdf: str) -> NextBoot:
     return NextBoot(offered.next_boot, current=offered.current)
 
 
-def _previous(text: str | None, findings: list[Finding]) -> Desired | None:
+def _previous(text: str | None, findings: list[Finding]) -> Desired:
     if text is None:
-        return None
+        return Desired()
     try:
         return bootfile.from_json(text)
     except ValueError as error:
         what = f"{error}; it is rewritten"
         findings.append(Finding(Severity.WARNING, desired.PATH, what))
-        return None
+        return Desired()
 
 
-def _declared_bonds(system: System, host: Host, previous: Desired | None) -> dict[str, str]:
+def _declared_bonds(system: System, host: Host, previous: Desired) -> dict[str, str]:
     """Bond memberships as networkd is configured, read only when a port is missing from the bond it was in.
 
     networkd's own files (netplan writes them below /run) name the bond's members by name or MAC address.
     """
-    before = previous.ports if previous else ()
-    detached = [pf for port in before if port.bond and (pf := host.pf(port.bdf)) and pf.bond is None]
+    detached = [pf for port in previous.ports if port.bond and (pf := host.pf(port.bdf)) and pf.bond is None]
     declared: dict[str, str] = {}
     for settings in _networks(system) if detached else ():
         names = settings.get("Name", "").split()

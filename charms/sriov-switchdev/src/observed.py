@@ -129,7 +129,7 @@ class Observed(NamedTuple):
 
     host: Host  # NICs and bonds
     now: float = 0.0  # monotonic seconds
-    previous: Desired | None = None  # the desired state that was installed last
+    previous: Desired = Desired()  # the desired state that was installed last; empty without one
     installed: Installed = Installed()  # what the charm keeps on disk for the next boot
     boot: BootRecord = BootRecord()  # what the boot units did
     live: LiveRecord = LiveRecord()  # what live changes did

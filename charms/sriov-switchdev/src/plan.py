@@ -170,11 +170,10 @@ def _without_neighbour(
     """
     keys = {step.key for step in now}
     for number, (_, pf) in enumerate(pairs):
-        bond = host.bond(pf.bond) if pf.bond else None
-        if bond is None or not pf.carrier or keys.isdisjoint({f"{pf.bdf}/leave", f"{pf.bdf}/queues"}):
+        if not pf.bond or not pf.carrier or keys.isdisjoint({f"{pf.bdf}/leave", f"{pf.bdf}/queues"}):
             continue
-        others = [name for name in bond.members if name != pf.netdev]
-        back = any(port.bond == bond.name and steps.is_detached(port, pf) for port, pf in pairs[:number])
+        others = host.beside(pf)
+        back = any(port.bond == pf.bond and steps.is_detached(port, pf) for port, pf in pairs[:number])
         if not back and all((other := host.pf(name)) and not other.carrier for name in others):
             return pf, others
     return None
@@ -184,20 +183,23 @@ def _cost(found: Sequence[HostStep]) -> Disruption:
     return max((step.disruption for step in found), default=Disruption.NONE)
 
 
-def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
-    """Why this host needs a reboot: one phrase per NIC whose steps are held, the same for the same aim.
+def held_of(slot: str, wanted: Desired, planned: Plan[System]) -> list[Held[System]]:
+    """What is held of a NIC.
 
-    Queues alone are no reason: the port works without them, and a reboot stops instances.
+    Queues alone are no reason for a reboot: the port works without them, and a reboot stops instances.
     """
+    own = (item for item in planned.held if wanted.nic_of(item.step.key) == slot)
+    return [item for item in own if not steps.of_queues(item.step)]
+
+
+def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
+    """Why this host needs a reboot: one phrase per NIC whose steps are held, the same for the same aim."""
     reasons: list[str] = []
     for slot, ports in wanted.nics().items():
-        keys = [item.step.key for item in planned.held if not steps.of_queues(item.step)]
-        if not any(wanted.nic_of(key) == slot for key in keys):
+        if not (held := held_of(slot, wanted, planned)):
             continue
         # What this boot had already is another aim than the one that it was rebooted for.
-        to = (
-            "back to " if any(wanted.nic_of(key) == slot and key.endswith("/restore") for key in keys) else ""
-        )
+        to = "back to " if any(item.step.key.endswith("/restore") for item in held) else ""
         what = "VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs"
         vfs = "+".join(str(port.num_vfs) for port in ports)
         reasons.append(f"{slot.removeprefix('0000:')}: {to}{vfs} {what}")

@@ -43,12 +43,11 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
         findings.append(choice.refusal)
     else:
         findings += selector.missing(name for name in choice.absent if name not in known)
-    before = {port.bdf: port for port in observed.previous.ports} if observed.previous else {}
     away = {port.nic for port in gone if port.lag}
     ports: list[Port] = []
     for chosen, vfs in choice.chosen:
         pf = next(pf for pf in host.pfs if pf.port == chosen)
-        was = before.get(pf.bdf)
+        was = observed.previous.port(pf.bdf)
         returns = was is not None and was.lag and was.nic in away  # so the next boot has both ports
         reason = None if returns or options.vf_lag == "disabled" else _no_lag(pf, host)
         if reason and (pf.bond or pf.port.bridge or options.vf_lag == "required"):
@@ -74,9 +73,8 @@ def _mac(pf: Pf, observed: Observed) -> str | None:
     A card that was declared before may have another PCI address now. Any other one at the address of a
     declared port must be accepted first.
     """
-    before = observed.previous.ports if observed.previous else ()
-    declared = next((port for port in before if port.bdf == pf.bdf), None)
-    moved = pf.mac in {port.mac for port in before}
+    declared = observed.previous.port(pf.bdf)
+    moved = pf.mac in {port.mac for port in observed.previous.ports}
     return declared.mac if declared and declared.mac and not (pf.mac and moved) else pf.mac
 
 
@@ -117,7 +115,7 @@ def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
 
     Without these findings a bond that networkd is creating again would be forgotten, and VF-LAG with it.
     """
-    for port in observed.previous.ports if observed.previous else ():
+    for port in observed.previous.ports:
         bond = observed.declared_bonds.get(port.bdf)
         if bond and not observed.host.bond(bond) and _meant(port, options):
             yield Finding(
@@ -131,8 +129,7 @@ def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
 def _gone(options: Options, observed: Observed, chosen: set[str]) -> list[Port]:
     """Ports that fell off the bus or lost their driver; they stay declared."""
     there = chosen | {pf.bdf for pf in observed.host.pfs if pf.netdev}
-    before = observed.previous.ports if observed.previous else ()
-    return [port for port in before if port.bdf not in there and _meant(port, options)]
+    return [port for port in observed.previous.ports if port.bdf not in there and _meant(port, options)]
 
 
 def _meant(port: Port, options: Options) -> bool:
@@ -151,8 +148,7 @@ def _half(options: Options, port: Port, host: Host) -> Finding:
 
     Where both are in switchdev mode now, the next boot would leave the other one in legacy mode without VFs.
     """
-    bond = host.bond(port.bond) if port.bond else None
-    pf = host.pf(port.bdf)
+    bond, pf = host.bond(port.bond), host.pf(port.bdf)
     others = [other for name in (bond.members if bond else ()) if (other := host.pf(name)) and other != pf]
     words = " ".join(
         f"{other.netdev}:{other.port.num_vfs}"
@@ -205,7 +201,7 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
             f"the port itself is in {OVS}; a bond of Open vSwitch is not a kernel bond",
             "make a kernel bond of both ports (MAAS: Create Bond) and put the bond into the bridge",
         )
-    bond = host.bond(pf.bond) if pf.bond else None
+    bond = host.bond(pf.bond)
     if bond is None:
         return "the port is in no kernel bond", BOTH_PORTS
     if bond.mode not in LAG_BOND_MODES:
@@ -232,7 +228,7 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
 
 def _pair(pf: Pf, host: Host) -> list[Pf]:
     """The ports of the bond that it is in, by BDF, if they are at several PCI slots; else none."""
-    bond = host.bond(pf.bond) if pf.bond else None
+    bond = host.bond(pf.bond)
     members = [member for name in (bond.members if bond else ()) if (member := host.pf(name))]
     apart = len({member.port.nic for member in members}) > 1
     return sorted(members, key=lambda member: member.bdf) if apart else []

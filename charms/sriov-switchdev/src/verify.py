@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from boot import budget, driver_reload, files
 from charmkit.output import NEXT_HOOK
-from converge import Finding, Plan, Severity
+from converge import Finding, Held, Plan, Severity
 from converge.finding import RETRIED
 from desired import Desired, Port
 from hostnic.devices.lag import NO_LAG_OBJECT, WITH_DEBUGFS, no_lag_remedy, release
@@ -14,6 +14,7 @@ from hostnic.system import System
 from nic import steps
 from nic.steps import PortAndPf
 from observed import BootFailure, Observed
+from plan import held_of
 
 GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
 
@@ -42,7 +43,7 @@ def _released(problem: BootFailure, wanted: Desired, plan: Plan[System]) -> Boot
 
 def waiting_for_boot(observed: Observed) -> Finding | None:
     """A finding while the boot units are still at work: hooks must not touch the NICs then."""
-    booted = observed.previous or Desired()
+    booted = observed.previous
     if observed.boot.restoring(observed.now, budget.restore_unheard(booted)):
         what = "a port whose driver was loaded anew is being restored"
         return Finding(Severity.WAITING, "restore", what, f"see systemctl status {files.RESTORE}")
@@ -60,10 +61,8 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
         yield Finding(Severity.WAITING, step.key, what, NEXT_HOOK)
     unread = {found.subject for found in observed.host.findings}
     for slot, ports in wanted.nics().items():
-        own = [item for item in plan.held if wanted.nic_of(item.step.key) == slot]
-        held = next((item for item in own if not steps.of_queues(item.step)), None)
-        severity = Severity.PLANNED if held else Severity.WAITING
-        remedy = f"{held.reason}; {held.release}" if held else _when(plan)
+        held = next(iter(held_of(slot, wanted, plan)), None)
+        severity, remedy = Severity.PLANNED if held else Severity.WAITING, _remedy(held, plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
         pairs = [(port, pf) for port, pf in pairs if not (pf and port.is_other(pf.mac))]  # see preflight
         for port, pf in pairs:
@@ -86,8 +85,10 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
             yield from _lag(there, severity, remedy)
 
 
-def _when(plan: Plan[System]) -> str:
-    """When what is not held is done."""
+def _remedy(held: Held[System] | None, plan: Plan[System]) -> str:
+    """What lets a held step run, or when a step that is not held runs."""
+    if held:
+        return f"{held.reason}; {held.release}"
     return "this is done once nothing blocks the charm" if plan.blocked else NEXT_HOOK
 
 
@@ -113,9 +114,8 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
     count = steps.queues_to_set(wanted, channels, observed.cpus)
     if channels and count and not steps.needs_work(port, pf):
         held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
-        remedy = f"{held.reason}; {held.release}" if held else _when(plan)
         what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
-        yield Finding(Severity.WARNING, port.bdf, what, remedy)
+        yield Finding(Severity.WARNING, port.bdf, what, _remedy(held, plan))
 
 
 def _steering(mode: str | None, port: Port, pf: Pf) -> Iterator[Finding]:
