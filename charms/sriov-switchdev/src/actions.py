@@ -4,7 +4,7 @@
 import errno
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import desired
@@ -58,7 +58,7 @@ def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
 
 def host(system: System, wanted: Desired, observed: Observed) -> Tables:
     """How the host is tuned for instances with VFs of the selected ports, and advice; see hostnic.tuning."""
-    kept = [pf for port in wanted.ports if (pf := observed.host.pf(port.bdf))]
+    kept = [pf for _, pf in pairs_of(observed.host, wanted.ports)]
     rows = [
         {
             "check": each.check,
@@ -83,7 +83,8 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
     """
     settings = ovs.settings(system)
     links = system.links.all()
-    encap = {port.bdf: system.devlink.encap_mode(port.bdf) for port in _there(wanted, observed)}
+    pairs = pairs_of(observed.host, wanted.ports)
+    encap = {pf.bdf: system.devlink.encap_mode(pf.bdf) for _, pf in pairs if pf.port.driver == MLX5}
     around = Surroundings(
         hw_offload=settings.hw_offload,
         tc_policy=settings.tc_policy,
@@ -113,6 +114,14 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
     }
 
 
+TABLES: Mapping[str, Callable[[System, Desired, Observed], Tables]] = {
+    "list-devices": devices,
+    "show-offload": offload,
+    "check-host": host,
+}
+"""By action."""
+
+
 def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
     """Have the declared ports be those of the cards that are at their PCI addresses now.
 
@@ -120,7 +129,7 @@ def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
 
     Raises ActionError if no other card is there, or the file cannot be written.
     """
-    before = observed.previous or Desired()
+    before = observed.previous
     others = {port.bdf: pf.mac for port, pf in pairs_of(observed.host, before.ports) if port.is_other(pf.mac)}
     if not others:
         raise ActionError("nothing to accept: no other card is at the PCI address of a declared port")
@@ -130,12 +139,6 @@ def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
     except StepError as error:
         raise ActionError(error.reason) from error
     return {"accepted": ", ".join(f"{bdf} with {mac}" for bdf, mac in others.items())}
-
-
-def _there(wanted: Desired, observed: Observed) -> list[Pf]:
-    """The selected ports that mlx5 has."""
-    pairs = pairs_of(observed.host, wanted.ports)
-    return [pf for _, pf in pairs if pf.port.driver == MLX5]
 
 
 def _nic(
@@ -157,14 +160,14 @@ def _nic(
     own = bonds | {link.name for link in of_ports}
     inside = [flow for flow in found if flow.offloaded and not own.isdisjoint(flow.ports)]
     modes = {encap.get(bdf) or "unknown" for bdf in bdfs}
-    connections = [count for bdf in bdfs if (count := ovs.connections(system, bdf)) is not None]
+    connections = ovs.connections(system, bdfs)
     return {
         "nic": slot,
         "encap-mode": " and ".join(sorted(modes)),
         "flows in NIC": str(len(inside)),
         "room for flows": f"not told by the driver; OVS keeps {limit or 'an unknown number'} per host",
         "tracked flows in NIC": str(sum(flow.tracked for flow in inside)),
-        "connections in NIC": str(sum(connections)) if connections else "not told by the driver",
+        "connections in NIC": "not told by the driver" if connections is None else str(connections),
     }
 
 

@@ -8,7 +8,7 @@ import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 # isort: split
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import ops
@@ -16,20 +16,19 @@ import record
 from boot.files import removal
 from charmkit import packages
 from charmkit.host import Announce, HostCharm, HostReconciler
-from charmkit.output import Output, Table
+from charmkit.output import Output
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
 from charmkit.reconcile import Removed, answer, load_config, load_params, main
 from config import Options, Watching
 from converge import Finding, Plan, unfinished, words
 from converge.execute import Outcome, execute
-from desired import Desired
 from exporter.facts import Flows
 from hostnic import version
 from hostnic.handover import Handover
 from hostnic.system import System
+from nic.steps import pairs_of
 from observe import observe
-from observed import Observed
 from plan import reboot_reasons
 from survey import NAME, Survey, flows, ports, survey
 
@@ -61,8 +60,8 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
 
     def version(self, survey: Survey) -> str:
         """The driver of the ports that the charm keeps, and the kernel."""
-        kept = [survey.observed.host.pf(port.bdf) for port in survey.wanted.ports]
-        return version.of_drivers(self.system, [pf.port for pf in kept if pf])
+        pairs = pairs_of(survey.observed.host, survey.wanted.ports)
+        return version.of_drivers(self.system, [pf.port for _, pf in pairs])
 
     def flows(self, survey: Survey) -> Flows | None:
         """Those of Open vSwitch and the NICs."""
@@ -122,14 +121,10 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
         packages.ensure(self.system, PACKAGES, each_hook=False)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
-        import actions  # only actions need it: hooks stay fast
-
-        self._show(event, actions.devices)
+        self._show(event, "list-devices")
 
     def _on_show_offload(self, event: ops.ActionEvent) -> None:
-        import actions  # only actions need it: hooks stay fast
-
-        self._show(event, actions.offload)
+        self._show(event, "show-offload")
 
     def _on_show_health(self, event: ops.ActionEvent) -> None:
         import health  # only this action needs it: hooks stay fast
@@ -152,18 +147,15 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
             event.log(f"the next update-status goes on: {words(error)}")
 
     def _on_check_host(self, event: ops.ActionEvent) -> None:
+        self._show(event, "check-host")
+
+    def _show(self, event: ops.ActionEvent, action: str) -> None:
+        """Print the tables of an action, or fail with the one sentence that says what could not be read."""
         import actions  # only actions need it: hooks stay fast
-
-        self._show(event, actions.host)
-
-    def _show(
-        self, event: ops.ActionEvent, read: Callable[[System, Desired, Observed], Mapping[str, Table]]
-    ) -> None:
-        """Print tables by their names, or fail with the one sentence that says what could not be read."""
 
         def show() -> dict[str, str]:
             output, survey = load_params(event, Output), self.survey()
-            tables = read(self.system, survey.wanted, survey.observed)
+            tables = actions.TABLES[action](self.system, survey.wanted, survey.observed)
             return {name: table.shown(output.format) for name, table in tables.items()}
 
         answer(event, show)

@@ -14,10 +14,10 @@ from exporter import facts
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
-from nic.steps import needs_work, of_queues, pairs_of, queues_to_set
+from nic.steps import needs_work, pairs_of, queues_to_set
 from observe import ask_firmware, ask_host, observe
 from observed import Judged, Observed
-from plan import plan
+from plan import held_of, plan
 from preflight import preflight
 from record import NoteConverged
 from selection import resolve
@@ -105,9 +105,7 @@ def flows(system: System, survey: Survey) -> facts.Flows | None:
     from hostnic.network import ovs
 
     found = ovs.counts(system)
-    told = [ovs.connections(system, port.bdf) for port in survey.wanted.ports]
-    known = [count for count in told if count is not None]
-    return found and facts.Flows(*found, sum(known) if known else None)
+    return found and facts.Flows(*found, ovs.connections(system, [port.bdf for port in survey.wanted.ports]))
 
 
 def plan_host(
@@ -138,8 +136,7 @@ def _notes(wanted: Desired, observed: Observed, nics: Plan[System]) -> Iterator[
         if slot in observed.converged or not pairs:
             continue
         runs = any(wanted.nic_of(step.key) == slot for step in nics.steps)
-        held = any(wanted.nic_of(item.step.key) == slot and not of_queues(item.step) for item in nics.held)
-        if (runs and not held) or not any(needs_work(port, pf) for port, pf in pairs):
+        if (runs and not held_of(slot, wanted, nics)) or not any(needs_work(port, pf) for port, pf in pairs):
             why = "its ports are restored if their driver is loaded anew"
             what = f"note that {slot} is as declared"
             yield Step(f"{slot}/converged", what, why, Disruption.NONE, NoteConverged(slot))

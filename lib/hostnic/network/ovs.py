@@ -3,11 +3,12 @@
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from hostnic.devices.lag import DEBUGFS
-from hostnic.system import CommandError, System, if_told
+from hostnic.system import CommandError, System, if_told, read_text
 
 FLOWS = re.compile(r"\bflows\s*: \(current (\d{1,18})\).*\(limit (\d{1,18})\)")
 OFFLOADED = re.compile(r"\boffloaded flows\s*: (\d{1,18})")
@@ -103,9 +104,11 @@ def counts(system: System) -> Counts | None:
     return Counts(inside, max(int(found[1]) - inside, 0), int(found[2]))
 
 
-def connections(system: System, bdf: str) -> int | None:
-    """Tracked connections in the NIC by this port's count (en/tc_ct.c: mlx5_ct_tc_create_dbgfs); or None."""
-    try:
-        return int(system.files.read(f"{DEBUGFS}/{bdf}/ct/offloaded"))
-    except (OSError, ValueError):
-        return None  # before 5.19, or debugfs cannot be read
+def connections(system: System, bdfs: Iterable[str]) -> int | None:
+    """Tracked connections in NICs by these ports' counts (en/tc_ct.c: mlx5_ct_tc_create_dbgfs).
+
+    None where no driver tells: before 5.19, or debugfs cannot be read.
+    """
+    told = [read_text(system, f"{DEBUGFS}/{bdf}/ct/offloaded") for bdf in bdfs]
+    known = [int(text) for text in told if text and text.isdecimal()]
+    return sum(known) if known else None
