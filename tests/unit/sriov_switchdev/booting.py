@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of the boot units share."""
 
-import pytest
 import record
 from boot import main
-from hostnic.testing import FakeHost, card
-from unit.sriov_switchdev.node import Node, compute_node
-
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Node:
-    """A node that waits for its first boot."""
-    node = Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch)
-    node.deploy(num_vfs=2, reboot_policy="always")
-    return node
+from hostnic.testing import FakeHost
+from unit.sriov_switchdev.node import PF0
 
 
 def modes(host: FakeHost) -> list[tuple[str, int]]:
+    """Of each port: mode and number of VFs."""
     return [(port.eswitch_mode, len(port.vfs)) for port in host.network.ports()]
 
 

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of live changes share."""
 
-import errno
-
 import pytest
 from hostnic.testing import card
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond
-
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
-PORT0, PORT1 = "enp59s0f0np0", "enp59s0f1np1"
-REFUSED = OSError(errno.EIO, "Input/output error")
 
 
 def small_node(monkeypatch: pytest.MonkeyPatch) -> Node:

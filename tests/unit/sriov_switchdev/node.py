@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charm on a modelled host: ``node`` runs its hooks, actions and boots as Juju and systemd would."""
 
+import errno
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,11 @@ from unit.hostunit import ROUTES, HostUnit, metadata
 
 METADATA = metadata("sriov-switchdev")
 Arrange = Callable[[FakeHost], object]
+PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+PORT0, PORT1 = "enp59s0f0np0", "enp59s0f1np1"
+"""The ports of :func:`compute_node`, by PCI address and netdev."""
+DEVICE = "/sys/bus/pci/devices"
+REFUSED = OSError(errno.EIO, "Input/output error")
 APPROVE = "run: juju run sriov-switchdev/leader approve-reboot"
 
 

@@ -7,10 +7,8 @@ import functools
 import pytest
 from hostnic.testing import FakeHost, card
 from ops import testing
-from unit.sriov_switchdev.node import Node, compute_node, declare_bond
+from unit.sriov_switchdev.node import PORT0, PORT1, Node, compute_node, declare_bond
 
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
-PORT0, PORT1 = "enp59s0f0np0", "enp59s0f1np1"
 VF0, VF1 = "0000:3b:00.2", "0000:3b:00.4"
 """The first VF of each port."""
 

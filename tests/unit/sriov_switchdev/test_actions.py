@@ -43,9 +43,8 @@ def with_ovs(node: Node, flows: str = FLOWS) -> Node:
 
 
 @pytest.fixture
-def converged(node: Node) -> Node:
-    node.converge(reboot_settle=0)
-    return with_ovs(node)
+def converged(converged: Node) -> Node:
+    return with_ovs(converged)
 
 
 @pytest.mark.parametrize("action", READING)

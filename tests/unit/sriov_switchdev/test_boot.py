@@ -10,13 +10,8 @@ import record
 from boot import bootfile, budget, files, main
 from hostnic.boot import units
 from hostnic.testing import FakeBond, FakeHost, card
-from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
-from unit.sriov_switchdev.node import Node, compute_node, nic
-
-__all__ = ["small"]
-
-
-REFUSED = OSError(errno.EIO, "Input/output error")
+from unit.sriov_switchdev.booting import half_of_early, modes
+from unit.sriov_switchdev.node import PF0, PF1, REFUSED, Node, compute_node, nic
 
 
 def writes_at_boot() -> tuple[list[str], list[str]]:

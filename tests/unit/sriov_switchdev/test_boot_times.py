@@ -17,10 +17,8 @@ from hostnic.ops.vf import CREATE_TIME, DESTROY_TIME
 from hostnic.system import MODE_CHANGE_TIME
 from hostnic.testing import FakeHost
 from nic import steps
-from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
-from unit.sriov_switchdev.node import Node, nic
-
-__all__ = ["small"]
+from unit.sriov_switchdev.booting import half_of_early, modes
+from unit.sriov_switchdev.node import PF0, PF1, Node, nic
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = ("SECURITY.md", "docs/explanation/boot.md", "docs/explanation/live-changes.md")

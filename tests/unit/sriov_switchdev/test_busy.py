@@ -4,16 +4,13 @@
 import errno
 
 import pytest
-from unit.sriov_switchdev.booting import PF0, PF1, modes, small
-from unit.sriov_switchdev.node import APPROVE, Node, nic
+from unit.sriov_switchdev.booting import modes
+from unit.sriov_switchdev.node import APPROVE, PF0, PF1, Node, nic
 from unit.sriov_switchdev.test_boot import EARLY_WRITES
-
-__all__ = ["small"]
 
 EBUSY = OSError(errno.EBUSY, "mlx5_core: Can't change mode, E-Switch is busy")
 LOCKED = OSError(errno.EINVAL, "mlx5_core: E-Switch is busy")
 AGAIN = OSError(errno.EAGAIN, "Resource temporarily unavailable")
-DEVICE = "/sys/bus/pci/devices"
 
 STEPS = [line for line in EARLY_WRITES if line.startswith("set_eswitch_mode ") or "/sriov_numvfs " in line]
 """What a boot asks of each port's PF."""

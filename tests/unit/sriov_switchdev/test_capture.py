@@ -11,9 +11,8 @@ from hostnic.capture import reduce
 from hostnic.capture.file import read, take
 from hostnic.testing import FakeHost
 from unit.canaries import WORD, Canaries, leaks
-from unit.sriov_switchdev.node import Node, compute_node, declare_bond
+from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, declare_bond
 
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 NETPLAN = (
     b"network:\n  ethernets:\n    enp59s0f0np0:\n      virtual-function-count: 4\n  wifis: {password: x}\n"
 )

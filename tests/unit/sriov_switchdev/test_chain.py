@@ -19,9 +19,8 @@ from hostnic.testing import FakeBond, FakeHost, card
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nic.steps import of_queues
-from unit.sriov_switchdev.node import Node, compute_node
+from unit.sriov_switchdev.node import DEVICE, Node, compute_node
 
-DEVICE = "/sys/bus/pci/devices"
 BIND = "/sys/bus/pci/drivers/mlx5_core/bind"
 KERNELS = ["5.15.0-48-generic", "6.8.0-45-generic"]
 SLOTS = ["3b", "af"]

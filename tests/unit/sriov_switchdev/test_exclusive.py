@@ -11,9 +11,8 @@ from hostnic import exclusive
 from hostnic.calls import Call
 from hostnic.testing import FakeHost, card
 from unit.failing_reads import escaping
-from unit.sriov_switchdev.node import Node, compute_node, nic
+from unit.sriov_switchdev.node import PF0, Node, compute_node, nic
 
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 HELD = "another program of these charms has been changing this host for"
 
 
@@ -75,14 +74,6 @@ def test_the_program_that_could_not_run_says_why(interleaved: Node) -> None:
     (problem,) = host.said
     assert problem.what == f"{HELD} {budget.REVERT_TURN:g} s"
     assert problem.remedy == f"fuser -v {exclusive.PATH} shows which program it is"
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Node:
-    """A node that waits for its first boot."""
-    node = Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch)
-    node.deploy(num_vfs=2, reboot_policy="always", reboot_settle=0)
-    return node
 
 
 def test_a_hook_waits_a_minute_for_another_program_and_comes_back(small: Node) -> None:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 from hostnic.testing import FakeHost, card
-from unit.sriov_switchdev.node import Node, compute_node, nic
+from unit.sriov_switchdev.booting import modes
+from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, nic
 
 GA = "5.15.0-119-generic"
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 
 
 @pytest.fixture
@@ -26,10 +26,6 @@ def many(monkeypatch: pytest.MonkeyPatch) -> Node:
     return Node(compute_node(cards=[card(total_vfs=100)]), monkeypatch)
 
 
-def state(host: FakeHost) -> list[tuple[str, int]]:
-    return [(port.eswitch_mode, len(port.vfs)) for port in host.network.ports()]
-
-
 def bound(host: FakeHost) -> bool:
     return all(vf.driver == "mlx5_core" for port in host.network.ports() for vf in port.vfs)
 
@@ -38,7 +34,7 @@ def test_a_node_with_the_ga_kernel_of_jammy_converges_through_a_boot(old: Node) 
     assert [old.host.devlink.eswitch_mode(bdf) for bdf in (PF0, PF1)] == [None, None]
     status = old.converge(num_vfs=2, reboot_settle=0, vf_lag="required")
     assert status.name == "active", old.log
-    assert state(old.host) == [("switchdev", 2), ("switchdev", 2)]
+    assert modes(old.host) == [("switchdev", 2), ("switchdev", 2)]
     assert old.host.cards[0].lag == "switchdev"
     assert bound(old.host)
     assert old.action("verify")["findings"] == "No finding: everything is as declared."
@@ -68,7 +64,7 @@ def test_a_bluefield_without_vfs_is_blocked_on_the_ga_kernel_since_it_may_be_in_
 ) -> None:
     node = Node(compute_node(cards=[card(device="15b3:a2d6")], kernel=GA), monkeypatch)
     assert node.converge().name == "blocked"
-    assert state(node.host) == [("none", 0), ("none", 0)]
+    assert modes(node.host) == [("none", 0), ("none", 0)]
     findings = node.action("verify")["findings"]
     assert "in DPU mode the DPU has it: take it out of option devices" in findings
     assert "in NIC mode use kernel 5.19 or later" in findings
@@ -78,7 +74,7 @@ def test_a_live_change_of_the_number_of_vfs_on_the_ga_kernel(old: Node) -> None:
     old.converge(num_vfs=2, reboot_settle=0)
     old.configure(num_vfs=4, allow_live=True)
     old.emit()
-    assert state(old.host) == [("switchdev", 4), ("switchdev", 4)], old.log
+    assert modes(old.host) == [("switchdev", 4), ("switchdev", 4)], old.log
     assert (old.host.cards[0].lag, bound(old.host)) == ("switchdev", True)
     assert old.emit("update_status").name == "active"
 
@@ -87,14 +83,14 @@ def test_a_boot_that_fails_on_the_ga_kernel_leaves_no_vf(old: Node) -> None:
     old.deploy(num_vfs=2, reboot_policy="always")
     old.host.fail("set_eswitch_mode", f"{PF1} switchdev", OSError(errno.EIO, "Input/output error"))
     assert old.boot().name == "blocked"
-    assert state(old.host) == [("none", 0), ("none", 0)]
+    assert modes(old.host) == [("none", 0), ("none", 0)]
     assert old.host.reachable
 
 
 def test_firmware_without_lag_object_gets_its_vfs_and_a_warning_with_the_remedy(many: Node) -> None:
     begin = many.host.now()
     many.converge(num_vfs=4, reboot_settle=0)
-    assert state(many.host) == [("switchdev", 4), ("switchdev", 4)]
+    assert modes(many.host) == [("switchdev", 4), ("switchdev", 4)]
     assert bound(many.host)
     assert many.host.now() - begin < 120.0  # nothing waits for a LAG that cannot form
     findings = many.action("verify")["findings"]
@@ -123,5 +119,5 @@ def test_with_vf_lag_required_vfs_stay_unbound_where_the_firmware_offers_none(ma
 def test_a_live_change_where_the_firmware_offers_no_lag_binds_the_vfs(many: Node) -> None:
     many.deploy(num_vfs=4, allow_live=True)
     many.emit()
-    assert state(many.host) == [("switchdev", 4), ("switchdev", 4)], many.log
+    assert modes(many.host) == [("switchdev", 4), ("switchdev", 4)], many.log
     assert bound(many.host)

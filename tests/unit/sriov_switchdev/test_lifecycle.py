@@ -13,9 +13,8 @@ from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
 from unit.hostunit import ROUTES
-from unit.sriov_switchdev.node import APPROVE, Node, compute_node, nic
+from unit.sriov_switchdev.node import APPROVE, PF0, PF1, Node, compute_node, nic
 
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm")
 
 
@@ -23,13 +22,6 @@ def state(host: FakeHost) -> list[tuple[str, int, list[str | None]]]:
     return [
         (port.eswitch_mode, len(port.vfs), [vf.driver for vf in port.vfs]) for port in host.network.ports()
     ]
-
-
-@pytest.fixture
-def converged(node: Node) -> Node:
-    node.converge(reboot_settle=0)
-    assert node.emit("update_status").name == "active"
-    return node
 
 
 # From a new node to a converged one.

@@ -6,8 +6,8 @@ from converge.execute import execute
 from hostnic.system import CommandError
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import free
-from unit.sriov_switchdev.changedlive import PF0, PORT0, REFUSED, small, small_node
-from unit.sriov_switchdev.node import APPROVE, Node, compute_node, nic
+from unit.sriov_switchdev.changedlive import small, small_node
+from unit.sriov_switchdev.node import APPROVE, PF0, PORT0, REFUSED, Node, compute_node, nic
 
 __all__ = ["small"]
 

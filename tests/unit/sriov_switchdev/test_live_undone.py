@@ -12,8 +12,8 @@ import record
 from boot import files, main
 from converge.execute import execute
 from hostnic.system import CommandError
-from unit.sriov_switchdev.changedlive import PF0, PF1, PORT0, PORT1, REFUSED, small
-from unit.sriov_switchdev.node import Node, nic
+from unit.sriov_switchdev.changedlive import small
+from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, REFUSED, Node, nic
 
 __all__ = ["small"]
 

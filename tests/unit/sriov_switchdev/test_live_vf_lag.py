@@ -4,8 +4,8 @@
 import json
 
 import pytest
-from unit.sriov_switchdev.changedlive import PF0, PF1, PORT0, PORT1, small
-from unit.sriov_switchdev.node import Node, nic
+from unit.sriov_switchdev.changedlive import small
+from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, Node, nic
 
 __all__ = ["small"]
 

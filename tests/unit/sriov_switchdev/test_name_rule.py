@@ -7,7 +7,7 @@ import re
 import desired
 import pytest
 from boot import files
-from unit.sriov_switchdev.booting import PF0, PF1
+from unit.sriov_switchdev.node import PF0, PF1
 
 
 def test_the_name_rule_keeps_the_uplinks_name_and_leaves_representors_alone() -> None:

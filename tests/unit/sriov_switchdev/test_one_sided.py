@@ -4,8 +4,8 @@
 import pytest
 from hostnic.devices import pci
 from hostnic.testing import FakeHost, card
-from unit.sriov_switchdev.booting import PF0, PF1, modes
-from unit.sriov_switchdev.node import Node, compute_node, nic
+from unit.sriov_switchdev.booting import modes
+from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, nic
 
 ONE, OTHER = "enp59s0f0np0", "enp59s0f1np1"
 BOTH = f"{ONE}:4 {OTHER}:0"

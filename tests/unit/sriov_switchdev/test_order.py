@@ -6,11 +6,8 @@ import json
 
 import pytest
 from hostnic.testing import card
-from unit.sriov_switchdev.node import APPROVE, Node, compute_node, nic
+from unit.sriov_switchdev.node import APPROVE, DEVICE, PF0, PF1, PORT0, PORT1, Node, compute_node, nic
 
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
-DEVICE = "/sys/bus/pci/devices"
-PORT0, PORT1 = "enp59s0f0np0", "enp59s0f1np1"
 VFS0 = ["0000:3b:00.2", "0000:3b:00.3"]
 VFS1 = ["0000:3b:00.4", "0000:3b:00.5"]
 

@@ -12,28 +12,16 @@ import record
 from boot import bootfile, files, main
 from converge.execute import execute
 from hostnic.testing import card
-from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
+from unit.sriov_switchdev.booting import modes
+from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, declare_bond, nic
 
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 NEW = ("b8:3f:d2:00:00:00", "b8:3f:d2:00:00:01")
 OTHER = "another card is at this address (MAC b8:3f:d2:00:00:00, not "
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Node:
-    """A node that waits for its first boot."""
-    node = Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch)
-    node.deploy(num_vfs=2, reboot_policy="always", reboot_settle=0)
-    return node
 
 
 def replace_card(node: Node) -> None:
     for port, mac in zip(node.host.network.ports(), NEW, strict=True):
         port.mac = mac
-
-
-def modes(node: Node) -> list[tuple[str, int]]:
-    return [(port.eswitch_mode, len(port.vfs)) for port in node.host.network.ports()]
 
 
 def test_the_boot_file_has_each_ports_permanent_mac_even_while_the_bond_gives_it_another(node: Node) -> None:
@@ -52,7 +40,7 @@ def test_boot_leaves_another_card_alone_and_says_whose_address_it_has(small: Nod
     assert [problem.subject for problem in told] == [PF0, PF1], "the journal says it, too"
     assert told[0].what == f"{OTHER}{old}), and is left alone"
     assert nic(small.boot_writes) == []
-    assert modes(small) == [("legacy", 0), ("legacy", 0)]
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
     assert small.host.reachable
     assert status.name == "blocked"
     assert f"{PF0}: {OTHER}{old})" in status.message
@@ -94,7 +82,7 @@ def test_the_revert_of_a_live_change_leaves_another_card_alone(monkeypatch: pyte
     node = changed_live(monkeypatch)
     old = [port.mac for port in node.host.network.ports()]
     replace_card(node)
-    before = modes(node)
+    before = modes(node.host)
     said = [problem.what for problem in main.revert(node.host)]
     assert said == [
         f"{pf}: another card is at this address (MAC {new}, not {mac}), and is left alone; "
@@ -102,7 +90,7 @@ def test_the_revert_of_a_live_change_leaves_another_card_alone(monkeypatch: pyte
         for pf, new, mac in zip((PF0, PF1), NEW, old, strict=True)
     ]
     assert nic(node.host.trace) == []
-    assert modes(node) == before
+    assert modes(node.host) == before
     assert not record.armed(node.host), "nothing is left that the timer could restore"
 
 
@@ -111,7 +99,7 @@ def test_the_revert_restores_the_port_that_is_still_there(monkeypatch: pytest.Mo
     node.host.port(PF0).mac = NEW[0]
     assert [problem.what.partition(":")[0] for problem in main.revert(node.host)] == ["0000"]
     assert not any(PF0 in line for line in nic(node.host.trace))
-    assert modes(node)[1] == ("legacy", 0)
+    assert modes(node.host)[1] == ("legacy", 0)
     assert "enp59s0f1np1" in node.host.network.bonds["bond0"].members
 
 
@@ -158,7 +146,7 @@ def test_after_accept_nic_the_new_card_is_configured_like_that_of_a_new_node(sma
     assert nic([line for line in small.writes if desired.PATH not in line]) == []
     small.emit("update_status")
     assert small.boot().name == "active"
-    assert modes(small) == [("switchdev", 2), ("switchdev", 2)]
+    assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
     small.emit("update_status")
     assert small.writes == []
 
@@ -187,10 +175,10 @@ def test_a_card_whose_pci_address_has_changed_is_known_by_its_mac(monkeypatch: p
         one.netdev, two.netdev = two.netdev, one.netdev
     node.boot()
     assert nic(node.boot_writes) == []
-    assert modes(node) == [("legacy", 0)] * 4
+    assert modes(node.host) == [("legacy", 0)] * 4
     # The options select the bond's ports: the next boot finds them where they are now.
     assert node.boot().name == "active", node.log
-    assert modes(node) == [("legacy", 0)] * 2 + [("switchdev", 2)] * 2
+    assert modes(node.host) == [("legacy", 0)] * 2 + [("switchdev", 2)] * 2
 
 
 def test_boot_uses_a_port_whose_mac_is_not_known(small: Node) -> None:
@@ -199,7 +187,7 @@ def test_boot_uses_a_port_whose_mac_is_not_known(small: Node) -> None:
         port["mac"] = None
     small.host.disk.install(desired.PATH, json.dumps(content).encode(), 0o600)
     assert small.boot().name == "active"
-    assert modes(small) == [("switchdev", 2), ("switchdev", 2)]
+    assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
     # The first hook adds the addresses.
     small.emit("update_status")
     assert bootfile.from_json(small.host.files.read(desired.PATH)).ports[0].mac == small.host.port(PF0).mac

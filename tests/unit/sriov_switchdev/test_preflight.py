@@ -6,9 +6,7 @@ import errno
 import pytest
 from hostnic.system import CommandError, Link
 from hostnic.testing import FakeHost, card
-from unit.sriov_switchdev.node import Arrange, Node, compute_node, nic
-
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+from unit.sriov_switchdev.node import PF0, PF1, Arrange, Node, compute_node, nic
 
 
 def firmware(count: int, after: int, on: bool = True, on_after: bool = True) -> Arrange:

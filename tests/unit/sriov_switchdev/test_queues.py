@@ -14,11 +14,7 @@ from hostnic.system import CommandError
 from hostnic.testing import FakeHost, card
 from hostnic.testing.nic.model import NIC_COALESCING
 from hostnic.testing.states import free, with_vfs
-from unit.sriov_switchdev.node import Node, compute_node, nic
-
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
-PORT0, PORT1 = "enp59s0f0np0", "enp59s0f1np1"
-REFUSED = OSError(errno.EIO, "Input/output error")
+from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, REFUSED, Node, compute_node, nic
 
 
 def channels(host: FakeHost) -> list[int]:

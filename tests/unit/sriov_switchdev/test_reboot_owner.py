@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from hostnic.testing import FakeHost, card
-from unit.sriov_switchdev.node import Node, compute_node, nic
+from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, nic
 
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 OWN = "/run/ovn-offload/sriov-switchdev.json"
 
 
@@ -24,13 +23,6 @@ def hand_over(host: FakeHost, charm: str, *, owner: str, wish: bool = True, read
 
 def handed(node: Node) -> dict[str, Any]:
     return json.loads(node.host.files.read(OWN))
-
-
-@pytest.fixture
-def converged(node: Node) -> Node:
-    node.converge(reboot_settle=0)
-    assert node.emit("update_status").name == "active"
-    return node
 
 
 # This charm asks: nic-firmware says so, or is not there.

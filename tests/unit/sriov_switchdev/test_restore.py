@@ -7,19 +7,8 @@ from charmkit.dispatch.files import Names
 from converge.execute import execute
 from hostnic.testing import card
 from hostnic.testing.nic import reload
-from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
-from unit.sriov_switchdev.restored import (
-    CONVERGED,
-    PF0,
-    PF1,
-    PORT0,
-    PORT1,
-    VF0,
-    VF1,
-    is_converged,
-    small,
-    state,
-)
+from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, Node, compute_node, declare_bond, nic
+from unit.sriov_switchdev.restored import CONVERGED, VF0, VF1, is_converged, small, state
 
 __all__ = ["small"]
 

@@ -2,7 +2,6 @@
 """A restore that fails or is cut off leaves no unused VF in legacy mode, and the next hook finishes."""
 
 import contextlib
-import errno
 import itertools
 from collections.abc import Sequence
 
@@ -13,23 +12,10 @@ from hostnic.calls import Call
 from hostnic.system import System
 from hostnic.testing import FakeHost
 from hostnic.testing.nic import reload
-from unit.sriov_switchdev.node import APPROVE, Node, nic
-from unit.sriov_switchdev.restored import (
-    CONVERGED,
-    PF0,
-    PF1,
-    PORT0,
-    PORT1,
-    VF0,
-    VF1,
-    is_converged,
-    small,
-    state,
-)
+from unit.sriov_switchdev.node import APPROVE, PF0, PF1, PORT0, PORT1, REFUSED, Node, nic
+from unit.sriov_switchdev.restored import CONVERGED, VF0, VF1, is_converged, small, state
 
 __all__ = ["small"]
-
-REFUSED = OSError(errno.EIO, "Input/output error")
 
 
 def test_the_only_port_that_carries_traffic_keeps_its_link(small: Node) -> None:

@@ -10,8 +10,8 @@ from boot import files, main
 from converge import StepError
 from hostnic.testing import FakeHost, card
 from hostnic.testing.nic import reload
-from unit.sriov_switchdev.node import Node, compute_node, nic
-from unit.sriov_switchdev.restored import PF0, PF1, is_converged, small
+from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, nic
+from unit.sriov_switchdev.restored import is_converged, small
 
 __all__ = ["small"]
 
