@@ -32,7 +32,10 @@ def rule(text: str, directory: str = "/etc/udev/rules.d") -> Files:
     return {f"{directory}/99-vf.rules": f"{text}\n"}
 
 
-def link(match: str, text: str, directory: str = "/etc/systemd/network") -> Files:
+COUNT = "[Link]\nSR-IOVVirtualFunctions=4"
+
+
+def link(match: str, text: str = COUNT, directory: str = "/etc/systemd/network") -> Files:
     return {f"{directory}/10-vf.link": f"[Match]\n{match}\n{text}\n"}
 
 
@@ -58,7 +61,6 @@ def tuned(text: str, active: str = "site\n", name: str = "site", **more: str) ->
 
 
 TUNED_SETS = f"[sysfs]\n/sys/class/net/{PORT}/device/sriov_numvfs=4"
-COUNT = "[Link]\nSR-IOVVirtualFunctions=4"
 ASSIGN = 'ATTR{device/sriov_numvfs}="8"'
 
 

@@ -1,36 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forms in which units, rules and settings name the ports whose VFs they set."""
 
+from collections.abc import Iterable
+
 import pytest
-from hostnic.devices import discover
 from hostnic.testing import card
-from unit.sriov_switchdev.node import compute_node
-from writers import other_files
+from observe import observe
+from observed import Observed, Writer
+from unit.sriov_switchdev.foreign import (
+    ASSIGN,
+    BDF,
+    CLOUD_INIT,
+    CONF,
+    COUNTED,
+    ELSE_MAC,
+    KEYFILES,
+    MAC,
+    OTHER,
+    OVN,
+    PORT,
+    SHIM_FILE,
+    TUNED_SETS,
+    UNITS,
+    USER_DATA,
+    Files,
+    arrange,
+    echo,
+    keyfile,
+    link,
+    netplan,
+    rule,
+    shim,
+    tuned,
+    unit,
+)
+from unit.sriov_switchdev.node import Node, compute_node
 
-PORT, OTHER, BDF, MAC = "enp59s0f0np0", "eno1", "0000:3b:00.0", "10:70:fd:3b:00:00"
-UNIT = "/etc/systemd/system/x.service"
 NET, PCI = "/sys/class/net", "/sys/bus/pci/devices"
-Files = dict[str, str]
-
-
-def echo(where: str) -> str:
-    return f"echo 4 > /sys/class/net/{where}/device/sriov_numvfs"
 
 
 def script(text: str) -> Files:
     return {"/etc/rc.local": f"#!/bin/bash\n{text}\nexit 0\n"}
 
 
-def unit(command: str, path: str = UNIT) -> Files:
-    wanted = f"link /etc/systemd/system/multi-user.target.wants/{path.rpartition('/')[2]}"
-    return {path: f"[Service]\nExecStart={command}\n", wanted: path}
-
-
 def operator(name: str, bdf: str, others: str = "false") -> Files:
     """The unit that sets VFs at boot where Kubernetes' operator has mode systemd, and what it reads."""
     interface = f"- pciaddress: {bdf}\n          numvfs: 4\n          name: {name}\n"
     text = f"spec:\n    interfaces:\n        {interface}          externallymanaged: {others}\n"
-    files = unit("/var/lib/sriov/sriov-network-config-daemon", "/etc/systemd/system/sriov-config.service")
+    files = unit("/var/lib/sriov/sriov-network-config-daemon", "sriov-config.service")
     return {
         **files,
         "/var/lib/sriov/sriov-network-config-daemon": "\x7fELF\0sriov_numvfs\0*",
@@ -51,10 +68,6 @@ def settings(match: str, more: str = "") -> Files:
     return {"/etc/NetworkManager/conf.d/x.conf": text}
 
 
-def link(match: str, directory: str = "/etc/systemd/network") -> Files:
-    return {f"{directory}/10-x.link": f"[Match]\n{match}\n[Link]\nSR-IOVVirtualFunctions=4\n"}
-
-
 def interfaces(text: str, program: str = "") -> Files:
     """Stanzas of ifupdown: one of another NIC's port, and after it those of ours."""
     ours = f"auto {PORT}\niface {PORT} inet manual\n  mtu 9000\n"
@@ -63,7 +76,6 @@ def interfaces(text: str, program: str = "") -> Files:
 
 
 PROGRAM = "/usr/local/sbin/vfs"
-ASSIGN = 'ATTR{device/sriov_numvfs}="4"'
 
 OURS = {
     "a unit in two lines": unit(f"/bin/sh -c \\\n  '{echo(PORT)}'"),
@@ -104,7 +116,7 @@ OURS = {
     ),
     "the attribute of MLNX_OFED": script("echo 4 > /sys/class/infiniband/mlx5_0/device/mlx5_num_vfs"),
     "a unit that another one wants": {
-        UNIT: f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n",
+        f"{UNITS}/x.service": f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n",
         "/etc/systemd/system/y.target": "[Unit]\nWants=network.target x.service\n",
         "link /etc/systemd/system/multi-user.target.wants/y.target": "/etc/systemd/system/y.target",
     },
@@ -118,11 +130,11 @@ OURS = {
         "/etc/systemd/network/99-default.link.d/x.conf": "[Link]\nSR-IOVVirtualFunctions=4\n",
     },
     "a .link file that /run hides until the next boot": {
-        **link("Driver=mlx5_core", "/usr/lib/systemd/network"),
-        "/run/systemd/network/10-x.link": "[Match]\nDriver=mlx5_core\n[Link]\nMTUBytes=9000\n",
+        **link("Driver=mlx5_core", directory="/usr/lib/systemd/network"),
+        "/run/systemd/network/10-vf.link": "[Match]\nDriver=mlx5_core\n[Link]\nMTUBytes=9000\n",
     },
     "a timer with another name": {
-        UNIT: f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n",
+        f"{UNITS}/x.service": f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n",
         "/etc/systemd/system/y.timer": "[Timer]\nOnBootSec=60\nUnit=x.service\n",
         "link /etc/systemd/system/timers.target.wants/y.timer": "/etc/systemd/system/y.timer",
     },
@@ -169,6 +181,81 @@ OURS = {
     "a comment behind a quote": {"/etc/rc.local": f"x='a # b'; {echo(PORT)}\n"},
 }
 OTHERS = {
+    "netplan": netplan(f"{OTHER}: {{{COUNTED}}}"),
+    "netplan, by MAC address": netplan(f"pf: {{{ELSE_MAC}, {COUNTED}}}"),
+    "netplan, by driver": netplan(f"pfs: {{match: {{driver: ixgbe}}, {COUNTED}}}"),
+    "netplan, by name and driver": netplan(f"pfs: {{match: {{name: en*, driver: ixgbe}}, {COUNTED}}}"),
+    "netplan, matched in another file": {
+        **netplan(f"pf: {{{COUNTED}}}"),
+        **netplan(f"pf: {{{ELSE_MAC}}}", CLOUD_INIT),
+    },
+    "netplan, VFs": netplan(f"{OTHER}: {{}}, vf0: {{link: {OTHER}}}"),
+    "ovn-chassis": netplan(f"{OTHER}: {{{COUNTED}}}", OVN),
+    "the shim": shim(f"  {OTHER}: {{num_vfs: 4}}"),
+    "the shim, not enabled": {SHIM_FILE: f"interfaces: {{{PORT}: {{num_vfs: 4}}}}\n"},
+    "NetworkManager": keyfile(f"interface-name={OTHER}"),
+    "NetworkManager's own settings": {
+        f"{CONF}/vfs.conf": f"[device-pf]\nmatch-device=interface-name:{OTHER}\nsriov-num-vfs=4\n"
+    },
+    "a .link file, by property": link("Property=ID_NET_DRIVER=ice"),
+    "NetworkManager without VFs": {f"{KEYFILES}/pf.nmconnection": f"[connection]\ninterface-name={PORT}\n"},
+    "a .link file": link(f"OriginalName={OTHER}"),
+    "a .link file, by driver": link("Driver=!mlx5_core"),
+    "a .link file that only names": link(f"MACAddress={MAC}", f"[Link]\nName={PORT}"),
+    "a udev rule": rule(f'KERNEL=="{OTHER}", {ASSIGN}'),
+    "a udev rule for a vendor": rule(f'ATTRS{{vendor}}=="0x8086", {ASSIGN}'),
+    "a udev rule that compares": rule(f'KERNEL=="{PORT}", ATTR{{device/sriov_numvfs}}=="0", NAME="{PORT}"'),
+    "a udev rule in a comment": rule(f'# KERNEL=="{PORT}", {ASSIGN}'),
+    "a unit": unit(f"/bin/sh -c '{echo(OTHER)}'"),
+    "a unit that is not enabled": {
+        f"{UNITS}/vfs.service": f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n"
+    },
+    "a script for another port": {
+        **unit(f"/usr/local/sbin/vfs {OTHER}"),
+        "/usr/local/sbin/vfs": f"{echo('$1')}\n",
+    },
+    "sysfsutils": {"/etc/sysfs.conf": "bus/pci/devices/0000:18:00.0/sriov_numvfs = 4\n"},
+    "a unit with its port in a file": {
+        f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
+        f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
+        "/etc/default/vfs": f"PF={OTHER}\n",
+        "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
+    },
+    "a drop-in": {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost={echo(OTHER)}\n"},
+    "root's own table of cron": {"/var/spool/cron/crontabs/root": f"@reboot {echo(OTHER)}\n"},
+    "cloud-init's runcmd, which has run": {USER_DATA: f"bootcmd: [true]\nruncmd:\n- {echo(PORT)}\n"},
+    "cloud-init's bootcmd": {USER_DATA: f"bootcmd:\n- {echo(OTHER)}\n"},
+    "a script that cron starts, for another port": {
+        "/etc/cron.d/vfs": f"@reboot root /opt/vfs.sh {OTHER} >> /var/log/vfs.log\n",
+        "/opt/vfs.sh": f"#!/bin/sh\n{echo('$1')}\n",
+        "/var/log/vfs.log": f"{echo(PORT)}\n",
+    },
+    "a script that only reads": {
+        "/etc/cron.d/vfs": f"*/5 * * * * root cat /sys/class/net/{PORT}/device/sriov_numvfs > /run/vfs; "
+        "/opt/vfs-metrics\n",
+        "/opt/vfs-metrics": "for pf in /sys/class/net/*; do [ -r $pf/device/sriov_numvfs ] || continue\n"
+        "echo vfs{pf=$pf} $(cat $pf/device/sriov_numvfs); read n < $pf/device/sriov_numvfs; done\n"
+        "grep -H . /sys/class/net/*/device/sriov_numvfs\n",
+    },
+    "a unit that a udev rule wants for another NIC": {
+        **rule('SUBSYSTEM=="net", DRIVERS=="ice", TAG+="systemd", ENV{SYSTEMD_WANTS}+="vfs@%k.service"'),
+        f"{UNITS}/vfs@.service": f"[Service]\nExecStart=/bin/sh -c '{echo('%i')}'\n",
+    },
+    "a udev rule's program with a comment": {
+        **rule(f'SUBSYSTEM=="net", KERNEL=="{PORT}", RUN+="/usr/local/bin/up %k"'),
+        "/usr/local/bin/up": f"#!/bin/sh\n# {echo('$1')}\nethtool -G $1 rx 8192\n",
+    },
+    "user data that cloud-init cannot read": {USER_DATA: f"bootcmd: [\n- {echo(PORT)}\n"},
+    "tuned, for another port": tuned(f"[sysfs]\n/sys/class/net/{OTHER}/device/sriov_numvfs=4"),
+    "tuned with another profile": tuned(TUNED_SETS, "virtual-host\n"),
+    "tuned with only other settings": tuned("[sysfs]\n/sys/kernel/mm/ksm/run=0"),
+    "tuned that does not start": {k: v for k, v in tuned(TUNED_SETS).items() if not k.startswith("link ")},
+    "the initramfs, for another port": {
+        "/etc/initramfs-tools/scripts/init-top/vfs": f"#!/bin/sh\n{echo(OTHER)}\n"
+    },
+    "driverctl, for a disk": {"/etc/driverctl.d/pci-0000:04:00.0": "vfio-pci\n"},
+    "driverctl, for the driver that the port has": {f"/etc/driverctl.d/pci-{BDF}": "mlx5_core\n"},
+    "a longer name": {"/etc/rc.local": f"{echo(PORT + '0')}\n"},
     "a unit in two lines": unit(f"/bin/sh -c \\\n  '{echo(OTHER)}'"),
     "a port in a comment behind": {"/etc/rc.local": f"{echo(OTHER)} # not {PORT}\n"},
     "udev, jumped over": rules('DRIVERS!="ice", GOTO="end"', ASSIGN, 'LABEL="end"'),
@@ -195,12 +282,12 @@ OTHERS = {
     ),
     "our port for something else": script(f"ip link set {PORT} mtu 9000\n{echo(OTHER)}"),
     "a unit that is masked": {
-        **unit(f"/bin/sh -c '{echo(PORT)}'", "/usr/lib/systemd/system/sriov.service"),
+        **unit(f"/bin/sh -c '{echo(PORT)}'", "sriov.service", "/usr/lib/systemd/system"),
         "/etc/systemd/system/sriov.service": "",
     },
     "a .link file that is masked": {
-        **link("Driver=mlx5_core", "/usr/lib/systemd/network"),
-        "/etc/systemd/network/10-x.link": "",
+        **link("Driver=mlx5_core", directory="/usr/lib/systemd/network"),
+        "/etc/systemd/network/10-vf.link": "",
     },
     "a udev rule that is masked": {
         **rules(ASSIGN, directory="/usr/lib/udev/rules.d", name="90-sriov"),
@@ -243,22 +330,34 @@ OTHERS = {
 }
 
 
-def concerns_ours(files: Files) -> bool:
+def judged(files: Files) -> Observed:
     host = compute_node(cards=[card(), card("5e", device="8086:1592", driver="ice")])
-    for path, text in files.items():
-        if path.startswith("link "):
-            host.disk.link(path.removeprefix("link "), text)
-        else:
-            host.disk.install(path, text.encode(), 0o644)
-    found, _ = other_files.others(host, discover.observe(host).pfs)
-    return any(setting.concerns({BDF}) for each in found if each.creates for setting in each.settings)
+    arrange(host, files)
+    found = observe(host)
+    assert host.spawned == []
+    return found
+
+
+def concerns_ours(writers: Iterable[Writer]) -> bool:
+    return any(setting.concerns({BDF}) for each in writers if each.creates for setting in each.settings)
 
 
 @pytest.mark.parametrize("form", OURS)
 def test_a_port_of_ours_is_found(form: str) -> None:
-    assert concerns_ours(OURS[form])
+    assert concerns_ours(judged(OURS[form]).vf_writers)
 
 
 @pytest.mark.parametrize("form", OTHERS)
 def test_another_port_is_none_of_our_business(form: str) -> None:
-    assert not concerns_ours(OTHERS[form])
+    found = judged(OTHERS[form])
+    assert not concerns_ours(found.vf_writers)
+    assert found.unclear == ()
+
+
+def test_files_about_another_nic_keep_no_host_from_converging(node: Node) -> None:
+    for each in ("netplan", "the shim", "NetworkManager", "a udev rule", "a script that only reads"):
+        arrange(node.host, OTHERS[each])
+    assert node.converge(reboot_settle=0).name == "active"
+    node.host.spawned.clear()
+    node.emit("update_status")
+    assert node.host.spawned == []

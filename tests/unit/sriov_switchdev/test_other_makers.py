@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from hostnic.testing import card
+from unit.sriov_switchdev.foreign import arrange
 from unit.sriov_switchdev.node import Node, compute_node
 from writers.ports import ports_named
 
@@ -41,11 +42,7 @@ STARTERS = {
 def deployed(monkeypatch: pytest.MonkeyPatch, starter: str, script: str) -> Node:
     """A host with an Intel NIC beside ours, on which ``script`` runs at boot."""
     host = compute_node(cards=[card(), card("5e", device="8086:1592", driver="ice")])
-    for path, text in {**STARTERS[starter], SCRIPT: f"#!/bin/sh\n{script}\n"}.items():
-        if path.startswith("link "):
-            host.disk.link(path.removeprefix("link "), text)
-        else:
-            host.disk.install(path, text.encode(), 0o755)
+    arrange(host, {**STARTERS[starter], SCRIPT: f"#!/bin/sh\n{script}\n"})
     node = Node(host, monkeypatch)
     node.deploy(reboot_settle=0)
     return node
