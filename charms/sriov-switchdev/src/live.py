@@ -43,14 +43,10 @@ and one port stays in the bond meanwhile."""
 class Previous(NamedTuple):
     """What the file has."""
 
-    ports: tuple[PortState, ...] = ()  # the ports as they were
-    answering: tuple[str, ...] = ()  # addresses that answered a ping before the change
-    target: str = ""  # digest of the desired state that the change leads to
-    problem: str = ""  # why the file cannot be read; empty when it can
+    ports: tuple[PortState, ...]  # the ports as they were
+    answering: tuple[str, ...]  # addresses that answered a ping before the change
+    target: str  # digest of the desired state that the change leads to
 
-
-PREVIOUS_REMEDY = f"check that this node answers on its network, then remove {record.PREVIOUS}, or reboot"
-"""Of a file that cannot be read."""
 
 _NAME = r"[^\s/:]{0,15}"
 _OF_PORT: dict[str, Shape[Any]] = {
@@ -71,17 +67,18 @@ _PREVIOUS = JsonRecord(
         "answering": ListOf(Text(r"[0-9A-Fa-f.:%\w-]{1,64}", "an IP address"), "addresses"),
         "target": AnyText(),
     },
-    required=["ports", "answering", "target"],
 )
 
 
 def read_previous(system: System) -> Previous:
-    """The state before the change; with a ``problem`` and nothing else if it cannot be read."""
+    """The state before the change. Raises StepError if it cannot be read."""
     try:
         return _PREVIOUS.read("", json.loads(read_own(system, record.PREVIOUS)))
     except (OSError, ValueError, RecursionError) as error:
-        what = "the state before a live change, cannot be read"
-        return Previous(problem=f"{record.PREVIOUS}, {what}: {words(error)}")
+        raise StepError(
+            f"{record.PREVIOUS}, the state before a live change, cannot be read: {words(error)}",
+            f"check that this node answers on its network, then remove {record.PREVIOUS}, or reboot",
+        ) from None
 
 
 def state_of(pf: Pf, bond: str | None, channels: Channels | None = None) -> PortState:
@@ -110,9 +107,10 @@ class Arm:
                 "make one of them answer, or set allow-live=false and run approve-reboot",
             )
         # If a hook died before its confirmation, the state before that hook is the one to restore.
-        armed = record.armed(system)
-        kept = read_previous(system) if armed else None
-        before = kept.ports if kept and not kept.problem else self.before
+        armed, before = record.armed(system), self.before
+        if armed:
+            with contextlib.suppress(StepError):
+                before = read_previous(system).ports
         content = {"ports": plain(before), "answering": answering, "target": self.target}
         system.files.install(record.PREVIOUS, json.dumps(content, indent=1).encode(), 0o600)
         # The unit writes its record before it looks whether a timer is armed: one of the two gives way.
@@ -143,11 +141,8 @@ class Confirm:
     """See that the addresses that answered before answer again, and stop the timer."""
 
     def run(self, system: System) -> None:
-        """Raise when the node cannot be reached; the timer stays armed."""
-        kept = read_previous(system)
-        if kept.problem:
-            raise StepError(kept.problem, PREVIOUS_REMEDY)
-        missing = reachability.lost(system, kept.answering, MEMBER_DEADLINE)
+        """Raise when the node cannot be reached, or that cannot be known; the timer stays armed."""
+        missing = reachability.lost(system, read_previous(system).answering, MEMBER_DEADLINE)
         if missing:
             raise StepError(f"{' and '.join(missing)} answered before the change and does not answer now")
         _disarm(system)
@@ -213,12 +208,12 @@ def after_failure(system: System) -> str:
 
     Returns what was done, to append to a sentence.
     """
-    kept = read_previous(system)
-    for port in kept.ports:
-        if port.bond and not _refusal(system, port):
-            with contextlib.suppress(StepError):
-                JoinBond(port.netdev, port.bond).run(system)
     try:
+        kept = read_previous(system)
+        for port in kept.ports:
+            if port.bond and not _refusal(system, port):
+                with contextlib.suppress(StepError):
+                    JoinBond(port.netdev, port.bond).run(system)
         Confirm().run(system)
     except StepError as error:
         problems = revert(system, error.reason)
@@ -238,9 +233,10 @@ def revert(system: System, why: str) -> list[str]:
 
     Returns what did not work, in which case the timer stays armed and tries again, and the ports left alone.
     """
-    kept = read_previous(system)
-    if kept.problem:
-        return [f"{kept.problem}; {PREVIOUS_REMEDY}"]
+    try:
+        kept = read_previous(system)
+    except StepError as error:
+        return [f"{error.reason}; {error.remedy}"]
     problems, refused = list[str](), list[str]()
     for port in kept.ports:
         try:

@@ -12,6 +12,7 @@ import record
 import yaml
 from boot import bootfile
 from config import Options
+from converge import StepError
 from converge.shape import InvalidValue
 from fuzz import Reader, check, of_file
 from hostnic.devices import discover
@@ -107,7 +108,10 @@ READERS = [
     Reader("record of boot", of_file(record.BOOT, boot_record), [json.dumps(BOOT)]),
     Reader("record of live changes", of_file(record.LIVE, record.read_live), [json.dumps(LIVE)]),
     Reader(
-        "state before a live change", of_file(record.PREVIOUS, live.read_previous), [json.dumps(PREVIOUS)]
+        "state before a live change",
+        of_file(record.PREVIOUS, live.read_previous),
+        [json.dumps(PREVIOUS)],
+        (StepError,),
     ),
     Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplan.second_writers), [NETPLAN]),
     Reader(".link file", of_writers("/etc/systemd/network/10-x.link"), [LINK_FILE]),
