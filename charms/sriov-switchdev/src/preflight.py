@@ -98,10 +98,8 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     offered = pf.port.total_vfs
     if offered < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
-    was_lost = driver_reload.lost_ports(
-        [(port, pf)], observed.converged
-    )  # its VFs stay; the plan holds what waits for them
-    if needs_work(port, pf) and not was_lost:
+    was_lost = driver_reload.is_lost(port, pf, observed.converged)
+    if needs_work(port, pf) and not was_lost:  # its VFs stay; the plan holds what waits for them
         yield from _destroyed(port, pf)
     if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
         yield warning(

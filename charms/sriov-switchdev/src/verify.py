@@ -95,7 +95,7 @@ def _remedy(held: Held[System] | None, plan: Plan[System]) -> str:
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
     if pf.port.num_vfs != port.num_vfs:
         yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
-    if driver_reload.lost_ports([(port, pf)], observed.converged):
+    if driver_reload.is_lost(port, pf, observed.converged):
         yield "eswitch fell back to legacy mode"
     elif pf.eswitch_mode not in (None, "switchdev"):
         yield f"eswitch in {pf.eswitch_mode} mode"

@@ -8,13 +8,13 @@ the VFs and their drivers stay (mlx5_core's main.c, mlx5_unload_one and mlx5_loa
 that unit, for what it had to leave.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from converge import Disruption, Held, Step
 from desired import Desired, Port
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
-from nic.steps import PortAndPf, only_carrier, pairs_of
+from nic.steps import only_carrier, pairs_of
 from observed import APPROVE, Observed
 
 from boot import budget
@@ -24,13 +24,9 @@ ATTEMPTS = 3
 """Failures of the unit in a row after which only a reboot is tried."""
 
 
-def lost_ports(pairs: Sequence[PortAndPf], converged: Collection[str]) -> list[PortAndPf]:
-    """Those of the ports that were in switchdev mode in this boot, and are in legacy mode now."""
-    return [
-        (port, pf)
-        for port, pf in pairs
-        if port.nic in converged and pf.netdev and pf.eswitch_mode == "legacy"
-    ]
+def is_lost(port: Port, pf: Pf, converged: Collection[str]) -> bool:
+    """Whether the port was in switchdev mode in this boot, and is in legacy mode now."""
+    return port.nic in converged and bool(pf.netdev) and pf.eswitch_mode == "legacy"
 
 
 def why_left(port: Port, pf: Pf, host: Host, approve: str = APPROVE) -> tuple[str, str]:
@@ -52,7 +48,9 @@ def steps(wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Hel
     run, held, slots = list[HostStep](), list[Held[System]](), set[str]()
     unit = observed.boot.phases.get("restore")
     for slot, declared in wanted.nics().items():
-        for port, pf in lost_ports(pairs_of(observed.host, declared), observed.converged):
+        for port, pf in pairs_of(observed.host, declared):
+            if not is_lost(port, pf, observed.converged):
+                continue
             slots.add(slot)
             step = _start(port, wanted)
             reason, release = why_left(port, pf, observed.host, observed.approve)

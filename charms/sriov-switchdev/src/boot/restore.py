@@ -112,7 +112,8 @@ def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) 
     converged = record.read_converged(system)
     if not converged:
         return []
-    return driver_reload.lost_ports(phase.pairs_of(_look(system, ports), ports), converged)
+    pairs = phase.pairs_of(_look(system, ports), ports)
+    return [pair for pair in pairs if driver_reload.is_lost(*pair, converged)]
 
 
 def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[BootFailure]:
@@ -146,10 +147,9 @@ def _restorable(system: System, port: Port) -> Pf | None:
     Asked again right before its turn: an instance may have taken a VF, or the other port lost its link.
     """
     host = _look(system, [port])
-    found = driver_reload.lost_ports(phase.pairs_of(host, [port]), [port.nic])
-    if not found:
+    pf = next((pf for _, pf in phase.pairs_of(host, [port])), None)
+    if pf is None or not driver_reload.is_lost(port, pf, [port.nic]):
         return None
-    _, pf = found[0]
     reason, remedy = driver_reload.why_left(port, pf, host)
     others = host.beside(pf)
     if pf.bond and not reason and distributes_alone(system, pf.bond, pf.netdev or "", others):
