@@ -140,9 +140,8 @@ def _why_held(
     if not allow_live:
         return COSTS[cost], f"{approve}, or set allow-live=true"
     if alone := _without_neighbour(pairs, now, observed.host):
-        pf, others = alone
-        fix = f"fix {' or '.join(others) or 'its other port'}"
-        return steps.only_carrier(pf), f"{fix}, or {approve}"
+        fix = f"fix {' or '.join(observed.host.beside(alone)) or 'its other port'}"
+        return steps.only_carrier(alone), f"{fix}, or {approve}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", approve
     if _given_up(wanted, observed):
@@ -157,25 +156,18 @@ def _why_queues_wait(
     if flaps and not allow_live:
         return COSTS[_cost(flaps)]
     if alone := _without_neighbour(pairs, flaps, observed.host):
-        return steps.only_carrier(alone[0])
+        return steps.only_carrier(alone)
     return ""
 
 
-def _without_neighbour(
-    pairs: Sequence[PortAndPf], now: Sequence[HostStep], host: Host
-) -> tuple[Pf, list[str]] | None:
-    """A port that would leave its bond or lose its link while no other port carries traffic, and those.
-
-    The step itself asks the bonding driver, which also knows of LACP and of members that are no PF.
-    """
+def _without_neighbour(pairs: Sequence[PortAndPf], now: Sequence[HostStep], host: Host) -> Pf | None:
+    """A port that would leave its bond or lose its link while no other port carries traffic."""
     keys = {step.key for step in now}
     for number, (_, pf) in enumerate(pairs):
-        if not pf.bond or not pf.carrier or keys.isdisjoint({f"{pf.bdf}/leave", f"{pf.bdf}/queues"}):
-            continue
-        others = host.beside(pf)
+        cuts = not keys.isdisjoint({f"{pf.bdf}/leave", f"{pf.bdf}/queues"})
         back = any(port.bond == pf.bond and steps.is_detached(port, pf) for port, pf in pairs[:number])
-        if not back and all((other := host.pf(name)) and not other.carrier for name in others):
-            return pf, others
+        if cuts and not back and steps.carries_alone(pf, host):
+            return pf
     return None
 
 

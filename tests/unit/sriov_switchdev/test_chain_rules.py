@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single rules of the order that a trace of a whole host does not show."""
 
+from boot import driver_reload
 from desired import Desired, Port
 from hostnic.devices import discover
 from hostnic.testing import FakeHost
@@ -70,3 +71,16 @@ def test_a_port_without_vf_lag_says_nothing_of_it_where_its_vfs_are_bound() -> N
     host = free(converged(FakeHost(), bound=False))
     (binding,) = steps.bind(pairs(host, bond=None, lag=False)[:1], after_change=False)
     assert binding.why == "the port is in switchdev mode by then"
+
+
+def test_a_member_of_a_bond_that_is_no_pf_may_carry_its_traffic() -> None:
+    """The unit that restores the port asks the bonding driver."""
+    host = FakeHost()
+    host.network.unplugged.add(UPLINK1)
+    host.sleep(5.0)
+    seen = discover.observe(host)
+    (port, pf), _ = pairs(host)
+    assert "is the only port of bond0" in driver_reload.why_left(port, pf, seen)[0]
+    bond = seen.bonds[0]
+    seen = seen._replace(bonds=(bond._replace(members=(*bond.members, "eno1")),))
+    assert driver_reload.why_left(port, pf, seen) == ("", "")

@@ -14,7 +14,7 @@ from converge import Disruption, Held, Step
 from desired import Desired, Port
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
-from nic.steps import only_carrier, pairs_of
+from nic.steps import carries_alone, only_carrier, pairs_of
 from observed import APPROVE, Observed
 
 from boot import budget
@@ -37,9 +37,8 @@ def why_left(port: Port, pf: Pf, host: Host, approve: str = APPROVE) -> tuple[st
     """
     if busy := users_in_words((vf.bdf, vf.users) for vf in pf.vfs):
         return f"VFs are in use: {busy}", f"free them (the next hook then restores {port.bdf}), or {approve}"
-    others = host.beside(pf)
-    if pf.bond and pf.carrier and not any((other := host.pf(name)) and other.carrier for name in others):
-        return only_carrier(pf), f"fix {' or '.join(others) or 'the other port'}, or {approve}"
+    if carries_alone(pf, host):
+        return only_carrier(pf), f"fix {' or '.join(host.beside(pf)) or 'the other port'}, or {approve}"
     return "", ""
 
 

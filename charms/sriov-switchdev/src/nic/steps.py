@@ -207,6 +207,15 @@ def is_detached(port: Port, pf: Pf) -> bool:
     return bool(port.bond) and pf.bond != port.bond
 
 
+def carries_alone(pf: Pf, host: Host) -> bool:
+    """Whether no other port of its bond carries traffic, by the links of PFs.
+
+    The bonding driver also knows of LACP and of members that are no PF; what takes a port out asks it.
+    """
+    others = (host.pf(name) for name in host.beside(pf))
+    return bool(pf.bond and pf.carrier) and all(other and not other.carrier for other in others)
+
+
 def only_carrier(pf: Pf) -> str:
     """Why the link of a port must stay up, in words."""
     return f"{pf.netdev} is the only port of {pf.bond} that carries traffic"
