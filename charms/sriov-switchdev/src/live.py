@@ -32,7 +32,7 @@ from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.system import Channels, HostStep, System, if_told, read_own
 from nic import chain
 from nic.steps import is_binding, other_card, pairs_of
-from observed import Observed, PortState
+from observed import APPROVE, Observed, PortState
 
 TIMER = "ovn-offload-sriov-revert"
 TIMEOUT_S = budget.LIVE
@@ -95,6 +95,7 @@ class Arm:
     before: tuple[PortState, ...]  # the ports that will change
     target: str  # digest of the desired state, for the record of failures
     controllers: tuple[str, ...] = ()  # addresses of the Juju controller's machines
+    approve: str = APPROVE  # the command that approves a reboot instead
 
     def run(self, system: System) -> None:
         """Refuse if no address answers now: then nothing could confirm the change."""
@@ -104,7 +105,7 @@ class Arm:
             raise StepError(
                 f"neither gateway nor controller ({', '.join(asked) or 'none is known'}) answers a ping, "
                 "so that a live change could not be confirmed",
-                "make one of them answer, or set allow-live=false and run approve-reboot",
+                f"make one of them answer, or set allow-live=false and {self.approve}",
             )
         # If a hook died before its confirmation, the state before that hook is the one to restore.
         armed, before = record.armed(system), self.before
@@ -171,7 +172,7 @@ def guarded(
         )
         what = f"arm a timer that restores {slot} in {TIMEOUT_S} s"
         why = "the node's network is about to change"
-        op = Arm(before, wanted.digest, controllers)
+        op = Arm(before, wanted.digest, controllers, observed.approve)
         binding = next((n for n, step in enumerate(chain) if is_binding(step)), len(chain))
         found += [
             Step(f"{slot}/arm", what, why, Disruption.NONE, op),

@@ -13,7 +13,7 @@ from boot import files, main
 from converge.execute import execute
 from hostnic.system import CommandError
 from unit.sriov_switchdev.changedlive import small
-from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, REFUSED, Node, nic
+from unit.sriov_switchdev.node import APPROVE, PF0, PF1, PORT0, PORT1, REFUSED, Node, nic
 
 __all__ = ["small"]
 
@@ -59,6 +59,7 @@ def test_nothing_is_cut_if_no_answer_could_confirm_it(small: Node) -> None:
     status = small.set_up()
     assert status.name == "blocked"
     assert "neither gateway nor controller (192.168.25.1) answers a ping" in small.log
+    assert f"set allow-live=false and {APPROVE}" in small.log
     assert "set_" not in " ".join(small.writes)
 
 
