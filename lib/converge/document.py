@@ -24,7 +24,7 @@ def annotated(make: Callable[..., object]) -> Keys:
 
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON's values
     """A value as JSON has it: named tuples by their fields, as :class:`.shape.JsonRecord` reads them."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+    if hasattr(value, "_asdict"):
         return plain(cast("Any", value)._asdict())
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in cast("Mapping[str, object]", value).items()}

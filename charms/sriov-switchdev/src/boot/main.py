@@ -22,7 +22,7 @@ from desired import Desired, Port
 from hostnic import cpus, exclusive
 from hostnic.boot import units
 from hostnic.devices import discover
-from hostnic.devices.model import Host, users_in_words
+from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.members import is_distributing
@@ -181,7 +181,11 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
         return [BootFailure(work[0], what, "free them, then reboot")]
-    facts = Facts(cpus.online(system), carries=lambda pf: is_distributing(system, pf.bond, pf.netdev or ""))
+
+    def carries(pf: Pf) -> bool:
+        return is_distributing(system, pf.bond, pf.netdev or "")
+
+    facts = Facts(cpus.online(system), carries=carries)
     problems: list[BootFailure] = []
     for part in chain.forward(pairs, wanted, When.BOOT, facts):
         if part.binds:
