@@ -92,16 +92,12 @@ def read_live(system: System) -> LiveRecord:
         return LiveRecord()
 
 
-def write_live(system: System, record: LiveRecord) -> None:
-    """Keep ``record`` until the next boot."""
-    _install(system, LIVE, {"version": VERSION, **record._asdict()})
-
-
 def count_live_failure(system: System, target: str, undone: str = "") -> None:
     """Note that a live change towards ``target`` failed, and why it was undone if it was."""
     before = read_live(system)
     failures = before.failures + 1 if before.target == target else 1
-    write_live(system, before._replace(target=target, failures=failures, undone=undone))
+    record = LiveRecord(target, failures, undone)
+    _install(system, LIVE, {"version": VERSION, **record._asdict()})
 
 
 def _install(system: System, path: str, content: dict[str, Any]) -> None:
