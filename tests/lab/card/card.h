@@ -307,10 +307,19 @@ struct vcx_port *vcx_port_of(const struct net_device *dev);
 void vcx_carrier_update(struct vcx_port *port);
 /* Under rtnl: the port's link goes down and is trained anew. */
 void vcx_link_toggle(struct vcx_port *port);
+void vcx_link_trained(struct work_struct *work);
+
+/* frames.c */
+netdev_tx_t vcx_xmit(struct sk_buff *skb, struct net_device *dev);
+void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb);
+
+/* vfsettings.c: the first four are operations of a netdev, the others take rtnl themselves */
+int vcx_set_vf_mac(struct net_device *dev, int index, u8 *mac);
+int vcx_set_vf_vlan(struct net_device *dev, int index, u16 vlan, u8 qos, __be16 proto);
+int vcx_set_vf_rate(struct net_device *dev, int index, int min_rate, int max_rate);
+int vcx_get_vf_config(struct net_device *dev, int index, struct ifla_vf_info *ivi);
 void vcx_forget_vf_settings(struct vcx_port *port, int num);
 void vcx_forget_vf_rates(struct vcx_port *port, int num);
-void vcx_link_trained(struct work_struct *work);
-void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb);
 
 /* ethtool.c; the operations are an array by vcx_kind */
 extern const struct ethtool_ops vcx_ethtool_ops[];
