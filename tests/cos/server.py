@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from lab.patience import Patience
 from lab.process import die_with_parent
 
 from cos.tools import tool
 
 START = 120.0
-"""Seconds until a server must be ready; the machine may be busy with guests."""
+"""Seconds until a server must be ready, as lab.patience counts them."""
 
 
 class ServerError(Exception):
@@ -123,8 +124,8 @@ def _running(port: int, log: Path, program: str, *options: str) -> Iterator[Serv
 
 
 def _ready(port: int, ran: subprocess.Popen[bytes], log: Path) -> Server:
-    server, ends = Server(port), time.monotonic() + START
-    while ran.poll() is None and time.monotonic() < ends:
+    server, patience = Server(port), Patience(START, lambda: [ran.pid])
+    while ran.poll() is None and not patience.over():
         try:
             server.ask("GET", "/-/ready")
         except (OSError, ServerError):

@@ -2,7 +2,7 @@
 """Jobs side by side: their order, their failures, and their end when the operator interrupts them."""
 
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from converge import StepError
@@ -27,16 +27,26 @@ def test_what_came_of_each_job_is_in_the_order_of_the_jobs():
 
 
 def test_after_an_interruption_no_further_job_begins(monkeypatch):
-    begun = []
+    begun, over = [], threading.Event()
+
+    class Pool(ThreadPoolExecutor):
+        """Its other jobs last until it is shut down."""
+
+        def shutdown(self, wait=True, *, cancel_futures=False):
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            over.set()
+            super().shutdown(wait)
 
     def work(number):
         begun.append(number)
-        time.sleep(0.3 if number else 0)
+        if number:
+            over.wait(60)
 
     def interrupted(_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(together, "progress", interrupted)
+    monkeypatch.setattr(together, "ThreadPoolExecutor", Pool)
     with pytest.raises(KeyboardInterrupt):
         together.side_by_side(work, range(100), "done")
     assert len(begun) <= 1 + together.AT_ONCE

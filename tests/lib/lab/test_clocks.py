@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parents[2]
-FOLDERS = ("bundle", "functional", "lab", "lib", "maas", "operate", "pack", "unit")
+FOLDERS = ("bundle", "cos", "docs", "functional", "lab", "lib", "maas", "operate", "pack", "sites", "unit")
 """Those that run on a busy machine; integration and acceptance wait for real Juju, MAAS and instances."""
 
 CLOCKS = {
     "a deadline on the wall clock": r"(?:monotonic|time)\(\) *\+|date \+%s\)* *\+",
     "a command that is ended by the clock": r"(?<![\w.=-])timeout \d",
+    "a test of how long something took": r"assert [^\n]*(?<!clock\.)\b(?:monotonic|time|perf_counter)\(\) *-",
     "a wait for so many turns": r"for \w+ in \$\(seq [^)]*\);? do[^\n]*break",
 }
 
@@ -46,5 +47,7 @@ def test_each_kind_is_found() -> None:
     assert found("end = time.monotonic() + 5") == ["a deadline on the wall clock"]
     assert found("end=$(($(date +%s) + 60))") == ["a deadline on the wall clock"]
     assert found("ip netns exec tor timeout 12 tcpdump") == ["a command that is ended by the clock"]
+    assert found("assert time.monotonic() - began < 5") == ["a test of how long something took"]
+    assert found("assert site.clock.monotonic() - began < 5") == []
     assert found("for i in $(seq 60); do ready && break; sleep 1; done") == ["a wait for so many turns"]
     assert found("guest.run('true', timeout=60)") == []
