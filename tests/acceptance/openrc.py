@@ -5,14 +5,17 @@ import base64
 import os
 import shlex
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 from converge import StepError
 from operate import private
 from operate.client import READ, Juju, mapping
+from yamlfile import reader
+from yamlfile.values import FileError
 
 REGION = "RegionOne"
+HOLDS = "this is no clouds.yaml: it has no mapping with the key clouds"
 Applications = dict[str, dict[str, Any]]
 
 
@@ -117,14 +120,20 @@ def _decoded(text: str) -> str:
 
 
 def _read(target: Path) -> dict[str, Any]:
-    try:
-        found: object = yaml.safe_load(target.read_text())
-    except FileNotFoundError:
+    """What the file has, as openstacksdk reads it (YAML 1.1); empty if there is none.
+
+    Of a key that stands twice, openstacksdk takes the second, and the first would be lost.
+    """
+    if not target.exists():
         return {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise StepError(f"{target} cannot be read: {str(error).splitlines()[0]}") from None
-    if not isinstance(found, dict):
-        raise StepError(
-            f"{target} is not a mapping with the key clouds", "move it away, then run openrc again"
-        )
-    return cast("dict[str, Any]", found)
+    try:
+        text = reader.text_of(target)
+        document = reader.read(text, str(target), lambda found: found, HOLDS)
+        if not isinstance(document.get("clouds"), dict | None):
+            raise FileError("clouds is no mapping of names and clouds", document.places["clouds"])
+        return yaml.safe_load(text) or {}
+    except FileError as error:
+        said = f"{error.place}: {error.what}" if error.place else error.what
+    except (yaml.YAMLError, ValueError) as error:
+        said = f"{target} cannot be read: {str(error).splitlines()[0]}"
+    raise StepError(said, "correct it, or move it away, then run openrc again")

@@ -133,12 +133,24 @@ def test_an_action_that_fails(bare):
     assert not bare.clouds.exists()
 
 
-def test_a_file_that_is_no_list_of_clouds(bare):
-    bare.clouds.write_text("- a\n")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- a\n", ":1: this is no clouds.yaml: it has no mapping with the key clouds"),
+        ("cache: {}\nclouds: [a]\n", ":2: clouds is no mapping of names and clouds"),
+        (
+            "clouds:\n  other: {}\nclouds: {}\n",
+            ":3: the key clouds stands twice in one mapping; remove or rename one of them",
+        ),
+        ("clouds: {at: 2020-99-99}\n", " cannot be read: month must be in 1..12"),
+    ],
+)
+def test_a_file_that_is_no_list_of_clouds_stays(bare, text, says):
+    bare.clouds.write_text(text)
     status, _, err = bare.run("openrc")
     assert status == 2
-    assert "is not a mapping with the key clouds" in err
-    assert bare.clouds.read_text() == "- a\n"
+    assert err.strip() == f"{bare.clouds}{says}; correct it, or move it away, then run openrc again"
+    assert bare.clouds.read_text() == text
 
 
 def test_a_name_that_is_no_name(bare, capsys):
