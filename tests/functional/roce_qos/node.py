@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node with the charm on it, and what its kernel says of the ports."""
 
-from dataclasses import dataclass
-
+from functional.node import CharmedNode
 from lab import site
-from lab.guest import Guest
-from lab.juju import Result, Unit
 
 P0, P1 = site.PFS.values()
 PF0, PF1 = site.PFS
@@ -20,27 +17,10 @@ done
 """
 
 
-@dataclass
-class Node:
-    """The guest, the unit on it, and what the last hook gave."""
+class Node(CharmedNode):
+    """Its state is shares, lossless priorities and maps, as iproute2's dcb reads them."""
 
-    guest: Guest
-    unit: Unit
-
-    def state(self) -> str:
-        """Shares, lossless priorities and maps as iproute2's dcb reads them."""
-        return self.guest.run(STATE).stdout
-
-    def hook(self, event: str = "update_status") -> Result:
-        return self.unit.emit(event)
-
-    def configure(self, **options: object) -> Result:
-        """Set options (``_`` for ``-``), and run config-changed."""
-        config = {name.replace("_", "-"): value for name, value in options.items()}
-        return self.unit.emit("config_changed", config=config)
-
-    def findings(self) -> str:
-        return self.unit.action("verify").results["findings"]
+    STATE = STATE
 
     def fault(self, bdf: str, mode: int) -> None:
         """Have a port misbehave with data centre bridging."""
@@ -56,9 +36,6 @@ class Node:
         log = "journalctl --boot -u ovn-offload-roce-qos-again.service --output=cat"
         self.guest.run(f"until {log} | grep -q 'Finished\\|Failed'; do sleep 1; done", timeout=180)
         return self.guest.run(log).stdout
-
-    def reachable(self) -> bool:
-        return site.reachable(self.guest, seconds=60)
 
 
 def ports(writes: list[str]) -> list[str]:

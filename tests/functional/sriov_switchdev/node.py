@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node with the charm on it, and what its kernel says of the NIC."""
 
-from dataclasses import dataclass
-
-from lab import site
-from lab.guest import Guest
-from lab.juju import Result, Unit
+from functional.node import CharmedNode
+from lab.juju import Result
 
 VFS = 2
 CONFIG = {"num-vfs": VFS, "reboot-policy": "always", "reboot-settle": 0}
@@ -26,35 +23,15 @@ ip -br link show type bond | cut -d' ' -f1
 """
 
 
-@dataclass
-class Node:
-    """The guest, the unit on it, and what the last hook gave."""
+class Node(CharmedNode):
+    """Its state is VFs and their drivers, modes, LAG and bond, as the kernel has them."""
 
-    guest: Guest
-    unit: Unit
-
-    def state(self) -> str:
-        """VFs and their drivers, modes, LAG and bond as the kernel has them."""
-        return self.guest.run(STATE).stdout
-
-    def hook(self, event: str = "update_status") -> Result:
-        return self.unit.emit(event)
-
-    def configure(self, **options: object) -> Result:
-        """Set options (``_`` for ``-``), and run config-changed."""
-        config = {name.replace("_", "-"): value for name, value in options.items()}
-        return self.unit.emit("config_changed", config=config)
+    STATE = STATE
 
     def reboot(self) -> Result:
         """Reboot the guest, and run the hook that Juju runs then."""
         self.guest.reboot()
         return self.unit.emit("start")
-
-    def reachable(self) -> bool:
-        return site.reachable(self.guest, seconds=20)
-
-    def findings(self) -> str:
-        return self.unit.action("verify").results["findings"]
 
 
 def nic(writes: list[str]) -> list[str]:
