@@ -50,6 +50,8 @@ def test_each_question_of_a_newcomer_is_answered_in_at_most_four_files() -> None
         files = re.findall(r"`([\w./-]+/[\w.-]+)`", answer)
         assert 1 <= len(files) <= 4, question
         assert [file for file in files if not (ROOT / file).exists()] == [], question
+        for file, name in re.findall(r"`([\w./-]+)` \(`(\w+)`", answer):
+            assert re.search(rf"^(?:def|class) {name}\b", (ROOT / file).read_text(), re.MULTILINE), question
 
 
 @pytest.mark.parametrize(
