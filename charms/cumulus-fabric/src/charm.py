@@ -188,7 +188,7 @@ class CumulusFabricCharm(ops.CharmBase):
             fabric = fabric._replace(hosts=figures.reports(self._reports.differing, self._reports.told))
         now, found = int(self._system.now()), facts.count(findings)
         told = facts.Facts(NAME, self.unit.name, now, found, fabric=fabric)
-        return metrics.tell(self._system, told, place=place, address=self._observability.address())
+        return metrics.publish(self._system, told, place=place, address=self._observability.address())
 
     def _last_look(self) -> facts.Fabric | None:
         """What an earlier hook or action saw of the switches; None since the machine booted."""

@@ -107,8 +107,8 @@ class Maintenance:
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
-        beside = self.site.ownership.beside(self.name, now, wanted, self._switch.unmanaged)
-        if depending := tuple(beside.depending(patch)):
+        compared = self.site.ownership.compare(self.name, now, wanted, self._switch.unmanaged)
+        if depending := tuple(compared.depending(patch)):
             return Report({}, depending)
         return self._change(survey, now, patch, reachable_only=True)
 

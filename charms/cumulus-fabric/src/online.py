@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from apply import DEFAULTS, ApplyPolicy, Run, by_wave
-from audit.foreign import Beside, Ownership
+from audit.foreign import Comparison, Ownership
 from audit.mlag import mlag
 from audit.renumbered import renumbered
 from audit.running import conflicts
@@ -95,7 +95,7 @@ class Site:
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
         """Read these switches, or all; with ``state`` also what they see of each other."""
         observed = observe(self.fleet, [each for each in self.names if not names or each in names], state)
-        beside: dict[str, Beside] = {}
+        compared: dict[str, Comparison] = {}
         findings: list[Finding] = []
         for name, seen in observed.switches.items():
             switch = self.fabric.switch(name)
@@ -109,21 +109,21 @@ class Site:
                 findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
                 continue
             tree = render.tree(self.fabric, switch, speaks)
-            beside[name] = self.ownership.beside(name, seen.applied, tree, switch.unmanaged)
-            findings += [*conflicts(name, seen.applied, tree), *beside[name].findings()]
+            compared[name] = self.ownership.compare(name, seen.applied, tree, switch.unmanaged)
+            findings += [*conflicts(name, seen.applied, tree), *compared[name].findings()]
         roles = {name: seen.mlag_role for name, seen in observed.switches.items()}
-        findings += mlag(self.fabric, beside, roles)
+        findings += mlag(self.fabric, compared, roles)
         if not observed.errors:
-            findings += self.ownership.misnamed(beside.values())
-        wanted = {name: each.tree for name, each in beside.items()}
-        patches = {name: each.patch for name, each in beside.items()}
+            findings += self.ownership.misnamed(compared.values())
+        wanted = {name: each.tree for name, each in compared.items()}
+        patches = {name: each.patch for name, each in compared.items()}
         for name, seen in observed.switches.items():
             switch = self.fabric.switch(name)
             if switch and name in wanted and drain.drained(seen.applied):
                 wanted[name] = drain.staying(switch, seen.applied, wanted[name])
                 patches[name] = difference(seen.applied, wanted[name])
                 findings.append(Finding(Severity.WARNING, name, "is drained", DRAINED_REMEDY))
-        intents = {name: each.wanted for name, each in beside.items()}
+        intents = {name: each.wanted for name, each in compared.items()}
         return Survey(wanted, patches, observed, (*self.audit, *findings), self.scripts, intents)
 
     def verify(self) -> list[Finding]:

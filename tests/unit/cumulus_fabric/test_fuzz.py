@@ -95,7 +95,7 @@ RUNNING = {
 def beside(text: str) -> object:
     """What the intent changes on a switch that runs this, and what is said of the rest."""
     applied = switch(text).applied()
-    others = Ownership().beside("Leaf0-1", applied, WANTED, Unmanaged())
+    others = Ownership().compare("Leaf0-1", applied, WANTED, Unmanaged())
     found = [*conflicts("Leaf0-1", applied, WANTED), *others.findings()]
     return difference(applied, others.tree), [each.sentence() for each in found]
 

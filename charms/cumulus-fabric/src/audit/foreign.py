@@ -51,16 +51,16 @@ class Ownership:
     # The foreign objects that the operator has named for removal, such as bond7 and vlan100
     named: frozenset[str] = frozenset()
 
-    def beside(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged) -> "Beside":
-        """What the switch ``name`` has beside the intent's tree."""
+    def compare(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged) -> "Comparison":
+        """The switch ``name`` as it is, and the intent's tree."""
         surplus = objects(applied) - objects(wanted)
         made = frozenset(self.made.get(name, ()))
         others = foreign(surplus, wanted, made)
         kept = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
         left = surplus & exempt(applied, unmanaged)
-        return Beside(name, applied, wanted, kept | left, surplus, left, unmanaged, made)
+        return Comparison(name, applied, wanted, kept | left, surplus, left, unmanaged, made)
 
-    def misnamed(self, found: Collection["Beside"]) -> Iterator[Finding]:
+    def misnamed(self, found: Collection["Comparison"]) -> Iterator[Finding]:
         """A finding for the names that none of these switches has, and for those that others look after."""
         known = {each.said for one in found for each in one.surplus}
         if left := self.named & {each.said for one in found for each in one.left}:
@@ -72,8 +72,11 @@ class Ownership:
 
 
 @dataclass(frozen=True)
-class Beside(Running):
-    """What one switch has beside the intent. Others made what is ``kept``, and nobody named it to go."""
+class Comparison(Running):
+    """One switch, compared with its tree of the intent.
+
+    Others made what is ``kept``, and nobody has named it for removal.
+    """
 
     surplus: Objects  # the objects that are not in the intent
     left: Objects  # those of ``kept`` that the intent leaves to others

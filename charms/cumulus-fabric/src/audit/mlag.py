@@ -18,13 +18,13 @@ from intent.model import Fabric, Switch
 from tree import Tree, get_path, get_tree, nodes
 from tree.drain import host_ports, shut
 
-from audit.foreign import Beside
+from audit.foreign import Comparison
 from audit.shared import typed
 
 SECOND = "secondary"
 
 
-def mlag(fabric: Fabric, switches: Mapping[str, Beside], roles: Mapping[str, str]) -> Iterator[Finding]:
+def mlag(fabric: Fabric, switches: Mapping[str, Comparison], roles: Mapping[str, str]) -> Iterator[Finding]:
     """Leaves of these switches that have MLAG, and what to do with each now; `roles` in MLAG by switch."""
     having = {name: found for name, each in switches.items() if (found := _remains(each))}
     for name, found in having.items():
@@ -43,7 +43,7 @@ def mlag(fabric: Fabric, switches: Mapping[str, Beside], roles: Mapping[str, str
         yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
-def _remains(running: Beside) -> list[str]:
+def _remains(running: Comparison) -> list[str]:
     """The paths of MLAG where the intent has EVPN multihoming."""
     applied = running.applied
     if not get_tree(running.wanted, "evpn", "multihoming"):
@@ -72,7 +72,7 @@ def _is_peerlink(port: str, node: Tree) -> bool:
 def _next(
     switch: Switch,
     found: Sequence[str],
-    switches: Mapping[str, Beside],
+    switches: Mapping[str, Comparison],
     mates: Sequence[Switch],
     having: Mapping[str, object],
     secondary: Sequence[str],

@@ -237,9 +237,9 @@ def test_no_setting_that_nvue_has_is_lost(release: str) -> None:
                 if get_path(applied, path) is not None or box.rules.contradictions(now):
                     continue
                 tried += 1
-                beside = Ownership().beside("Leaf0-1", now, intent, switch.unmanaged)
-                found = [*beside.findings(), *conflicts("Leaf0-1", now, intent)]
-                after = merge(now, difference(now, beside.tree))
+                compared = Ownership().compare("Leaf0-1", now, intent, switch.unmanaged)
+                found = [*compared.findings(), *conflicts("Leaf0-1", now, intent)]
+                after = merge(now, difference(now, compared.tree))
                 if not any(each.severity is Severity.BLOCKED for each in found) and lost(now, after):
                     gone |= {" ".join(map(str, (*path, *([value] if check else []))))}
     assert tried > 400
