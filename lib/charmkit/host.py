@@ -179,7 +179,9 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             told = told._replace(flows=self._host.flows(survey))
         return (
             *findings,
-            *metrics.tell(self._system, told, place=survey is not None, address=self.observability.address()),
+            *metrics.publish(
+                self._system, told, place=survey is not None, address=self.observability.address()
+            ),
         )
 
     def _converge_unless_refused(self) -> Sequence[Finding]:

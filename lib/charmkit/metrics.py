@@ -10,7 +10,7 @@ from hostnic.system import System
 SUBJECT = "the exporter"
 
 
-def tell(system: System, told: Facts, *, place: bool, address: str = "") -> tuple[Finding, ...]:
+def publish(system: System, told: Facts, *, place: bool, address: str = "") -> tuple[Finding, ...]:
     """Write what the hook knows, and ``place`` the exporter if options are sound; a warning if that fails.
 
     The exporter serves loopback, and ``address`` if there is one.

@@ -116,7 +116,7 @@ class RoceQosCharm(HostCharm[Survey]):
     def _on_show_counters(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
             reading, options = load_params(event, Reading), load_config(self, Options)
-            wanted = self._survey().wanted
+            wanted = self.survey().wanted
             table = counters(self.system, wanted, lambda: read_host(self.system, options), reading.seconds)
             return {"counters": table.shown(reading.format)}
 

@@ -68,9 +68,9 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
     }
     if classes != own or any(ets.tsa[tc] not in (dcb.STRICT, dcb.ETS) for tc in own):
         return None
-    marks = (replace(mark, priority=_priority(port, mark)) for mark in (wanted.qos.roce, wanted.qos.cnp))
+    roce, cnp = (replace(mark, priority=_priority(port, mark)) for mark in (wanted.qos.roce, wanted.qos.cnp))
     try:
-        return Qos(port.trust, found.pfc.priorities, *marks, shares)
+        return Qos(port.trust, found.pfc.priorities, roce, cnp, shares)
     except InvalidValue:
         return None
 
