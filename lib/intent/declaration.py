@@ -8,8 +8,9 @@ which sentences and the JSON Schema name the keys.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, TypeVar
 
+from converge.document import annotated
 from converge.shape import Boolean, Integer, ListOf, MappingOf, OneOf, Record, Shape, Union
 
 from intent import values
@@ -19,8 +20,7 @@ T = TypeVar("T")
 
 def record(make: Callable[..., T]) -> Record[T]:
     """The shape of a mapping whose keys are the fields of a class, each annotated with its own shape."""
-    hints: dict[str, Any] = get_type_hints(make, include_extras=True)
-    return Record(make, {name.replace("_", "-"): hint.__metadata__[0] for name, hint in hints.items()})
+    return Record(make, {name.replace("_", "-"): shape for name, shape in annotated(make).items()})
 
 
 class _Short(Generic[T]):
