@@ -65,11 +65,13 @@ _METHODS: Mapping[Callable[..., object], Call] = {
     Files.listdir: Call("listdir", False),
     Files.readlink: Call("readlink", False),
     Files.stat: Call("stat", False),
+    Files.exists: Call("exists", False),
     Files.check_own: Call("check_own", False),
     Files.write: Call("write", True),
     Files.install: Call("install", True, _path),
     Files.remove: Call("remove", True),
     Files.lock: Call("lock", False),
+    Files.unlock: Call("unlock", False),
     Files.mkdir: Call("mkdir", True),
     Links.all: Call("links", False),
     Links.addresses: Call("addresses", False),
@@ -102,4 +104,4 @@ _METHODS: Mapping[Callable[..., object], Call] = {
     Devlink.health: Call("health", False),
 }
 CALLS = {method.__qualname__: call for method, call in _METHODS.items()}
-"""The doors' methods by ``Door.method``. ``exists`` and ``unlock`` are not here: they cannot fail."""
+"""The doors' methods by ``Door.method``."""

@@ -7,14 +7,14 @@ A question is spelled as records of calls spell it: ``read /sys/…``, ``eswitch
 
 import errno
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, cast
 
 from hostnic import system as values
-from hostnic.calls import CALLS
+from hostnic.calls import Call
+from hostnic.listening import handled
 from hostnic.netlink import dcb
 from hostnic.system import CommandError, DataCentreBridging, Devlink, Ethtool, Files, Links, System
 
-Door = TypeVar("Door")
 Answers = dict[str, Any]
 """By question."""
 
@@ -44,10 +44,8 @@ def encode(value: object) -> Any:  # noqa: ANN401 - JSON's values
     """A value that a door returns, as JSON has it: a named tuple is an object with its type's name."""
     if not isinstance(value, tuple | list):
         return value
-    name, found = (
-        type(cast("object", value)).__name__,
-        [encode(each) for each in cast("Sequence[object]", value)],
-    )
+    name = type(cast("object", value)).__name__
+    found = [encode(each) for each in cast("Sequence[object]", value)]
     return {name: found} if name in _TUPLES else found
 
 
@@ -118,11 +116,17 @@ class _ReadOnly:
 
     def __init__(self, system: System | None, started: float, ask: Ask) -> None:
         self.started = started
-        self.files = _door(system.files if system else None, Files, ask)
-        self.links = _door(system.links if system else None, Links, ask)
-        self.ethtool = _door(system.ethtool if system else None, Ethtool, ask)
-        self.dcb = _door(system.dcb if system else None, DataCentreBridging, ask)
-        self.devlink = _door(system.devlink if system else None, Devlink, ask)
+
+        def handle(call: Call, words: Sequence[str], make: Callable[[], object]) -> object:
+            if call.writes:
+                _refuse(call.verb)
+            return ask(" ".join((call.verb, *words)), make)
+
+        self.files = handled(system and system.files, Files, handle)
+        self.links = handled(system and system.links, Links, handle)
+        self.ethtool = handled(system and system.ethtool, Ethtool, handle)
+        self.dcb = handled(system and system.dcb, DataCentreBridging, handle)
+        self.devlink = handled(system and system.devlink, Devlink, handle)
 
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
         _refuse(" ".join(argv))
@@ -178,8 +182,6 @@ class Replay(_ReadOnly):
         if question not in self._answers:
             if question.startswith("exists "):
                 return False
-            if question.startswith("check_own "):  # older captures have none
-                return None
             raise OSError(errno.EIO, f"{question}: not in the capture")
         return _given(question, self._answers[question])
 
@@ -191,31 +193,6 @@ class Replay(_ReadOnly):
 
     def sleep(self, seconds: float) -> None:
         """Nothing changes by waiting."""
-
-
-def _door(door: Door | None, kind: type[Door], ask: Ask) -> Door:
-    return cast("Door", _Asked(door, kind, ask))
-
-
-class _Asked:
-    """A door whose questions ``ask`` answers, from the real ``door`` if there is one."""
-
-    def __init__(self, door: object, kind: type, ask: Ask) -> None:
-        self._door = door
-        self._kind = kind.__name__
-        self._ask = ask
-
-    def __getattr__(self, name: str) -> Callable[..., object]:
-        call = CALLS.get(f"{self._kind}.{name}")
-
-        def told(*arguments: object, **named: object) -> object:
-            if call and call.writes:
-                _refuse(name)
-            words = call.words(*arguments, *named.values()) if call else [str(each) for each in arguments]
-            question = " ".join((call.verb if call else name, *words))
-            return self._ask(question, lambda: getattr(self._door, name)(*arguments, **named))
-
-        return told
 
 
 def _refuse(what: str) -> NoReturn:
