@@ -61,13 +61,13 @@ def host(system: System, wanted: Desired, observed: Observed) -> Tables:
     kept = [pf for _, pf in pairs_of(observed.host, wanted.ports)]
     rows = [
         {
-            "check": each.check,
+            "check": check,
             "verdict": each.verdict,
             "found": each.found,
             "remedy": each.remedy or "-",
             "owner": each.owner.value,
         }
-        for each in advice.advise(tuning.observe(system, kept))
+        for check, each in advice.advise(tuning.observe(system, kept))
     ]
     return {"host": Table(rows, "There is nothing to check.")}
 
