@@ -76,7 +76,7 @@ def test_the_firmware_is_asked_for_the_next_boot_through_the_real_mstconfig(mach
 def test_openvswitch_of_the_guest_is_understood(machine: Guest) -> None:
     ask = (
         "from hostnic.network import flows, ovs; from hostnic.machine import Machine; m = Machine();"
-        "print(ovs.settings(m).hw_offload, len(flows.parse(ovs.dump_flows(m, 'all'))) > 0)"
+        "print(ovs.settings(m).hw_offload, len(flows.parse(ovs.dump_flows(m))) > 0)"
     )
     machine.run("ip netns exec tor ping -nq -c 3 192.168.25.51")
     assert machine.run(f'{PYTHON} -c "{ask}"').stdout == "False True\n"

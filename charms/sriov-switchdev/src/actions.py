@@ -92,7 +92,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
         internal_endpoint=_internal(system, links, settings.encap_ip),
         without_encap=tuple(bdf for bdf, mode in encap.items() if mode == "none"),
     )
-    found = flows.parse(ovs.dump_flows(system, "all"))
+    found = flows.parse(ovs.dump_flows(system))
     rows: list[dict[str, str]] = []
     for port in wanted.ports:
         for link in representors_of(links, port.bdf):
@@ -103,12 +103,12 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
     for name in sorted({flow.in_port for flow in found} - known):
         what = "the host" if name in own else "-"
         rows.append(_row(name, what, [flow for flow in found if flow.in_port == name], around))
-    limit = ovs.flow_limit(system) if found else None
+    counts = ovs.counts(system) if found else None
     nics = {slot: [port.bdf for port in ports] for slot, ports in wanted.nics().items()}
     return {
         "offload": Table(rows, "No representor and no datapath flow: nothing to offload yet."),
         "nics": Table(
-            [_nic(system, slot, bdfs, links, found, encap, limit) for slot, bdfs in nics.items()],
+            [_nic(system, slot, bdfs, links, found, encap, counts) for slot, bdfs in nics.items()],
             "No NIC is selected.",
         ),
     }
@@ -148,7 +148,7 @@ def _nic(
     links: Sequence[Link],
     found: Sequence[Flow],
     encap: Mapping[str, str | None],
-    limit: int | None,
+    counts: ovs.Counts | None,
 ) -> dict[str, str]:
     """One NIC: its encapsulation mode, and what it holds of flows and of tracked connections.
 
@@ -161,11 +161,12 @@ def _nic(
     inside = [flow for flow in found if flow.offloaded and not own.isdisjoint(flow.ports)]
     modes = {encap.get(bdf) or "unknown" for bdf in bdfs}
     connections = ovs.connections(system, bdfs)
+    limit = counts.limit if counts else "an unknown number"
     return {
         "nic": slot,
         "encap-mode": " and ".join(sorted(modes)),
         "flows in NIC": str(len(inside)),
-        "room for flows": f"not told by the driver; OVS keeps {limit or 'an unknown number'} per host",
+        "room for flows": f"not told by the driver; OVS keeps {limit} per host",
         "tracked flows in NIC": str(sum(flow.tracked for flow in inside)),
         "connections in NIC": "not told by the driver" if connections is None else str(connections),
     }

@@ -58,7 +58,7 @@ def _port(port: PortLook, seconds: int) -> str:
 def _flows(system: System) -> tuple[str, str, str, str]:
     """How many of Open vSwitch's flows are in the NIC."""
     try:
-        found = flows.parse(ovs.dump_flows(system, "all"))
+        found = flows.parse(ovs.dump_flows(system))
     except OSError as error:
         return Severity.WARNING.name.lower(), "flows", f"Open vSwitch does not answer: {words(error)}", ""
     inside = sum(flow.offloaded for flow in found)

@@ -14,7 +14,6 @@ FLOWS = re.compile(r"\bflows\s*: \(current (\d{1,18})\).*\(limit (\d{1,18})\)")
 OFFLOADED = re.compile(r"\boffloaded flows\s*: (\d{1,18})")
 PATIENCE = 1.0
 """Seconds in which a hook has ovs-vswitchd tell its flows."""
-DUMP = ("ovs-appctl", "dpctl/dump-flows", "-m")
 Row: TypeAlias = "dict[str, Any]"
 """Columns of one OVSDB row: maps as dict, sets as list, uuids as text (RFC 7047, section 5.1)."""
 
@@ -70,18 +69,9 @@ def settings(system: System) -> Settings:
     )
 
 
-def dump_flows(system: System, kind: str) -> str:
-    """Datapath flows as text; ``kind`` is ``offloaded``, ``non-offloaded`` or ``all``."""
-    return system.query([*DUMP, f"type={kind}"])
-
-
-def flow_limit(system: System) -> int | None:
-    """How many flows OVS keeps in this host's datapath now (``upcall/show``); None when it does not tell.
-
-    Raises CommandError if ovs-vswitchd does not answer.
-    """
-    found = FLOWS.search(system.query(["ovs-appctl", "upcall/show"]))
-    return int(found[2]) if found else None
+def dump_flows(system: System) -> str:
+    """Datapath flows as text, in the NIC and beside it."""
+    return system.query(["ovs-appctl", "dpctl/dump-flows", "-m", "type=all"])
 
 
 class Counts(NamedTuple):

@@ -56,20 +56,15 @@ def test_which_flows_need_connection_tracking(match: str, actions: str, tracked:
     assert flow.tracked is tracked
 
 
-def test_the_limit_of_flows() -> None:
-    host = FakeHost()
-    host.ovs.limit = 10000
-    assert ovs.flow_limit(host) == 10000
-    host.answers[("ovs-appctl", "upcall/show")] = "system@ovs-system:\n  dump duration : 1ms\n"
-    assert ovs.flow_limit(host) is None
-
-
 def test_flows_are_counted_without_being_listed() -> None:
     host = FakeHost()
-    assert ovs.counts(host) == (0, 0, 200000)
+    host.ovs.limit = 10000
+    assert ovs.counts(host) == (0, 0, 10000)
     host.ovs.flows = f"{HARDWARE}\n{MODULE}\n{MODULE}\n"
-    assert ovs.counts(host) == (1, 2, 200000)
+    assert ovs.counts(host) == (1, 2, 10000)
     assert host.spawned == []
+    host.answers[("ovs-appctl", "upcall/show")] = "system@ovs-system:\n  dump duration : 1ms\n"
+    assert ovs.counts(host) is None
     host.fail("control", "upcall/show", OSError(errno.ECONNREFUSED, "refused"))
     assert ovs.counts(host) is None
 
