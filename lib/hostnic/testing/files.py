@@ -5,7 +5,7 @@ import errno
 import os
 import stat
 
-from hostnic.owner import check_owner
+from hostnic.machine import check_owner
 from hostnic.system import FileStat, NotOwnError
 
 VOLATILE = "/run/"
