@@ -349,10 +349,8 @@ def read_own(system: System, path: str) -> str:
 
 def read_text(system: System, path: str) -> str | None:
     """What a file holds, without white space around it; None where it cannot be read."""
-    try:
-        return system.files.read(path).strip()
-    except OSError:
-        return None
+    text = if_told(lambda: system.files.read(path))
+    return None if text is None else text.strip()
 
 
 def if_told(read: Callable[[], Value], unless: Collection[int] | None = None) -> Value | None:
@@ -367,15 +365,10 @@ def if_told(read: Callable[[], Value], unless: Collection[int] | None = None) ->
 
 def link_target(system: System, path: str) -> str | None:
     """The last name of what a symbolic link leads to; None where there is no link."""
-    try:
-        return system.files.readlink(path).rpartition("/")[2]
-    except OSError:
-        return None
+    target = if_told(lambda: system.files.readlink(path))
+    return None if target is None else target.rpartition("/")[2]
 
 
 def list_names(system: System, directory: str) -> list[str]:
     """The names in a directory, sorted; none where it does not exist or cannot be read."""
-    try:
-        return sorted(system.files.listdir(directory))
-    except OSError:
-        return []
+    return sorted(if_told(lambda: system.files.listdir(directory)) or ())

@@ -79,10 +79,8 @@ def _pf(
         autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
         vfs=tuple(_vfs(system, bdf, links, vdpa_by_function)),
         eswitch_mode=_eswitch_mode(system, port, kernel) if mlx5 else None,
-        steering_mode=_text(_if_known(lambda: system.devlink.param(bdf, "flow_steering_mode")))
-        if mlx5
-        else None,
-        esw_multiport=_flag(_if_known(lambda: system.devlink.param(bdf, "esw_multiport"))) if mlx5 else None,
+        steering_mode=_param(system, bdf, "flow_steering_mode", str) if mlx5 else None,
+        esw_multiport=_param(system, bdf, "esw_multiport", bool) if mlx5 else None,
         hw_tc_offload=_if_known(lambda: system.ethtool.hw_tc_offload(uplink.name)) if uplink else None,
         lag=lag.read(system, bdf, log) if mlx5 else Lag(active=None),
         iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
@@ -109,6 +107,11 @@ def _if_known(read: Callable[[], Value]) -> Value | None:
     return if_told(read, NOT_TOLD)
 
 
+def _param(system: System, bdf: str, name: str, kind: type[Value]) -> Value | None:
+    value = _if_known(lambda: system.devlink.param(bdf, name))
+    return value if isinstance(value, kind) else None
+
+
 def _eswitch_mode(system: System, port: Port, kernel: tuple[int, int]) -> EswitchMode | None:
     """The mode; ``legacy`` for a port whose kernel reports none before the first VF.
 
@@ -118,14 +121,6 @@ def _eswitch_mode(system: System, port: Port, kernel: tuple[int, int]) -> Eswitc
     if mode is None and kernel < MODE_WITHOUT_VFS and port.device not in inventory.BLUEFIELD:
         return "legacy" if port.total_vfs and not port.num_vfs else None
     return mode if mode in ("legacy", "switchdev", "switchdev_inactive") else None
-
-
-def _text(value: str | bool | int | None) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _flag(value: str | bool | int | None) -> bool | None:
-    return value if isinstance(value, bool) else None
 
 
 def _bond(link: Link, links: list[Link]) -> Bond:

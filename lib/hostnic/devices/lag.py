@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.devices.port import uplink_of
-from hostnic.system import CommandError, Link, System, if_told, link_target, list_names, read_text
+from hostnic.system import Link, System, if_told, link_target, list_names, read_text
 
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
 ENTRY = r"\n(?=mlx5_core )"
@@ -68,12 +68,8 @@ def release(kernel: str) -> tuple[int, int]:
 
 def kernel_log(system: System) -> str:
     """This boot's kernel messages of mlx5, oldest first; empty when they cannot be read."""
-    try:
-        return system.query(
-            ["journalctl", "--dmesg", "--boot", "--output=cat", "--quiet", "--no-pager", "--grep=mlx5_core"]
-        )
-    except CommandError:
-        return ""
+    how = ["--dmesg", "--boot", "--output=cat", "--quiet", "--no-pager", "--grep=mlx5_core"]
+    return if_told(lambda: system.query(["journalctl", *how])) or ""
 
 
 def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:

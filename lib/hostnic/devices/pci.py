@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI functions as sysfs shows them (Documentation/ABI/testing/sysfs-bus-pci in the kernel)."""
 
-from hostnic.system import System, link_target
+from hostnic.system import System, if_told, link_target
 
 DEVICES = "/sys/bus/pci/devices"
 DRIVERS = "/sys/bus/pci/drivers"
@@ -69,10 +69,5 @@ def vf_addresses(system: System, bdf: str) -> dict[int, str]:
 
 def vfs_present(system: System, bdf: str) -> int:
     """VFs whose own device exists and points back to the PF."""
-    try:
-        return sum(
-            system.files.exists(attribute(address, "physfn"))
-            for address in vf_addresses(system, bdf).values()
-        )
-    except OSError:
-        return 0
+    found = if_told(lambda: vf_addresses(system, bdf)) or {}
+    return sum(system.files.exists(attribute(address, "physfn")) for address in found.values())

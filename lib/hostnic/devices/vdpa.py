@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from hostnic.devices import pci
-from hostnic.system import System
+from hostnic.system import System, link_target
 
 DEVICES = "/sys/bus/vdpa/devices"
 NODE = "vhost-vdpa-"
@@ -64,8 +64,5 @@ def function_of(target: str) -> str | None:
 
 def _device(system: System, name: str) -> Vdpa:
     nodes = [child for child in system.files.listdir(f"{DEVICES}/{name}") if child.startswith(NODE)]
-    try:
-        driver = system.files.readlink(f"{DEVICES}/{name}/driver").rpartition("/")[2]
-    except FileNotFoundError:
-        driver = None
+    driver = link_target(system, f"{DEVICES}/{name}/driver")
     return Vdpa(name, driver, f"/dev/{nodes[0]}" if nodes else None)

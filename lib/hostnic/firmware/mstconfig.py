@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hostnic.firmware import msterrors
 from hostnic.shapes import PARAMETER
-from hostnic.system import CommandError, System
+from hostnic.system import CommandError, System, if_told
 
 HEADER = "Configurations:"
 COLUMNS = ("Default", "Current", "Next Boot", "New")
@@ -144,10 +144,8 @@ def _needs_power_cycle(system: System, said: str) -> bool:
     """
     if POWER_CYCLE not in said:
         return False
-    try:
-        found = VERSION.search(system.query(["mstconfig", "--version"], timeout=TIMEOUT_S))
-    except CommandError:
-        return False
+    version = if_told(lambda: system.query(["mstconfig", "--version"], timeout=TIMEOUT_S))
+    found = VERSION.search(version or "")
     return found is not None and (int(found[1]), int(found[2])) < TWO_TRIGGERS
 
 

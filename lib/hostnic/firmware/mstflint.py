@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hostnic.firmware import msterrors
 from hostnic.firmware.msterrors import MstError
-from hostnic.system import CommandError, System, failure, read_own
+from hostnic.system import CommandError, System, failure, if_told, read_own
 
 FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):[ \t]*(?P<value>[!-~]*)", re.MULTILINE)
 """From the line's beginning: a NIC that was flashed with another vendor's image also has ``Orig PSID:``.
@@ -126,10 +126,8 @@ def under_way(system: System, bdf: str) -> bool:
 
     :func:`burn` follows such a burn instead of starting another one. False if systemd cannot be asked.
     """
-    try:
-        return _state(system, _unit(bdf))["ActiveState"] not in ("inactive", "failed")
-    except OSError:
-        return False
+    state = if_told(lambda: _state(system, _unit(bdf)))
+    return state is not None and state["ActiveState"] not in ("inactive", "failed")
 
 
 def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -> None:

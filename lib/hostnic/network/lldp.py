@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from hostnic.ops.lldp import FRAMES
-from hostnic.system import Link, System
+from hostnic.system import Link, System, if_told
 
 _ETHERNET = 14
 _END, _CHASSIS, _PORT, _SYSTEM = 0, 1, 2, 5
@@ -33,10 +33,8 @@ def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
     """Neighbour by netdev, for those that have one; starts a process where networkd keeps no files."""
     wanted = {link.ifindex: link.name for link in links}
     if not system.files.exists(FRAMES):
-        try:
-            return from_json(system.query(["networkctl", "lldp", "--json=short"]), set(wanted.values()))
-        except OSError:
-            return {}
+        shown = if_told(lambda: system.query(["networkctl", "lldp", "--json=short"]))
+        return from_json(shown or "", set(wanted.values()))
     found: dict[str, Neighbour] = {}
     for index, name in wanted.items():
         try:

@@ -9,7 +9,7 @@ that drops ICMP, for example) is left out.
 from collections.abc import Iterable
 
 from hostnic.network import routes
-from hostnic.system import CommandError, System
+from hostnic.system import System, if_told
 
 
 def gateways(system: System) -> tuple[str, ...]:
@@ -21,11 +21,8 @@ def gateways(system: System) -> tuple[str, ...]:
 
 def answers(system: System, address: str) -> bool:
     """Whether it answers one echo request within a second."""
-    try:
-        system.query(["ping", "-n", "-q", "-c", "1", "-W", "1", address], timeout=5.0)
-    except CommandError:
-        return False
-    return True
+    ping = ["ping", "-n", "-q", "-c", "1", "-W", "1", address]
+    return if_told(lambda: system.query(ping, timeout=5.0)) is not None
 
 
 def baseline(system: System, given: Iterable[str] = ()) -> tuple[str, ...]:

@@ -26,7 +26,6 @@ class LeaveBond:
     netdev: str
 
     def run(self, system: System) -> None:
-        """Clear its master unless it has none."""
         if _link(system, self.netdev).master is None:
             return
         with refusal.explained(f"{self.netdev} stays in its bond"):
@@ -99,7 +98,6 @@ class AwaitLag:
     deadline: float = 10.0
 
     def run(self, system: System) -> None:
-        """Read the LAG's state until every port reports it."""
         last: list[Lag] = []
 
         def decided() -> bool:

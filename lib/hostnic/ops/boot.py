@@ -82,7 +82,6 @@ class DisableUnit:
     name: str
 
     def run(self, system: System) -> None:
-        """Disable it if it is enabled."""
         if not units.enabled(system, self.name):
             return
         _systemctl(system, "disable", "--no-reload", self.name)

@@ -4,8 +4,9 @@
 Each is read back, since dcbnl also accepts settings that a driver does not implement.
 """
 
+import contextlib
 import errno
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 
 from converge import StepError, cause
@@ -27,10 +28,10 @@ class SetEts:
     ets: Ets
 
     def run(self, system: System) -> None:
-        """Set them if they differ."""
         if read(system, self.netdev).ets == self.ets:
             return
-        _set(system, self.netdev, Dcb(ets=self.ets))
+        with _explained(self.netdev):
+            system.dcb.set(self.netdev, Dcb(ets=self.ets))
         if read(system, self.netdev).ets != self.ets:
             raise StepError(f"ETS of {self.netdev} reads back differently: {KEEPS}", NO_OPERATION)
 
@@ -61,7 +62,7 @@ class SetApps:
             return
         stale, missing = now - wanted, wanted - now
         replaced = {(app.selector, app.protocol) for app in missing}
-        try:
+        with _explained(self.netdev):
             # Entries without a successor go first; each of the others stays until its successor is in place.
             self._delete(system, {app for app in stale if (app.selector, app.protocol) not in replaced})
             try:
@@ -72,8 +73,6 @@ class SetApps:
                 self._delete(system, stale)
                 self._add(system, missing)
             self._delete(system, stale)
-        except OSError as error:
-            raise _refused(self.netdev, error) from error
         if self.ours(read(system, self.netdev).apps) != wanted:
             raise StepError(f"APP entries of {self.netdev} read back differently: {KEEPS}", NO_OPERATION)
 
@@ -103,7 +102,6 @@ class SetPfc:
     others: tuple[str, ...] = ()  # the bond's other members
 
     def run(self, system: System) -> None:
-        """Set them if they differ."""
         now = read(system, self.netdev).pfc
         if now is not None and now.priorities == self.priorities and self.delay in (0, now.delay):
             return
@@ -114,7 +112,8 @@ class SetPfc:
                 f"{self.netdev} down for a moment",
                 f"bring up {' or '.join(self.others) or 'a second port'} first",
             )
-        _set(system, self.netdev, Dcb(pfc=Pfc(self.priorities, self.delay)))
+        with _explained(self.netdev):
+            system.dcb.set(self.netdev, Dcb(pfc=Pfc(self.priorities, self.delay)))
         now = read(system, self.netdev).pfc
         if now is None or now.priorities != self.priorities:
             raise StepError(f"PFC of {self.netdev} reads back differently: {KEEPS}", NO_OPERATION)
@@ -135,7 +134,6 @@ class TakeDcbx:
     agent: str = ""  # what ends the control by this NIC's firmware, if it has a way of its own
 
     def run(self, system: System) -> None:
-        """Ask for ``mode`` unless ``bits`` are set already."""
         if _has(read(system, self.netdev), self.bits):
             return
         remedy = (
@@ -157,7 +155,6 @@ class SetPause:
     on: bool
 
     def run(self, system: System) -> None:
-        """Set it if it differs."""
         with refusal.explained(f"pause frames of {self.netdev}"):
             if system.ethtool.pause(self.netdev) in (None, Pause(self.on, self.on)):
                 return
@@ -172,19 +169,19 @@ def read(system: System, netdev: str) -> Dcb:
 
     Raises StepError if the driver has no data centre bridging, or the netdev is gone.
     """
-    try:
+    with _explained(netdev):
         return system.dcb.get(netdev)
-    except OSError as error:
-        raise _refused(netdev, error) from error
 
 
 def _has(found: Dcb, bits: int) -> bool:
     return found.dcbx is None or found.dcbx & bits == bits
 
 
-def _set(system: System, netdev: str, wanted: Dcb) -> None:
+@contextlib.contextmanager
+def _explained(netdev: str) -> Generator[None, None, None]:
+    """Turn a refusal in the ``with`` block into a :class:`StepError`."""
     try:
-        system.dcb.set(netdev, wanted)
+        yield
     except OSError as error:
         raise _refused(netdev, error) from error
 

@@ -16,7 +16,7 @@ from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops import refusal, until
 from hostnic.ops.refusal import BUSY, BUSY_TIME, when_free
 from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
-from hostnic.system import MODE_CHANGE_TIME, CommandError, System, if_told
+from hostnic.system import MODE_CHANGE_TIME, System, if_told
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 NO_OFFLOADS = "Failed setting eswitch to offloads"
@@ -220,7 +220,6 @@ class SetHwTcOffload:
     on: bool
 
     def run(self, system: System) -> None:
-        """Write it if it differs."""
         with refusal.explained(f"hw-tc-offload of {self.netdev} stays as it is"):
             if system.ethtool.hw_tc_offload(self.netdev) == self.on:
                 return
@@ -291,11 +290,8 @@ def _of_firmware(system: System, bdf: str, mode: str, said: str) -> StepError:
 
 def _bound_vfs(system: System, bdf: str) -> str:
     """The VFs of a port that have a driver, each with its driver, in words."""
-    try:
-        drivers = {vf: pci.driver(system, vf) for vf in pci.vf_addresses(system, bdf).values()}
-    except OSError:
-        return ""
-    bound = [f"{vf} ({driver})" for vf, driver in drivers.items() if driver]
+    vfs = if_told(lambda: pci.vf_addresses(system, bdf)) or {}
+    bound = [f"{vf} ({driver})" for vf in vfs.values() if (driver := pci.driver(system, vf))]
     return few(bound, MOST_NAMED)
 
 
@@ -315,7 +311,5 @@ def _rules(system: System, bdf: str) -> dict[str, int]:
 
 def _in_hardware(system: System, netdev: str) -> int:
     """Rules at the ingress of ``netdev`` that run in hardware; 0 if tc cannot tell."""
-    try:
-        return len(IN_HW.findall(system.query(["tc", "filter", "show", "dev", netdev, "ingress"])))
-    except CommandError:
-        return 0
+    shown = if_told(lambda: system.query(["tc", "filter", "show", "dev", netdev, "ingress"]))
+    return len(IN_HW.findall(shown or ""))

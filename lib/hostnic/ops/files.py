@@ -18,7 +18,6 @@ class InstallFile:
     mode: int = 0o644
 
     def run(self, system: System) -> None:
-        """Install it if the content differs."""
         if holds(system, self.path, self.content):
             return
         with refusal.explained(f"cannot write {self.path}"):
@@ -34,7 +33,6 @@ class RemoveFile:
     path: str
 
     def run(self, system: System) -> None:
-        """Remove it if it is there."""
         with refusal.explained(f"cannot remove {self.path}"):
             if system.files.exists(self.path):
                 system.files.remove(self.path)

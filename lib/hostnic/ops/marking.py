@@ -54,7 +54,6 @@ class SetEgressMap:
     pcp: int
 
     def run(self, system: System) -> None:
-        """Set it if it differs."""
         wanted = (self.pcp,) * vlan.SOCKET_PRIORITIES
         if vlan.egress(system, self.netdev) == wanted:
             return
@@ -85,7 +84,6 @@ class SetAttribute:
     value: int
 
     def run(self, system: System) -> None:
-        """Write it if it differs."""
         remedy = "kernel lockdown forbids debugfs; the firmware keeps such values (charm nic-firmware)"
         with refusal.explained(f"cannot write {self.path}", remedy):
             if number(system, self.path) == self.value:

@@ -23,7 +23,6 @@ class SetAutoprobe:
     on: bool
 
     def run(self, system: System) -> None:
-        """Write it if it differs."""
         path = pci.attribute(self.bdf, "sriov_drivers_autoprobe")
         want = "1" if self.on else "0"
         try:
@@ -84,7 +83,6 @@ class DestroyVfs:
     bdf: str
 
     def run(self, system: System) -> None:
-        """Write 0 to ``sriov_numvfs`` and wait until no VF is left."""
         end = system.now() + DESTROY_TIME
         try:
             if pci.num_vfs(system, self.bdf) == 0:
@@ -112,7 +110,6 @@ class UnbindVf:
     bdf: str
 
     def run(self, system: System) -> None:
-        """Write its address to the driver's ``unbind``."""
         driver = pci.driver(system, self.bdf)
         if driver is None:
             return
@@ -136,7 +133,6 @@ class BindVf:
     bdf: str
 
     def run(self, system: System) -> None:
-        """Write its address to the driver's ``bind`` and wait until the driver has it."""
         bound = pci.driver(system, self.bdf)
         if bound == MLX5:
             return

@@ -161,11 +161,8 @@ def _gpus(system: System) -> Iterator[Device]:
 
 def _device(system: System, bdf: str, name: str, numa_node: int) -> Device:
     """The link leads through every bridge: ``../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0``."""
-    try:
-        above = system.files.readlink(f"{pci.DEVICES}/{bdf}").split("/")[:-1]
-    except OSError:
-        above = []
-    bridges = tuple(part for part in above if re.fullmatch(pci.BDF, part))
+    place = if_told(lambda: system.files.readlink(f"{pci.DEVICES}/{bdf}")) or ""
+    bridges = tuple(part for part in place.split("/")[:-1] if re.fullmatch(pci.BDF, part))
     group = link_target(system, pci.attribute(bdf, "iommu_group"))
     kind = "" if group is None else read_text(system, f"{GROUPS}/{group}/type")
     return Device(bdf, name, numa_node, bridges, kind)
