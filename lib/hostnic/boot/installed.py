@@ -46,10 +46,10 @@ def steps(
             todo.append(Step(path, f"install {path}", why, Disruption.NONE, op))
     for name in names:
         if name not in found.enabled:
-            from hostnic.ops.boot import EnableUnit
+            from hostnic.ops.boot import SetEnabled
 
             what, why = f"enable {name}", "it does not start at boot"
-            todo.append(Step(f"{name}/enabled", what, why, Disruption.NONE, EnableUnit(name)))
+            todo.append(Step(f"{name}/enabled", what, why, Disruption.NONE, SetEnabled(name, True)))
     return todo
 
 
@@ -57,12 +57,12 @@ def removal(
     found: Installed, names: Sequence[str], paths: Iterable[str], directories: Iterable[str]
 ) -> list[Step[System]]:
     """The steps that remove all of it: units first, then files, then whole directories."""
-    from hostnic.ops.boot import DisableUnit
+    from hostnic.ops.boot import SetEnabled
     from hostnic.ops.files import RemoveFile, RemoveTree
 
     why = "the charm is removed"
     gone: list[Step[System]] = [
-        Step(f"{name}/enabled", f"disable {name}", why, Disruption.NONE, DisableUnit(name))
+        Step(f"{name}/enabled", f"disable {name}", why, Disruption.NONE, SetEnabled(name, False))
         for name in names
         if name in found.enabled
     ]

@@ -70,7 +70,7 @@ def of_links(links: Sequence[Link]) -> Callable[[str], Netdev]:
 def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
     """ConnectX and BlueField NICs by slot, and what could not be read: for work on the firmware.
 
-    From sysfs alone: it works without driver and netlink, and with the standard library alone (MAAS).
+    From sysfs alone: it works without driver and netlink.
     """
     found, findings = read(system, lambda bdf: netdev_of(system, bdf))
     ports: dict[str, tuple[Port, ...]] = {}

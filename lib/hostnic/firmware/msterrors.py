@@ -114,34 +114,28 @@ def run(system: System, how: Callable[..., str], argv: list[str], timeout: float
 
 def explain(system: System, error: CommandError) -> MstError:
     """The tool's failure in one sentence."""
-    if error.reason == f"{error.argv[0]} is not installed":
-        return MstError(
-            error, error.reason, "see juju debug-log for what apt-get said, or install it by hand"
-        )
-    if HANGS in error.reason and error.argv[0].startswith("mst"):
+    return MstError(error, *_words(system, error))
+
+
+def _words(system: System, error: CommandError) -> tuple[str, str]:
+    """Sentence and remedy."""
+    tool, said = error.argv[0], f"{error.stdout}\n{error.stderr}"
+    if error.reason == f"{tool} is not installed":
+        return error.reason, "see juju debug-log for what apt-get said, or install it by hand"
+    if HANGS in error.reason and tool.startswith("mst"):
         remedy = "see the kernel log for this NIC; if the next hook says the same, power-cycle the machine"
-        return MstError(error, error.reason, remedy)
-    said = f"{error.stdout}\n{error.stderr}"
+        return error.reason, remedy
     if re.search(f"{OPEN}|semaphore", said) and (mode := locked_down(system)):
-        return MstError(
-            error,
-            f"the kernel is locked down ({mode}, Secure Boot), which keeps mstflint from the NIC",
-            "install mstflint-dkms with its key enrolled, or set the parameters before Secure Boot is on",
-        )
+        reason = f"the kernel is locked down ({mode}, Secure Boot), which keeps mstflint from the NIC"
+        remedy = "install mstflint-dkms with its key enrolled, or set the parameters before Secure Boot is on"
+        return reason, remedy
     for pattern, reason, remedy in KNOWN:
-        match = re.search(pattern, said)
-        if match:
-            return MstError(error, f"{error.argv[0]}: {reason.format(**match.groupdict())}", remedy)
+        if match := re.search(pattern, said):
+            return f"{tool}: {reason.format(**match.groupdict())}", remedy
+    errors = [line.partition("-E-")[2].strip(" .") for line in said.splitlines() if "-E-" in line]
+    first = errors[0] if errors else ""
     if re.search(OPEN, said):
-        return MstError(
-            error,
-            f"{error.argv[0]}: {_first(said) or 'the device does not open'}",
-            "see the kernel log for this NIC; it may have vanished from the bus",
-        )
+        remedy = "see the kernel log for this NIC; it may have vanished from the bus"
+        return f"{tool}: {first or 'the device does not open'}", remedy
     again = f"for all that it says, run on the host: {' '.join(error.argv)}" if "query" in error.argv else ""
-    return MstError(error, f"{error.argv[0]}: {_first(said)}" if _first(said) else error.reason, again)
-
-
-def _first(said: str) -> str:
-    lines = [line.partition("-E-")[2].strip(" .") for line in said.splitlines() if "-E-" in line]
-    return lines[0] if lines else ""
+    return f"{tool}: {first}" if first else error.reason, again

@@ -32,28 +32,25 @@ class InstallBootCopy:
         InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
 
 
-def _systemctl(system: System, *arguments: str) -> None:
-    try:
-        system.run(["systemctl", *arguments])
-    except CommandError as error:
-        raise StepError(error.reason, "see systemctl status and the journal") from error
-
-
 @dataclass(frozen=True)
-class EnableUnit:
-    """Have systemd start the unit ``name`` at each boot; its file is installed already."""
+class SetEnabled:
+    """Have systemd start the unit ``name`` at each boot, or no longer; its file is installed already."""
 
     name: str
+    on: bool
 
     def run(self, system: System) -> None:
-        """Enable it, and check for the link that systemd follows at boot."""
-        if units.enabled(system, self.name):
+        """Enable or disable it, and check for the link that systemd follows at boot."""
+        if units.enabled(system, self.name) == self.on:
             return
-        _systemctl(system, "enable", "--no-reload", self.name)
-        if not units.enabled(system, self.name):
+        try:
+            system.run(["systemctl", "enable" if self.on else "disable", "--no-reload", self.name])
+        except CommandError as error:
+            raise StepError(error.reason, "see systemctl status and the journal") from error
+        if units.enabled(system, self.name) != self.on:
             raise StepError(
-                f"{self.name} is not enabled although systemctl reported success",
-                "check that its [Install] section names a target",
+                f"{self.name} is {'not' if self.on else 'still'} enabled although systemctl reported success",
+                "check that its [Install] section names a target" if self.on else "",
             )
 
 
@@ -73,17 +70,3 @@ class StartUnit:
             raise StepError(error.reason, f"see journalctl -u {self.name}") from error
         if not exclusive.take(system, _LOCK_WAIT).held:
             raise StepError(exclusive.held_by_another(_LOCK_WAIT), exclusive.REMEDY)
-
-
-@dataclass(frozen=True)
-class DisableUnit:
-    """Have systemd no longer start the unit ``name`` at boot."""
-
-    name: str
-
-    def run(self, system: System) -> None:
-        if not units.enabled(system, self.name):
-            return
-        _systemctl(system, "disable", "--no-reload", self.name)
-        if units.enabled(system, self.name):
-            raise StepError(f"{self.name} is still enabled although systemctl reported success")

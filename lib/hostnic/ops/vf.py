@@ -54,9 +54,7 @@ class CreateVfs:
             refusal.when_free(system, lambda: self._ask(system))
         except OSError as error:
             raise refusal.of_num_vfs(self.bdf, self.count, total, error) from error
-        if not until(
-            system, lambda: pci.vfs_present(system, self.bdf) >= self.count, max(0.0, end - system.now())
-        ):
+        if not until(system, lambda: pci.vfs_present(system, self.bdf) >= self.count, end - system.now()):
             there = pci.vfs_present(system, self.bdf)
             raise StepError(
                 f"{there} of {self.count} VFs of {self.bdf} appeared within {CREATE_TIME:g} s",
@@ -94,7 +92,7 @@ class DestroyVfs:
         gone = until(
             system,
             lambda: pci.num_vfs(system, self.bdf) == 0 and pci.vfs_present(system, self.bdf) == 0,
-            max(0.0, end - system.now()),
+            end - system.now(),
         )
         if not gone:
             raise StepError(

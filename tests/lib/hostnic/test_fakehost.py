@@ -6,7 +6,7 @@ import errno
 import pytest
 from hostnic.devices import discover
 from hostnic.ops.bonding import JoinBond, LeaveBond
-from hostnic.ops.boot import DisableUnit, EnableUnit
+from hostnic.ops.boot import SetEnabled
 from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload, SetSteeringMode
 from hostnic.ops.files import InstallFile, RemoveFile
 from hostnic.ops.vf import BindVf, CreateVfs, SetAutoprobe, UnbindVf
@@ -189,8 +189,8 @@ def test_the_recorder_and_the_model_use_the_same_words() -> None:
     JoinBond(UPLINK0, "bond0").run(recorder)
     LeaveBond(UPLINK0).run(recorder)
     InstallFile("/etc/systemd/system/x.service", LATE).run(recorder)
-    EnableUnit("x.service").run(recorder)
-    DisableUnit("x.service").run(recorder)
+    SetEnabled("x.service", True).run(recorder)
+    SetEnabled("x.service", False).run(recorder)
     RemoveFile("/etc/systemd/system/x.service").run(recorder)
     recorder.links.set_up(UPLINK0, True)
     assert recorder.writes == host.trace

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hostnic.machine import Machine
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
-from hostnic.ops.boot import DisableUnit, EnableUnit
+from hostnic.ops.boot import SetEnabled
 from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
 from hostnic.ops.vf import BindVf
 from hostnic.system import CommandError, read_own
@@ -101,21 +101,21 @@ def test_on_a_kernel_that_does_not_report_lag_the_plan_goes_on_after_the_deadlin
 def test_units_are_enabled_without_a_daemon_reload() -> None:
     host = FakeHost()
     InstallFile("/etc/systemd/system/x.service", UNIT).run(host)
-    EnableUnit("x.service").run(host)
-    EnableUnit("x.service").run(host)
+    SetEnabled("x.service", True).run(host)
+    SetEnabled("x.service", True).run(host)
     assert host.trace[1:] == ["run systemctl enable --no-reload x.service"]
-    DisableUnit("x.service").run(host)
-    DisableUnit("x.service").run(host)
+    SetEnabled("x.service", False).run(host)
+    SetEnabled("x.service", False).run(host)
     assert host.trace[2:] == ["run systemctl disable --no-reload x.service"]
 
 
 def test_a_unit_that_cannot_be_enabled_reports_systemds_message() -> None:
-    assert "Unit file x.service does not exist" in refused(EnableUnit("x.service"), FakeHost()).reason
+    assert "Unit file x.service does not exist" in refused(SetEnabled("x.service", True), FakeHost()).reason
     host = FakeHost()
     InstallFile("/etc/systemd/system/x.service", b"[Service]\nExecStart=/bin/true\n").run(host)
-    assert "[Install]" in refused(EnableUnit("x.service"), host).remedy
+    assert "[Install]" in refused(SetEnabled("x.service", True), host).remedy
     host.fail("run", "systemctl", CommandError(["systemctl"], "systemctl is not installed"))
-    assert refused(EnableUnit("x.service"), host).reason == "systemctl is not installed"
+    assert refused(SetEnabled("x.service", True), host).reason == "systemctl is not installed"
 
 
 def test_a_tree_is_removed_from_the_leaves() -> None:
