@@ -11,9 +11,8 @@ import json
 import os
 import stat
 import time
-from collections.abc import Collection, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hostnic import process
 from hostnic.system import (
@@ -190,41 +189,45 @@ class Machine:
 
     def __init__(self) -> None:
         self._trace = os.environ.get(TRACE)
+        self._doors: dict[type, Any] = {}
 
-    @cached_property
+    @property
     def files(self) -> Files:
-        return self._traced(HostFiles(), Files)
+        return self._door(Files, HostFiles)
 
-    @cached_property
+    @property
     def links(self) -> Links:
         from hostnic.netlink.links import LinksClient
 
-        return self._traced(LinksClient(), Links)
+        return self._door(Links, LinksClient)
 
-    @cached_property
+    @property
     def ethtool(self) -> Ethtool:
         from hostnic.netlink.ethtool import EthtoolClient
 
-        return self._traced(EthtoolClient(), Ethtool)
+        return self._door(Ethtool, EthtoolClient)
 
-    @cached_property
+    @property
     def dcb(self) -> DataCentreBridging:
         from hostnic.netlink.dcbnl import DcbClient
 
-        return self._traced(DcbClient(), DataCentreBridging)
+        return self._door(DataCentreBridging, DcbClient)
 
-    @cached_property
+    @property
     def devlink(self) -> Devlink:
         from hostnic.netlink.devlink import DevlinkClient
 
-        return self._traced(DevlinkClient(), Devlink)
+        return self._door(Devlink, DevlinkClient)
 
-    def _traced(self, door: Door, kind: type[Door]) -> Door:
-        if not self._trace:
-            return door
-        from hostnic.listening import heard  # tests alone ask for a trace
+    def _door(self, kind: type[Door], client: Callable[[], Door]) -> Door:
+        if kind not in self._doors:
+            door = client()
+            if self._trace:
+                from hostnic.listening import heard  # tests alone ask for a trace
 
-        return heard(door, kind, self._hear)
+                door = heard(door, kind, self._hear)
+            self._doors[kind] = door
+        return self._doors[kind]
 
     def _hear(self, call: "Call", words: Sequence[str]) -> None:
         if call.writes:

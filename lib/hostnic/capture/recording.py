@@ -122,11 +122,11 @@ class _ReadOnly:
                 _refuse(call.verb)
             return ask(" ".join((call.verb, *words)), make)
 
-        self.files = handled(system and system.files, Files, handle)
-        self.links = handled(system and system.links, Links, handle)
-        self.ethtool = handled(system and system.ethtool, Ethtool, handle)
-        self.dcb = handled(system and system.dcb, DataCentreBridging, handle)
-        self.devlink = handled(system and system.devlink, Devlink, handle)
+        self.files = handled(system.files if system else None, Files, handle)
+        self.links = handled(system.links if system else None, Links, handle)
+        self.ethtool = handled(system.ethtool if system else None, Ethtool, handle)
+        self.dcb = handled(system.dcb if system else None, DataCentreBridging, handle)
+        self.devlink = handled(system.devlink if system else None, Devlink, handle)
 
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
         _refuse(" ".join(argv))
