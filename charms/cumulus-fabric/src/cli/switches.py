@@ -108,7 +108,10 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
     if options.parallel < 1:
         raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
     credentials = inputs.credentials(options.credentials)
-    reached = () if options.verb in MAINTENANCE else names  # the others show the hosts' other legs
+    # The others show the hosts' other legs, and the far ends of links; a plan without NVUE is that of all.
+    typed_only = len(scripts.switches(fabric, names)) == len(names)
+    everywhere = options.verb in ("verify", *MAINTENANCE) or (options.verb == "plan" and typed_only)
+    reached = () if everywhere else names
     with _site(options, fabric, reached, credentials) as site:
         if options.verb == "plan":
             return _plan(options, site, names)

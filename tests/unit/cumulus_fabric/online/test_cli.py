@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from lab.nvue import Certificate, Issue
-from unit.cumulus_fabric.online.shell import Shell, here
+from unit.cumulus_fabric.online.shell import ADDRESSES, Shell, here
 from unit.cumulus_fabric.online.site import PASSWORD, USER
 from unit.cumulus_fabric.online.unit import Unit, intent
 
@@ -127,6 +127,22 @@ def test_verify_of_one_switch_names_no_other(shell: Shell) -> None:
     assert warning["subject"] == "Leaf0-2 swp9"
     status, out, _ = shell("verify", "--switch", "Leaf0-1", "--format", "json")
     assert (status, json.loads(out)) == (0, [])
+
+
+@pytest.mark.parametrize("words", [("verify", "Leaf0-1"), ("verify", "sn2410"), ("plan", "sn2410")])
+def test_what_looks_at_all_switches_names_the_one_without_an_address(
+    shell: Shell, words: tuple[str, str]
+) -> None:
+    def alone(content: dict[str, Any]) -> None:
+        here(content)
+        del content["spines"]["management"], content["leaves"]["management"]
+        content["switches"] = {"Leaf0-1": {"management": ADDRESSES["Leaf0-1"]}}
+        content["standalone"] = {"sn2410": {"platform": "onyx", "ports": "1/1-2"}}
+
+    (shell.directory / "intent.yaml").write_text(intent(alone))
+    verb, name = words
+    status, _, err = shell(verb, "--switch", name)
+    assert (status, err.partition(";")[0]) == (2, "Spine0: has no management address")
 
 
 def test_credentials_that_others_can_read_are_refused(shell: Shell) -> None:
