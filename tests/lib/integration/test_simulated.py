@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The integration tests against a simulated `juju`: they pass on 3.6 and 4.0; each fault makes one fail.
 
-They run with the very command of tox.ini.
+They run with the very command of tox.ini: some at each push, all of them and the faults at night.
 """
 
 import configparser
@@ -21,7 +21,6 @@ TESTS = ROOT / "tests"
 TOX = configparser.ConfigParser(interpolation=None)
 TOX.read(ROOT / "tox.ini")
 SUITE = TOX["testenv:integration"]
-BY_DAY = "deaf to options"
 ONE = "lacks or hooks or (values and roce) or (action and sriov)"
 FAILS = {
     "deaf to options": "lacks or (values and sriov)",
@@ -91,6 +90,7 @@ def outcome(site: Path, *arguments: str, **simulated: str) -> tuple[int, str]:
 FILES = ["test_charms.py", "test_refresh.py"]
 
 
+@pytest.mark.thorough
 def test_all_tests_pass(site: Path) -> None:
     status, said = outcome(site, *given(site), *FILES)
     assert (status, re.sub(r"\d+", "N", said)) == (0, "N passed")
@@ -102,6 +102,7 @@ def test_on_juju_3_as_well(site: Path) -> None:
     assert (status, re.sub(r"\d+", "N", said)) == (0, "N passed, N deselected")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("with_equals", [False, True], ids=["as two words", "as one word"])
 def test_options_are_taken_as_two_words_or_as_one(site: Path, *, with_equals: bool) -> None:
     words = given(site)
@@ -115,6 +116,7 @@ def test_tox_leaves_the_paths_as_they_are_written() -> None:
     assert SUITE["args_are_paths"] == "false"
 
 
+@pytest.mark.thorough
 def test_the_principal_is_charmhubs_ubuntu_unless_a_file_is_named(site: Path) -> None:
     local, run = given(site), ["-k", "lacks", "test_charms.py"]
     assert outcome(site, *local[:4], *run)[0] == 1
@@ -122,6 +124,7 @@ def test_the_principal_is_charmhubs_ubuntu_unless_a_file_is_named(site: Path) ->
     assert outcome(site, *local[:4], "--principal", "nowhere.charm", *run)[0] == 1
 
 
+@pytest.mark.thorough
 def test_the_hooks_of_a_run_are_recorded_in_the_form_of_the_labs(site: Path) -> None:
     path = site / "hooks.yaml"
     chosen = ["--record-hooks", str(path), "-k", "lacks or parted or behind or away", *FILES]
@@ -144,11 +147,8 @@ def test_the_hooks_of_a_run_are_recorded_in_the_form_of_the_labs(site: Path) -> 
     assert "update-status" not in str(recorded)
 
 
-def by_night(fault: str) -> object:
-    return fault if fault == BY_DAY else pytest.param(fault, marks=pytest.mark.thorough)
-
-
-@pytest.mark.parametrize("fault", [by_night(fault) for fault in FAILS])
+@pytest.mark.thorough
+@pytest.mark.parametrize("fault", FAILS)
 def test_a_fault_is_noticed(site: Path, fault: str) -> None:
     status, said = outcome(site, *given(site), "-x", "-k", FAILS[fault], *FILES, SIMULATED=fault)
     assert status == 1, said
