@@ -69,7 +69,10 @@ def test_a_detached_port_without_carrier_is_waited_for_in_its_bond() -> None:
 
 def test_a_port_without_vf_lag_says_nothing_of_it_where_its_vfs_are_bound() -> None:
     host = free(converged(FakeHost(), bound=False))
-    (binding,) = steps.bind(pairs(host, bond=None, lag=False)[:1], after_change=False)
+    host.cards[0].lag = None
+    (found, _) = pairs(host, bond=None, lag=False)
+    assert found[1].lag.vf_lag is False
+    (binding,) = steps.bind([found], after_change=False)
     assert binding.why == "the port is in switchdev mode by then"
 
 
