@@ -20,8 +20,8 @@ SETTLE = 2.0
 
 def nic_of(step: HostStep) -> str:
     """The slot of the NIC that a step is about; empty for one about the host. Keys begin with the BDF."""
-    bdf = step.key.partition("/")[0]
-    return bdf.rpartition(".")[0] if bdf.count(":") == 2 else ""
+    slot = step.key.partition(".")[0]
+    return slot if slot.count(":") == 2 else ""
 
 
 def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostStep]:
