@@ -2,6 +2,7 @@
 """Doors of a host whose calls go through somebody: for traces, captures, and the modelled host."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar, cast
 
 from hostnic.calls import CALLS, Call
@@ -15,12 +16,12 @@ Handler = Callable[[Call, Sequence[str], Callable[[], object]], object]
 
 def heard(door: Door, kind: type[Door], listen: Listener) -> Door:
     """``door``, of whose calls ``listen`` hears before they are made."""
+    return handled(door, kind, partial(_after, listen))  # a closure would not follow a copy of the host
 
-    def handle(call: Call, words: Sequence[str], make: Callable[[], object]) -> object:
-        listen(call, words)
-        return make()
 
-    return handled(door, kind, handle)
+def _after(listen: Listener, call: Call, words: Sequence[str], make: Callable[[], object]) -> object:
+    listen(call, words)
+    return make()
 
 
 def handled(door: Door | None, kind: type[Door], handle: Handler) -> Door:

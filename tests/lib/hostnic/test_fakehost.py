@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modelled host's own rules: what it refuses, what a reboot takes, when the LAG comes and goes."""
 
+import copy
 import errno
 
 import pytest
@@ -195,3 +196,10 @@ def test_the_recorder_and_the_model_use_the_same_words() -> None:
     recorder.links.set_up(UPLINK0, True)
     assert recorder.writes == host.trace
     assert len(recorder.writes) == 16
+
+
+def test_a_copy_of_a_host_hears_its_own_calls() -> None:
+    host = FakeHost()
+    other = copy.deepcopy(host)
+    other.files.write(NUM_VFS, "2")
+    assert (host.trace, other.trace) == ([], [f"write {NUM_VFS} 2"])
