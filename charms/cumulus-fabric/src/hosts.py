@@ -8,6 +8,7 @@ system. The partner that a host sees shows its rack; LLDP shows the port.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from audit.roce import CUMULUS_BANDWIDTH
 from charmkit.agreement import differences
 from charmkit.fabric import Host, Marking, Mtu, Policy, Qos, Share, Vlan
 from charmkit.fabric import Port as HostPort
@@ -16,9 +17,6 @@ from converge.document import LONGEST
 from converge.shape import InvalidValue
 from intent.declaration import Roce
 from intent.model import Fabric, Role, plain_name, same_system
-
-DEFAULT_SHARE = 50
-"""Percent for RoCE if the intent sets none: the share that ``qos roce`` of Cumulus Linux gives."""
 
 REWIRE = "move the cable or correct the intent"
 TOO_LONG = "this host has too many subnets to be compared with the intent"
@@ -78,7 +76,7 @@ def read(reports: Iterable[tuple[str, str]]) -> tuple[list[Host], list[Finding]]
 def _qos(roce: Roce) -> Qos | None:
     if roce.mode == "off":
         return None
-    share = roce.bandwidth or DEFAULT_SHARE
+    share = roce.bandwidth or CUMULUS_BANDWIDTH
     ets: dict[int, Share] = {0: 100 - share, roce.priority: share} if roce.priority else {0: 100}
     ets.setdefault(roce.cnp_priority, "strict")
     return Qos(

@@ -14,7 +14,7 @@ from converge import Finding, Plan, Severity
 from intent.model import Switch, Unmanaged
 from plan import Candidate, Change, approval, digest
 from rest.history import ROLLBACK_REMEDY
-from tree import Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
+from tree import ON, Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
 from tree.diff import IDENTITY, IN_VRF, patch_between
 from tree.foreign import Objects, exempt, foreign, kept_tree, listed, objects
 from tree.render import BRIDGE, GROUP
@@ -141,7 +141,7 @@ def _beside(now: Tree, before: Tree, others: Sequence[Path], lost: Objects) -> T
 
 def _drain(switch: Switch, tree: Tree) -> tuple[bool, bool, frozenset[str]]:
     """How far a switch is drained."""
-    graceful = get_path(tree, drain.GRACEFUL) in drain.ON
+    graceful = get_path(tree, drain.GRACEFUL) in ON
     return (
         graceful,
         drain.withdrawn(tree),
