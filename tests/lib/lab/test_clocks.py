@@ -9,7 +9,7 @@ FOLDERS = ("bundle", "cos", "docs", "functional", "lab", "lib", "maas", "operate
 """Those that run on a busy machine; integration and acceptance wait for real Juju, MAAS and instances."""
 
 CLOCKS = {
-    "a deadline on the wall clock": r"(?:monotonic|time)\(\) *\+|date \+%s\)* *\+",
+    "a deadline on the wall clock": r"(?<!clock\.)\b(?:monotonic|time)\(\) *\+|date \+%s\)* *\+",
     "a command that is ended by the clock": r"(?<![\w.=-])timeout \d",
     "a test of how long something took": r"assert [^\n]*(?<!clock\.)\b(?:monotonic|time|perf_counter)\(\) *-",
     "a wait for so many turns": r"for \w+ in \$\(seq [^)]*\);? do[^\n]*break",
@@ -49,5 +49,6 @@ def test_each_kind_is_found() -> None:
     assert found("ip netns exec tor timeout 12 tcpdump") == ["a command that is ended by the clock"]
     assert found("assert time.monotonic() - began < 5") == ["a test of how long something took"]
     assert found("assert site.clock.monotonic() - began < 5") == []
+    assert found("until = site.clock.monotonic() + 5") == []
     assert found("for i in $(seq 60); do ready && break; sleep 1; done") == ["a wait for so many turns"]
     assert found("guest.run('true', timeout=60)") == []
