@@ -9,7 +9,8 @@ import pytest
 import record
 from boot import files, main
 from hostnic.calls import Call
-from hostnic.system import System
+from hostnic.listening import heard
+from hostnic.system import Devlink, Ethtool, Files, Links, System
 from hostnic.testing import FakeHost
 from hostnic.testing.nic import reload
 from unit.sriov_switchdev.node import APPROVE, PF0, PF1, PORT0, PORT1, REFUSED, Node, nic
@@ -171,6 +172,10 @@ def test_a_unit_that_dies_after_any_of_its_writes_leaves_what_the_next_hooks_fin
     assert died == list(range(1, writes))
 
 
+DOORS = {"files": Files, "links": Links, "ethtool": Ethtool, "devlink": Devlink}
+"""Those by which a restore changes something."""
+
+
 class Killed(BaseException):
     """The process ends here."""
 
@@ -181,21 +186,19 @@ def _die_after(node: Node, most: int) -> int:
 
     def unit(system: System) -> object:
         host.trace.clear()
-        hear = host._hear
 
-        def killing(call: Call, words: Sequence[str]) -> None:
+        def kill(call: Call, _: Sequence[str]) -> None:
             if call.writes and len(nic(host.trace)) == most:
                 made.extend(nic(host.trace))
                 raise Killed
-            hear(call, words)
 
-        doors = (host.files, host.links, host.ethtool, host.devlink)
-        for door in doors:
-            object.__setattr__(door, "_listen", killing)
+        doors = {name: getattr(host, name) for name in DOORS}
+        for name, door in doors.items():
+            setattr(host, name, heard(door, DOORS[name], kill))
         with contextlib.suppress(Killed):
             main.restore(system)
-        for door in doors:
-            object.__setattr__(door, "_listen", hear)
+        for name, door in doors.items():
+            setattr(host, name, door)
         return main.fallback(system)
 
     host.services[files.RESTORE] = unit
