@@ -147,14 +147,15 @@ def resolve(target: str, known: Mapping[str, Module]) -> Module | None:
 
 
 def reachable(start: Mapping[str, Module], known: Mapping[str, Module]) -> list[Module]:
-    """These modules, and all those that their imports lead to, also late ones."""
+    """These modules, and all those that their imports lead to when they run, also late ones."""
     seen: dict[str, Module] = {}
     todo = list(start.values())
     while todo:
         module = todo.pop()
         if module.name not in seen:
             seen[module.name] = module
-            todo += [found for item in imports(module) if (found := resolve(item.target, known))]
+            led_to = [resolve(item.target, known) for item in imports(module) if not item.for_types]
+            todo += [found for found in led_to if found]
     return list(seen.values())
 
 

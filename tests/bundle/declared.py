@@ -51,7 +51,8 @@ class Charm:
     def handlers(self) -> dict[str, type | None]:
         """The actions that the code observes, each with the dataclass of its parameters.
 
-        An action may have a second handler that adds to its results; only one of them reads parameters.
+        They stand in calls of ``observe``, or in a table of the type Acting that one handler runs. An action
+        may have a second handler that adds to its results; only one of them reads parameters.
         """
         found: dict[str, type | None] = {}
         for module in self.modules:
@@ -87,6 +88,10 @@ class Charm:
                 ):
                     loaded = _loaded_params(functions, handler)
                     yield name, self._params(module, loaded) if loaded else None
+                case ast.AnnAssign(annotation=ast.Name(id="Acting"), value=ast.Dict(keys=names, values=rows)):
+                    for name, row in zip(names, rows):
+                        action, params = ast.literal_eval(name), row.elts[0].id
+                        yield action.replace("_", "-"), self._params(module, params)
 
     def _params(self, module: Module, name: str) -> type:
         """A charm has the dataclass in its config.py, or takes one that all charms have in common."""
