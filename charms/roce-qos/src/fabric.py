@@ -68,8 +68,9 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
     }
     if classes != own or any(ets.tsa[tc] not in (dcb.STRICT, dcb.ETS) for tc in own):
         return None
-    roce, cnp = (replace(mark, priority=_priority(port, mark)) for mark in (wanted.qos.roce, wanted.qos.cnp))
+    asked = wanted.qos
     try:
+        roce, cnp = (replace(mark, priority=_priority(port, mark)) for mark in (asked.roce, asked.cnp))
         return Qos(port.trust, found.pfc.priorities, roce, cnp, shares)
     except InvalidValue:
         return None

@@ -11,6 +11,7 @@ from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, Qos, 
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.ops import lldp
+from observed import QosPort
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 QOS = Qos("dscp", (3,), Marking(26, 3), Marking(48, 6), {0: 50, 3: 50, 6: STRICT})
@@ -90,6 +91,15 @@ def test_a_port_with_settings_outside_the_scheme_publishes_no_qos(converged: Nod
     first, second = Host.from_json(converged.published()).ports
     assert first.qos == QOS
     assert second.qos is None
+
+
+def test_a_priority_that_no_scheme_has_publishes_no_qos(
+    converged: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's table has a whole byte for it."""
+    monkeypatch.setattr(QosPort, "dscp_map", {26: 9, 48: 6})
+    converged.relate(POLICY.to_json()).emit("relation_changed", converged.fabric)
+    assert [port.qos for port in Host.from_json(converged.published()).ports] == [None, None]
 
 
 def test_under_trust_pcp_the_tag_decides_and_the_marks_are_as_configured(converged: Node) -> None:
