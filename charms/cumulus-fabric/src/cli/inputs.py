@@ -6,6 +6,7 @@ import re
 import ssl
 import stat
 import sys
+import tempfile
 import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -106,14 +107,19 @@ def text(option: str, name: str) -> str:
         return Path(name).read_text()
 
 
-def host_keys(name: str) -> str:
-    """The file itself, since what logs in by SSH opens it again: a pipe could be read once only.
+@contextmanager
+def host_keys(name: str) -> Generator[str]:
+    """A file with the host keys in ``name``, which may be a pipe: each login opens it. Empty without a name.
 
-    Raises UsageError if there is a name, but no such file of text.
+    Raises UsageError if it cannot be read, or is not text.
     """
-    if name and text("--known-hosts", name) and not Path(name).is_file():
-        raise UsageError(f"--known-hosts: {name} is not a file")
-    return name
+    if not name:
+        yield ""
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="known-hosts-") as copy:
+        copy.write(text("--known-hosts", name))
+        copy.flush()
+        yield copy.name
 
 
 @contextmanager

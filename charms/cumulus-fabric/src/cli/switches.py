@@ -209,10 +209,10 @@ def _configure_typed(
     """Configure switches without NVUE, after all others, unless the audit blocks."""
     from cli import ssh  # netmiko takes a second to load, and only such switches need it
 
-    keys = inputs.host_keys(options.known_hosts)
-    login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
-    found = [each for each in site.audit if each.severity is Severity.BLOCKED]
-    found = found or ssh.apply(site.fabric, switches, login, _announce)
+    with inputs.host_keys(options.known_hosts) as keys:
+        login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
+        found = [each for each in site.audit if each.severity is Severity.BLOCKED]
+        found = found or ssh.apply(site.fabric, switches, login, _announce)
     if found:
         print(_findings(options, wording.of_findings(found), NOW))
     return all(finding.severity < Severity.WARNING for finding in found)
