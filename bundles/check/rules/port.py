@@ -192,7 +192,8 @@ def port_name(bundle: Bundle) -> Iterator[Wrong]:
 def _hosts(bundle: Bundle, site: Site, application: Application) -> tuple[list[Machine], list[Tag]]:
     """The site's machines on which an application may be, by the tags of its machines; and the tags."""
     tags = site_tags(bundle, site, application)
-    return [machine for machine in site.machines.values() if site.tags[machine.tag] in tags], tags
+    names = {tag.name for tag in tags}
+    return [machine for machine in site.machines.values() if machine.tag in names], tags
 
 
 def _selects(pattern: str, address: str) -> bool:
