@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes of the project's code: all that is shipped, folders, files, and what a charm's plan imports."""
+"""The sizes of the project's code: folders, files, and what a charm's plan imports."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -7,17 +7,13 @@ from pathlib import Path
 
 from import_graph import Module, imports, modules, resolve
 
-NOT_SHIPPED = ("lib/hostnic/testing/", "bundles/check/")
-"""The model of a host, which tests/pack leaves out of the charms, and the checker of the bundles."""
-
 Subject = tuple[str, str]
-"""What is measured, and of what: ``("lines", "shipped")``."""
+"""What is measured, and of what: ``("file", "lib/converge/plan.py")``."""
 
 
 def measure(root: Path) -> dict[Subject, int]:
     """Every size, by subject.
 
-    - ``lines``: of all that is shipped: lib/ without the model, charms, the operator's commands.
     - ``modules``: Python files directly in a folder.
     - ``file``: lines of one file.
     - ``imported-files``, ``imported-lines``: of a charm's plan with all code of the project that it leads to,
@@ -26,9 +22,6 @@ def measure(root: Path) -> dict[Subject, int]:
     """
     files = {path.relative_to(root).as_posix(): _lines(path) for path in _python(root)}
     found = {("file", name): count for name, count in files.items()}
-    found["lines", "shipped"] = sum(
-        count for name, count in files.items() if not name.startswith(NOT_SHIPPED)
-    )
     for name in files:
         folder = ("modules", name.rpartition("/")[0])
         found[folder] = found.get(folder, 0) + 1
