@@ -100,7 +100,9 @@ class Unit:
         if hook == "action":
             return self._approve(bags, now, cloud.silent)
         boot_id = f"6f3a4519-89ba-4c58-876c-{self.number:06d}{machine.boots:06d}"
-        if hook == "relation-changed" and not reboot.follow(bags, boot_id, now, of, cloud.silent):
+        if hook == "relation-changed" and not reboot.follow(
+            bags, boot_id, now, of, cloud.silent, self._parallel
+        ):
             return Ran()
 
         def host(_: UnitState) -> UnitNow:
@@ -122,12 +124,16 @@ class Unit:
             self.wake = next_look_in(result.host, self._policy, decision.own)
         return Ran(looked=True, reboot=decision.reboot)
 
+    def _parallel(self) -> str:
+        return self._policy.reboot_parallel
+
     def _approve(self, bags: Databags, now: int, silent: Callable[[], tuple[str, ...]]) -> Ran:
         units, _ = bags.units()
         cluster = bags.cluster()
         assert isinstance(cluster, Cluster), cluster
         units[bags.unit] = own = approve_one(units[bags.unit], 0, cluster.cancels)
-        bags.publish(own, reboot.with_first_grant(bags, units, approve_all(units, cluster), now, silent))
+        approved = approve_all(units, cluster)
+        bags.publish(own, reboot.with_first_grant(bags, units, approved, now, silent, self._parallel))
         self.wake = 0.0
         return Ran()
 

@@ -11,7 +11,7 @@ from charmkit.reboot.relation import Databags
 
 def kept() -> Any:
     """What a unit keeps from hook to hook, before its first one."""
-    return SimpleNamespace(state="", digest_about="", parallel="", blocking_unit="", at_rest="")
+    return SimpleNamespace(state="", digest_about="", blocking_unit="", at_rest="")
 
 
 class Entity:

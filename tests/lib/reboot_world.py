@@ -47,7 +47,6 @@ class Node:
     zone: str = ""
     quorum: bool = False  # containers start with it
     said: bool = False  # that they do, as its unit saw it last
-    parallel: str = "1"  # the option, as its unit saw it last
     # What really went on, for the invariants.
     rolling: bool = False  # asked for a reboot and not out of its grace yet
     excused: bool = False  # the operator took its lock away
@@ -106,11 +105,13 @@ class World:
             return
         self.hooks += 1
         bags, peers = self.bags(name, app_data)
-        if of is not None and not follow(bags, self.boot_id(name), self.now, of, lambda: self.silent(name)):
+        if of is not None and not follow(
+            bags, self.boot_id(name), self.now, of, lambda: self.silent(name), self.parallel
+        ):
             node.last_hook = self.hooks
             self.carry(name, peers)
             return
-        node.last_hook, node.said, node.parallel = self.hooks, node.quorum, self.policy.reboot_parallel
+        node.last_hook, node.said = self.hooks, node.quorum
         before = bags.own()
         result = run(
             bags,
@@ -161,6 +162,10 @@ class World:
     def boot_id(self, name: str) -> str:
         return f"{name} boot {self.nodes[name].boot}"
 
+    def parallel(self) -> str:
+        """The option as it is."""
+        return self.policy.reboot_parallel
+
     def silent(self, name: str) -> tuple[str, ...]:
         return tuple(other for other in self.visible_to(name) if self.nodes[other].down)
 
@@ -205,7 +210,7 @@ class World:
         # A host that booted by itself meanwhile does not use the lock for what was approved in its last boot.
         uses = decode_unit(self.nodes[holder].unit_data).boot_id == self.boot_id(holder)
         if away and uses:
-            most = slots(self.nodes[leader].parallel, len(seen))
+            most = slots(self.parallel(), len(seen))
             assert len(away) + 1 <= most, "more than the slots"
             alone = any(self.nodes[name].said for name in (holder, *away))
             assert not alone, f"{holder} may reboot while {away} are down"
@@ -240,6 +245,7 @@ class World:
         others = {n for n, other in self.nodes.items() if n != name and other.rolling and not other.excused}
         if others:
             assert self.together({name, *others}), f"{name} reboots while {others} have not settled"
+            assert len(others) + 1 <= slots(self.parallel(), cluster.units), "more than the slots"
         assert own.reasons
         assert not node.not_ready
         assert not node.lacks or LACKS in node.approved_here

@@ -38,6 +38,7 @@ class RebootActions(ops.Object):
         system: this host.
         bags: the databags of the peer relation; None where there is none.
         silent: the peers whose hosts do not answer now.
+        parallel: the option ``reboot-parallel`` as it is.
         wake: has this unit's next hook run right after the action; returns what prevents that.
 
     """
@@ -48,12 +49,14 @@ class RebootActions(ops.Object):
         system: System,
         bags: Callable[[], Databags | None],
         silent: Callable[[Databags], tuple[str, ...]],
+        parallel: Callable[[], str],
         wake: Callable[[], Sequence[Finding]],
     ) -> None:
         super().__init__(charm, "reboot-actions")
         self._system = system
         self._bags = bags
         self._silent = silent
+        self._parallel = parallel
         self._wake = wake
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
         self.framework.observe(charm.on["cancel-reboots"].action, self._on_cancel)
@@ -97,7 +100,7 @@ class RebootActions(ops.Object):
         if bags.leader:
             cluster = approve_all(units, cluster)
             now = int(time.time())
-            cluster = with_first_grant(bags, units, cluster, now, lambda: self._silent(bags))
+            cluster = with_first_grant(bags, units, cluster, now, lambda: self._silent(bags), self._parallel)
         bags.publish(own, cluster)
         return {
             "approved": ", ".join(needing),

@@ -100,6 +100,7 @@ _CLUSTER = JsonRecord(
     {
         "application": Text(f"(?:{APPLICATION})?", "the name of an application"),
         "grant": _COUNT,
+        "units": _COUNT,
         "held": MappingOf(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
         "taken": MappingOf(UNIT_NAME, _COUNT, "units and numbers of grants"),
         "missed_by": Text(rf"(?:{APPLICATION}/{NUMBER})?", "the name of a unit, or nothing"),

@@ -7,6 +7,7 @@ if the peer's one may lead to a grant.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from converge import Finding
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Silent = Callable[[], tuple[str, ...]]
 """The peers whose hosts do not answer now; called only before a grant."""
+
+Parallel = Callable[[], str]
+"""The option ``reboot-parallel`` as it is; called only where a grant depends on it, since it is a process."""
 
 
 class Result(NamedTuple):
@@ -74,7 +78,7 @@ def run(
         decision = decide(host, policy, own, units, cluster)
     bags.publish(decision.own, decision.cluster)
     about = digest_about(bags.unit, decision.own, decision.cluster)
-    bags.keep(digest_about=about, parallel=policy.reboot_parallel)
+    bags.keep(digest_about=about)
     everyone = {**units, bags.unit: decision.own}
     if bags.leader:
         bags.keep(blocking_unit=blocking_unit(bags.unit, everyone, decision.cluster, host.silent))
@@ -95,7 +99,9 @@ def _stays_at_rest(before: UnitState, cluster: Cluster, decision: Decision) -> b
     return same_boot and not own.needs and decision.cluster == cluster
 
 
-def follow(bags: "Databags", boot_id: str, now: int, changed: str, silent: Silent) -> bool:
+def follow(
+    bags: "Databags", boot_id: str, now: int, changed: str, silent: Silent, parallel: Parallel
+) -> bool:
     """A hook of the peer relation, as far as it needs no look at the host.
 
     Args:
@@ -105,6 +111,7 @@ def follow(bags: "Databags", boot_id: str, now: int, changed: str, silent: Silen
         changed: the unit whose databag changed, which tells only the leader something; empty for the leader's
             state and for a peer that departed.
         silent: see :data:`Silent`.
+        parallel: see :data:`Parallel`.
 
     Returns:
         Whether the unit has to look at its host.
@@ -119,7 +126,7 @@ def follow(bags: "Databags", boot_id: str, now: int, changed: str, silent: Silen
         if isinstance(cluster, Finding):
             return True
         if bags.leader:
-            return _lead(bags, cluster, now, changed, silent)
+            return _lead(bags, cluster, now, changed, silent, parallel)
     except InvalidValue:
         return True
     if digest_about(bags.unit, own, cluster) != bags.private.digest_about:
@@ -128,17 +135,17 @@ def follow(bags: "Databags", boot_id: str, now: int, changed: str, silent: Silen
     return False
 
 
-def _lead(bags: "Databags", cluster: Cluster, now: int, changed: str, silent: Silent) -> bool:
+def _lead(
+    bags: "Databags", cluster: Cluster, now: int, changed: str, silent: Silent, parallel: Parallel
+) -> bool:
     """The leader's part of :func:`follow`."""
-    private = bags.private
-    if changed and not may_lead_to_grant(
-        changed, bags.peer(changed), cluster, _slots(bags), private.blocking_unit
-    ):
+    most, blocking = cache(lambda: slots(parallel(), bags.count())), bags.private.blocking_unit
+    if changed and not may_lead_to_grant(changed, bags.peer(changed), cluster, most, blocking):
         return False
     units, unreadable = bags.units()
     if unreadable:
         return True
-    granted, away = _granted(bags, units, cluster, now, silent)
+    granted, away = _granted(bags, units, cluster, now, silent, most())
     if _is_next(bags, cluster, granted):
         return True  # what this host needs, and whether it is ready, is seen first
     bags.publish(units[bags.unit], granted)
@@ -153,46 +160,53 @@ def digest_about(unit: str, own: UnitState, cluster: Cluster) -> str:
     return repr((held, cluster.taken.get(unit, 0), approval, cluster.cancels, cluster.stopped))
 
 
-def may_lead_to_grant(unit: str, state: UnitState, cluster: Cluster, most: int, blocking: str) -> bool:
+def may_lead_to_grant(
+    unit: str, state: UnitState, cluster: Cluster, most: Callable[[], int], blocking: str
+) -> bool:
     """Whether what ``unit`` published may lead to a grant, or gives the lock back.
 
-    ``most`` hosts may be down at once. ``blocking`` is the unit because of which the leader granted nothing;
-    see :func:`.lock.blocking_unit`.
+    ``most`` tells how many hosts may be down at once. ``blocking`` is the unit because of which the leader
+    granted nothing; see :func:`.lock.blocking_unit`.
     """
     if unit in cluster.held:
         return not holds(unit, state, cluster)
     if unit == blocking or unit in cluster.taken:
         return True
-    if cluster.held and (len(cluster.held) >= most or state.has_containers):
+    if not eligible(unit, state, cluster) or (blocking and not approved(unit, state, cluster)):
         return False
-    return eligible(unit, state, cluster) and (not blocking or approved(unit, state, cluster))
+    return not cluster.held or not (state.has_containers or len(cluster.held) >= most())
 
 
 def with_first_grant(
-    bags: "Databags", units: Mapping[str, UnitState], cluster: Cluster, now: int, silent: Silent
+    bags: "Databags",
+    units: Mapping[str, UnitState],
+    cluster: Cluster,
+    now: int,
+    silent: Silent,
+    parallel: Parallel,
 ) -> Cluster:
     """``cluster``, as the operator has just approved it, with the first grant: each write wakes all units.
 
     Nothing is granted here if a host does not answer, or if the leader's own host would be next: the next
     hook decides, which names the unit that does not answer, and looks at the leader's host before a grant.
     """
-    granted, away = _granted(bags, units, cluster, now, silent)
+    granted, away = _granted(bags, units, cluster, now, silent, slots(parallel(), bags.count()))
     return cluster if away or _is_next(bags, cluster, granted) else granted
 
 
 def _granted(
-    bags: "Databags", units: Mapping[str, UnitState], cluster: Cluster, now: int, silent: Silent
+    bags: "Databags",
+    units: Mapping[str, UnitState],
+    cluster: Cluster,
+    now: int,
+    silent: Silent,
+    most: int,
 ) -> tuple[Cluster, tuple[str, ...]]:
     """What the leader decides without a look at its own host, and which peers' hosts do not answer."""
-    most = _slots(bags)
     granted = arbitrate(bags.unit, units, cluster, now, slots=most)
     if granted.grant != cluster.grant and (away := silent()):
         return arbitrate(bags.unit, units, cluster, now, away, most), away
     return granted, ()
-
-
-def _slots(bags: "Databags") -> int:
-    return slots(bags.private.parallel or RebootOptions().reboot_parallel, bags.count())
 
 
 def _is_next(bags: "Databags", before: Cluster, cluster: Cluster) -> bool:

@@ -64,7 +64,8 @@ def arbitrate(
                     break  # no other unit is granted the lock before this one while the answers come
                 continue
         number = cluster.grant + 1
-        cluster = cluster._replace(grant=number, held={**cluster.held, unit: Slot(number, now)})
+        held = {**cluster.held, unit: Slot(number, now)}
+        cluster = cluster._replace(grant=number, units=len(units), held=held)
     if cluster.grant > before:
         return cluster
     found = {**peers.unanswered(units, cluster), **unsettled, **down}

@@ -25,7 +25,6 @@ class PrivateState(Protocol):
     # publication: a hook that fails may keep one and not the other.
     state: str
     digest_about: str  # what the leader's state said of this unit when it looked at its host last
-    parallel: str  # the option `reboot-parallel` at that time
     blocking_unit: str  # the unit because of which the leader granted nothing, though another one waits
     # A digest of the peers' names and of the leader's state, where this unit led and nobody needed anything
     # when it read all of its peers last; no hook has told of a peer since. Empty otherwise.

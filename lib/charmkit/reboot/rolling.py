@@ -34,6 +34,7 @@ from charmkit.reboot.relation import Databags, PrivateState
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, SUBJECT, handed_over, needed_for, report
 from charmkit.reboot.unit import as_request, has_lock, next_look_in, with_others
+from charmkit.reconcile import InputError, load_config
 
 logger = logging.getLogger(__name__)
 
@@ -68,9 +69,14 @@ class RollingReboot(ops.Object):
         self._dispatcher = dispatcher
         self._has_lock = False
         self.told = Reboot()
-        self._private.set_default(state="", digest_about="", parallel="", blocking_unit="", at_rest="")
+        self._private.set_default(state="", digest_about="", blocking_unit="", at_rest="")
         self._actions = RebootActions(
-            charm, system, self._databags, self._silent, lambda: self._wake(dispatcher.now)
+            charm,
+            system,
+            self._databags,
+            self._silent,
+            self._parallel,
+            lambda: self._wake(dispatcher.now),
         )
 
     def reconcile(
@@ -204,7 +210,9 @@ class RollingReboot(ops.Object):
         name = changed.name if changed else ""
         before = bags.cluster() if bags.leader else None
         try:
-            look = hook.follow(bags, self._boot_id(), self._now(), name, lambda: self._silent(bags))
+            look = hook.follow(
+                bags, self._boot_id(), self._now(), name, lambda: self._silent(bags), self._parallel
+            )
             if not look:
                 self._tell_of_others(bags, before)
         except OSError:
@@ -297,6 +305,13 @@ class RollingReboot(ops.Object):
         addresses = bags.addresses()
         answering = self._system.answering(frozenset(addresses.values()), PORT, TIMEOUT)
         return tuple(sorted(unit for unit, address in addresses.items() if address not in answering))
+
+    def _parallel(self) -> str:
+        """The option as it is, which the next look may only be about to see; its default if it is refused."""
+        try:
+            return load_config(self._charm, RebootOptions).reboot_parallel
+        except InputError:
+            return RebootOptions().reboot_parallel
 
     def _boot_id(self) -> str:
         return read_boot_id(self._system)

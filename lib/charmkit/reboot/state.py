@@ -211,6 +211,7 @@ class Cluster(NamedTuple):
 
     The lock
         grant: number of the last grant.
+        units: how many units there were then; 0 from a leader of 1.0, which does not tell.
         held: the units that hold the lock, with their grants; several only within one zone.
         taken: grants that the operator took away, by unit, until the unit gives them back itself.
         missed_by: the leader that misses a holder among its peers; another leader starts to count anew.
@@ -231,6 +232,7 @@ class Cluster(NamedTuple):
     """
 
     grant: int = 0
+    units: int = 0
     held: Mapping[str, Slot] = {}
     taken: Mapping[str, int] = {}
     missed_by: str = ""

@@ -57,7 +57,7 @@ def decide(
     """
     own = _observed(host, policy, own, cluster)
     cluster = _lead(host, policy, own, peers, cluster)
-    own, reboot = _use_lock(host, own, cluster)
+    own, reboot = _use_lock(host, policy, own, cluster)
     if not reboot:
         cluster = _lead(host, policy, own, peers, cluster)
     return Decision(own, cluster, reboot)
@@ -179,19 +179,32 @@ def _settle(host: UnitNow, policy: RebootOptions, own: UnitState) -> UnitState:
     )
 
 
+def _still_joins(policy: RebootOptions, own: UnitState, cluster: Cluster) -> bool:
+    """Whether a holder may still go with the others that hold the lock.
+
+    Since the leader granted it to several, a container may have come to this host, and the operator may have
+    lowered ``reboot-parallel``: then all that have not used it give it back, and the leader grants it anew.
+    """
+    if len(cluster.held) == 1:
+        return True
+    most = slots(policy.reboot_parallel, cluster.units) if cluster.units else len(cluster.held)
+    return len(cluster.held) <= most and not own.has_containers
+
+
 def _consent(policy: RebootOptions, host: UnitNow) -> Literal["", "always", "idle"]:
     if policy.reboot_policy == "always":
         return "always"
     return "idle" if policy.reboot_policy == "when-idle" and not host.busy else ""
 
 
-def _use_lock(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:
+def _use_lock(
+    host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Cluster
+) -> tuple[UnitState, bool]:
     """Use the lock, keep it, or give it back. Once given back it is not used, even if it names this unit."""
     if own.requested_at is not None:
         return own, False
     if holds(host.unit, own, cluster):
-        # A container may have come to this host since the leader granted the lock to several.
-        if eligible(host.unit, own, cluster) and (len(cluster.held) == 1 or not own.has_containers):
+        if eligible(host.unit, own, cluster) and _still_joins(policy, own, cluster):
             missing = host.missing_members
             if missing and missing not in approved_reasons(host.unit, own, cluster):
                 return own._replace(missing_members=missing), False

@@ -25,6 +25,7 @@ META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
 ACTIONS: dict[str, Any] = {name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots")} | {
     "release-reboot-lock": {"params": {"unit": {"type": "string"}}}
 }
+CONFIG: Any = {"options": {"reboot-parallel": {"type": "string"}}}
 
 WHY = "8 VFs at the next boot"
 
@@ -73,6 +74,7 @@ class Application:
             node.host.reboots = 1000 * number  # each host has its own boot ids
         self.app_data: dict[str, str] = {}
         self.policy = policy
+        self.option = ""  # `reboot-parallel`, where the charm refuses it
         self.leader = 0
         self.related = True
         self.results: dict[str, Any] = {}
@@ -151,7 +153,7 @@ class Application:
                 n: {**other.data, **self.addresses(n)} for n, other in enumerate(self.nodes) if n != number
             },
         )
-        context = testing.Context(Charm, meta=META, actions=ACTIONS, unit_id=number)
+        context = testing.Context(Charm, meta=META, config=CONFIG, actions=ACTIONS, unit_id=number)
         node.host.spawned.clear()
         node.host.contacted.clear()
         node.host.silent_hosts = {self.address(n) for n, other in enumerate(self.nodes) if other.down}
@@ -159,6 +161,7 @@ class Application:
             leader=number == self.leader,
             relations=[peers] if self.related else [],
             stored_states=node.kept,
+            config={"reboot-parallel": self.option or self.policy.reboot_parallel},
         )
         self._monkeypatch.setenv("JUJU_AVAILABILITY_ZONE", node.zone)
         out = context.run(event(context.on, peers), state)

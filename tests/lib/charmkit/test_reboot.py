@@ -20,7 +20,7 @@ def test_the_leader_grants_itself_and_reboots_in_the_same_hook():
     decision = turn(NEEDS)
 
     assert decision.reboot
-    assert decision.cluster == Cluster(grant=1, held={ME: Slot(1, HOST.now)})
+    assert decision.cluster == Cluster(grant=1, units=1, held={ME: Slot(1, HOST.now)})
     assert decision.own.requested_at == HOST.uptime
 
 
@@ -85,7 +85,7 @@ def test_the_next_is_granted_when_the_holder_gives_it_back():
     decision = turn(NEEDS, peers={PEER: SETTLED._replace(released=7)}, cluster=cluster)
 
     assert decision.reboot
-    assert decision.cluster == Cluster(grant=8, held={ME: Slot(8, HOST.now)})
+    assert decision.cluster == Cluster(grant=8, units=2, held={ME: Slot(8, HOST.now)})
 
 
 def test_an_older_grant_given_back_does_not_free_the_lock():

@@ -53,6 +53,7 @@ listed = st.lists(names, max_size=3).map(tuple)
 clusters = st.builds(
     Cluster,
     grant=counts,
+    units=counts,
     held=st.dictionaries(names, slots, max_size=3),
     missed_by=st.just("") | names,
     approvals=st.dictionaries(

@@ -255,14 +255,16 @@ def test_which_changes_of_a_peer_may_lead_to_a_grant():
     free, full = Cluster(grant=3), HELD
     two = Cluster(grant=4)._replace(held={"u/1": Slot(3, 5), "u/2": Slot(4, 5)})
 
-    assert may_lead_to_grant("u/1", IDLE._replace(released=3), full, 1, "")
-    assert not may_lead_to_grant("u/1", IDLE._replace(released=2), full, 1, "")
-    assert not may_lead_to_grant("u/2", NEEDS, full, 1, "")
-    assert may_lead_to_grant("u/2", NEEDS, full, 2, "")
-    assert not may_lead_to_grant("u/2", NEEDS._replace(has_containers=True), full, 2, "")
-    assert not may_lead_to_grant("u/3", NEEDS, two, 2, "")
-    assert may_lead_to_grant("u/2", NEEDS, free, 1, "")
-    assert not may_lead_to_grant("u/2", IDLE, free, 1, "")
-    assert not may_lead_to_grant("u/2", NEEDS, free, 1, "u/3"), "it waits for u/3, as the one before it"
-    assert may_lead_to_grant("u/3", IDLE, free, 1, "u/3")
-    assert may_lead_to_grant("u/2", NEEDS._replace(approved=WHY), free, 1, "u/3")
+    assert may_lead_to_grant("u/1", IDLE._replace(released=3), full, lambda: 1, "")
+    assert not may_lead_to_grant("u/1", IDLE._replace(released=2), full, lambda: 1, "")
+    assert not may_lead_to_grant("u/2", NEEDS, full, lambda: 1, "")
+    assert may_lead_to_grant("u/2", NEEDS, full, lambda: 2, "")
+    assert not may_lead_to_grant("u/2", NEEDS._replace(has_containers=True), full, lambda: 2, "")
+    assert not may_lead_to_grant("u/3", NEEDS, two, lambda: 2, "")
+    assert may_lead_to_grant("u/2", NEEDS, free, lambda: 1, "")
+    assert not may_lead_to_grant("u/2", IDLE, free, lambda: 1, "")
+    assert not may_lead_to_grant("u/2", NEEDS, free, lambda: 1, "u/3"), (
+        "it waits for u/3, as the one before it"
+    )
+    assert may_lead_to_grant("u/3", IDLE, free, lambda: 1, "u/3")
+    assert may_lead_to_grant("u/2", NEEDS._replace(approved=WHY), free, lambda: 1, "u/3")

@@ -63,9 +63,8 @@ class Application(World, RuleBasedStateMachine):
 
     @rule(parallel=st.sampled_from(PARALLEL))
     def reboot_parallel(self, parallel: str) -> None:
-        """The operator changes the option; units hear of it in hooks of their own."""
-        if not self.cluster().held:
-            self.policy = replace(self.policy, reboot_parallel=parallel)
+        """The operator changes the option, also while several hold the lock."""
+        self.policy = replace(self.policy, reboot_parallel=parallel)
 
     @rule(data=st.data())
     def a_peer_changed(self, data: st.DataObject) -> None:
@@ -195,7 +194,9 @@ class Application(World, RuleBasedStateMachine):
         units[self.leader] = own
         cluster = approve_all(units, self.cluster())
         if own.boot_id == self.boot_id(self.leader):
-            cluster = with_first_grant(bags, units, cluster, self.now, lambda: self.silent(self.leader))
+            cluster = with_first_grant(
+                bags, units, cluster, self.now, lambda: self.silent(self.leader), self.parallel
+            )
         bags.publish(own, cluster)
         self.carry(self.leader, peers)
 
