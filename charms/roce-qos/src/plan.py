@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From desired and observed state to what runs now and what is held. Pure.
 
-Shares and maps come first. Then follow the lossless priorities: a change of them takes a link down for a
-moment, so it is made on one member of a bond at a time. Each member must carry traffic again before the next
-one is changed, and a step that fails stops the rest.
+What disrupts nothing comes first. Then follow the changes that take a link down for a moment, such as that of
+the lossless priorities, and with some drivers that of shares: they are made on one port at a time. Each port
+must carry traffic again before the next one is changed, and a step that fails stops the rest.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding]) -> Pl
     if (nothing := Plan[System](findings=everything)).blocked:
         return nothing
     ports = observed.among(wanted.ports)
-    run = steps.settle_owner(observed, ports)
-    run += [step for port in ports for step in steps.classes(wanted, port)]
+    run = steps.stop_lldpad(observed)
+    quiet, rolling, held = _roll(wanted, observed, ports)
+    run += quiet
     run += [step for port in ports for step in steps.lldp(wanted, port)]
-    rolling, held = _roll(wanted, observed, ports)
     run += rolling
     run += _vlans(wanted, observed, ports)
     run += _encap_tos(wanted, observed)
@@ -42,21 +42,32 @@ def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding]) -> Pl
 
 def _roll(
     wanted: Desired, observed: Observed, ports: Sequence[QosPort]
-) -> tuple[list[HostStep], list[Held[System]]]:
-    """The lossless priorities, port after port; held where no other port of the bond carries traffic."""
-    run: list[HostStep] = []
+) -> tuple[list[HostStep], list[HostStep], list[Held[System]]]:
+    """Data centre bridging: what disrupts nothing, what rolls over the ports one by one, and what is held.
+
+    It is held where no other port of the bond carries traffic. What comes after a step of the same port that
+    rolls comes after it here, too: ixgbe takes no shares before the mode is the host's.
+    """
+    quiet: list[HostStep] = []
+    rolling: list[HostStep] = []
     held: list[Held[System]] = []
     for port in ports:
-        rolling = steps.pfc(wanted, observed, port)
-        others = observed.others(port)
-        flaps = any(step.disruption >= Disruption.LINK_FLAP for step in rolling)
-        if flaps and port.bond and port.distributing and not any(other.distributing for other in others):
+        needed = steps.bridging(wanted, observed, port)
+        begin = next((index for index, step in enumerate(needed) if takes_link_down(step)), len(needed))
+        quiet += needed[:begin]
+        turn, others = needed[begin:], observed.others(port)
+        if turn and port.bond and port.distributing and not any(other.distributing for other in others):
             reason = f"no other port of {port.bond} carries traffic, and the change takes the link down"
             names = " or ".join(other.netdev for other in others) or "a second port"
-            held.append(Held(rolling[0], reason, f"bring up {names}"))
-            continue
-        run += rolling
-    return run, held
+            held += (Held(step, reason, f"bring up {names}") for step in turn)
+        elif turn:
+            rolling += (*turn, *steps.link_back(port))
+    return quiet, rolling, held
+
+
+def takes_link_down(step: HostStep) -> bool:
+    """Whether the link of the step's port is down for a moment."""
+    return step.disruption >= Disruption.LINK_FLAP
 
 
 def _connections(wanted: Desired, ports: Sequence[QosPort]) -> list[HostStep]:

@@ -15,11 +15,12 @@ from exporter import facts
 from fabric import Comparison
 from hostnic import handover
 from hostnic.handover import Handover
+from hostnic.ops.members import AwaitMember
 from hostnic.system import System
 from ineffective_options import ineffective_options
 from observe import observe
 from observed import Observed
-from plan import plan
+from plan import plan, takes_link_down
 from preflight import preflight
 from record import Writes
 from selection import cc_params, resolve
@@ -103,7 +104,12 @@ def _given_up(planned: Plan[System], written: Mapping[str, Writes]) -> Plan[Syst
     often = [step for step in planned.steps if step.key in written and written[step.key].often(step)]
     reason = "it was set {} times in this boot, and something sets it back"
     held = (Held(step, reason.format(written[step.key].times), STOP_IT) for step in often)
-    # Without the new PFC no link flaps, so that there is nothing to wait for either.
-    left = {key for step in often for key in (step.key, step.key.replace("/pfc", "/member"))}
-    steps = tuple(step for step in planned.steps if step.key not in left)
-    return replace(planned, steps=steps, held=(*planned.held, *held))
+    steps = [step for step in planned.steps if step not in often]
+    # A port whose link does not flap any more needs no wait either.
+    flapping = {step.key.partition("/")[0] for step in steps if takes_link_down(step)}
+    waited = (
+        step
+        for step in steps
+        if not isinstance(step.op, AwaitMember) or step.key.partition("/")[0] in flapping
+    )
+    return replace(planned, steps=tuple(waited), held=(*planned.held, *held))

@@ -13,7 +13,6 @@ from converge import StepError, cause
 
 from hostnic.netlink.dcb import App, Dcb, Ets, Pfc, dcbx_words
 from hostnic.ops import refusal
-from hostnic.ops.members import distributes_alone
 from hostnic.system import Pause, System
 
 KEEPS = "the driver accepts the setting but does not keep it"
@@ -89,29 +88,16 @@ class SetApps:
 
 @dataclass(frozen=True)
 class SetPfc:
-    """Set the lossless priorities and the cable length of a port.
-
-    A change of the priorities takes the link down for a moment, so it is refused on the only port of a bond
-    that carries traffic.
-    """
+    """Set the lossless priorities and the cable length of a port."""
 
     netdev: str  # the port
     priorities: tuple[int, ...]  # ascending
     delay: int = 0  # metres; 0 leaves the cable length as it is
-    bond: str | None = None  # the bond that the port is in
-    others: tuple[str, ...] = ()  # the bond's other members
 
     def run(self, system: System) -> None:
         now = read(system, self.netdev).pfc
         if now is not None and now.priorities == self.priorities and self.delay in (0, now.delay):
             return
-        changes = now is None or now.priorities != self.priorities
-        if changes and self.bond and distributes_alone(system, self.bond, self.netdev, self.others):
-            raise StepError(
-                f"no other port of {self.bond} carries traffic, and a change of PFC takes the link of "
-                f"{self.netdev} down for a moment",
-                f"bring up {' or '.join(self.others) or 'a second port'} first",
-            )
         with _explained(self.netdev):
             system.dcb.set(self.netdev, Dcb(pfc=Pfc(self.priorities, self.delay)))
         now = read(system, self.netdev).pfc

@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from converge import StepError
+from converge import Op, StepError
 
 from hostnic.ops import until
 from hostnic.system import System, read_text
@@ -35,6 +35,29 @@ class AwaitMember:
                 f"{self.netdev} does not {where} within {MEMBER_DEADLINE:g} s",
                 "check cable, switch port and LACP; the other port still carries traffic",
             )
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """Make a change that takes the link of ``netdev`` down for a moment.
+
+    It is refused while ``netdev`` is the only port of its bond that carries traffic: a plan is made before
+    its steps run, and the port before may not have come back.
+    """
+
+    change: Op[System]
+    netdev: str
+    bond: str | None  # without one, nothing is known of who else carries the traffic
+    others: tuple[str, ...]  # the bond's other members
+
+    def run(self, system: System) -> None:
+        if self.bond and distributes_alone(system, self.bond, self.netdev, self.others):
+            raise StepError(
+                f"no other port of {self.bond} carries traffic, and the change takes the link of "
+                f"{self.netdev} down for a moment",
+                f"bring up {' or '.join(self.others) or 'a second port'} first",
+            )
+        self.change.run(system)
 
 
 def is_distributing(system: System, bond: str | None, netdev: str) -> bool:

@@ -65,7 +65,8 @@ def bridging(system: System, fault: Fault) -> list[str]:
     for op in (SetEts(UPLINK0, ROCE), SetApps(UPLINK0, (dcb.DSCP,), MAP), TakeDcbx(UPLINK0, 0x0D, dcb.HOST)):
         seen.append(said(lambda op=op: op.run(system)))
     for netdev, other in ((UPLINK0, UPLINK1), (UPLINK1, UPLINK0)):
-        seen.append(said(lambda n=netdev, o=other: SetPfc(n, (3,), 20, BOND, (o,)).run(system)))
+        change = members.InTurn(SetPfc(netdev, (3,), 20), netdev, BOND, (other,))
+        seen.append(said(lambda op=change: op.run(system)))
         seen.append(said(lambda n=netdev: members.AwaitMember(n, BOND, settle=2.0).run(system)))
         seen.append(f"distributing: {members.is_distributing(system, BOND, netdev)}")
     seen += ["set:", *look(system), *look(system, UPLINK1)]

@@ -9,7 +9,7 @@ from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
 from hostnic.netlink.measured import Health, Traffic
 from hostnic.system import MODE_CHANGE_TIME, Channels, DeviceInfo, Link, Pause
 from hostnic.testing.nic import counters, mlx5, vflag
-from hostnic.testing.nic.dcb import FakeDcb
+from hostnic.testing.nic.dcb import Changed, FakeDcb
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 COMMAND_TIME = 60.0
 """Seconds that mlx5 waits for its firmware (MLX5_CMD_TIMEOUT_MSEC of driver.h)."""
+
+TRAINING = 1.0
+"""Seconds until a link is back after its port was opened."""
 
 
 class Door:
@@ -36,6 +39,11 @@ class Door:
             for bond in network.bonds.values()
             if link in bond.members
         )
+
+    def close_and_open(self, link: str) -> None:
+        """Its driver closes the netdev and opens it again within the call, and the link is trained anew."""
+        if link not in self.network.down:
+            self.flap(link, begins=0.01, time=TRAINING)
 
     def await_change(self, port: mlx5.FakePort, most: float) -> None:
         """Wait ``most`` seconds for the end of a change of mode: the kernel holds the device's lock."""
@@ -107,7 +115,10 @@ class EthtoolDoor(_NetdevDoor):
         return Pause(port.pause, port.pause) if port else None
 
     def set_pause(self, link: str, rx: bool, tx: bool) -> None:  # noqa: ARG002 - the model has one switch
-        self._uplink(link).pause = rx
+        port = self._uplink(link)
+        changed, port.pause = port.pause != rx, rx
+        if changed and port.dcb.closes(Changed({"pause"})):
+            self.close_and_open(link)
 
     def channels(self, link: str) -> Channels | None:
         self.need(link)
@@ -179,14 +190,21 @@ class DcbDoor(_NetdevDoor):
         return self._of(link).get()
 
     def set(self, link: str, wanted: Dcb) -> None:
-        if self._of(link).set(wanted):
+        bridging = self._of(link)
+        changed = bridging.set(wanted)
+        if "pfc" in changed and bridging.quirks.toggles:
             self.flap(link)
+        self._reopen(link, changed)
 
     def delete_apps(self, link: str, apps: Sequence[App]) -> None:
-        self._of(link).delete_apps(apps)
+        self._reopen(link, self._of(link).delete_apps(apps))
 
     def set_dcbx(self, link: str, mode: int) -> None:
-        self._of(link).set_dcbx(mode)
+        self._reopen(link, self._of(link).set_dcbx(mode))
+
+    def _reopen(self, link: str, changed: Changed) -> None:
+        if self._of(link).closes(changed):
+            self.close_and_open(link)
 
 
 class DevlinkDoor(Door):

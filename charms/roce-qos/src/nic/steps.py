@@ -2,6 +2,7 @@
 """The steps for one port: only those whose settings differ. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from converge import Disruption, Op, Step
 from desired import Desired
@@ -10,7 +11,7 @@ from hostnic.netlink.dcb import dcbx_words
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.lldp import SetLldp, StopLldpad
 from hostnic.ops.marking import SetAttribute, SetRoceDefaults
-from hostnic.ops.members import AwaitMember
+from hostnic.ops.members import AwaitMember, InTurn
 from hostnic.system import HostStep, Pause, System
 from observed import Observed, QosPort, cc_param_path, ecn_attributes
 
@@ -24,27 +25,51 @@ def nic_of(step: HostStep) -> str:
     return slot if slot.count(":") == 2 else ""
 
 
-def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostStep]:
-    """Take over data centre bridging from lldpad and from the firmware.
+def stop_lldpad(observed: Observed) -> list[HostStep]:
+    """Take over from lldpad; without ``dcbx-takeover`` preflight has blocked the plan before."""
+    if not observed.lldpad:
+        return []
+    why = "it sets data centre bridging, too"
+    return [_step("lldpad", "stop lldpad, and keep it from starting", why, StopLldpad())]
 
-    Without ``dcbx-takeover`` preflight has blocked the plan before.
+
+def bridging(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
+    """Data centre bridging of the port, in the order in which a driver needs it.
+
+    The control over it, shares, the map of DSCPs, pause frames, lossless priorities. A change that takes the
+    link down with this driver is one of disruption LINK_FLAP, and refused while no other port of the bond
+    carries traffic.
     """
-    steps: list[HostStep] = []
-    if observed.lldpad:
-        why = "it sets data centre bridging, too"
-        steps.append(_step("lldpad", "stop lldpad, and keep it from starting", why, StopLldpad()))
-    for port in ports:
-        if port.dcb is not None and not port.driver.may_set(port.dcb):
-            mode = dcbx_words(port.dcb.dcbx or 0)
-            agent = port.driver.agent.format(port.netdev)
-            op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx, agent)
-            what = f"take over DCBX of {port.netdev}"
-            steps.append(_step(f"{port.bdf}/dcbx", what, f"its mode is {mode}", op))
-    return steps
+    others = tuple(other.netdev for other in observed.others(port))
+    return [
+        step
+        if step.disruption < Disruption.LINK_FLAP
+        else replace(step, op=InTurn(step.op, port.netdev, port.bond, others))
+        for step in (*_owner(port), *_classes(wanted, port), *_pfc(wanted, port))
+    ]
 
 
-def classes(wanted: Desired, port: QosPort) -> list[HostStep]:
-    """Shares, the map of DSCPs, pause frames: changes without disruption."""
+def link_back(port: QosPort) -> list[HostStep]:
+    """The wait after the port's link was down, if it carries traffic now."""
+    if not (port.distributing if port.bond else port.carrier):
+        return []
+    what = f"wait until {port.netdev} carries traffic in {port.bond}"
+    what = what if port.bond else f"wait until {port.netdev} has its link back"
+    why = "its link has flapped, and the next port relies on it"
+    return [_step(f"{port.bdf}/member", what, why, AwaitMember(port.netdev, port.bond, settle=SETTLE))]
+
+
+def _owner(port: QosPort) -> list[HostStep]:
+    """Take over data centre bridging from the firmware."""
+    if port.dcb is None or port.driver.may_set(port.dcb):
+        return []
+    agent = port.driver.agent.format(port.netdev)
+    op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx, agent)
+    what, why = f"take over DCBX of {port.netdev}", f"its mode is {dcbx_words(port.dcb.dcbx or 0)}"
+    return [_step(f"{port.bdf}/dcbx", what, why, op, _cost(port, dcb.MODE))]
+
+
+def _classes(wanted: Desired, port: QosPort) -> list[HostStep]:
     steps: list[HostStep] = []
     found, netdev = port.dcb, port.netdev
     if found is None:
@@ -52,18 +77,25 @@ def classes(wanted: Desired, port: QosPort) -> list[HostStep]:
     if found.ets != wanted.ets:
         what = f"set traffic classes and shares of {netdev}"
         why = f"they are {ets_words(found.ets)}"
-        steps.append(_step(f"{port.bdf}/ets", what, why, SetEts(netdev, wanted.ets)))
+        steps.append(_step(f"{port.bdf}/ets", what, why, SetEts(netdev, wanted.ets), _cost(port, dcb.SHARES)))
     apps = apps_op(wanted, port)
     missing = set(apps.apps) ^ apps.ours(found.apps)
     if missing:
         what = f"map {packets(port.driver)} of {netdev} to priorities"
         why = f"trust is {port.trust}, {len(missing)} entries differ"
-        steps.append(_step(f"{port.bdf}/apps", what, why, apps))
+        trusts = any(app.selector == dcb.DSCP for app in apps.apps) != bool(port.dscp_map)
+        steps.append(_step(f"{port.bdf}/apps", what, why, apps, _cost(port, dcb.ENTRIES, trusts=trusts)))
     if wanted.qos.pfc and port.pause not in (None, Pause(rx=False, tx=False)):
         what = f"turn global pause frames of {netdev} off"
         op = SetPause(netdev, on=False)
-        steps.append(_step(f"{port.bdf}/pause", what, "they exclude PFC", op))
+        steps.append(_step(f"{port.bdf}/pause", what, "they exclude PFC", op, _cost(port, dcb.PAUSE)))
     return steps
+
+
+def _cost(port: QosPort, setting: str, *, trusts: bool = False) -> Disruption:
+    """What the change costs with the port's driver; ``trusts``: the port trusts another marking after it."""
+    flaps = setting in port.driver.flaps or (trusts and port.port.device in port.driver.flaps_with_trust)
+    return Disruption.LINK_FLAP if flaps else Disruption.NONE
 
 
 def lldp(wanted: Desired, port: QosPort) -> list[HostStep]:
@@ -77,27 +109,18 @@ def lldp(wanted: Desired, port: QosPort) -> list[HostStep]:
     return [_step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))]
 
 
-def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
-    """The lossless priorities; after a change of them the port must carry traffic in its bond again."""
+def _pfc(wanted: Desired, port: QosPort) -> list[HostStep]:
     now = port.dcb.pfc if port.dcb else None
     cable = wanted.cable if port.cable else 0
     if port.dcb is None or (now and now.priorities == wanted.qos.pfc and cable in (0, now.delay)):
         return []
-    others = tuple(other.netdev for other in observed.others(port))
-    op = SetPfc(port.netdev, wanted.qos.pfc, cable, port.bond, others)
+    op = SetPfc(port.netdev, wanted.qos.pfc, cable)
     if now and now.priorities == wanted.qos.pfc:
         what, why = f"set the cable length of {port.netdev} to {cable} m", f"it is {now.delay} m"
         return [_step(f"{port.bdf}/pfc", what, why, op)]
     what = f"set lossless priorities of {port.netdev} to {pfc_words(wanted.qos.pfc)}"
     why = f"they are {pfc_words(now.priorities if now else ())}"
-    steps = [_step(f"{port.bdf}/pfc", what, why, op, Disruption.LINK_FLAP)]
-    if port.distributing if port.bond else port.carrier:
-        what = f"wait until {port.netdev} carries traffic in {port.bond}"
-        what = what if port.bond else f"wait until {port.netdev} has its link back"
-        why = "its link has flapped, and the next port relies on it"
-        back = AwaitMember(port.netdev, port.bond, settle=SETTLE)
-        steps.append(_step(f"{port.bdf}/member", what, why, back))
-    return steps
+    return [_step(f"{port.bdf}/pfc", what, why, op, Disruption.LINK_FLAP)]
 
 
 def connections(wanted: Desired, port: QosPort) -> list[HostStep]:

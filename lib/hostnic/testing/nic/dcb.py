@@ -7,7 +7,7 @@ drivers is one table. Sources as in :mod:`hostnic.netlink.dcb`.
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hostnic.netlink import dcb, dcbattrs
@@ -16,6 +16,10 @@ from hostnic.netlink.dcb import App, Dcb, Ets, Pfc, dcbx_words
 DEFAULT_CABLE = 7
 MLX5_ETS = Ets((1, 0, 2, 3, 4, 5, 6, 7), (dcb.VENDOR,) * 8, (100,) * 8)
 BLANK_ETS = Ets((0,) * 8, (dcb.STRICT,) * 8, (0,) * 8)
+
+
+Changed = frozenset[str]
+"""What a request has changed, in the words of :attr:`Quirks.closes`."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,11 @@ class Quirks:
     replaces: bool = False
     cable: bool = False  # `delay` is the cable length, and kept
     caches: bool = False  # dcbnl answers the pause frames that `ethtool -S` read last, which has them by name
+    # Changes for which the driver closes the netdev and opens it again: of the priorities' `map` to classes,
+    # of the number of `classes`, of any `shares`, of `apps`, `pfc` and `pause`; `restarts`: another DCBX mode
+    # begins with the driver's own classes
+    closes: tuple[str, ...] = ()
+    toggles: bool = False  # a change of PFC takes the physical link down
 
 
 QUIRKS = {
@@ -49,21 +58,30 @@ QUIRKS = {
         replaces=True,
         cable=True,
         caches=True,
+        toggles=True,
     ),
-    "bnxt_en": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP)),
+    "bnxt_en": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP), closes=("classes", "pause")),
     "qede": Quirks(
         selectors=(dcb.ETHERTYPE, dcb.STREAM_PORT, dcb.DATAGRAM_PORT, dcb.ANY_PORT),
         dcbx=dcb.LLD_MANAGED | dcb.IEEE,
         needs=dcb.IEEE,
         takes_over=dcb.IEEE,
+        closes=("pause",),
     ),
     "mlx4_core": Quirks(selectors=(), dcbx=None, needs=0),
     "ixgbe": Quirks(
         selectors=(dcb.ETHERTYPE, dcb.STREAM_PORT, dcb.DATAGRAM_PORT, dcb.ANY_PORT, dcb.DSCP),
         dcbx=dcb.HOST | dcb.CEE,
+        closes=("map", "classes", "pause", "restarts"),
     ),
-    "i40e": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT)),
-    "ice": Quirks(selectors=(dcb.ETHERTYPE, dcb.DSCP), dcbx=None, needs=0),
+    "i40e": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT), closes=("map", "apps", "pfc", "pause")),
+    "ice": Quirks(
+        selectors=(dcb.ETHERTYPE, dcb.DSCP),
+        dcbx=None,
+        needs=0,
+        closes=("map", "classes", "shares", "apps", "pfc", "pause"),
+    ),
+    "hns3": Quirks(selectors=(dcb.DSCP,), replaces=True, closes=("map", "classes", "pfc")),
 }
 
 
@@ -74,6 +92,8 @@ class FakeDcb:
     driver: str = "mlx5_core"  # whose quirks it has
     apps: set[App] = field(default_factory=set[App])  # what it keeps, as the driver has it
     pfc: tuple[int, ...] = ()
+    # ConnectX-4: mlx5 opens all queues anew where trust changes (en_dcbnl.c: mlx5e_set_trust_state)
+    headers_in_descriptors: bool = False
     firmware_agent: bool = False  # a fault: DCBX is the firmware's and stays there
     no_ops: bool = False  # a fault: the driver has no data centre bridging
     refuses: bool = False  # a fault: every setter says EINVAL
@@ -111,8 +131,7 @@ class FakeDcb:
     def get(self) -> Dcb:
         """IEEE_GET and GDCBX, through the bytes that the kernel would send."""
         self._need_ops("")
-        kept = Dcb(self.ets, Pfc(self.pfc, self.cable), tuple(self.apps))
-        told = dcbattrs.decode(dcbattrs.encode(kept))
+        told = dcbattrs.decode(dcbattrs.encode(self._kept()))
         counted = self._cached if self.quirks.caches else self._count()
         pfc = Pfc(self.pfc, self.cable, counted.sent, counted.received)
         return told._replace(pfc=pfc, dcbx=self.dcbx)
@@ -126,26 +145,50 @@ class FakeDcb:
         received = {f"rx_prio{priority}_pause": self.received[priority] for priority in self.pfc}
         return received | {f"tx_prio{priority}_pause": self.sent[priority] for priority in self.pfc}
 
-    def set(self, wanted: Dcb) -> bool:
-        """IEEE_SET; True when the lossless priorities changed."""
+    def set(self, wanted: Dcb) -> Changed:
+        """IEEE_SET; what changed, in the words of :attr:`Quirks.closes`."""
         self._need_ops("")
+        before = self._kept()
+        self._set(wanted)
+        return self._changed(before)
+
+    def closes(self, changed: Changed) -> bool:
+        """Whether the driver closes the netdev for it and opens it again."""
+        closes = ("trust",) if self.headers_in_descriptors else self.quirks.closes
+        return not changed.isdisjoint(closes)
+
+    def _kept(self) -> Dcb:
+        return Dcb(self.ets, Pfc(self.pfc, self.cable), tuple(sorted(self.apps)))
+
+    def _changed(self, before: Dcb) -> Changed:
+        now, old = self._kept(), before.ets or self.ets
+        changes = {
+            "map": old.prio_tc != self.ets.prio_tc,
+            "classes": max(old.prio_tc) != max(self.ets.prio_tc),
+            "shares": old != self.ets,
+            "apps": before.apps != now.apps,
+            "trust": _trusts_dscp(before.apps) != _trusts_dscp(now.apps),
+            "pfc": before.pfc is not None and before.pfc.priorities != self.pfc,
+        }
+        return frozenset(name for name, changed in changes.items() if changed)
+
+    def _set(self, wanted: Dcb) -> None:
         if wanted.ets is not None and "ets" not in self.deaf:
             self._set_ets(wanted.ets)
         if wanted.apps and "apps" not in self.deaf:
             for app in wanted.apps:
                 self._set_app(app)
         if wanted.pfc is None or "pfc" in self.deaf:
-            return False
+            return
         self._may_set("PFC")
-        changed = self.pfc != wanted.pfc.priorities
         self.pfc = wanted.pfc.priorities
         if self.quirks.cable and 0 < wanted.pfc.delay < 1000:
             self.cable = wanted.pfc.delay
-        return changed
 
-    def delete_apps(self, apps: Sequence[App]) -> None:
-        """IEEE_DEL."""
+    def delete_apps(self, apps: Sequence[App]) -> Changed:
+        """IEEE_DEL; what changed, as from :meth:`set`."""
         self._need_ops("APP")
+        before = self._kept()
         for app in apps:
             self._may_set("APP")
             if app not in self.apps:
@@ -153,13 +196,18 @@ class FakeDcb:
             self.apps.remove(app)
             if app.selector == dcb.DSCP:
                 self.map[app.protocol] = 0
+        return self._changed(before)
 
-    def set_dcbx(self, mode: int) -> None:
-        """SDCBX; the driver says no without a reason."""
+    def set_dcbx(self, mode: int) -> Changed:
+        """SDCBX; the driver says no without a reason. What changed, as from :meth:`set`."""
         self._need_ops("DCBX")
         if self.refuses or self.firmware_agent or mode != self.quirks.takes_over:
             raise OSError(errno.EINVAL, f"DCBX: the driver refuses mode {dcbx_words(mode)}")
+        before = self._kept()
+        if "restarts" in self.quirks.closes and mode != self.dcbx:
+            self.ets, self.pfc = self.quirks.ets, ()
         self.dcbx = mode
+        return self._changed(before)
 
     def _set_ets(self, ets: Ets) -> None:
         self._may_set("ETS")
@@ -193,6 +241,10 @@ class FakeDcb:
         needs = self.quirks.needs
         if self.refuses or (self.dcbx is not None and self.dcbx & needs != needs):
             raise _error(name, errno.EINVAL)
+
+
+def _trusts_dscp(apps: Iterable[App]) -> bool:
+    return any(app.selector == dcb.DSCP for app in apps)
 
 
 def _error(name: str, code: int) -> OSError:

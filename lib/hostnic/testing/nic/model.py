@@ -16,6 +16,7 @@ from hostnic.testing.nic.mst import FakeParameter, factory, of_function
 CPUS = 8
 REPORTERS = ("fw", "fw_fatal")
 MOST_VFS_WITH_LAG = 64
+CONNECTX4 = ("15b3:1013", "15b3:1015")
 INFINIBAND = 1
 """Value of LINK_TYPE."""
 NIC_RINGS = Rings(1024, 1024)
@@ -276,7 +277,7 @@ def card(
             mac=f"10:70:fd:{number:02x}:00:{port:02x}",
             firmware=Firmware(total_vfs, True, total_vfs, True),
             driver=driver,
-            dcb=FakeDcb(driver),
+            dcb=FakeDcb(driver, headers_in_descriptors=device in CONNECTX4),
         )
         for port in range(ports)
     ]

@@ -28,6 +28,13 @@ LOCAL, MAPPED = "fe80:0000:0000:0000:0ac0:ebff:fe00:0001", "0000:0000:0000:0000:
 GIDS = tuple((mode, gid) for gid in (LOCAL, MAPPED) for mode in MODES.values())
 """As mlx5 shows a netdev's: its link-local address and an IPv4 address, each for both modes."""
 VERBS = "/sys/class/infiniband_verbs"
+NAMES = {
+    **{"mlx5_core": "mlx5", "bnxt_en": "bnxt_re", "qede": "qedr"},
+    **{"ice": "irdma", "i40e": "irdma", "hns3": "hns"},
+}
+"""What the RDMA driver beside a network driver calls its devices."""
+WITHOUT_ROCE = ("i40e",)
+"""Those whose devices do iWARP (drivers/infiniband/hw/irdma/i40iw_if.c)."""
 
 
 def _by_function(port: "FakePort", infiniband: bool) -> str:
@@ -82,10 +89,11 @@ class FakeRdma:
         for card in network.cards:
             having = card.ports[:1] if card.one_fdb else card.ports
             for port in (port for port in having if port.rdma and (card.rdma or card.is_infiniband(port))):
-                if port.gone or port.driver != "mlx5_core":
+                if port.gone or port.driver not in NAMES:
                     continue
                 bond = network.bond_of(port.netdev)
-                name = f"mlx5_bond_{len(found)}" if card.one_fdb else f"mlx5_{len(found)}"
+                stem = NAMES[port.driver]
+                name = f"{stem}_bond_{len(found)}" if card.one_fdb else f"{stem}_{len(found)}"
                 if self.renamed:
                     name = _by_function(port, card.is_infiniband(port))
                 found[name] = (port.bdf, bond.name if bond and card.lag else port.netdev)
@@ -177,7 +185,8 @@ class FakeRdma:
             for number, (_, vf) in enumerate(vfs[name], 2):
                 seen = {each: f"{int(vf.growth.get(each, 0) * now)}\n" for each in counters_of.VPORT}
                 ports[str(number)] = {"hw_counters": {**seen} if self.vports else {}}
-            device: Tree = {"ports": ports}
+            iwarp = bdf in {port.bdf for port in network.ports() if port.driver in WITHOUT_ROCE}
+            device: Tree = {"ports": ports, "node_type": "4: RNIC\n" if iwarp else "1: CA\n"}
             if bdf:
                 device["device"] = SymLink(f"../../../{bdf}")
             tree[name] = device
