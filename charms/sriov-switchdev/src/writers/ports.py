@@ -20,8 +20,11 @@ EXPLICIT = re.compile(
 
 VARIABLE = re.compile(r"\$?\{[^}]*\}|\$\w+|%\w")
 
-OPEN = re.compile(r"\*|15b3|mlx5|lspci|\bfind\b|bonding/slaves|[$`(]\s*ls\b")
+SEARCHES = r"15b3|mlx5|lspci|\bfind\b|bonding/slaves|[$`(]\s*ls\b"
+OPEN = re.compile(rf"\*|{SEARCHES}")
 """A text that looks for its ports."""
+OPEN_BESIDE_ITS_OWN = re.compile(rf"/sys/(?:class/net|bus/pci/devices)/[^/\s]*[*?\[]|{SEARCHES}")
+"""The same where the text is told a port: a pattern further down, such as ``virtfn*``, is of that port."""
 
 OTHERS = re.compile(
     r"(?:\bls\s+(?:-\w+\s+)*)?/sys/bus/pci/drivers/(?:igb|ixgbe|i40e|ice|bnxt_en|qede|cxgb4|sfc|nfp|ionic)\b"
@@ -37,8 +40,11 @@ ELSEWHERE = re.compile(
 """Where a text may find any other port."""
 
 
-def ports_named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
-    """The ports that a text names by netdev, PCI or MAC address; None if it looks for its ports itself."""
+def ports_named(text: str, pfs: Collection[Pf], told: str = "") -> frozenset[str] | None:
+    """The ports that a text names by netdev, PCI or MAC address; None if it looks for its ports itself.
+
+    ``told`` is what it is started for, as the instance of a unit ``vfs@eno1.service``.
+    """
     text, found = text.replace("\\:", ":"), set[str]()
     for pf in pfs:
         names = (pf.netdev, *pf.altnames, pf.bdf, pf.bdf.removeprefix("0000:"), pf.mac)
@@ -52,7 +58,7 @@ def ports_named(text: str, pfs: Collection[Pf]) -> frozenset[str] | None:
     fixed = devices and not any(device.startswith("*") for device in devices)
     if found or fixed:
         return frozenset(found)
-    looks = OPEN.search(text) or not EXPLICIT.search(text)
+    looks = (OPEN_BESIDE_ITS_OWN if EXPLICIT.match(told) else OPEN).search(text) or not EXPLICIT.search(text)
     return None if looks and not _of_others(text) else frozenset()
 
 

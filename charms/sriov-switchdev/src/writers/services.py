@@ -38,10 +38,33 @@ def of_units(system: System, pfs: Collection[Pf], findings: list[Finding]) -> It
         if "sriov-netplan-shim" in text or name.startswith("sriov-netplan-shim"):
             yield from _shim(system, name, pfs, findings)
             continue
-        yield from of_text(system, path, text, pfs, name, "a unit")
+        yield from of_text(system, path, text, pfs, name, "a unit", instance=instance_of(name))
     for place in (f"{directory}/{name}" for directory in UNITS for name in list_names(system, directory)):
+        unit_name = place.rpartition("/")[2].removesuffix(".d")
         for path in files_in(system, place) if place.endswith(".d") else ():
-            yield from of_text(system, path, read(system, path), pfs, path, "a drop-in of a unit")
+            for instance in _instances(unit_name, names):
+                text = _of_instance(read(system, path), instance)
+                yield from of_text(system, path, text, pfs, path, "a drop-in of a unit", instance=instance)
+
+
+def _instances(unit_name: str, names: Collection[str]) -> list[str]:
+    """For which instances a drop-in is read: those enabled of a template, or that of its unit."""
+    stem, at, rest = unit_name.partition("@")
+    if at and rest.startswith("."):
+        found = [instance_of(name) for name in names if name.startswith(f"{stem}@") and name.endswith(rest)]
+        return found or [""]
+    return [instance_of(unit_name)]
+
+
+def instance_of(name: str) -> str:
+    """``eno1`` of ``vfs@eno1.service``; empty for a unit without one."""
+    return name.partition("@")[2].rpartition(".")[0]
+
+
+def _of_instance(text: str, instance: str) -> str:
+    """A unit's text with its instance put in; %j is what follows its last dash (systemd.unit(5))."""
+    text = re.sub(r"%[iI]", lambda _: instance, text)
+    return re.sub(r"%[jJ]", lambda _: instance.rpartition("-")[2], text) if instance else text
 
 
 def _enabled(system: System) -> set[str]:
@@ -58,12 +81,11 @@ def _enabled(system: System) -> set[str]:
 def unit(system: System, name: str) -> tuple[str, str]:
     """Where a unit is and what it says, with its instance put in; empty for one that does not count."""
     stem, at, rest = name.partition("@")
-    instance = rest.rpartition(".")[0]
     template = f"{stem}@.{rest.rpartition('.')[2]}" if at else name
     for directory in (*UNITS, *(PACKAGED_UNITS if SPEAKING.search(name) else ())):
         for path in dict.fromkeys((f"{directory}/{name}", f"{directory}/{template}")):
             if system.files.exists(path):  # an empty one, or a link to /dev/null, masks others
-                return path, re.sub(r"%[iI]", lambda _: instance, read(system, path))
+                return path, _of_instance(read(system, path), instance_of(name))
     return name, ""
 
 

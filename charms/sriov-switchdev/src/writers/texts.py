@@ -45,9 +45,16 @@ TEMPLATE = re.compile(r"^[ \t]*%|<%", re.MULTILINE)
 
 
 def of_text(
-    system: System, path: str, text: str, pfs: Collection[Pf], name: str, tool: str, says: str = STARTED
+    system: System,
+    path: str,
+    text: str,
+    pfs: Collection[Pf],
+    name: str,
+    tool: str,
+    says: str = STARTED,
+    instance: str = "",
 ) -> Iterator[Writer]:
-    """What a text says and starts: ports may be named by any of these files."""
+    """What a text says and starts: ports may be named by any of these files, or by a unit's ``instance``."""
     text = text.replace("\\\n", " ")
     started = "\n".join(re.findall(says, text, re.MULTILINE))
     programs = programs_of(system, started)
@@ -56,7 +63,7 @@ def of_text(
     writes = [line for line in named.splitlines() if SETS.search(line)]
     if all(len(TARGET.findall(VARIABLE.sub("*", line))) == len(SETS.findall(line)) for line in writes):
         named = "\n".join(writes) or named  # each has its port: others are there for something else
-    ports = ports_named(named, pfs)
+    ports = ports_named(named, pfs, instance)
     for where, content in {path: plain(text), **programs}.items():
         if SETS.search(content):
             yield Writer(where, (Setting(name, _lines(content), ports),), tool)
