@@ -255,6 +255,11 @@ class Machine:
 
         return unixctl.control(command, timeout)
 
+    def database(self, table: str, columns: Sequence[str], timeout: float) -> str:
+        from hostnic.network import unixctl  # not in a boot unit
+
+        return unixctl.select(table, columns, timeout)
+
     def now(self) -> float:
         return time.monotonic()
 

@@ -322,6 +322,14 @@ class System(Protocol):
         """``ovs-appctl COMMAND`` without a process: what ovs-vswitchd answers in ``timeout`` seconds."""
         ...
 
+    def database(self, table: str, columns: Sequence[str], timeout: float) -> str:
+        """``ovs-vsctl --columns=… list TABLE`` without a process: the rows as JSON, in ``timeout`` seconds.
+
+        Each is an object of columns, whose values are spelled as RFC 7047 does (section 5.1). Raises
+        FileNotFoundError where Open vSwitch is not installed or its database server does not run.
+        """
+        ...
+
     def now(self) -> float:
         """Seconds on a clock that nobody sets."""
         ...

@@ -21,7 +21,7 @@ from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
 from hostnic.network import flows, lldp, ovs, routes, unixctl
-from hostnic.system import CommandError, DeviceInfo, FileStat, System, failure
+from hostnic.system import DeviceInfo, FileStat, System, failure
 from hostnic.testing import FakeHost
 
 PF = "0000:3b:00.0"
@@ -43,10 +43,12 @@ FACTS = facts.Facts(
     (facts.Port(PF, "enp59s0f0np0", "bond0", True, {"vfs": 8}, {"vf_lag": 1}),),
     facts.Reboot(True, True, 2400, {"x/0": 3}, 2),
 )
-OVS = {
-    "headings": ["other_config", "external_ids"],
-    "data": [[["map", [["hw-offload", "true"]]], ["map", [["ovn-encap-ip", "10.0.0.1"]]]]],
-}
+OVS = [
+    {
+        "other_config": ["map", [["hw-offload", "true"]]],
+        "external_ids": ["map", [["ovn-encap-ip", "10.0.0.1"]]],
+    }
+]
 XML = (
     "<domstatus><domain><name>i</name><devices><hostdev><source><address domain='0x0000' bus='0x3b' "
     "slot='0x00' function='0x2'/></source></hostdev><interface><source dev='/dev/vhost-vdpa-0'/></interface>"
@@ -81,6 +83,13 @@ def of_command(read: Callable[[System], object]) -> Callable[[str], object]:
         return read(host)
 
     return run
+
+
+def of_database(text: str) -> object:
+    """Open vSwitch's settings where each table has these rows."""
+    host = FakeHost()
+    host.database = lambda *_: text  # type: ignore[method-assign]
+    return ovs.settings(host)
 
 
 def members(host: System) -> object:
@@ -176,8 +185,8 @@ READERS = [
     ),
     Reader("host databag", Host.from_json, ['{"version": 1, "hostname": "n", "ports": []}'], (InvalidValue,)),
     Reader("policy databag", Policy.from_json, ['{"version": 1, "mtu": {"host": 9000}}'], (InvalidValue,)),
-    Reader("ovs settings", of_command(ovs.settings), [json.dumps(OVS)], (CommandError,)),
-    Reader("ovs rows", ovs.rows, [json.dumps(OVS)], (CommandError,)),
+    Reader("ovs settings", of_database, [json.dumps(OVS)], (OSError,)),
+    Reader("ovs rows", ovs.rows, [json.dumps(OVS)], (OSError,)),
     Reader("flows", flows.parse, [FLOW]),
     Reader("flows that OVS counts", of_command(ovs.counts), [COUNTED]),
     Reader(

@@ -16,7 +16,7 @@ from hostnic.netlink.dcb import driver
 from hostnic.network import ovs
 from hostnic.ops import lldp, members
 from hostnic.ops.marking import number
-from hostnic.system import CommandError, Link, System, if_told
+from hostnic.system import Link, System, if_told
 from observed import RAW, UNREADABLE, Observed, QosPort, cc_param_path, ecn_attributes
 
 LLDPAD_PROCESS = "/run/lldpad.pid"
@@ -121,8 +121,8 @@ def _values(system: System, paths: Iterable[str]) -> dict[str, int | None]:
 def _encap_tos(system: System, findings: list[Finding]) -> str | None:
     try:
         return ovs.settings(system).encap_tos or ""
-    except CommandError as error:
-        what = f"ovn-encap-tos is unknown: {error.reason}"
+    except OSError as error:
+        what = f"ovn-encap-tos is unknown: {cause(error)}"
         remedy = "it is read once ovn-chassis has installed Open vSwitch"
         findings.append(Finding(Severity.INFO, "Open vSwitch", what, remedy))
         return None

@@ -84,12 +84,11 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
     settings = ovs.settings(system)
     links = system.links.all()
     pairs = pairs_of(observed.host, wanted.ports)
-    encap = {pf.bdf: system.devlink.encap_mode(pf.bdf) for _, pf in pairs if pf.port.driver == MLX5}
+    encap = {pf.bdf: pf.encap_mode for _, pf in pairs if pf.port.driver == MLX5}
     around = Surroundings(
-        hw_offload=settings.hw_offload,
-        tc_policy=settings.tc_policy,
+        no_flow=settings.no_flow[0],
         kernel=release(observed.host.kernel),
-        internal_endpoint=_internal(system, links, settings.encap_ip),
+        internal_endpoint=_internal(system, links, settings.endpoints),
         without_encap=tuple(bdf for bdf, mode in encap.items() if mode == "none"),
     )
     found = flows.parse(ovs.dump_flows(system))
@@ -195,11 +194,10 @@ def _internal_ports(links: Sequence[Link]) -> set[str]:
     return {link.name for link in links if link.kind == "openvswitch"}
 
 
-def _internal(system: System, links: Sequence[Link], encap_ip: str | None) -> bool:
+def _internal(system: System, links: Sequence[Link], endpoints: frozenset[str]) -> bool:
     """Whether an address of the tunnel endpoint is on an OVS internal port, or on a VLAN of one."""
-    if encap_ip is None:
+    if not endpoints:
         return False
-    endpoints = {each.strip() for each in encap_ip.split(",")}
     internal = _internal_ports(links)
     try:
         shown = cast("list[dict[str, Any]]", json.loads(system.query(["ip", "-json", "address", "show"])))

@@ -26,14 +26,16 @@ def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
     system.sleep(seconds)
     now = health.look(system, ports)
     wrong = [*survey.findings, *health.compare(before, now)]
+    flowing, unheard = _flows(system)
+    wrong += unheard
     if reasons := reboot_reasons(survey.wanted, survey.plan):
         what = f"needed for {', '.join(reasons)}"
         wrong.append(Finding(Severity.PLANNED, "reboot", what, "the unit's status says what it waits for"))
     wrong = worst_first(wrong)
-    return ranked(wrong, _well(system, survey, wrong, now, seconds))
+    return ranked(wrong, (*_well(survey, wrong, now, seconds), *flowing))
 
 
-def _well(system: System, survey: Survey, wrong: Sequence[Finding], now: Look, seconds: int) -> Iterator[Row]:
+def _well(survey: Survey, wrong: Sequence[Finding], now: Look, seconds: int) -> Iterator[Row]:
     """What is as it should be."""
     named = {finding.subject for finding in wrong if finding.severity > Severity.INFO}
     if not unfinished(survey.findings):
@@ -47,7 +49,6 @@ def _well(system: System, survey: Survey, wrong: Sequence[Finding], now: Look, s
     for port in now.ports:
         if port.name not in named:
             yield row(OK, port.name, _port(port, seconds))
-    yield row(*_flows(system))
 
 
 def _port(port: PortLook, seconds: int) -> str:
@@ -55,11 +56,13 @@ def _port(port: PortLook, seconds: int) -> str:
     return f"link up{bond}, no counter of a fault grew in {seconds} s"
 
 
-def _flows(system: System) -> tuple[str, str, str, str]:
-    """How many of Open vSwitch's flows are in the NIC."""
+def _flows(system: System) -> tuple[list[Row], list[Finding]]:
+    """How many of Open vSwitch's flows are in the NIC; a warning where it does not answer."""
     try:
         found = flows.parse(ovs.dump_flows(system))
     except OSError as error:
-        return Severity.WARNING.name.lower(), "flows", f"Open vSwitch does not answer: {words(error)}", ""
+        what = f"Open vSwitch does not answer: {words(error)}"
+        return [], [Finding(Severity.WARNING, "flows", what, "see journalctl -u ovs-vswitchd on this host")]
     inside = sum(flow.offloaded for flow in found)
-    return OK, "flows", f"{inside} in the NIC, {len(found) - inside} not", "show-offload shows why"
+    told = f"{inside} in the NIC, {len(found) - inside} not"
+    return [row(OK, "flows", told, "show-offload shows why")], []

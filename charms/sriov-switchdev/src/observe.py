@@ -13,6 +13,7 @@ from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
+from hostnic.network import ovs
 from hostnic.system import Channels, System, if_told, list_names, read_text
 from nic.steps import (
     lag_impossible,
@@ -49,6 +50,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
         unclear=unclear,
         host_network=_host_network(system, host),
         channels=_channels(system, host, findings),
+        ovs=_ovs(system),
         cpus=cpus.online(system),
         findings=tuple(findings),
     )
@@ -164,6 +166,15 @@ def _channels(system: System, host: Host, findings: list[Finding]) -> dict[str, 
         if channels:
             found[pf.bdf] = channels
     return found
+
+
+def _ovs(system: System) -> ovs.Settings | str | None:
+    try:
+        return ovs.settings(system, ovs.PATIENCE)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return cause(error)
 
 
 def _host_network(system: System, host: Host) -> frozenset[str]:

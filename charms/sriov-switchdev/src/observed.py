@@ -8,6 +8,7 @@ from converge import Finding, Severity
 from desired import Desired
 from hostnic.boot import Installed
 from hostnic.devices.model import Host
+from hostnic.network.ovs import Settings
 from hostnic.system import Channels
 
 APPROVE = "run approve-reboot"
@@ -148,6 +149,8 @@ class Observed(NamedTuple):
     # port changes while the VFs of the other are bound
     preallocated: frozenset[str] = frozenset()
     channels: Mapping[str, Channels] = {}  # queues of each uplink, by BDF; only of ports in switchdev mode
+    # What Open vSwitch is told about offload, or why it does not tell; None where it does not run
+    ovs: Settings | str | None = None
     cpus: int = 1  # logical CPUs that are online
     approve: str = APPROVE  # the command that approves a reboot of this machine
     findings: tuple[Finding, ...] = ()  # what else could not be read

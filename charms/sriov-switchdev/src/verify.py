@@ -16,6 +16,7 @@ from nic.steps import PortAndPf
 from observed import BootFailure, Observed
 from plan import held_of
 
+OVS = "Open vSwitch"
 GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
 
 
@@ -29,7 +30,7 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
     problems = observed.boot.problems if differences else ()
     boot = [_released(problem, wanted, plan).finding(severity) for problem in problems]
-    return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
+    return (*boot, *plan.findings, *differences, *_offloading(wanted, observed), *_unknown(wanted, observed))
 
 
 def _released(problem: BootFailure, wanted: Desired, plan: Plan[System]) -> BootFailure:
@@ -130,6 +131,26 @@ def _lag(pairs: list[PortAndPf], severity: Severity, remedy: str) -> Iterator[Fi
         port, pf = pairs[0]
         instead = f"; the NIC bonds its ports as {pf.lag.type} instead" if pf.lag.active else ""
         yield Finding(severity, port.nic, f"VF-LAG is not active{instead}", remedy)
+
+
+def _offloading(wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    """What keeps all traffic on the CPUs although a NIC is in switchdev mode.
+
+    It is blocking: a host that forwards in software is not verified.
+    """
+    switched = [pf for _, pf in steps.pairs_of(observed.host, wanted.ports) if pf.eswitch_mode == "switchdev"]
+    if not switched:
+        return
+    if isinstance(observed.ovs, str):
+        yield Finding(Severity.WARNING, OVS, f"does not tell whether it offloads: {observed.ovs}", RETRIED)
+    elif observed.ovs and (why := observed.ovs.no_flow)[0]:
+        what, remedy = why
+        yield Finding(Severity.BLOCKED, OVS, f"gives the NIC no flow: {what}", remedy)
+    for pf in switched:
+        if pf.encap_mode == "none":
+            what = "takes no tunnel: its encap-mode is none"
+            remedy = "remove what sets that at boot, or update the firmware; then reboot this host"
+            yield Finding(Severity.BLOCKED, pf.bdf, what, remedy)
 
 
 def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:

@@ -130,7 +130,7 @@ def _reduced(question: str, answer: Any, changed: set[str] | None) -> Any:  # no
         return found
     if question.startswith("readlink /proc/") and isinstance(answer, str):
         return answer if answer.startswith("/dev/infiniband/") else reduce.OTHER
-    if verb not in ("read", "query") or not isinstance(answer, str):
+    if verb not in ("read", "query", "database") or not isinstance(answer, str):
         return cast("Any", answer)
     if target.startswith(("/etc/systemd/system/", "/etc/udev/")) and (changed is None or target in changed):
         return reduce.OTHER

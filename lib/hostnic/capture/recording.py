@@ -29,7 +29,7 @@ _FAILURES: dict[str, tuple[type | tuple[type, ...], ...]] = {
     _COMMAND: (str, (int, type(None)), str, str),
 }
 _KINDS: dict[str, tuple[type, type]] = {
-    **dict.fromkeys(("read", "readlink", "query"), (str, str)),
+    **dict.fromkeys(("read", "readlink", "query", "database"), (str, str)),
     **dict.fromkeys(("listdir", "addresses"), (list, str)),
     "links": (list, values.Link),
     "stat": (values.FileStat, object),
@@ -116,6 +116,7 @@ class _ReadOnly:
 
     def __init__(self, system: System | None, started: float, ask: Ask) -> None:
         self.started = started
+        self._system, self._ask = system, ask
 
         def handle(call: Call, words: Sequence[str], make: Callable[[], object]) -> object:
             if call.writes:
@@ -137,6 +138,16 @@ class _ReadOnly:
     def control(self, command: str, timeout: float) -> str:  # noqa: ARG002 - System's method
         _refuse(f"ovs-vswitchd's command {command}")
 
+    def database(self, table: str, columns: Sequence[str], timeout: float) -> str:
+        return cast(
+            "str", self._ask(_of_database(table, columns), lambda: self._rows(table, columns, timeout))
+        )
+
+    def _rows(self, table: str, columns: Sequence[str], timeout: float) -> str:
+        if self._system is None:
+            raise OSError(errno.EIO, f"{table}: not in the capture")
+        return self._system.database(table, columns, timeout)
+
     def now(self) -> float:
         return self.started
 
@@ -151,7 +162,7 @@ class Recording(_ReadOnly):
 
     def __init__(self, system: System) -> None:
         super().__init__(system, system.now(), self._keep)
-        self._system = system
+        self._host = system
         self.answers: Answers = {}
 
     def _keep(self, question: str, read: Callable[[], object]) -> object:
@@ -164,11 +175,11 @@ class Recording(_ReadOnly):
         return found
 
     def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
-        answer = self._keep(" ".join(("query", *argv)), lambda: self._system.query(argv, timeout))
+        answer = self._keep(" ".join(("query", *argv)), lambda: self._host.query(argv, timeout))
         return cast("str", answer)
 
     def sleep(self, seconds: float) -> None:
-        self._system.sleep(seconds)
+        self._host.sleep(seconds)
 
 
 class Replay(_ReadOnly):
@@ -193,6 +204,10 @@ class Replay(_ReadOnly):
 
     def sleep(self, seconds: float) -> None:
         """Nothing changes by waiting."""
+
+
+def _of_database(table: str, columns: Sequence[str]) -> str:
+    return " ".join(("database", table, *columns))
 
 
 def _refuse(what: str) -> NoReturn:

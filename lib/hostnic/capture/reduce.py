@@ -14,7 +14,6 @@ from hostnic.firmware import mstconfig
 from hostnic.firmware.gpudirect import EXTENDED_SERIAL, ConfigSpace
 from hostnic.network import ovs
 from hostnic.ops.lldp import DROP_IN
-from hostnic.system import CommandError
 
 OTHER = "(other content)\n"
 """In place of a file of the charm that somebody has changed."""
@@ -86,14 +85,17 @@ def open_vswitch(output: str) -> str:
     """Of Open vSwitch's settings those that a charm compares."""
     try:
         row: dict[str, Any] = (ovs.rows(output) or [{}])[0]
-    except CommandError:
+    except OSError:
         return OTHER
-    kept = {"other_config": ("hw-offload", "tc-policy"), "external_ids": ("ovn-encap-tos",)}
-    cells: list[Any] = []
+    kept = {
+        "other_config": ("hw-offload", "tc-policy", "dpdk-init"),
+        "external_ids": ("ovn-encap-ip", "ovn-encap-tos"),
+    }
+    cells: dict[str, Any] = {}
     for column, names in kept.items():
         found: dict[str, Any] = row.get(column) or {}
-        cells.append(["map", [[name, found[name]] for name in names if name in found]])
-    return json.dumps({"headings": list(kept), "data": [cells]})
+        cells[column] = ["map", [[name, found[name]] for name in names if name in found]]
+    return json.dumps([cells])
 
 
 _ATTRIBUTES = "class|infiniband/.*|vendor|device|numa_node|sriov_[a-z_]+|virtfn[0-9]+"
@@ -133,7 +135,8 @@ RULES: tuple[tuple[str, Keep], ...] = (
     (r"read /run/ovn-offload/.*/served", equal("")),
     (r"read /usr/lib/ovn-offload/.*", lambda text: text if re.fullmatch(r"[0-9a-f.\s]*", text) else OTHER),
     (r"read /etc/(systemd/system|udev/rules\.d)/(7[0-9]-)?ovn-offload-[^/]+", whole),
-    (r"query ovs-vsctl --format=json list Open_vSwitch", open_vswitch),
+    (r"database Open_vSwitch .*", open_vswitch),
+    (r"database Bridge .*", whole),
     (r"query networkctl lldp .*", lambda _: '{"Neighbors": []}'),
     (r"query journalctl .*", lines(r"(?i)mlx5_core.*(\blag\b|E-Switch: (Disable|Enable))")),
     (r"query mstconfig .*", parameters),

@@ -68,6 +68,7 @@ def _pf(
     bdf = port.bdf
     uplink = next((link for link in links if link.name == port.netdev), None)
     mlx5 = port.driver == MLX5
+    mode = _eswitch_mode(system, port, kernel) if mlx5 else None
     info = _if_known(lambda: system.devlink.info(bdf)) if mlx5 else None
     return Pf(
         port=port,
@@ -78,13 +79,14 @@ def _pf(
         psid=info.psid if info else None,
         autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
         vfs=tuple(_vfs(system, bdf, links, vdpa_by_function)),
-        eswitch_mode=_eswitch_mode(system, port, kernel) if mlx5 else None,
+        eswitch_mode=mode,
         steering_mode=_param(system, bdf, "flow_steering_mode", str) if mlx5 else None,
         esw_multiport=_param(system, bdf, "esw_multiport", bool) if mlx5 else None,
         hw_tc_offload=_if_known(lambda: system.ethtool.hw_tc_offload(uplink.name)) if uplink else None,
         lag=lag.read(system, bdf, log) if mlx5 else Lag(active=None),
         iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
         switch_id=uplink.switch_id if uplink else None,
+        encap_mode=_if_known(lambda: system.devlink.encap_mode(bdf)) if mode == "switchdev" else None,
         altnames=uplink.altnames if uplink else (),
         subfunctions=tuple(
             name for link in links if link.pci == bdf and "sf" in (name := link.port_name or "")

@@ -54,6 +54,7 @@ class Pf(NamedTuple):
     switch_id: str | None = None  # the same for all ports of a card, wherever they are on the bus
     subfunctions: tuple[str, ...] = ()  # those on its eswitch (SFs), as its representors name them, `pf0sf88`
     altnames: tuple[str, ...] = ()  # further names of its uplink
+    encap_mode: str | None = None  # `basic`, or `none`: its eswitch takes no tunnel; only in switchdev mode
     processes: Users = ()  # those with its RDMA device open, where `hostnic.devices.users.with_own` has asked
 
     @property

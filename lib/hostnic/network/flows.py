@@ -42,8 +42,7 @@ class Flow:
 class Surroundings:
     """What decides about offload besides the flow itself."""
 
-    hw_offload: bool  # OVS' settings
-    tc_policy: str  # OVS' settings
+    no_flow: str  # why OVS gives the NIC no flow at all; empty if it does
     kernel: tuple[int, int]  # (major, minor)
     internal_endpoint: bool  # the tunnel endpoint's address is on an OVS internal port
     # Addresses of the ports whose eswitch takes no tunnel (encap-mode none)
@@ -77,10 +76,8 @@ def why_not(flow: Flow, around: Surroundings) -> str:
     """Why ``flow`` does not run in the NIC, in one sentence; empty when it does."""
     if flow.offloaded:
         return ""
-    if not around.hw_offload:
-        return "other_config:hw-offload is not true (ovn-chassis option enable-hardware-offload)"
-    if around.tc_policy == "skip_hw":
-        return "other_config:tc-policy is skip_hw"
+    if around.no_flow:
+        return around.no_flow
     if "userspace(" in flow.actions:
         return "its action goes to user space"
     if flow.tunnel and around.internal_endpoint and around.kernel < (5, 16):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open vSwitch through its own tools, read only: ovn-chassis sets its options."""
 
+import errno
 import json
 import re
 from collections.abc import Iterable
@@ -8,35 +9,60 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from hostnic.devices.lag import DEBUGFS
-from hostnic.system import CommandError, System, if_told, read_text
+from hostnic.system import System, if_told, read_text
 
 FLOWS = re.compile(r"\bflows\s*: \(current (\d{1,18})\).*\(limit (\d{1,18})\)")
 OFFLOADED = re.compile(r"\boffloaded flows\s*: (\d{1,18})")
 PATIENCE = 1.0
-"""Seconds in which a hook has ovs-vswitchd tell its flows."""
+"""Seconds in which a hook has the daemons of Open vSwitch answer."""
+DATAPATH = "ovs-system"
+"""The master of each netdev that is a port of Open vSwitch's datapath in the kernel."""
 Row: TypeAlias = "dict[str, Any]"
 """Columns of one OVSDB row: maps as dict, sets as list, uuids as text (RFC 7047, section 5.1)."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """``Open_vSwitch`` table: what decides whether flows may go to the NIC."""
+    """``Open_vSwitch`` and ``Bridge`` tables: what decides whether flows may go to the NIC."""
 
     hw_offload: bool  # `other_config:hw-offload` is true
     tc_policy: str = "none"  # `other_config:tc-policy`: none, skip_sw or skip_hw
     # This chassis' tunnel endpoint, from `external_ids:ovn-encap-ip`; OVN 24.03 takes several, by commas
     encap_ip: str | None = None
     encap_tos: str | None = None  # what its tunnels' outer header gets, from `external_ids:ovn-encap-tos`
+    dpdk: bool = False  # `other_config:dpdk-init` is set: ports of DPDK forward on CPUs
+    userspace: tuple[str, ...] = ()  # bridges that ovs-vswitchd forwards for itself (datapath_type netdev)
+
+    @property
+    def endpoints(self) -> frozenset[str]:
+        """The addresses of the tunnel endpoint."""
+        return frozenset(filter(None, (each.strip() for each in (self.encap_ip or "").split(","))))
+
+    @property
+    def no_flow(self) -> tuple[str, str]:
+        """Why no flow at all goes to the NIC, and the remedy; empty if flows may (vswitchd/vswitch.xml)."""
+        if self.dpdk or self.userspace:
+            what = f"datapath_type of {', '.join(self.userspace)} is netdev" if self.userspace else ""
+            what = what or "other_config:dpdk-init is set"
+            return f"{what}: CPUs forward, not the kernel and the NIC", f"{CHASSIS} enable-dpdk=false"
+        if not self.hw_offload:
+            what = "other_config:hw-offload is not true (ovn-chassis option enable-hardware-offload)"
+            return what, f"{CHASSIS} enable-hardware-offload=true"
+        if self.tc_policy == "skip_hw":
+            return "other_config:tc-policy is skip_hw", f"run: {REMOVE} tc-policy, and restart Open vSwitch"
+        return "", ""
 
 
-def rows(output: str) -> list[Row]:
-    """``ovs-vsctl --format=json``'s output, row by row. Raises CommandError if it is not such output."""
+CHASSIS = "run: juju config ovn-chassis"
+REMOVE = "ovs-vsctl remove Open_vSwitch . other_config"
+
+
+def rows(answer: str) -> list[Row]:
+    """The rows of :meth:`hostnic.system.System.database`. Raises OSError if it is no such answer."""
     try:
-        table = json.loads(output)
-        headings = cast("list[str]", table["headings"])
-        return [{key: _value(cell) for key, cell in zip(headings, row)} for row in table["data"]]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise CommandError(["ovs-vsctl"], "ovs-vsctl printed something that is not its JSON") from error
+        return [{key: _value(cell) for key, cell in row.items()} for row in json.loads(answer)]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        raise OSError(errno.EPROTO, "Open vSwitch's database gave something that is not its JSON") from None
 
 
 def _value(cell: object) -> object:
@@ -56,9 +82,17 @@ def _texts(column: object) -> dict[str, str]:
     return {key: value for key, value in pairs if isinstance(key, str) and isinstance(value, str)}
 
 
-def settings(system: System) -> Settings:
-    """The offload settings. Raises CommandError if OVS is not installed or its database does not answer."""
-    found = rows(system.query(["ovs-vsctl", "--format=json", "list", "Open_vSwitch"]))
+def settings(system: System, patience: float = 5.0) -> Settings:
+    """The offload settings. Raises OSError if the database does not answer in ``patience`` seconds.
+
+    FileNotFoundError means that Open vSwitch is not installed or does not run.
+    """
+    try:
+        found = rows(system.database("Open_vSwitch", ("other_config", "external_ids"), patience))
+        bridges = rows(system.database("Bridge", ("name", "datapath_type"), patience))
+    except FileNotFoundError:
+        reason = "Open vSwitch is not installed, or its database server does not run"
+        raise FileNotFoundError(errno.ENOENT, reason) from None
     row: Row = found[0] if found else {}
     config, ids = _texts(row.get("other_config")), _texts(row.get("external_ids"))
     return Settings(
@@ -66,6 +100,10 @@ def settings(system: System) -> Settings:
         tc_policy=config.get("tc-policy", "none"),
         encap_ip=ids.get("ovn-encap-ip"),
         encap_tos=ids.get("ovn-encap-tos"),
+        dpdk=config.get("dpdk-init", "false").lower() in ("true", "try"),
+        userspace=tuple(
+            sorted(str(each.get("name")) for each in bridges if each.get("datapath_type") == "netdev")
+        ),
     )
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modelled host's kernel: what :class:`hostnic.system.System` shows of it, and time."""
 
+import errno
 import hashlib
 import ipaddress
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -192,6 +194,13 @@ class FakeKernel:
     def control(self, command: str, timeout: float) -> str:  # noqa: ARG002 - no command takes time
         self._fail("control", command)
         return self._output(["ovs-appctl", command])
+
+    def database(self, table: str, columns: Sequence[str], timeout: float) -> str:  # noqa: ARG002
+        """An answer that a test gives to ``ovs-vsctl list`` holds here, too."""
+        self._fail("database", table)
+        if not self.ovs.installed:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), tools.DATABASE)
+        return tools.database(self._output(["ovs-vsctl", "--format=json", "list", table]), columns)
 
     def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - no command takes time
         self.spawned.append(tuple(argv))

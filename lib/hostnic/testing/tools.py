@@ -2,7 +2,7 @@
 """The modelled host's commands: systemctl, mstconfig, journalctl, ping, and what OVS says."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,16 +15,22 @@ if TYPE_CHECKING:
 
 UNITS = "/etc/systemd/system"
 VLANS = "/proc/net/vlan"
+DATABASE = "/run/openvswitch/db.sock"
 
 
 @dataclass
 class FakeOvs:
-    """Open vSwitch as ovn-chassis leaves it; ``flows`` is a dump of its datapath, ``limit`` their most."""
+    """Open vSwitch as ovn-chassis leaves it; ``flows`` is a dump of its datapath, ``limit`` their most.
+
+    ``bridges`` has the datapath type of each bridge: `netdev` is the one of ovs-vswitchd itself.
+    """
 
     other_config: dict[str, str] = field(default_factory=lambda: {"hw-offload": "true"})
     external_ids: dict[str, str] = field(default_factory=lambda: {"ovn-encap-ip": "172.16.0.10"})
     flows: str = ""
     limit: int = 200000
+    bridges: dict[str, str] = field(default_factory=lambda: {"br-int": "system", "br-nvda": "system"})
+    installed: bool = True
 
 
 def run(host: "FakeKernel", argv: list[str]) -> str:
@@ -140,10 +146,19 @@ def _ovs_vsctl(host: "FakeKernel", argv: list[str]) -> str:
             key, _, value = setting.partition("=")
             getattr(ovs, column)[key] = value
         return ""
+    if argv[1:] == ["--format=json", "list", "Bridge"]:
+        return json.dumps({"headings": ["name", "datapath_type"], "data": [*ovs.bridges.items()]})
     if argv[1:] != ["--format=json", "list", "Open_vSwitch"]:
         raise failure(argv, 1, "", f"ovs-vsctl: unknown command '{argv[-1]}'")
     row = [["map", list(ovs.other_config.items())], ["map", list(ovs.external_ids.items())]]
     return json.dumps({"headings": ["other_config", "external_ids"], "data": [row]})
+
+
+def database(listed: str, columns: Sequence[str]) -> str:
+    """The rows that ``ovs-vsctl --format=json list`` prints, as the database server gives them."""
+    table = json.loads(listed)
+    found = [dict(zip(table["headings"], row, strict=True)) for row in table["data"]]
+    return json.dumps([{name: row[name] for name in columns if name in row} for row in found])
 
 
 def _tc_filters(host: "FakeKernel", argv: list[str]) -> str:

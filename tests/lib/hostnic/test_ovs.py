@@ -20,8 +20,7 @@ def test_settings() -> None:
 
 def test_rows_of_its_json() -> None:
     output = (
-        '{"headings": ["_uuid", "name", "interfaces"], "data": [[["uuid", "1"], "bond0", '
-        '["set", [["uuid", "2"], ["uuid", "3"]]]]]}'
+        '[{"_uuid": ["uuid", "1"], "name": "bond0", "interfaces": ["set", [["uuid", "2"], ["uuid", "3"]]]}]'
     )
     assert ovs.rows(output) == [{"_uuid": "1", "name": "bond0", "interfaces": ["2", "3"]}]
 
@@ -33,9 +32,9 @@ HARDWARE = (
 )
 CLASSIFIER = HARDWARE.replace("offloaded:yes", "offloaded:no")
 MODULE = HARDWARE.replace("offloaded:yes, dp:tc", "dp:ovs")
-GOOD = flows.Surroundings(True, "none", (6, 8), internal_endpoint=True)
+GOOD = flows.Surroundings("", (6, 8), internal_endpoint=True)
 
-GOOD_WITHOUT_ENCAP = flows.Surroundings(True, "none", (6, 8), True, ("0000:3b:00.0",))
+GOOD_WITHOUT_ENCAP = flows.Surroundings("", (6, 8), True, ("0000:3b:00.0",))
 
 
 @pytest.mark.parametrize(
@@ -84,10 +83,14 @@ def test_a_flow_in_the_nic() -> None:
 @pytest.mark.parametrize(
     ("line", "around", "why"),
     [
-        (MODULE, flows.Surroundings(False, "none", (6, 8), False), "hw-offload is not true"),
-        (CLASSIFIER, flows.Surroundings(True, "skip_hw", (6, 8), False), "tc-policy is skip_hw"),
-        (MODULE, flows.Surroundings(True, "none", (5, 15), True), "internal port"),
-        (MODULE, flows.Surroundings(True, "none", (5, 15), False), "could not express it"),
+        (MODULE, flows.Surroundings(ovs.Settings(False).no_flow[0], (6, 8), False), "hw-offload is not true"),
+        (
+            CLASSIFIER,
+            flows.Surroundings(ovs.Settings(True, "skip_hw").no_flow[0], (6, 8), False),
+            "tc-policy is skip_hw",
+        ),
+        (MODULE, flows.Surroundings("", (5, 15), True), "internal port"),
+        (MODULE, flows.Surroundings("", (5, 15), False), "could not express it"),
         (MODULE, GOOD, "could not express it"),
         (CLASSIFIER, GOOD, "driver did not take it"),
         (MODULE.replace("actions:", "actions:userspace(pid=1),"), GOOD, "user space"),

@@ -16,11 +16,15 @@ SHOWN = "system@ovs-system:\n  flows         : (current 7) (avg 7) (max 9) (limi
 
 
 @contextmanager
-def vswitchd(tmp_path: Path, play: Callable[[socket.socket, dict[str, object]], None]) -> Iterator[Path]:
+def vswitchd(
+    tmp_path: Path,
+    play: Callable[[socket.socket, dict[str, object]], None],
+    name: str = "ovs-vswitchd.1234.ctl",
+) -> Iterator[Path]:
     """A daemon that is given each request."""
     (tmp_path / "ovs-vswitchd.pid").write_text("1234\n")
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "ovs-vswitchd.1234.ctl"))
+        listener.bind(str(tmp_path / name))
         listener.listen()
 
         def serve() -> None:
@@ -94,3 +98,36 @@ def test_a_daemon_that_does_not_keep_to_it_is_left(
 def test_without_ovs_there_is_nothing_to_ask(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         unixctl.control("upcall/show", 1.0, tmp_path)
+
+
+ROWS = [{"other_config": ["map", [["hw-offload", "true"]]]}]
+
+
+def test_the_database_gives_the_rows_of_a_table(tmp_path: Path) -> None:
+    asked: list[dict[str, object]] = []
+
+    def play(connection: socket.socket, request: dict[str, object]) -> None:
+        asked.append(request)
+        connection.sendall(json.dumps({"error": None, "id": 0, "result": [{"rows": ROWS}]}).encode())
+        connection.recv(1)
+
+    with vswitchd(tmp_path, play, "db.sock") as directory:
+        told = unixctl.select("Open_vSwitch", ("other_config",), 5.0, directory)
+    assert json.loads(told) == ROWS
+    select = {"op": "select", "table": "Open_vSwitch", "where": [], "columns": ["other_config"]}
+    assert asked == [{"id": 0, "method": "transact", "params": ["Open_vSwitch", select]}]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [[{"error": "unknown column"}], [{"rows": []}, {"error": "constraint violation"}], [], {}, "rows", [[]]],
+)
+def test_what_is_no_table_is_an_error(tmp_path: Path, result: object) -> None:
+    def play(connection: socket.socket, _: object) -> None:
+        connection.sendall(json.dumps({"error": None, "id": 0, "result": result}).encode())
+
+    with (
+        vswitchd(tmp_path, play, "db.sock") as directory,
+        pytest.raises(OSError, match="ovsdb-server does not tell Open_vSwitch"),
+    ):
+        unixctl.select("Open_vSwitch", (), 5.0, directory)
