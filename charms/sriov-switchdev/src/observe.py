@@ -13,6 +13,7 @@ from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
+from hostnic.devices.port import MLX5
 from hostnic.network import ovs
 from hostnic.system import Channels, System, if_told, list_names, read_text
 from nic.steps import (
@@ -22,6 +23,7 @@ from nic.steps import (
     one_port_changes,
     only_lag_missing,
     pairs_of,
+    queues_to_set,
 )
 from observed import Judged, NextBoot, Observed
 from writers import netplan, other_files
@@ -36,6 +38,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
     kept = installed.look(system, files.COPY, files.PATHS, files.UNITS)
     previous = _previous(kept.files[desired.PATH], findings)
     writers, unclear = judged or _second_writers(system, host.pfs)
+    settings = _ovs(system)
     return Observed(
         host=host,
         now=system.now(),
@@ -50,7 +53,8 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
         unclear=unclear,
         host_network=_host_network(system, host),
         channels=_channels(system, host, findings),
-        ovs=_ovs(system),
+        ovs=settings,
+        ovn_bonds=_ovn_bonds(system, host, settings),
         cpus=cpus.online(system),
         findings=tuple(findings),
     )
@@ -90,9 +94,9 @@ def _preallocates(system: System, bdf: str) -> bool:
 
 
 def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
-    """Add this host's own uses to the VFs of each NIC whose VFs a plan would unbind.
+    """Add this host's own uses to each NIC whose VFs a plan would unbind, and to ports that lack queues.
 
-    Reads nothing on a host whose VFs and VF-LAG are as declared.
+    Reads nothing on a host whose VFs, VF-LAG and queues are as declared.
     """
     at_stake: set[str] = set()
     for ports in wanted.nics().values():
@@ -100,6 +104,8 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
         can_form = lag_missing(pairs) and not lag_impossible(pairs)
         if any(needs_work(port, pf) for port, pf in pairs) or can_form:
             at_stake.update(port.bdf for port in ports)
+        channels = {port.bdf: observed.channels.get(port.bdf) for port in ports}
+        at_stake.update(bdf for bdf in channels if queues_to_set(wanted, channels[bdf], observed.cpus))
     return observed._replace(host=users.with_own(system, observed.host, at_stake))
 
 
@@ -175,6 +181,19 @@ def _ovs(system: System) -> ovs.Settings | str | None:
         return None
     except OSError as error:
         return cause(error)
+
+
+def _ovn_bonds(system: System, host: Host, settings: ovs.Settings | str | None) -> frozenset[str]:
+    """The bonds that OVN's traffic goes through; asked only where several have ports of mlx5."""
+    bonds = {pf.bond for pf in host.pfs if pf.bond and pf.port.driver == MLX5}
+    endpoints = settings.endpoints if isinstance(settings, ovs.Settings) else frozenset[str]()
+
+    def carries(name: str) -> bool:
+        names = users.stand_on(system, name)
+        held = users.addresses_on(system, names) if endpoints else ()
+        return users.DATAPATH in names or not endpoints.isdisjoint(held)
+
+    return frozenset(filter(carries, bonds)) if len(bonds) > 1 else frozenset()
 
 
 def _host_network(system: System, host: Host) -> frozenset[str]:

@@ -2,14 +2,16 @@
 """What is known of this host, as plain values; observe.py and record.py read them."""
 
 from collections.abc import Collection, Mapping
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.boot import Installed
 from hostnic.devices.model import Host
-from hostnic.network.ovs import Settings
 from hostnic.system import Channels
+
+if TYPE_CHECKING:
+    from hostnic.network.ovs import Settings  # the boot units do without it
 
 APPROVE = "run approve-reboot"
 """How a reboot is approved, where the application that takes the action is not known, as in a boot unit."""
@@ -150,7 +152,9 @@ class Observed(NamedTuple):
     preallocated: frozenset[str] = frozenset()
     channels: Mapping[str, Channels] = {}  # queues of each uplink, by BDF; only of ports in switchdev mode
     # What Open vSwitch is told about offload, or why it does not tell; None where it does not run
-    ovs: Settings | str | None = None
+    ovs: "Settings | str | None" = None
+    # Bonds that are in Open vSwitch or carry the tunnel endpoint; only where several have ports of mlx5
+    ovn_bonds: frozenset[str] = frozenset()
     cpus: int = 1  # logical CPUs that are online
     approve: str = APPROVE  # the command that approves a reboot of this machine
     findings: tuple[Finding, ...] = ()  # what else could not be read

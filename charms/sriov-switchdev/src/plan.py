@@ -128,9 +128,9 @@ def _why_held(
             offers = f"{pf.port.total_vfs} VFs now and {after} after the next boot"
             return f"the firmware offers {offers}", approve
     cost = _cost(now)
-    using = [f"{pf.netdev} is open in {' and '.join(pf.processes)}" for _, pf in pairs if pf.processes]
+    using = _rdma_users(pairs)
     if using and cost >= Disruption.LINK_FLAP:
-        return "; ".join(using), f"stop that, or {approve}"
+        return using, f"stop that, or {approve}"
     if cost <= Disruption.LINK_FLAP:
         return "", ""
     ends = {step.key.partition("/")[0] for step in now if step.disruption >= Disruption.VF_DESTROYING}
@@ -149,12 +149,26 @@ def _why_held(
     return "", ""
 
 
+def _rdma_users(pairs: Sequence[PortAndPf]) -> str:
+    """Who uses the RDMA of these ports, in words: it ends, or its link goes down, with a live change."""
+    opened = [f"{pf.netdev} is open in {' and '.join(pf.processes)}" for _, pf in pairs if pf.processes]
+    kernel = [
+        (pf.netdev, (*pf.kernel.sure, *(f"perhaps {each}" for each in pf.kernel.perhaps))) for _, pf in pairs
+    ]
+    return "; ".join(
+        (*opened, *(f"{name} carries RDMA of {' and '.join(each)}" for name, each in kernel if each))
+    )
+
+
 def _why_queues_wait(
     pairs: Sequence[PortAndPf], flaps: Sequence[HostStep], observed: Observed, allow_live: bool
 ) -> str:
     """Why a running port does not get its queues now; empty when it does."""
     if flaps and not allow_live:
         return COSTS[_cost(flaps)]
+    changed = {step.key.partition("/")[0] for step in flaps}
+    if using := _rdma_users([(port, pf) for port, pf in pairs if pf.bdf in changed]):
+        return using
     if alone := _without_neighbour(pairs, flaps, observed.host):
         return steps.only_carrier(alone)
     return ""

@@ -101,6 +101,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     was_lost = driver_reload.is_lost(port, pf, observed.converged)
     if needs_work(port, pf) and not was_lost:  # its VFs stay; the plan holds what waits for them
         yield from _destroyed(port, pf)
+        yield from _ended(pf)
     if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
         yield warning(
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
@@ -134,6 +135,18 @@ def _destroyed(port: Port, pf: Pf) -> Iterator[Finding]:
         what = f"{_change(port, pf)} would destroy subfunctions: {', '.join(pf.subfunctions)}"
         again = "once nothing uses them, delete them (devlink port del) and make them again afterwards"
         yield Finding(Severity.BLOCKED, port.bdf, what, f"{again}; or {NOT_THIS_ONE}")
+
+
+def _ended(pf: Pf) -> Iterator[Finding]:
+    """What of the kernel uses the port's RDMA, which an uplink in switchdev mode does not have."""
+    ends = f"switchdev mode ends RDMA over {pf.netdev}, which is used by"
+    if pf.kernel.sure:
+        remedy = f"have it use TCP, or another NIC; or {NOT_THIS_ONE}"
+        yield Finding(Severity.BLOCKED, pf.bdf, f"{ends} {' and '.join(pf.kernel.sure)}", remedy)
+    if pf.kernel.perhaps:
+        what = f"{ends} perhaps {' and '.join(pf.kernel.perhaps)}"
+        remedy = "check that another NIC or TCP serves it; it does not tell over which port it works"
+        yield Finding(Severity.WARNING, pf.bdf, what, remedy)
 
 
 def _without_mlx5(pf: Pf) -> tuple[str, str]:

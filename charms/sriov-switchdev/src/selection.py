@@ -32,10 +32,11 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     blocking finding the desired state must not be applied.
     """
     host = as_declared(observed)
-    choice = _choose(options, host, application)
+    choice = _choose(options, host, observed, application)
     findings = [
         *_missing_bonds(options, observed),
         *selector.infiniband(options.selected, [pf.port for pf in host.pfs]),
+        *(() if options.selected else _left_alone(host, {port.bdf for port in choice.ports})),
     ]
     gone = _gone(options, observed, {port.bdf for port in choice.ports})
     known = {name for port in gone for name in _names(port)}
@@ -78,10 +79,47 @@ def _mac(pf: Pf, observed: Observed) -> str | None:
     return declared.mac if declared and declared.mac and not (pf.mac and moved) else pf.mac
 
 
-def _choose(options: Options, host: Host, application: str) -> Choice:
+def _of_ovn(host: Host, observed: Observed) -> tuple[set[str], tuple[str, ...]]:
+    """The ports that ``auto`` means, by BDF; and the bonds of which one has to be named, if it is not clear.
+
+    Of one bond all are meant. Of several, those of the bonds that OVN uses, and NICs that have been switched;
+    only where there are none, those that were declared before.
+    """
+    bonded = [pf for pf in host.pfs if _is_bonded_mlx5(pf.port)]
+    bonds = tuple(sorted({pf.bond for pf in bonded if pf.bond}))
+    if len(bonds) < 2:
+        return {pf.bdf for pf in bonded}, ()
+    converged, declared = observed.converged, {port.bdf for port in observed.previous.ports}
+    switched = {pf.bdf for pf in bonded if pf.eswitch_mode == "switchdev" or pf.port.nic in converged}
+    known = switched | {pf.bdf for pf in bonded if pf.bond in observed.ovn_bonds}
+    known = known or declared & {pf.bdf for pf in bonded}
+    return known, () if known else bonds
+
+
+def _left_alone(host: Host, ours: set[str]) -> Iterator[Finding]:
+    """Bonds that ``auto`` passes over: those of a storage network, for example."""
+    others = [pf for pf in host.pfs if ours and _is_bonded_mlx5(pf.port) and pf.bdf not in ours]
+    for bond in sorted({pf.bond for pf in others if pf.bond}):
+        ports = " ".join(pf.netdev or pf.bdf for pf in others if pf.bond == bond)
+        what = f"auto leaves {bond} ({ports}) alone: OVN has no bridge and no tunnel endpoint on it"
+        remedy = (
+            f"name {ports} in {selector.OPTION} to give them VFs; this host's own RDMA over them ends then"
+        )
+        yield Finding(Severity.INFO, selector.OPTION, what, remedy)
+
+
+def _choose(options: Options, host: Host, observed: Observed, application: str) -> Choice:
     there = [pf.port for pf in host.pfs]
     usable = any(map(_may_be_chosen, there)) or not there
-    auto = Auto(_is_bonded_mlx5, NOTHING, BOND if usable else ELSEWHERE, application if usable else "")
+    ours, unclear = _of_ovn(host, observed)
+    if unclear and not options.selected:
+        what = f"is auto, but {' and '.join(unclear)} may be OVN's: none is in a bridge of Open vSwitch"
+        return selector.refuse(what, f"run: juju config {application} {selector.OPTION}=PORTS")
+
+    def means(port: inventory.Port) -> bool:
+        return port.bdf in ours
+
+    auto = Auto(means, NOTHING, BOND if usable else ELSEWHERE, application if usable else "")
     choice = selector.choose(options.selected, there, auto, options.num_vfs)
     others = [port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)]
     if not others:

@@ -25,6 +25,13 @@ def users_in_words(vfs: Iterable[tuple[str, Users]]) -> str:
     return ", ".join(f"VF {bdf} by {' and '.join(users)}" for bdf, users in vfs if users)
 
 
+class KernelUses(NamedTuple):
+    """What of the kernel uses a port's RDMA, in words (``the NFS mount /srv``)."""
+
+    sure: Users = ()  # by an address or a device of this port
+    perhaps: Users = ()  # it does not tell over which port
+
+
 class Vf(NamedTuple):
     """A virtual function."""
 
@@ -56,6 +63,7 @@ class Pf(NamedTuple):
     altnames: tuple[str, ...] = ()  # further names of its uplink
     encap_mode: str | None = None  # `basic`, or `none`: its eswitch takes no tunnel; only in switchdev mode
     processes: Users = ()  # those with its RDMA device open, where `hostnic.devices.users.with_own` has asked
+    kernel: KernelUses = KernelUses()  # what of the kernel uses its RDMA, the same
 
     @property
     def bdf(self) -> str:

@@ -13,23 +13,32 @@ the instance's network, and taking a netdev away can cut the host's own, so doub
   (``vhost_vdpa_remove`` in drivers/vhost/vdpa.c, ``__device_release_driver`` in drivers/base/dd.c).
 - DPDK leaves a VF or port with mlx5_core, and its netdev as it was. Like an RDMA application, it uses the
   RDMA device.
+- The kernel itself uses RDMA without opening a device, for storage above all
+  (:mod:`hostnic.devices.kernelrdma`). What does not tell its port may use any.
 - What cannot be read of a netdev counts as use by the host. IPv6's link-local addresses and routes do not
   count: the kernel gives them to each netdev that is up.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from converge import cause
 
 from hostnic.devices import pci, vdpa
-from hostnic.devices.model import Host, Users, Vf, users_in_words
+from hostnic.devices.model import Host, KernelUses, Users, Vf, users_in_words
 from hostnic.devices.port import MLX5, Port
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System, if_told, list_names, read_text
 
+if TYPE_CHECKING:
+    from hostnic.devices.kernelrdma import KernelUser
+
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
+
+DATAPATH = "ovs-system"
+"""What each port of Open vSwitch's datapath in the kernel is in."""
 
 ON_EACH = ("ibacm",)
 """Services that are on every RDMA device, and follow when one goes."""
@@ -93,13 +102,18 @@ def with_own(system: System, host: Host, bdfs: Collection[str]) -> Host:
     uses = of_netdevs(system, sorted({vf.netdev for vf in free if vf.netdev})) if free else {}
     unused = [vf.bdf for vf in free if vf.netdev not in uses]
     processes = of_rdma(system, [*(pf.bdf for pf in ports), *unused])
+    kernel = of_kernel(system, [pf.port for pf in ports if pf.eswitch_mode != "switchdev"])
 
     def with_users(vf: Vf) -> Vf:
         return vf._replace(users=vf.users or uses.get(vf.netdev or "", processes.get(vf.bdf, ())))
 
     return host._replace(
         pfs=tuple(
-            pf._replace(processes=processes.get(pf.bdf, ()), vfs=tuple(with_users(vf) for vf in pf.vfs))
+            pf._replace(
+                processes=processes.get(pf.bdf, ()),
+                kernel=kernel.get(pf.bdf, KernelUses()),
+                vfs=tuple(with_users(vf) for vf in pf.vfs),
+            )
             for pf in host.pfs
         )
     )
@@ -117,6 +131,70 @@ def of_rdma(system: System, bdfs: Iterable[str]) -> dict[str, Users]:
         if using := tuple(each for each in processes if each.partition(" ")[0] not in ON_EACH):
             found[bdf] = using
     return found
+
+
+def of_kernel(system: System, ports: Iterable[Port]) -> dict[str, KernelUses]:
+    """By BDF, what of the kernel uses the RDMA of each port; those without use are left out.
+
+    ``ports`` are in legacy mode: in switchdev mode an uplink has no RDMA but for raw Ethernet. A port of a
+    bond may be the one that its bond uses, whichever of its ports has the RDMA device.
+    """
+    from hostnic.devices import kernelrdma  # not on a host in order: hooks stay fast
+
+    named = [port for port in ports if port.netdev and not port.infiniband]
+    found = kernelrdma.users(system) if named else []
+    if not found:
+        return {}
+    above = {port.bdf: _stack(system, port.netdev or "") for port in named}
+    leads = {user: _netdev_to(system, user, above) for user in found}
+    uses: dict[str, KernelUses] = {}
+    for port in named:
+        devices = list_names(system, pci.attribute(port.bdf, "infiniband"))
+        sure = [user.words for user in found if user.device in devices or leads[user] in above[port.bdf]]
+        perhaps = [user.words for user in found if not user.device and leads[user] is None]
+        if sure or perhaps:
+            uses[port.bdf] = KernelUses(tuple(sure), tuple(perhaps))
+    return uses
+
+
+def stand_on(system: System, netdev: str) -> frozenset[str]:
+    """The netdev and all that stand on it: a bond, its VLANs, a bridge."""
+    found = [netdev]
+    for name in found:  # which grows
+        entries = list_names(system, f"/sys/class/net/{name}")
+        uppers = (entry.removeprefix("upper_") for entry in entries if entry.startswith("upper_"))
+        found += (upper for upper in uppers if upper not in found)
+    return frozenset(found)
+
+
+def addresses_on(system: System, netdevs: Iterable[str]) -> dict[str, str]:
+    """The addresses of these netdevs, each with its netdev; what does not tell its own is left out."""
+    return {
+        address.partition("/")[0]: name
+        for name in sorted(netdevs)
+        for address in if_told(lambda name=name: system.links.addresses(name)) or ()
+    }
+
+
+def _stack(system: System, netdev: str) -> frozenset[str]:
+    """The same with what Open vSwitch has in it: its internal ports and their VLANs, for one of its ports."""
+    found = stand_on(system, netdev)
+    if DATAPATH not in found:
+        return found
+    internal = (link.name for link in system.links.all() if link.kind == "openvswitch")
+    return found.union(*(stand_on(system, name) for name in internal))
+
+
+def _netdev_to(system: System, user: "KernelUser", above: Mapping[str, Collection[str]]) -> str | None:
+    """The netdev that has one of the user's addresses, or that leads to it; None where that is not known."""
+    from hostnic.network import routes  # as in of_netdevs
+
+    own = addresses_on(system, {name for names in above.values() for name in names})
+    for address in user.addresses:
+        bare, _, scope = address.partition("%")
+        if netdev := scope or own.get(bare) or routes.to(system, bare):
+            return netdev
+    return None
 
 
 def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:

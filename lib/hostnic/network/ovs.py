@@ -15,8 +15,6 @@ FLOWS = re.compile(r"\bflows\s*: \(current (\d{1,18})\).*\(limit (\d{1,18})\)")
 OFFLOADED = re.compile(r"\boffloaded flows\s*: (\d{1,18})")
 PATIENCE = 1.0
 """Seconds in which a hook has the daemons of Open vSwitch answer."""
-DATAPATH = "ovs-system"
-"""The master of each netdev that is a port of Open vSwitch's datapath in the kernel."""
 Row: TypeAlias = "dict[str, Any]"
 """Columns of one OVSDB row: maps as dict, sets as list, uuids as text (RFC 7047, section 5.1)."""
 

@@ -4,7 +4,7 @@
 import re
 import struct
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
 from hostnic.system import System, read_text
@@ -55,6 +55,17 @@ def through(system: System) -> dict[str, str]:
         if not route.network.startswith((LINK_LOCAL, MULTICAST)):
             found.setdefault(route.netdev, route.network)
     return found
+
+
+def to(system: System, address: str) -> str | None:
+    """The netdev of the longest route to ``address``; None without one, or if it is no address."""
+    try:
+        there = ip_address(address)
+    except ValueError:
+        return None
+    found = [(ip_network(route.network), route.netdev) for route in (*ipv4(system), *ipv6(system))]
+    matching = [(network.prefixlen, netdev) for network, netdev in found if there in network]
+    return max(matching, key=lambda each: each[0])[1] if matching else None
 
 
 def _rows(system: System, path: str, columns: Mapping[int, int]) -> Iterator[tuple[list[str], list[int]]]:

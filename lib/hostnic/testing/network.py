@@ -74,7 +74,12 @@ class FakeNetwork:
     def standing_on(self, netdev: str) -> list[str]:
         """Names of the netdevs that have ``netdev`` below them."""
         bond = self.bond_of(netdev)
-        return [*([bond.name] if bond else []), *(up for up, low in self.uppers.items() if low == netdev)]
+        above = [each.bridge for each in self.bonds.values() if each.name == netdev and each.bridge]
+        return [
+            *above,
+            *([bond.name] if bond else []),
+            *(up for up, low in self.uppers.items() if low == netdev),
+        ]
 
     def addresses_of(self, netdev: str) -> list[str]:
         """What rtnetlink would report of ``netdev``."""

@@ -142,7 +142,8 @@ def net_class(network: FakeNetwork, now: float) -> Tree:
     tree: Tree = {**above}
     for bond in network.bonds.values():
         lacp = bond.mode == "802.3ad"
-        tree[bond.name] = {"bonding": {"mode": bond.mode, "ad_aggregator": "1\n" if lacp else "\n"}}
+        own: Tree = {"bonding": {"mode": bond.mode, "ad_aggregator": "1\n" if lacp else "\n"}}
+        tree[bond.name] = {**above.get(bond.name, {}), **own}
         for member in bond.members:
             live = network.has_carrier(member, now)
             joined = network.joined(bond, member, now)

@@ -37,7 +37,10 @@ def prepare(site: Site, host: FakeHost) -> None:
     for path, target in data.get("links", {}).items():
         host.disk.link(path, target)
     for name, members in data.get("bonds", {}).items():
-        host.network.bonds[name] = FakeBond(name, members=sorted(members))
+        beside = name in data.get("no-bridge", ())
+        host.network.bonds[name] = FakeBond(
+            name, members=sorted(members), bridge=None if beside else "ovs-system"
+        )
     for netdev, addresses in data.get("addresses", {}).items():
         host.network.addresses[netdev] = list(addresses)
     for netdev, count in data.get("vfs", {}).items():
