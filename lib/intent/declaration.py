@@ -105,16 +105,18 @@ class Roce:
 
 @dataclass(frozen=True, kw_only=True)
 class Spines:
-    """All spines. Their links to leaves are the downlinks, in the leaves' order.
+    """All spines. Their links to leaves are the downlinks, in the order of the leaves' numbers.
 
-    ``loopback`` and ``management`` are the first one's addresses and count up; ``ports`` is the number of
-    front-panel ports. ``name`` contains {n}, from 0; ``names`` lists them instead. ``breakout`` splits
-    front-panel ports into lanes: ``{"swp1-4": "4x"}`` makes swp1s0 to swp4s3.
+    ``loopback`` and ``management`` are those of number 0 and count up; ``ports`` is the number of front-panel
+    ports. ``name`` contains {n}, from 0; ``names`` lists them instead. ``numbers`` are the numbers that they
+    keep, in the order of ``names`` or instead of ``count``; without, each has its place as its number.
+    ``breakout`` splits front-panel ports into lanes: ``{"swp1-4": "4x"}`` makes swp1s0 to swp4s3.
     """
 
     count: Annotated[int | None, Integer(1, 64, "a number of spines")] = None
     name: Annotated[str, values.SPINE_NAME] = "Spine{n}"
     names: Annotated[tuple[str, ...], values.SWITCHES] = ()
+    numbers: Annotated[tuple[int, ...], values.SPINE_NUMBERS] = ()
     asn: Annotated[Asns, record(Asns)]
     loopback: Annotated[str, values.ADDRESS]
     downlinks: Annotated[str, values.PORTS]
@@ -127,7 +129,8 @@ class Spines:
 class Leaves:
     """All leaves. Their links to spines are the uplinks, in the spines' order.
 
-    ``name`` contains {rack}, from 0, and {leaf}, from 1. ``segment_mac`` is the first rack's and counts up.
+    ``name`` contains {rack}, the rack's number, and {leaf}, from 1. ``loopback``, ``management`` and the
+    first AS number are those of the first leaf of rack 0, ``segment_mac`` is that of rack 0; all count up.
     ``df_preference`` is one number for all leaves of a rack, or one for each. ``tracked`` lists the uplinks
     whose loss takes the hosts' ports down; all when not given. ``breakout`` is as for spines.
     """
@@ -213,8 +216,13 @@ _SINGLE_HOMED = MappingOf(values.NAME, record(SingleHomed), "single-homed ports"
 
 @dataclass(frozen=True, kw_only=True)
 class Rack:
-    """One rack, or ``count`` racks that look the same."""
+    """One rack, or ``count`` racks that look the same.
 
+    ``number`` is the rack's own (the first one's), which it keeps wherever it stands in the list: names,
+    addresses, AS numbers, segment MACs and the spines' ports follow from it. Without, it is the rack's place.
+    """
+
+    number: Annotated[int | None, values.RACK] = None
     count: Annotated[int, Integer(1, 256, "a number of racks")] = 1
     leaves: Annotated[tuple[str, ...], values.SWITCHES] = ()
     segment_mac: Annotated[str | None, values.MAC] = None

@@ -43,14 +43,16 @@ def expand(intent: Intent) -> Fabric:
     ports for the links between switches, addresses beyond the last one.
     """
     networks = _networks(intent)
-    spines, leaves = list(_spines(intent)), list(_leaves(intent, networks))
+    # Where a rack or spine stands in its list says nothing once it has a number.
+    spines = sorted(_spines(intent), key=lambda spine: spine.number)
+    leaves = sorted(_leaves(intent, networks), key=lambda leaf: leaf.number)
     standalone = list(_standalone(intent, networks))
     _unique_names([*spines, *leaves, *standalone])
     known = [switch.name for switch in (*spines, *leaves)]
     for name in intent.switches:
         if name not in known:
             raise InvalidValue(at("switches", name), name, f"a spine or leaf: {_few(known)}")
-    if leaves and not spines and [leaf.rack for leaf in leaves] != [0, 0]:
+    if leaves and not spines and (len(leaves) != 2 or leaves[0].rack != leaves[1].rack):
         wanted = "the spines that the leaves connect to; only the two leaves of a single rack need none"
         raise InvalidValue("spines", None, wanted)
     switches = (*wire(intent, spines, leaves), *standalone)
@@ -109,11 +111,17 @@ def _spines(intent: Intent) -> Iterator[Switch]:
     spines = intent.spines
     if spines is None:
         return
-    if (spines.count is None) == (not spines.names):
-        raise InvalidValue("spines.count", spines.count, "either count or names")
-    names = spines.names or tuple(spines.name.format(n=number) for number in range(spines.count or 0))
-    for number, name in enumerate(names):
-        yield _switch(intent, spines, number, Switch(name, Role.SPINE, "spines"))
+    listed = bool(spines.names or spines.numbers)
+    if (spines.count is None) != listed:
+        raise InvalidValue("spines.count", spines.count, "either count or names, or numbers")
+    numbers = spines.numbers or tuple(range(len(spines.names) or spines.count or 0))
+    _each_once("spines.numbers", numbers)
+    if spines.names and len(numbers) != len(spines.names):
+        wanted = f"one number for each of {len(spines.names)} names"
+        raise InvalidValue("spines.numbers", list(numbers), wanted)
+    names = spines.names or tuple(spines.name.format(n=number) for number in numbers)
+    for number, name in zip(numbers, names, strict=True):
+        yield _switch(intent, spines, Switch(name, Role.SPINE, "spines", number))
 
 
 def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
@@ -126,23 +134,41 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
         return
     anycast_mac = scheme.anycast_mac.upper() if scheme.anycast_mac else None
     every = tuple(sorted(networks.values(), key=lambda network: network.vlan))
-    rack = count = 0
-    for entry, declared in enumerate(intent.racks):
-        path = at("racks", entry)
-        for repeat in range(declared.count):
-            names = _leaf_names(scheme, declared, path, rack)
-            own, mac = _segment_mac(scheme, declared, path, rack, repeat)
-            for leaf, name in enumerate(names):
-                segment = Segment(mac, 0, preference(scheme.df_preference, leaf, len(names)), own)
-                attached = Attachments(declared, path, leaf, len(names), networks, intent.mtu.host, segment)
-                bonds, single_homed = attached.bonds(), tuple(attached.single_homed())
-                switch = Switch(
-                    name, Role.LEAF, path, rack,
-                    anycast_mac=anycast_mac, bonds=bonds, single_homed=single_homed, networks=every,
-                )  # fmt: skip
-                yield _switch(intent, scheme, count, switch)
-                count += 1
-            rack += 1
+    count = 0
+    for path, declared, repeat, rack in _racks(intent):
+        names = _leaf_names(scheme, declared, path, rack)
+        own, mac = _segment_mac(scheme, declared, path, rack, repeat)
+        for leaf, name in enumerate(names):
+            number = count if declared.number is None else rack * scheme.per_rack + leaf
+            segment = Segment(mac, 0, preference(scheme.df_preference, leaf, len(names)), own)
+            attached = Attachments(declared, path, leaf, len(names), networks, intent.mtu.host, segment)
+            bonds, single_homed = attached.bonds(), tuple(attached.single_homed())
+            switch = Switch(
+                name, Role.LEAF, path, number, rack,
+                anycast_mac=anycast_mac, bonds=bonds, single_homed=single_homed, networks=every,
+            )  # fmt: skip
+            yield _switch(intent, scheme, switch)
+            count += 1
+
+
+def _racks(intent: Intent) -> Iterator[tuple[str, declaration.Rack, int, int]]:
+    """Each rack's path, its entry, its place among those of that entry, and its number.
+
+    Numbers are the racks' own, or all of them are places in the list: a rack that is named in neither way
+    would get another number with each change of the list.
+    """
+    own = [entry for entry, rack in enumerate(intent.racks) if rack.number is not None]
+    taken: dict[int, str] = {}
+    for entry, rack in enumerate(intent.racks):
+        path, where = at("racks", entry), at(at("racks", entry), "number")
+        if own and rack.number is None:
+            raise InvalidValue(where, None, f"a number of its own, as racks[{own[0]}] has one")
+        first = len(taken) if rack.number is None else rack.number
+        for repeat in range(rack.count):
+            number = first + repeat
+            if (other := taken.setdefault(number, path)) != path:
+                raise InvalidValue(where, rack.number, f"a number that {other} does not have")
+            yield path, rack, repeat, number
 
 
 def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) -> tuple[str, ...]:
@@ -150,6 +176,9 @@ def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) 
         return tuple(scheme.name.format(rack=number, leaf=leaf) for leaf in range(1, scheme.per_rack + 1))
     if rack.count > 1:
         raise InvalidValue(at(path, "leaves"), list(rack.leaves), "no names where count is above 1")
+    if rack.number is not None and len(rack.leaves) > scheme.per_rack:
+        wanted = f"at most {scheme.per_rack} leaves (leaves.per-rack), since the addresses follow the number"
+        raise InvalidValue(at(path, "leaves"), list(rack.leaves), wanted)
     return rack.leaves
 
 
@@ -212,9 +241,9 @@ def _standalone(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch
         )
 
 
-def _switch(intent: Intent, scheme: Spines | Leaves, number: int, switch: Switch) -> Switch:
-    """The switch ``number`` of its role with its settings, those of its own entry first, but no links."""
-    section = SECTIONS[switch.role]
+def _switch(intent: Intent, scheme: Spines | Leaves, switch: Switch) -> Switch:
+    """The switch with its settings, by its number or of its own entry, but no links."""
+    section, number = SECTIONS[switch.role], switch.number
     management = _address(at(section, "management"), scheme.management, number)
     loopback = _address(at(section, "loopback"), scheme.loopback, number)
     asn = _asn(at(section, "asn"), scheme.asn, number)
@@ -248,11 +277,17 @@ def _breakouts(intent: Intent, switch: Switch) -> dict[str, Breakout]:
 
 
 def _unique_names(switches: Sequence[Switch]) -> None:
+    """Case does not tell two switches apart: it does not in host names."""
     seen: set[str] = set()
     for switch in switches:
-        if switch.name in seen:
+        if switch.name.lower() in seen:
             raise InvalidValue(switch.path, switch.name, "each switch a name of its own")
-        seen.add(switch.name)
+        seen.add(switch.name.lower())
+
+
+def _each_once(path: str, numbers: Sequence[int]) -> None:
+    if len(set(numbers)) < len(numbers):
+        raise InvalidValue(path, list(numbers), "each number once")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -163,6 +163,7 @@ class Switch:
     name: str  # in the intent; also its host name, which LLDP tells its neighbours, if `named`
     role: Role  # spine, leaf or standalone
     path: str  # in the intent
+    number: int = 0  # its own among those of its role, from which its addresses are counted
     rack: int | None = None  # number of the leaf's rack, from 0; None elsewhere
     platform: str = "cumulus"  # cumulus, onyx or comware
     named: bool = False  # whether the intent sets its host name

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives the hosts that a rack lists by ports fixed numbers, in the text of the intent. Pure."""
+"""Gives racks, and the hosts that a rack lists by ports, fixed numbers in the text of the intent. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from converge.shape import at
@@ -9,9 +9,9 @@ from yamlfile.values import FileError
 
 from intent import expand, ports, schema
 from intent.attach import UNKNOWN
-from intent.declaration import Hosts, Rack
-from intent.model import Bond, Fabric, Role
-from intent.rewrite import Members, with_members
+from intent.declaration import Hosts, Intent, Rack
+from intent.model import Bond, Fabric, Role, Switch
+from intent.rewrite import Fixed, Members, with_numbers
 
 Keep = Mapping[str, Mapping[str, int]]
 """By leaf, the numbers that ports have, whatever their place in the list."""
@@ -21,32 +21,69 @@ class NumbersError(ValueError):
     """The numbers cannot be fixed; one sentence says why."""
 
 
-def fixed(text: str, before: Fabric, keep: Keep) -> str:
-    """The intent with a fixed number for each host: those of today, or those in ``keep``.
+def fixed(text: str, before: Fabric, keep: Keep, racks: Sequence[int] = ()) -> str:
+    """The intent with a fixed number for each rack and each host: those of today, or those given.
 
-    ``before`` is the fabric that the intent in ``text`` describes.
+    Args:
+        text: the intent.
+        before: the fabric that it describes.
+        keep: numbers of hosts. A port of such a rack that is not in ``keep`` has its place in the list as its
+            number if no other host has it.
+        racks: the numbers of the racks, in the order of the list.
 
-    With ``keep``, only the racks of these leaves are rewritten, and a port of them that is not in ``keep``
-    keeps its place in the list as its number if no other host has it.
+    With ``keep`` or ``racks``, only these are written, and of the hosts only those of the racks in ``keep``.
 
-    Raises NumbersError if the intent has no such leaf or port, or is written in a way that cannot be
-    rewritten.
+    Raises NumbersError if the intent has no such leaf, port or rack, has numbers already, or is written in a
+    way that cannot be rewritten.
+
     """
     intent = schema.parse(text)
-    rewritten: dict[int, Members] = {}
-    for number, rack in enumerate(intent.racks):
-        known = _known(before, at("racks", number), rack, keep)
-        if rack.hosts and rack.hosts.ports and (known or not keep):
-            rewritten[number] = _members(rack, rack.hosts, known)
+    numbers = dict(enumerate(_racks(intent, racks))) if racks or not keep else {}
+    rewritten: dict[int, Fixed] = {}
+    for entry, rack in enumerate(intent.racks):
+        known = _known(before, at("racks", entry), rack, keep)
+        listed = rack.hosts and rack.hosts.ports and (known or not (keep or racks))
+        members = _members(rack, rack.hosts, known) if rack.hosts and listed else None
+        rewritten[entry] = Fixed(numbers.get(entry), members)
     _unknown_leaves(before, keep)
-    new = with_members(text, rewritten)
+    new = with_numbers(text, rewritten)
     try:
         after = expand.read(new)
-    except FileError:
+    except FileError as error:
+        if racks:
+            raise NumbersError(f"--racks: with these numbers, {error.what}") from None
         after = None
-    if after is None or _alike(after, keep) != _alike(before, keep):
-        raise NumbersError("the hosts are written in a way that cannot be rewritten, such as with an anchor")
+    if after is None or (not racks and _alike(after, keep) != _alike(before, keep)):
+        raise NumbersError("the racks are written in a way that cannot be rewritten, such as with an anchor")
+    if not racks and (moved := next(_moved(before, after), None)):
+        what = f"{moved.name} would get other addresses, as a rack before it has not leaves.per-rack leaves"
+        by_hand = (
+            "its asn, loopback and management under switches, and a downlink for each leaf that is missing"
+        )
+        raise NumbersError(f"{what}: number the racks by hand, with {by_hand}")
     return new
+
+
+def _racks(intent: Intent, given: Sequence[int]) -> Iterator[int]:
+    """The number of each entry of the list that gets one: its place, or the one that is ``given``."""
+    if any(rack.number is not None for rack in intent.racks):
+        if given:
+            raise NumbersError("--racks: the racks of the intent have numbers already; change them there")
+        return
+    if given and len(given) != len(intent.racks):
+        raise NumbersError(f"--racks: give {len(intent.racks)} numbers, one for each entry of racks")
+    place = 0
+    for entry, rack in enumerate(intent.racks):
+        yield given[entry] if given else place
+        place += rack.count
+
+
+def _moved(before: Fabric, after: Fabric) -> Iterator[Switch]:
+    """The leaves that have other addresses, links or segments than before."""
+    for leaf in before.by_role(Role.LEAF):
+        new = after.switch(leaf.name)
+        if new is None or replace(new, number=leaf.number, bonds=leaf.bonds) != leaf:
+            yield leaf
 
 
 def _known(fabric: Fabric, path: str, rack: Rack, keep: Keep) -> dict[str, int]:

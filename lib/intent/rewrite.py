@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ``members`` into the text of an intent, in place of the ports that list a rack's hosts. Pure.
+"""Writes numbers of racks into the text of an intent, and ``members`` in place of hosts' ports. Pure.
 
 Everything else stays as it is written, comments included, except those inside ``hosts: {…}``.
 """
@@ -21,6 +21,13 @@ Node = Any
 REPLACED = ("ports", "names")
 
 
+class Fixed(NamedTuple):
+    """What one rack's entry gets."""
+
+    number: int | None = None  # of the rack; None leaves it as it is
+    members: Members | None = None  # in place of the ports that list its hosts; None leaves them
+
+
 class _Edit(NamedTuple):
     """Text that comes in the place of what is between two places."""
 
@@ -29,14 +36,23 @@ class _Edit(NamedTuple):
     text: str
 
 
-def with_members(text: str, racks: Mapping[int, Members]) -> str:
-    """The text with these members for the hosts of these racks, each of which lists its hosts by ports."""
+def with_numbers(text: str, racks: Mapping[int, Fixed]) -> str:
+    """The text with these numbers and members for these racks.
+
+    One that gets a number has none, and one that gets members lists its hosts by ports.
+    """
     edits: dict[int, _Edit] = {}
     root: Node = cast("Any", yaml).compose(text, yaml.SafeLoader)
     top: dict[str, Node] = {key.value: value for key, value in root.value}
     declared = reader.read(text, "", lambda document: document, HOLDS)
-    for number, members in racks.items():
-        rack, hosts = top["racks"].value[number], declared["racks"][number]["hosts"]
+    for entry, fixed in racks.items():
+        rack = top["racks"].value[entry]
+        if fixed.number is not None:
+            edit = _numbered(text, rack, fixed.number)
+            edits[edit.start] = edit
+        if (members := fixed.members) is None:
+            continue
+        hosts = declared["racks"][entry]["hosts"]
         key, value = next(pair for pair in rack.value if pair[0].value == "hosts")
         others = {name: hosts[name] for name in hosts if name not in REPLACED} if _is_map(value) else {}
         for edit in _edits(text, rack, key, value, others, members):
@@ -48,6 +64,16 @@ def with_members(text: str, racks: Mapping[int, Members]) -> str:
 
 def _is_map(node: Node) -> bool:
     return isinstance(node, yaml.MappingNode)
+
+
+def _numbered(text: str, rack: Node, number: int) -> _Edit:
+    """The number as the first key of a rack."""
+    start = rack.start_mark.index
+    if not rack.flow_style:
+        return _Edit(start, start, f"number: {number}\n{' ' * rack.start_mark.column}")
+    start += 1  # behind the bracket
+    quoted = json.dumps("number") if text[start:].lstrip().startswith('"') else "number"  # JSON stays JSON
+    return _Edit(start, start, f"{quoted}: {number}{', ' if rack.value else ''}")
 
 
 def _edits(

@@ -69,6 +69,8 @@ PRIORITY = Integer(0, 7, "a priority")
 DSCP = Integer(0, 63, "a DSCP")
 PERCENT = Integer(1, 99, "a percentage")
 FRONT_PORTS = Integer(1, 256, "a number of ports")
+RACK = Integer(0, 4095, "a rack's number")
+SPINE_NUMBERS = ListOf(Integer(0, 4095, "a spine's number"), "spines' numbers", least=1)
 _PREFERENCE = Integer(1, 65535, "a df-preference")
 PREFERENCES = Union[Any](
     {int: _PREFERENCE, list: ListOf(_PREFERENCE, "df-preferences, one for each leaf", least=1)}

@@ -20,6 +20,7 @@ class _End:
     ports: tuple[str, ...]
     tracked: frozenset[str] = frozenset()
     links: list[Link] = field(default_factory=list[Link])
+    used: int = 0  # of its ports, from the first on; also those of leaves that are not there
 
     def link(self, peer: Switch, peer_port: str, port: str) -> None:
         self.links.append(Link(port, peer.name, peer_port, port in self.tracked, self.path))
@@ -28,18 +29,25 @@ class _End:
 def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> tuple[Switch, ...]:
     """Link each leaf to each spine with the same number of cables, as many as its uplinks allow.
 
-    A leaf's uplinks go to the spines in order, a spine's downlinks to the leaves in order.
+    ``spines`` and ``leaves`` are in the order of their numbers. A leaf's uplinks go to the spines in that
+    order, a spine's downlinks to the leaves. The downlinks of a number that no leaf has stay free, so that
+    a leaf's cable stays where it is when another one leaves.
 
     Raises InvalidValue if the uplinks do not divide evenly among the spines, or a spine has too few
     downlinks.
     """
     if not spines and leaves:
         return _pair(intent, *leaves)
-    if not leaves:
+    if not leaves or intent.leaves is None:
         return tuple(spines)
     above = [_End(*_ports(intent, spine, "downlinks")) for spine in spines]
     below = [_End(*_ports(intent, leaf, "uplinks")) for leaf in leaves]
-    for leaf, end in zip(leaves, below):
+    usual = len(ports.expand("leaves.uplinks", intent.leaves.uplinks)) // len(spines)
+    expected = 0
+    for leaf, end in zip(leaves, below, strict=True):
+        for far in above:
+            far.used += (leaf.number - expected) * usual
+        expected = leaf.number + 1
         end.tracked = _tracked(intent, leaf, end, end.ports)
         each, left_over = divmod(len(end.ports), len(spines))
         if left_over or not each:
@@ -47,10 +55,13 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
             raise InvalidValue(end.path, ports.compact(end.ports), wanted)
         for number, port in enumerate(end.ports):
             spine, far = spines[number // each], above[number // each]
-            if len(far.links) == len(far.ports):
-                wanted = f"a downlink for each of {len(leaves)} leaves, {each} each"
+            if far.used >= len(far.ports):
+                count = leaves[-1].number + 1
+                free = "; a number without a leaf keeps its own" if count > len(leaves) else ""
+                wanted = f"a downlink for each of {count} leaves, {each} each{free}"
                 raise InvalidValue(far.path, ports.compact(far.ports), wanted)
-            peer_port = far.ports[len(far.links)]
+            peer_port = far.ports[far.used]
+            far.used += 1
             far.link(leaf, port, peer_port)
             end.link(spine, peer_port, port)
     wired = zip((*spines, *leaves), (*above, *below))

@@ -124,12 +124,14 @@ def test_the_rest_of_the_text_stays() -> None:
         "        bond1: {port: swp9, local-id: 1, host: none}",
         "        bond2: {port: swp10, local-id: 2, host: none}",
     ]
+    first = ["  - number: 0", "    hosts:   # two", *members]
+    last = ["  - number: 1", "    hosts:", *members]
     lines = new.splitlines()
-    start = lines.index("  - hosts:   # two")
-    assert lines[start + 1 : start + 4] == members
-    start = lines.index("  - hosts:")
-    assert lines[start + 1 : start + 4] == members
-    kept = [line for line in lines if line not in members and "- hosts:" not in line]
+    start = lines.index(first[0])
+    assert lines[start : start + 5] == first
+    start = lines.index(last[0])
+    assert lines[start : start + 5] == last
+    kept = [line for line in lines if line not in (*first, *last)]
     assert kept == [line for line in old.splitlines() if "- hosts:" not in line]
 
 
@@ -181,9 +183,10 @@ def test_json_stays_json() -> None:
     old = json.dumps(data())
     new = json.loads(fixed(old))
     assert new["racks"][1] == {
+        "number": 1,
         "hosts": {
             "members": {f"bond{n}": {"port": f"swp{n + 8}", "local-id": n, "host": "none"} for n in (1, 2)}
-        }
+        },
     }
 
 

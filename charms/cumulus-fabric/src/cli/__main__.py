@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     picture_ = verbs.add_parser("show", parents=[common], help="the fabric as text, or as a picture")
     picture_.add_argument("--format", choices=("text", "svg"), default="text")
 
-    words = "the intent with a fixed number for each host, instead of its place in a list"
+    words = "the intent with a fixed number for each rack and host, instead of its place in a list"
     fix = verbs.add_parser("fix-numbers", parents=[common], help=words)
     fix.add_argument(
         "--keep",
@@ -86,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="LEAF:PORT=NUMBER,…",
         help="numbers that ports of this leaf's rack keep; rewrites only named racks; repeatable",
+    )
+    fix.add_argument(
+        "--racks", default="", metavar="NUMBERS", help="of the racks in their order, such as 1,0; only these"
     )
 
     words = "the certificates of the switches, for --pins"
@@ -135,7 +138,7 @@ def _show(options: argparse.Namespace, fabric: Fabric) -> bool:
 
 def _fix_numbers(options: argparse.Namespace, fabric: Fabric) -> bool:
     keep = dict(inputs.kept(given) for given in options.keep)
-    print(numbers.fixed(options.text, fabric, keep), end="")
+    print(numbers.fixed(options.text, fabric, keep, inputs.rack_numbers(options.racks)), end="")
     return True
 
 

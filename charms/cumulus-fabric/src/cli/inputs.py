@@ -51,6 +51,13 @@ def kept(given: str) -> tuple[str, dict[str, int]]:
     return leaf, found
 
 
+def rack_numbers(given: str) -> list[int]:
+    """Numbers such as ``1,0``; none if nothing is given. Raises UsageError if these are none."""
+    if given and not re.fullmatch(r"[0-9]{1,4}(?:,[0-9]{1,4})*", given):
+        raise UsageError(f"--racks: {given} is not a list of numbers, such as 1,0")
+    return [int(number) for number in given.split(",")] if given else []
+
+
 def authorities(name: str | None) -> str:
     """The certificates in this file, in PEM form; nothing without a file.
 
