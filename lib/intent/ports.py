@@ -3,7 +3,8 @@
 
 import functools
 import re
-from collections.abc import Iterable
+import string
+from collections.abc import Iterable, Iterator
 
 from converge.shape import InvalidValue
 
@@ -13,6 +14,10 @@ _NUMBERS = re.compile(r"\d+(?:-\d+)?(?:s\d+(?:-\d+)?)?")
 
 MAX_NAMES = 4096
 """No switch has more ports or VLANs. A longer range is not opened: it would only use up memory."""
+MAX_LENGTH = 128
+"""Characters of a name or a range. A longer one stands for itself; Linux takes 15 for an interface."""
+MAX_DIGITS = 18
+"""Digits of a number by which names are sorted and folded; longer ones are words."""
 
 
 def expand(path: str, ranges: str) -> tuple[str, ...]:
@@ -35,24 +40,36 @@ def expand(path: str, ranges: str) -> tuple[str, ...]:
 
 
 def names(key: str) -> tuple[str, ...]:
-    """The single names of a key that a switch has folded, in the order written.
+    """All that :func:`each` has of a key."""
+    return tuple(each(key))
+
+
+def each(key: str) -> Iterator[str]:
+    """The single names of a key that a switch has folded, one by one, in the order written.
 
     ``bond_ext,swp1-2`` and ``10,20-30`` are lists of names and ranges. In ``swp1-4,6`` a number alone has
     the stem of the item before it; in ``swp1-64s1-3`` both numbers are ranges (Cumulus Linux user guide,
     "Port Ranges"). An item that is not a range stands for itself.
     """
-    found: list[str] = []
     stem = ""
     for item in key.split(","):
         whole = f"{stem}{item}" if _NUMBERS.fullmatch(item) else item
-        stem = re.sub(r"\d+(?:-\d+)?$", "", whole) if whole[-1:].isdigit() else ""
-        found += _counted(whole)
-    return tuple(found)
+        stem = _stem(whole) if len(whole) <= MAX_LENGTH else ""
+        yield from _counted(whole)
+
+
+def _stem(item: str) -> str:
+    """What stands before the number or the range at the end of an item; nothing if it ends in neither."""
+    before = item.rstrip(string.digits)
+    if before == item:
+        return ""
+    first = before.removesuffix("-")
+    return first.rstrip(string.digits) if first != before and first[-1:].isdecimal() else before
 
 
 def _counted(item: str) -> list[str]:
     """The names of one range; numbers keep the width of its first one."""
-    match = _RANGE.search(item)
+    match = _RANGE.search(item) if len(item) <= MAX_LENGTH else None
     if match is None or int(match[2]) < int(match[1]):
         return [item]
     rests = _counted(item[match.end() :])
@@ -66,7 +83,11 @@ def _counted(item: str) -> list[str]:
 def natural(name: str) -> tuple[tuple[int, str | int], ...]:
     """A sort key that puts swp9 before swp10, and that compares names with and without digits."""
     parts = re.split(r"(\d+)", name)
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts if part)
+    return tuple(
+        (0, int(part)) if part.isdecimal() and len(part) <= MAX_DIGITS else (1, part)
+        for part in parts
+        if part
+    )
 
 
 def compact(names: Iterable[str], separator: str = ",") -> str:
@@ -74,13 +95,14 @@ def compact(names: Iterable[str], separator: str = ",") -> str:
     runs: list[tuple[str, str, str]] = []
     plain: list[str] = []
     for name in sorted(set(names), key=lambda name: (natural(name), name)):
-        found = re.fullmatch(r"(.*?)(\d+)", name)
-        if found is None:
+        stem = name.rstrip(string.digits)
+        number = name[len(stem) :]
+        if not 0 < len(number) <= MAX_DIGITS:
             plain.append(name)
-        elif runs and runs[-1][0] == found[1] and _following(runs[-1][2], len(runs[-1][1])) == found[2]:
-            runs[-1] = (found[1], runs[-1][1], found[2])
+        elif runs and runs[-1][0] == stem and _following(runs[-1][2], len(runs[-1][1])) == number:
+            runs[-1] = (stem, runs[-1][1], number)
         else:
-            runs.append((found[1], found[2], found[2]))
+            runs.append((stem, number, number))
     written = [f"{stem}{first}" if first == last else f"{stem}{first}-{last}" for stem, first, last in runs]
     return separator.join([*written, *plain])
 

@@ -24,6 +24,9 @@ T = TypeVar("T")
 MOST = 1_000_000
 """Values of a document with its aliases written out; a few lines could otherwise stand for billions."""
 
+MOST_MERGED = 100_000
+"""Keys that a document's merge keys bring in; as many take a second."""
+
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 
@@ -34,6 +37,8 @@ class _Loader(yaml.SafeLoader):
     file = ""
     lists_twice = False
     """Whether a key that stands twice is listed instead of refused."""
+    merged = 0
+    """Keys that merge keys (``<<``) have brought into mappings so far."""
 
     def place(self, node: yaml.Node) -> Place:
         return Place(self.file, node.start_mark.line + 1)
@@ -62,6 +67,31 @@ class _Loader(yaml.SafeLoader):
         self.flatten_mapping(node)
         for key, value in node.value:
             result.put(key.value, self.construct_object(value, deep=True), self.place(key))
+
+    def flatten_mapping(self, node: Any) -> None:  # noqa: ANN401
+        """Replace merge keys by what they stand for, each key once, and count it.
+
+        PyYAML keeps a key as often as it is merged, so that each level multiplies the level below.
+        """
+        merges = [(key, value) for key, value in node.value if key.tag == _MERGE]
+        if not merges:
+            return
+        own = node.value = [pair for pair in node.value if pair[0].tag != _MERGE]
+        theirs: dict[object, Any] = {}
+        for key, value in merges:
+            several = isinstance(value, yaml.SequenceNode)
+            for each in reversed(value.value) if several else [value]:  # what comes first has precedence
+                if not isinstance(each, yaml.MappingNode):
+                    raise FileError("a merge key takes a mapping, or a list of mappings", self.place(key))
+                self.flatten_mapping(each)
+                self.merged += len(each.value)
+                if self.merged > MOST_MERGED:
+                    raise FileError(
+                        f"merge keys make more than {MOST_MERGED} values of this", self.place(key)
+                    )
+                for pair in each.value:
+                    theirs[pair[0].value if isinstance(pair[0], yaml.ScalarNode) else id(pair[0])] = pair
+        node.value = [*theirs.values(), *own]
 
     def sequence(self, node: Any) -> Iterator[Seq]:  # noqa: ANN401
         self._expect(node, yaml.SequenceNode, "a list")

@@ -28,6 +28,9 @@ INTERFACES = (
 """The parts of each interface that are read: unfiltered reads have crashed nvued on large switches."""
 
 
+_RELEASE = re.compile(r"\b([0-9]{1,4})\.([0-9]{1,4})(?![0-9])(?:\.[0-9]{1,4})?(?![0-9])")
+
+
 @dataclass(frozen=True)
 class SwitchState:
     """One switch."""
@@ -101,7 +104,7 @@ def release_of(switch: Nvue) -> str:
     # 5.14 moved it from system.build to system.version.
     version: object = system.get("version") or ("build" not in system and switch.get("/system/version"))
     for text in (system.get("build"), *_told(version)):
-        if found := re.search(r"\b(\d+)\.(\d+)(?:\.\d+)?", str(text or "")):
+        if found := _RELEASE.search(str(text or "")):
             if not OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
                 raise _unsupported(f"Cumulus Linux {found[0]} is not supported")
             return found[0]

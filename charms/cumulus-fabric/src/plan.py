@@ -173,12 +173,10 @@ def _subjects(differences: Iterable[tuple[Path, str, str]]) -> list[str]:
 
     Each difference is a path, what to say of its value, and its setting.
     """
-    alike: dict[tuple[str, str, str], list[str]] = {}
+    alike: dict[tuple[str, str, str], dict[str, None]] = {}
     for path, value, setting in differences:
         found = _object(path)
-        names = alike.setdefault((found.kind, setting, value), [])
-        if found.name not in names:
-            names.append(found.name)
+        alike.setdefault((found.kind, setting, value), {})[found.name] = None
     return [
         " ".join(filter(None, (kind, ports.compact(names, ", "), setting, value)))
         for (kind, setting, value), names in alike.items()

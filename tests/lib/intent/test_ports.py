@@ -37,6 +37,27 @@ def test_a_range_that_no_switch_can_have_stands_for_itself(key: str) -> None:
     assert ports.names(key) == (key,)
 
 
+LONG = {
+    "many ranges in one name": "a" + "1-1a" * 2000,
+    "many digits": "9" * 100_000 + "a1",
+    "a number of many digits after a name": "swp" + "9" * 5000 + ",7",
+    "no ASCII digits": "²,٣-٤,swp٣",
+}
+
+
+@pytest.mark.parametrize("key", LONG.values(), ids=LONG)
+def test_no_name_of_a_switch_costs_much_or_cannot_be_sorted(key: str) -> None:
+    found = ports.names(key)
+    assert len(found) <= key.count(",") + 2
+    assert set(ports.names(ports.compact(found))) == set(found)
+
+
+def test_names_come_one_by_one() -> None:
+    """A list of ranges may have more than fit into memory; who reads it can stop."""
+    found = ports.each(",".join(["swp1-4096"] * 1_000_000))
+    assert [next(found), next(found)] == ["swp1", "swp2"]
+
+
 FOLDED = {
     "swp1-2,swp10": ["swp10", "swp2", "swp1"],
     "bond1-2,bond_ext,lo": ["lo", "bond_ext", "bond2", "bond1"],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from converge.shape import Integer, Record
-from yamlfile.reader import CORE, JUJU, MOST, documents, read, text_of
+from yamlfile.reader import CORE, JUJU, MOST, MOST_MERGED, documents, read, text_of
 from yamlfile.values import FileError, Place, place_of
 
 HOLDS = "such a file is a mapping"
@@ -59,6 +59,9 @@ def test_numbers_as_keys_are_words(dialect):
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)
 )
+MERGES = f"m0: &m0 {{{', '.join(f'k{n}: 1' for n in range(2000))}}}\n" + "".join(
+    f"m{n}: {{<<: *m0}}\n" for n in range(1, 1000)
+)
 HOSTILE = {
     "no end": ("a:\n  b: [1", 2, "this is not YAML: expected ',' or ']', but got '<stream end>'"),
     "tab": (
@@ -87,6 +90,9 @@ HOSTILE = {
     "endless alias": ("b: 1\na: &a [*a]", 2, "this is not YAML: found unconstructable recursive node"),
     "document in itself": ("&a\nb: *a", 1, "an alias contains itself"),
     "bomb": (BOMB, 7, f"aliases make more than {MOST} values of this"),
+    "merge keys": (MERGES, 52, f"merge keys make more than {MOST_MERGED} values of this"),
+    "merge of a word": ("a: 1\nb: {<<: x}", 2, "a merge key takes a mapping, or a list of mappings"),
+    "merge of words": ("a: 1\nb: {<<: [{c: 1}, x]}", 2, "a merge key takes a mapping, or a list of mappings"),
 }
 
 
@@ -120,6 +126,31 @@ def test_a_merge_key_gives_what_the_mapping_itself_does_not_have():
     text = "one: &one {a: 1, b: 1}\ntwo: &two {c: 2}\nboth:\n  <<: *one\n  <<: *two\n  b: 3\n"
     (document,) = documents(text, "x.yaml", HOLDS)
     assert document["both"] == {"a": 1, "b": 3, "c": 2}
+
+
+LEVELS = {
+    "in lists": "m0: &m0 {a: 1, b: 1}\n"
+    + "".join(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}\n" for n in range(1, 30)),
+    "one by one": "m0: &m0 {a: 1, b: 1}\n"
+    + "".join(f"m{n}: &m{n}\n" + f"  <<: *m{n - 1}\n" * 9 for n in range(1, 30)),
+}
+
+
+@pytest.mark.parametrize("text", LEVELS.values(), ids=LEVELS)
+def test_levels_of_merge_keys_do_not_multiply(text):
+    (document,) = documents(text, "x.yaml", HOLDS)
+    assert document["m29"] == {"a": 1, "b": 1}
+
+
+def test_of_merged_mappings_the_first_has_precedence():
+    text = "one: &one {a: 1, b: 1}\ntwo: &two {b: 2, c: 2}\nboth: {<<: [*one, *two], c: 3}\n"
+    (document,) = documents(text, "x.yaml", HOLDS)
+    assert document["both"] == {"a": 1, "b": 1, "c": 3}
+
+
+def test_a_mapping_that_is_merged_into_itself_has_its_own_keys():
+    (document,) = documents("a: &a {<<: *a, b: 1}", "x.yaml", HOLDS)
+    assert document["a"] == {"b": 1}
 
 
 @pytest.mark.parametrize(

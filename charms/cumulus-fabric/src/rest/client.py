@@ -42,6 +42,12 @@ REFUSED_BY = "confirm_no"
 SLOW = "check its load and the network to it"
 """The remedy for a switch that answers too slowly."""
 
+NOT_NVUE = "check what listens there: no answer of NVUE is as long"
+"""The remedy for an answer that is larger than any switch's."""
+
+FEWER_NAMES = "if that many ports have as many VLANs, give them vlan all; else check what listens there"
+"""The remedy for ranges that multiply beyond what this charm compares."""
+
 ALIASES = ("applied", "startup", "empty", "pending")
 """Names in NVUE's list that are not ids: the running, the boot, the empty and the pending configuration."""
 
@@ -114,14 +120,21 @@ class Nvue:
         If a release refuses the parameter, it is not sent again. Ranges are expanded here in any case.
         """
         query, parent = [*query, ("filled", "false")], path.rpartition("/")[2]
+        try:
+            return expand_ranges(self._folded(path, query), parent)
+        except ValueError as error:
+            what = f"the answer to GET {path} cannot be read: {error}"
+            raise SwitchError("unreachable", what, FEWER_NAMES) from None
+
+    def _folded(self, path: str, query: Sequence[tuple[str, str]]) -> Tree:
         if self._expands:
             try:
-                return expand_ranges(self.request("GET", path, [*query, ("expand", "true")]), parent)
+                return self.request("GET", path, [*query, ("expand", "true")])
             except SwitchError as error:
                 if error.status != http.client.BAD_REQUEST:
                     raise
                 self._expands = False
-        return expand_ranges(self.request("GET", path, query), parent)
+        return self.request("GET", path, query)
 
     def create(self) -> str:
         """Create a revision from the running configuration; its id."""
@@ -285,10 +298,8 @@ class Nvue:
             raise SwitchError("unreachable", f"{said} to {method} {_short(target)}", remedy) from None
         except LongError as error:
             self.close()
-            remedy = "check what listens there: no answer of NVUE is as long"
-            raise SwitchError(
-                "unreachable", f"{error} in answer to {method} {_short(target)}", remedy
-            ) from None
+            said = f"{error} in answer to {method} {_short(target)}"
+            raise SwitchError("unreachable", said, NOT_NVUE) from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise unreachable(self.address, self.port, error) from None
