@@ -83,11 +83,11 @@ def _counted(item: str) -> list[str]:
 def natural(name: str) -> tuple[tuple[int, str | int], ...]:
     """A sort key that puts swp9 before swp10, and that compares names with and without digits."""
     parts = re.split(r"(\d+)", name)
-    return tuple(
-        (0, int(part)) if part.isdecimal() and len(part) <= MAX_DIGITS else (1, part)
-        for part in parts
-        if part
-    )
+    return tuple((0, int(part)) if _is_number(part) else (1, part) for part in parts if part)
+
+
+def _is_number(part: str) -> bool:
+    return part.isdecimal() and len(part) <= MAX_DIGITS
 
 
 def compact(names: Iterable[str], separator: str = ",") -> str:
