@@ -28,6 +28,7 @@ from hostnic import handover, version
 from hostnic.handover import Handover
 from hostnic.ops import lldp
 from hostnic.system import System
+from nic import before
 from nic.steps import nic_of
 from survey import NAME, Survey, ports, read_host, survey
 
@@ -49,7 +50,8 @@ class RoceQosCharm(HostCharm[Survey]):
         self.host = HostReconciler(self)
 
     def survey(self) -> Survey:
-        return survey(self.system, load_config(self, Options), self._policy(), self.app.name)
+        self._seen = survey(self.system, load_config(self, Options), self._policy(), self.app.name)
+        return self._seen
 
     def version(self, survey: Survey) -> str:
         """The driver of the ports that the charm keeps, and the kernel."""
@@ -75,6 +77,8 @@ class RoceQosCharm(HostCharm[Survey]):
 
     def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
         """Run the plan's steps and count them; one that fails stops the others for its NIC, not for all."""
+        before.keep(self.system, self._seen.observed.among(self._seen.new))
+        before.release(self.system, self._seen.released, plan)
         outcome = execute(plan, self.system, announce, nic_of)
         record.note(self.system, outcome.done)
         return outcome
@@ -95,6 +99,8 @@ class RoceQosCharm(HostCharm[Survey]):
         try:
             handover.publish(self.system, given)
             record.forget(self.system, survey.plan)
+            if not survey.plan.blocked:
+                before.release(self.system, survey.released, survey.plan)
         except OSError as error:
             what = f"cannot be written: {words(error)}"
             return (Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED), *findings)

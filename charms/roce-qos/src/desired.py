@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How this host's ports must treat traffic. Hooks decide it; :mod:`bootfile` keeps it for boot. Pure."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from hostnic.devices.port import is_other_card
@@ -38,6 +39,17 @@ class Desired(NamedTuple):
     def is_other(self, bdf: str, mac: str | None) -> bool:
         """Whether ``mac``, which is at ``bdf``, is the permanent MAC address of another card."""
         return is_other_card(dict(self.macs).get(bdf), mac)
+
+    def where_they_are(self, there: Mapping[str, str | None]) -> "Desired":
+        """The same, with ports at the PCI addresses at which their permanent MAC addresses are now.
+
+        ``there`` has the permanent MAC address at each PCI address of the host. A card goes to another
+        address with another slot, with a card that is added beside it, and with an update of the BIOS.
+        """
+        at, known = {mac: bdf for bdf, mac in there.items() if mac}, dict(self.macs)
+        places = {bdf: at.get(known.get(bdf, ""), bdf) for bdf in self.ports}
+        macs = {places[bdf]: mac for bdf, mac in self.macs if bdf in places}
+        return self._replace(ports=tuple(sorted({*places.values()})), macs=tuple(sorted(macs.items())))
 
     @property
     def defaults(self) -> Defaults:

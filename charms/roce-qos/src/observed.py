@@ -96,6 +96,11 @@ class Observed(NamedTuple):
         """The port with this PCI address, or None."""
         return next((port for port in self.ports if port.bdf == bdf), None)
 
+    @property
+    def macs(self) -> dict[str, str | None]:
+        """The permanent MAC address at each PCI address."""
+        return {port.bdf: port.permanent_mac for port in self.ports}
+
     def among(self, bdfs: Iterable[str]) -> tuple[QosPort, ...]:
         """The ports with these PCI addresses, as far as they exist."""
         return tuple(port for bdf in bdfs if (port := self.port(bdf)))

@@ -6,30 +6,40 @@ the lossless priorities, and with some drivers that of shares: they are made on 
 must carry traffic again before the next one is changed, and a step that fails stops the rest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from converge import Disruption, Finding, Held, Plan
 from desired import Desired
 from hostnic.ops.marking import ENCAP_TOS, SetEgressMap, SetEncapTos
 from hostnic.system import HostStep, System
 from nic import steps
+from nic.before import Before, give_back
 from observed import Observed, QosPort
 
 
-def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding]) -> Plan[System]:
+def plan(
+    wanted: Desired,
+    observed: Observed,
+    findings: Sequence[Finding],
+    released: Mapping[str, Before] = MappingProxyType({}),
+) -> Plan[System]:
     """The steps that bring the running host to ``wanted``, and those that are held.
 
     Hooks and boot units run this plan. A hook adds what must be on disk (:func:`files.install_steps`).
 
     ``findings`` has what prevents convergence (:func:`preflight.preflight`), and what else the operator has
-    to know.
+    to know. ``released`` are ports that are not the charm's any more, and get back what they had.
     """
     everything = (*observed.findings, *findings)
     if (nothing := Plan[System](findings=everything)).blocked:
         return nothing
     ports = observed.among(wanted.ports)
     run = steps.stop_lldpad(observed)
-    quiet, rolling, held = _roll(wanted, observed, ports)
+    bridging = [(port, steps.bridging(wanted, observed, port)) for port in ports]
+    returned = observed.among(released)
+    bridging += [(port, give_back(wanted, released[port.bdf], observed, port)) for port in returned]
+    quiet, rolling, held = _roll(observed, bridging)
     run += quiet
     run += [step for port in ports for step in steps.lldp(wanted, port)]
     run += rolling
@@ -41,7 +51,7 @@ def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding]) -> Pl
 
 
 def _roll(
-    wanted: Desired, observed: Observed, ports: Sequence[QosPort]
+    observed: Observed, bridging: Sequence[tuple[QosPort, list[HostStep]]]
 ) -> tuple[list[HostStep], list[HostStep], list[Held[System]]]:
     """Data centre bridging: what disrupts nothing, what rolls over the ports one by one, and what is held.
 
@@ -51,8 +61,7 @@ def _roll(
     quiet: list[HostStep] = []
     rolling: list[HostStep] = []
     held: list[Held[System]] = []
-    for port in ports:
-        needed = steps.bridging(wanted, observed, port)
+    for port, needed in bridging:
         begin = next((index for index, step in enumerate(needed) if takes_link_down(step)), len(needed))
         quiet += needed[:begin]
         turn, others = needed[begin:], observed.others(port)

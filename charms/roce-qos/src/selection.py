@@ -2,6 +2,7 @@
 """From options and what was observed to the desired state of this host. Pure."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from config import INHERIT, KEEP, Options
 from converge import Finding, Severity
@@ -15,26 +16,41 @@ from observed import Observed, QosPort
 FORGET = "or name only the other ports in option devices"
 
 
-def resolve(
-    options: Options, observed: Observed, last: Desired | None, application: str
-) -> tuple[Desired, tuple[Finding, ...]]:
+class Resolved(NamedTuple):
+    """What the options lead to on this host."""
+
+    wanted: Desired  # not to be applied with a blocking finding
+    findings: tuple[Finding, ...]  # names that match no device, ports without data centre bridging
+    new: tuple[str, ...]  # PCI addresses of ports that the charm has not served until now
+    released: tuple[str, ...]  # those of ports that `auto` has selected and does not select any more
+
+
+def resolve(options: Options, observed: Observed, last: Desired | None, application: str) -> Resolved:
     """Decide which ports are selected, and how they must treat traffic.
 
     A port of the last desired state is not forgotten while option ``devices`` stays the same, though it is
-    gone, cannot be read, or has left its bond: boot units and udev rule wait for it, and verify names it.
-    It is forgotten if another card is at its PCI address, unless the options select that card.
+    gone, cannot be read, has another name, or has left its bond: boot units and udev rule wait for it, and
+    verify names it. It is known by its permanent MAC address, wherever that is now, and forgotten if another
+    card is at its PCI address, unless the options select that card. `auto` releases NICs of other makers once
+    it finds what it looks for.
 
     ``last`` is the desired state that the last hook left on disk, if it did.
     ``application`` is this charm's name in the model, for the command that sets an option.
-
-    Returns the desired state, and findings: names that match no device on this host, ports without data
-    centre bridging. With a blocking finding the desired state must not be applied.
     """
+    last = last.where_they_are(observed.macs) if last else None
     before = last.ports if last and last.devices == options.devices else ()
     chosen, findings = _chosen(options, observed, before, application)
     others = {port.bdf for port in observed.ports if last and last.is_other(port.bdf, port.permanent_mac)}
-    kept = [bdf for bdf in before if bdf not in others | {port.bdf for port in chosen}]
-    findings += map(_detached, observed.among(kept))
+    left = [bdf for bdf in before if bdf not in others | {port.bdf for port in chosen}]
+    released = _released(options, observed.among(left), chosen)
+    if released:
+        what = f"auto has found a NIC for RoCE, and releases {', '.join(port.netdev for port in released)}"
+        remedy = "they get back what they had; name all ports to have them, too"
+        findings.append(Finding(Severity.INFO, selector.OPTION, what, remedy))
+    kept = [bdf for bdf in left if bdf not in {port.bdf for port in released}]
+    names = {name for port in observed.ports for name in port.port.names}
+    absent = any(entry.name not in names for entry in options.selected)
+    findings += (_detached(options, port, absent) for port in observed.among(kept))
     tos = None if options.ovn_encap_tos == KEEP else options.ovn_encap_tos
     if tos == INHERIT and observed.encap_tos not in (None, "", INHERIT) and not (last and last.encap_tos):
         tos, what = None, f"is {observed.encap_tos}, which this charm did not set, and stays so"
@@ -56,7 +72,8 @@ def resolve(
         devices=options.devices,
         macs=_macs([port.bdf for port in chosen], kept, observed, last),
     )
-    return wanted, tuple(findings)
+    new = tuple(bdf for bdf in wanted.ports if not last or bdf not in last.ports)
+    return Resolved(wanted, tuple(findings), new, tuple(port.bdf for port in released))
 
 
 def _macs(
@@ -75,13 +92,60 @@ def cc_params(options: Options) -> tuple[tuple[str, int], ...]:
     return tuple(sorted({**marks, **dict(options.cc_params)}.items()))
 
 
-def _detached(port: QosPort) -> Finding:
+def _detached(options: Options, port: QosPort, absent: bool) -> Finding:
     """Why a port is no longer selected, but still managed."""
     if port.dcb is None:
         what = f"driver {port.driver.name} has no data centre bridging any more"
         return Finding(Severity.WARNING, port.netdev, what, f"see the kernel log, {FORGET}")
+    if options.selected and (port.bond or absent):
+        what = f"is still managed, though no name in option {selector.OPTION} is its own any more"
+        return Finding(Severity.WARNING, port.netdev, what, f"name it {port.netdev} there, {FORGET}")
     what = "has left its bond, but is still managed"
     return Finding(Severity.WARNING, port.netdev, what, f"put it back into the bond, {FORGET}")
+
+
+def _released(options: Options, left: Sequence[QosPort], chosen: Sequence[QosPort]) -> list[QosPort]:
+    """Ports that `auto` has selected before it found NICs for RoCE: none of a ConnectX.
+
+    Beside a NIC of another maker, only those whose driver never does RoCE: an RDMA driver may be loaded late.
+    """
+    if options.selected or not chosen:
+        return []
+    connectx = any(port.driver.name == MLX5 for port in chosen)
+    return [port for port in left if port.driver.name != MLX5 and (connectx or not port.driver.roce)]
+
+
+def _meant(able: Sequence[QosPort], observed: Observed, before: Sequence[str]) -> list[QosPort]:
+    """The ports that `auto` means among those in a bond, which have data centre bridging.
+
+    Those of a ConnectX; on a host that has none, those with an RDMA device for RoCE, which the ports of a
+    bond may share. Without either, those that it has selected before.
+    """
+    if any(port.driver.name == MLX5 and not port.port.infiniband for port in observed.ports):
+        found = [port for port in able if port.driver.name == MLX5]
+    else:
+        having = {(port.bond, port.driver.name) for port in able if port.rdma and port.rdma.roce}
+        found = [port for port in able if (port.bond, port.driver.name) in having]
+        late = [port for port in able if port.bdf in before and port.driver.roce and port not in found]
+        found += late if found else []
+    return found or [port for port in able if port.bdf in before]
+
+
+def _nothing(bonded: Sequence[QosPort], observed: Observed) -> tuple[str, str]:
+    """What `auto` lacks on a host where it means none of the ``bonded`` ports, and the remedy."""
+    connectx = [port for port in observed.ports if port.driver.name == MLX5 and not port.port.infiniband]
+    lacking = [port for port in bonded if port.dcb is None and (port in connectx or not connectx)]
+    if not bonded:
+        return "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"
+    if lacking and (connectx or len(lacking) == len(bonded)):
+        names = " and ".join(port.netdev for port in lacking)
+        remedy = "boot a kernel whose driver has it (mlx5: CONFIG_MLX5_CORE_EN_DCB), or name other ports"
+        return f"the driver of {names} in a kernel bond has no data centre bridging", remedy
+    if connectx:
+        names = ", ".join(port.netdev for port in connectx)
+        return f"the ConnectX ({names}) is in no kernel bond", "bond its ports in MAAS"
+    names = ", ".join(port.netdev for port in bonded)
+    return f"no RDMA device does RoCE on the bonded ports {names}", "load their RDMA driver"
 
 
 def _chosen(
@@ -90,25 +154,23 @@ def _chosen(
     there = [port.port for port in observed.ports]
     bonded = [port for port in observed.ports if port.bond and not port.port.infiniband]
     able = [port for port in bonded if port.dcb is not None]
-    connectx = any(port.driver.name == MLX5 for port in able)
-    meant = {port.bdf for port in able if port.driver.name == MLX5 or port.bdf in before or not connectx}
+    meant = {port.bdf for port in _meant(able, observed, before)}
 
     def is_meant(port: Port) -> bool:
         return port.bdf in meant
 
-    nothing, remedy = "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"
-    if lacking := [port.netdev for port in bonded if port.dcb is None]:
-        nothing = f"the driver of {' and '.join(lacking)} in a kernel bond has no data centre bridging"
-        remedy = "boot a kernel whose driver has it (mlx5: CONFIG_MLX5_CORE_EN_DCB), or name other ports"
-        application = ""
-    auto = Auto(is_meant, nothing, remedy, application)
+    nothing, remedy = _nothing(bonded, observed)
+    # To name ports does not help where none has it.
+    auto = Auto(is_meant, nothing, remedy, "" if bonded and not able else application)
     choice = selector.choose(options.selected, there, auto)
     if choice.refusal and not before:
         return [], [choice.refusal]
     findings = selector.missing(name for name in choice.absent if name not in before)
-    others = [port.netdev for port in able if port.bdf not in meant]
+    others = ", ".join(port.netdev for port in able if port.bdf not in meant)
     if others and not options.selected:
-        what = f"auto leaves NICs of other makers alone beside a ConnectX: {', '.join(others)}"
+        what = f"auto leaves NICs of other makers alone beside a ConnectX: {others}"
+        if not any(port.driver.name == MLX5 for port in observed.among(meant)):
+            what = f"auto leaves ports alone that have no RDMA device for RoCE: {others}"
         findings.append(Finding(Severity.INFO, selector.OPTION, what, "name all ports to have them, too"))
     findings += selector.infiniband(options.selected, there)
     chosen = [*observed.among(port.bdf for port in choice.ports)]

@@ -18,6 +18,8 @@ from hostnic.handover import Handover
 from hostnic.ops.members import AwaitMember
 from hostnic.system import System
 from ineffective_options import ineffective_options
+from nic import before
+from nic.before import Before
 from observe import observe
 from observed import Observed
 from plan import plan, takes_link_down
@@ -44,6 +46,9 @@ class Survey(NamedTuple):
     observed: Observed  # the host
     plan: Plan[System]  # the steps from one to the other
     others: tuple[Handover, ...]  # what the machine's other charms hand over
+    new: tuple[str, ...] = ()  # PCI addresses of ports that the charm has not served until now
+    # What ports have had that are not the charm's any more, and do not have again yet
+    released: Mapping[str, Before] = {}
     fabric: Comparison = Comparison()  # what this host publishes to the fabric, and where the two differ
     accepted: bool = True  # always true: a name that matches no port is a finding of its own
 
@@ -85,18 +90,22 @@ def survey(system: System, options: Options, policy: str | None, application: st
     ``application`` is this charm's name in the model, for the command that sets an option.
     """
     observed, installed = read_host(system, options), files.look(system)
-    wanted, findings = resolve(options, observed, files.last_desired(installed), application)
+    wanted, findings, new, gone = resolve(options, observed, files.last_desired(installed), application)
+    recorded = {} if options.selected else before.read(system)
+    gone = (*gone, *(bdf for bdf in recorded if bdf not in wanted.ports))
+    released = {bdf: recorded.get(bdf, Before()) for bdf in gone}
     others, malformed = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
     if observed.boot.running:
-        return Survey(wanted, observed, Plan(findings=(AT_WORK,)), others, told)
+        return Survey(wanted, observed, Plan(findings=(AT_WORK,)), others, fabric=told)
     present = any(other.charm == "nic-firmware" for other in others)
     ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
-    found = plan(wanted, observed, (*malformed, *findings, *ineffective, *preflight(wanted, observed)))
+    about = (*malformed, *findings, *ineffective, *preflight(wanted, observed))
+    found = plan(wanted, observed, about, released)
     if not found.blocked:
         found = _given_up(found, record.written(system))
         found = replace(found, steps=(*files.install_steps(wanted, installed), *found.steps))
-    return Survey(wanted, observed, found, others, told)
+    return Survey(wanted, observed, found, others, new, released, told)
 
 
 def _given_up(planned: Plan[System], written: Mapping[str, Writes]) -> Plan[System]:

@@ -29,6 +29,7 @@ class RdmaPort(NamedTuple):
     number: int
     pci: str | None
     netdevs: frozenset[str]
+    roce: bool = True  # it can do RoCE; devices of iWARP cannot
 
     @property
     def directory(self) -> str:
@@ -54,9 +55,11 @@ def ports(system: System) -> tuple[RdmaPort, ...]:
     for device in list_names(system, CLASS):
         function = link_target(system, f"{CLASS}/{device}/device")
         directory = f"{CLASS}/{device}/ports"
+        # include/rdma/ib_verbs.h: RDMA_NODE_RNIC; core/sysfs.c: node_type_show
+        iwarp = (read_text(system, f"{CLASS}/{device}/node_type") or "").startswith("4:")
         for number in sorted(int(name) for name in list_names(system, directory) if name.isdigit()):
             netdevs = _netdevs(system, f"{directory}/{number}/gid_attrs/ndevs")
-            found.append(RdmaPort(device, number, function, netdevs))
+            found.append(RdmaPort(device, number, function, netdevs, not iwarp))
     return tuple(found)
 
 

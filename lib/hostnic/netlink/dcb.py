@@ -125,6 +125,7 @@ class Driver(NamedTuple):
     flaps: tuple[str, ...] = (MODE, SHARES, ENTRIES, PAUSE)
     # PCI ids of NICs for which the change of trust by the first or last DSCP takes the link down
     flaps_with_trust: tuple[str, ...] = ()
+    roce: bool = False  # its NICs do RoCE, if their RDMA driver is loaded
 
     def may_set(self, found: Dcb) -> bool:
         """Whether the DCBX mode lets the host change settings; a driver without DCBX always does."""
@@ -140,6 +141,7 @@ DRIVERS = (
         dcbx_ask=HOST | CEE | IEEE,
         flaps=(),
         flaps_with_trust=("15b3:1013", "15b3:1015"),
+        roce=True,
     ),
     # intel/ixgbe/ixgbe_dcb_nl.c: ixgbe_dcbnl_ieee_setets -> ixgbe_setup_tc or ixgbe_dcbnl_devreset, which
     # close and open the netdev; ixgbe_dcbnl_setdcbx calls it; ixgbe_ethtool.c: ixgbe_set_pauseparam ->
@@ -164,6 +166,7 @@ DRIVERS = (
     # the netdev, and ice_dcbnl_devreset; ice_ethtool.c: ice_set_pauseparam -> ice_set_fc restarts the link
     Driver(
         "ice",
+        roce=True,
         flaps=(SHARES, ENTRIES, PAUSE),
         agent="run ethtool --set-priv-flags {} fw-lldp-agent off",
         limit="ice takes no settings for a port in a bond, from kernel 6.6 on",
@@ -172,6 +175,7 @@ DRIVERS = (
     # the netdev; bnxt.c: bnxt_hwrm_set_pause restarts autonegotiation where it has covered pause frames
     Driver(
         "bnxt_en",
+        roce=True,
         flaps=(SHARES, PAUSE),
         ports=True,
         agent="switch off the NIC's LLDP agent with its vendor's tool",
@@ -182,6 +186,7 @@ DRIVERS = (
     # qede_set_pauseparam sets the link anew
     Driver(
         "qede",
+        roce=True,
         flaps=(PAUSE,),
         dscp=False,
         ports=True,
@@ -191,7 +196,7 @@ DRIVERS = (
     ),
     # hisilicon/hns3/hns3pf/hclge_dcb.c: hclge_ieee_setets and hclge_ieee_setpfc take the netdev down
     # (HNAE3_DOWN_CLIENT); hclge_ieee_setapp and hclge_setdcbx do not
-    Driver("hns3", flaps=(SHARES,)),
+    Driver("hns3", flaps=(SHARES,), roce=True),
 )
 
 

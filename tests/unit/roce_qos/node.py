@@ -8,6 +8,7 @@ from typing import Any
 import charm
 import pytest
 from boot import files, main
+from hostnic.netlink.dcb import driver as driver_entry
 from hostnic.ops import lldp
 from hostnic.testing import FakeCard, FakeHost, card
 from ops import testing
@@ -27,7 +28,7 @@ def compute_node(
     """A FakeHost with RDMA devices, networkd, and systemd units that really do what they say."""
     nics = cards or [card(driver=driver)]
     for nic in nics:
-        nic.rdma = nic.ports[0].driver == "mlx5_core"
+        nic.rdma = driver_entry(nic.ports[0].driver).roce
     host = kind(nics, **arguments)
     host.disk.install("/proc/net/route", ROUTES.encode(), 0o444)
     host.disk.install("/proc/sys/kernel/hostname", b"node1\n", 0o444)

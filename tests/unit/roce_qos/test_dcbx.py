@@ -45,7 +45,7 @@ def test_a_firmware_that_keeps_dcbx_is_reported(node: Node) -> None:
 def test_an_agent_that_hands_nothing_over_is_named_with_its_own_switch(
     monkeypatch: pytest.MonkeyPatch, driver: str, flag: str
 ) -> None:
-    node = Node(compute_node(driver), monkeypatch)
+    node = Node(compute_node(driver), monkeypatch).configure(devices="bond0")
     for name in (P0, P1):
         node.host.port(name).dcb.firmware_agent = True
         node.host.port(name).dcb.driver_restarts()
@@ -61,7 +61,7 @@ def test_a_driver_in_another_version_of_dcbx_is_named_before_any_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """ixgbe starts in CEE's version, in which it refuses these settings; no firmware is involved."""
-    node = Node(compute_node("ixgbe"), monkeypatch)
+    node = Node(compute_node("ixgbe"), monkeypatch).configure(devices="bond0")
     assert "its driver takes no settings in DCBX mode host cee" in node.emit().message
     assert nic(node.writes) == []
     assert node.configure(dcbx_takeover=True).emit().name == "active"

@@ -17,6 +17,7 @@ from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System, read_own
+from nic import before
 from nic.steps import nic_of
 from observe import observe
 from observed import Observed
@@ -94,8 +95,10 @@ def _converge(system: System, wanted: Desired, deadline: float, rounds: int = RO
         if not lock.held:
             return (f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}",)
         observed = _look(system, wanted) if lock.waited else looks[0]
-        wanted, others = _without_others(wanted, observed)
+        wanted, others = _without_others(wanted.where_they_are(observed.macs), observed)
         found = plan(wanted, observed, preflight(wanted, observed))
+        if found.steps:
+            before.keep(system, observed.among(wanted.ports))
         failed = execute(found, system, _announce, nic_of).findings if found.steps else ()
     if found.steps and not failed and rounds > 1:
         return (*others, *_converge(system, wanted, min(deadline, AGAIN_DEADLINE), rounds - 1))
@@ -111,6 +114,7 @@ def _look(system: System, wanted: Desired) -> Observed:
 
 def _formed(system: System, wanted: Desired, looks: list[Observed]) -> bool:
     looks[:] = [_look(system, wanted)]
+    wanted = wanted.where_they_are(looks[0].macs)
     ports = [looks[0].port(bdf) for bdf in wanted.ports]
     return all(
         port is not None and (port.distributing or wanted.is_other(port.bdf, port.permanent_mac))

@@ -40,13 +40,16 @@ def bridging(wanted: Desired, observed: Observed, port: QosPort) -> list[HostSte
     link down with this driver is one of disruption LINK_FLAP, and refused while no other port of the bond
     carries traffic.
     """
+    needed = (*_owner(port), *_classes(wanted, port), *_pfc(wanted, port))
+    return [in_turn(step, observed, port) for step in needed]
+
+
+def in_turn(step: HostStep, observed: Observed, port: QosPort) -> HostStep:
+    """The step, which is refused while it would take down the last port of the bond that carries traffic."""
+    if step.disruption < Disruption.LINK_FLAP:
+        return step
     others = tuple(other.netdev for other in observed.others(port))
-    return [
-        step
-        if step.disruption < Disruption.LINK_FLAP
-        else replace(step, op=InTurn(step.op, port.netdev, port.bond, others))
-        for step in (*_owner(port), *_classes(wanted, port), *_pfc(wanted, port))
-    ]
+    return replace(step, op=InTurn(step.op, port.netdev, port.bond, others))
 
 
 def link_back(port: QosPort) -> list[HostStep]:
@@ -66,7 +69,7 @@ def _owner(port: QosPort) -> list[HostStep]:
     agent = port.driver.agent.format(port.netdev)
     op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx, agent)
     what, why = f"take over DCBX of {port.netdev}", f"its mode is {dcbx_words(port.dcb.dcbx or 0)}"
-    return [_step(f"{port.bdf}/dcbx", what, why, op, _cost(port, dcb.MODE))]
+    return [_step(f"{port.bdf}/dcbx", what, why, op, cost(port, dcb.MODE))]
 
 
 def _classes(wanted: Desired, port: QosPort) -> list[HostStep]:
@@ -77,22 +80,22 @@ def _classes(wanted: Desired, port: QosPort) -> list[HostStep]:
     if found.ets != wanted.ets:
         what = f"set traffic classes and shares of {netdev}"
         why = f"they are {ets_words(found.ets)}"
-        steps.append(_step(f"{port.bdf}/ets", what, why, SetEts(netdev, wanted.ets), _cost(port, dcb.SHARES)))
+        steps.append(_step(f"{port.bdf}/ets", what, why, SetEts(netdev, wanted.ets), cost(port, dcb.SHARES)))
     apps = apps_op(wanted, port)
     missing = set(apps.apps) ^ apps.ours(found.apps)
     if missing:
         what = f"map {packets(port.driver)} of {netdev} to priorities"
         why = f"trust is {port.trust}, {len(missing)} entries differ"
         trusts = any(app.selector == dcb.DSCP for app in apps.apps) != bool(port.dscp_map)
-        steps.append(_step(f"{port.bdf}/apps", what, why, apps, _cost(port, dcb.ENTRIES, trusts=trusts)))
+        steps.append(_step(f"{port.bdf}/apps", what, why, apps, cost(port, dcb.ENTRIES, trusts=trusts)))
     if wanted.qos.pfc and port.pause not in (None, Pause(rx=False, tx=False)):
         what = f"turn global pause frames of {netdev} off"
         op = SetPause(netdev, on=False)
-        steps.append(_step(f"{port.bdf}/pause", what, "they exclude PFC", op, _cost(port, dcb.PAUSE)))
+        steps.append(_step(f"{port.bdf}/pause", what, "they exclude PFC", op, cost(port, dcb.PAUSE)))
     return steps
 
 
-def _cost(port: QosPort, setting: str, *, trusts: bool = False) -> Disruption:
+def cost(port: QosPort, setting: str, *, trusts: bool = False) -> Disruption:
     """What the change costs with the port's driver; ``trusts``: the port trusts another marking after it."""
     flaps = setting in port.driver.flaps or (trusts and port.port.device in port.driver.flaps_with_trust)
     return Disruption.LINK_FLAP if flaps else Disruption.NONE
