@@ -16,7 +16,10 @@ from exporter.facts import COPIES
 
 CHARMS = ("sriov-switchdev", "nic-firmware", "roce-qos", "cumulus-fabric")
 """Charms that install it; the first one that is there runs its copy."""
-MODULES = ("exporter", *(f"exporter.{name}" for name in ("catalogue", "facts", "main", "sources", "workers")))
+MODULES = (
+    "exporter",
+    *(f"exporter.{name}" for name in ("catalogue", "facts", "main", "server", "sources", "workers")),
+)
 MOST_MEMORY = "64M"
 UNIT = "ovn-offload-exporter.service"
 

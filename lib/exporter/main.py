@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 
+PATIENCE = 1.0
+"""Seconds for which a scrape waits for another one, to say what that has read."""
+
 
 class Exporter:
     """Collects all metrics of one scrape; a collector as prometheus-client has it.
@@ -30,34 +33,58 @@ class Exporter:
     def __init__(self, machine: Callable[[], System], deadline: float = DEADLINE) -> None:
         self._system = machine()
         self._workers, self._hardware = Workers(machine, deadline), sources.Hardware()
-        self._turn = threading.Lock()
+        self._turn, self._words = threading.Lock(), threading.Lock()
+        self._of_hooks: Sequence[Sample] = ()
+        self._read: Sequence[Sample] = ()
+        self._rounds = 0
 
     def collect(self) -> Iterator["Family"]:
         """Each metric that has a value, with its help and its kind."""
         from prometheus_client import Metric as Family
 
-        with self._turn:  # two collectors of the same machine take turns
-            samples = [*self._samples()]
-        families: dict[str, Family] = {}
-        for name, labels, value in samples:
-            metric = METRICS.get(PREFIX + name)
-            if metric is None:  # a charm of another revision
-                continue
-            family = families.get(name) or families.setdefault(
-                name, Family(metric.name, metric.help, metric.kind)
-            )
-            family.add_sample(metric.series, dict(zip(metric.labels, labels)), value)
-        yield from families.values()
+        found: dict[str, list[Sample]] = {}
+        for sample in self._samples():
+            found.setdefault(sample.metric, []).append(sample)
+        with self._words:  # one scrape at a time takes the memory that its words need
+            for name, samples in found.items():
+                metric = METRICS.get(PREFIX + name)
+                if metric is None:  # a charm of another revision
+                    continue
+                family = Family(metric.name, metric.help, metric.kind)
+                for _, labels, value in samples:
+                    family.add_sample(metric.series, dict(zip(metric.labels, labels)), value)
+                yield family
 
     def _samples(self) -> Iterable[Sample]:
+        """What is read now. Scrapes at the same time say the same, so that the machine is read once.
+
+        One that would wait longer for that says what each source has answered by now.
+        """
+        before = self._rounds
+        if not self._turn.acquire(timeout=PATIENCE):
+            return (*self._of_hooks, *self._workers.now(), *_thresholds())
+        try:
+            if self._rounds == before:
+                self._read = (*self._now(), *_thresholds())
+                self._rounds += 1
+            return self._read
+        finally:
+            self._turn.release()
+
+    def _now(self) -> Iterator[Sample]:
         found = [*facts.read_all(self._system)]
         ports = [*facts.ports_of(found).values()]
-        yield from sources.of_hooks(found, ports, self._system.now())
-        for charm in facts.not_believed(self._system):
-            yield Sample("source_up", (f"facts {charm}",), 0.0)
+        disbelieved = facts.not_believed(self._system)
+        self._of_hooks = (
+            *sources.of_hooks(found, ports, self._system.now()),
+            *(Sample("source_up", (f"facts {charm}",), 0.0) for charm in disbelieved),
+        )
+        yield from self._of_hooks
         yield from self._workers.read(sources.of_host(ports, self._hardware))
-        for name, value in THRESHOLDS.items():
-            yield Sample("threshold", (name,), value)
+
+
+def _thresholds() -> Iterator[Sample]:
+    return (Sample("threshold", (name,), value) for name, value in THRESHOLDS.items())
 
 
 def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> int:
@@ -70,12 +97,16 @@ def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> i
     except ValueError:
         print("usage: exporter.pyz [ADDRESS ...]", file=sys.stderr)
         return 5
-    from prometheus_client import CollectorRegistry, start_http_server
+    from prometheus_client import CollectorRegistry, make_wsgi_app
+
+    from exporter.server import Server
 
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))  # in all threads, which begin from here on
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Exporter(machine))
-    servers = [start_http_server(PORT, address, registry)[0] for address in addresses]
+    servers = [Server(address, PORT, make_wsgi_app(registry)) for address in addresses]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"serving on {', '.join(addresses)} port {PORT}", flush=True)
     signal.sigwait((signal.SIGTERM,))
     for server in servers:

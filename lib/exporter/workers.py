@@ -60,6 +60,13 @@ class _Worker:
         self._asked.release()
         return True
 
+    def says(self, name: str, in_time: bool, silent: bool) -> Iterable[Sample]:
+        """Its values, or what stands for them if it is ``silent``; if it answers, and how old they are."""
+        source = self.source
+        yield from (silent and source and source.silent) or self.samples
+        yield Sample("source_up", (name,), float(in_time and self.ok))
+        yield Sample("source_age_seconds", (name,), max(monotonic() - self.answered, 0.0))
+
     def end(self) -> None:
         """Have the thread end once it has its answer."""
         self.source = None
@@ -108,11 +115,14 @@ class Workers:
             if not self._workers[name].ask(source):
                 waiting.add(name)
         until = monotonic() + self._deadline
-        for name, source in sources.items():
+        for name in sources:
             worker = self._workers[name]
             hangs = worker.asked + 2 * self._deadline
             in_time = worker.idle.wait(max(min(until, hangs) - monotonic(), 0.0))
-            silent = not in_time and name in waiting and source.silent
-            yield from silent or worker.samples
-            yield Sample("source_up", (name,), float(in_time and worker.ok))
-            yield Sample("source_age_seconds", (name,), max(monotonic() - worker.answered, 0.0))
+            yield from worker.says(name, in_time, silent=not in_time and name in waiting)
+
+    def now(self) -> Iterable[Sample]:
+        """What all sources have said so far, while another thread waits in :meth:`read`."""
+        for name, worker in [*self._workers.items()]:
+            in_time = worker.idle.is_set() or monotonic() < worker.asked + self._deadline
+            yield from worker.says(name, in_time, silent=not in_time)

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A modelled host whose exporter is scraped."""
+"""A modelled host whose exporter is scraped, also as a real process over HTTP."""
 
-from typing import Any
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
 
 from exporter import facts
 from exporter.facts import Facts, Port
@@ -41,3 +47,34 @@ def scrape(found: Exporter) -> dict[tuple[str, ...], float]:
         for family in found.collect()
         for sample in family.samples
     }
+
+
+SERVING = """
+import sys
+from exporter import main, facts, catalogue
+from hostnic.testing import FakeHost
+host = FakeHost()
+facts.publish(host, facts.Facts("roce-qos", "roce-qos/0", int(host.now())))
+catalogue.PORT = main.PORT = int(sys.argv[1])
+main.main(sys.argv[2:], lambda: host)
+"""
+
+
+def served_at(address: str, port: str) -> str:
+    with urllib.request.urlopen(f"http://{address}:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
+@contextmanager
+def process(port: str, *more: str, code: str = SERVING) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A real exporter that serves, and what it prints from then on."""
+    command = [sys.executable, "-c", code, port, *more]
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, env={**os.environ, **paths}, stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            addresses = ", ".join(("127.0.0.1", *more))
+            assert served.stdout.readline() == f"serving on {addresses} port {port}\n"
+            yield served, served.stdout
+        finally:
+            served.kill()

@@ -5,46 +5,13 @@ import socket
 import subprocess
 import sys
 import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
-from exporter import install, main
+from exporter import install
 from hostnic.boot import bootcopy, units
 from hostnic.testing import FakeHost
-
-CODE = """
-import sys
-from exporter import main, facts, catalogue
-from hostnic.testing import FakeHost
-host = FakeHost()
-facts.publish(host, facts.Facts("roce-qos", "roce-qos/0", int(host.now())))
-catalogue.PORT = main.PORT = int(sys.argv[1])
-main.main(sys.argv[2:], lambda: host)
-"""
-
-
-def served_at(address: str, port: str) -> str:
-    with urllib.request.urlopen(f"http://{address}:{port}/metrics", timeout=10) as answer:
-        return answer.read().decode()
-
-
-@contextmanager
-def process(port: str, *more: str, code: str = CODE) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
-    """A real exporter that serves, and what it prints from then on."""
-    command = [sys.executable, "-c", code, port, *more]
-    library = Path(main.__file__).parents[1]
-    with subprocess.Popen(command, cwd=library, stdout=subprocess.PIPE, text=True) as served:
-        try:
-            assert served.stdout is not None
-            addresses = ", ".join(("127.0.0.1", *more))
-            assert served.stdout.readline() == f"serving on {addresses} port {port}\n"
-            yield served, served.stdout
-        finally:
-            served.kill()
+from lib.scrapes import SERVING, process, served_at
 
 
 def test_a_real_process_answers_a_real_scrape_on_loopback() -> None:
@@ -75,7 +42,7 @@ STUCK = "threading.Thread(target=threading.Event().wait).start()"
 
 def test_a_stopped_exporter_leaves_its_port_to_the_next_although_a_thread_keeps_its_process() -> None:
     port = 19572
-    code = CODE.replace("lambda: host", f"lambda: {STUCK} or host")
+    code = SERVING.replace("lambda: host", f"lambda: {STUCK} or host")
     with process(str(port), code=f"import threading{code}print('stopped', flush=True)") as (served, prints):
         served.terminate()
         assert prints.readline() == "stopped\n"
