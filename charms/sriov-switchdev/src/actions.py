@@ -122,22 +122,46 @@ TABLES: Mapping[str, Callable[[System, Desired, Observed], Tables]] = {
 
 
 def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
-    """Have the declared ports be those of the cards that are at their PCI addresses now.
+    """Have the declared ports be those of the cards that are there now.
 
-    Only the file that the next hook and the next boot compare with is written.
+    Ports that are gone are dropped. Names of other ports in option ``devices`` mean those ports again. Only
+    the file that the next hook and the next boot compare with is written.
 
-    Raises ActionError if no other card is there, or the file cannot be written.
+    Raises ActionError if that changes nothing, or the file cannot be written.
     """
-    before = observed.previous
-    others = {port.bdf: pf.mac for port, pf in pairs_of(observed.host, before.ports) if port.is_other(pf.mac)}
-    if not others:
-        raise ActionError("nothing to accept: no other card is at the PCI address of a declared port")
-    ports = tuple(port._replace(mac=others.get(port.bdf, port.mac)) for port in before.ports)
+    before, pairs = observed.previous, pairs_of(observed.host, observed.previous.ports)
+    unread = {finding.subject for finding in observed.host.findings}
+    others = {port.bdf: pf.mac for port, pf in pairs if port.is_other(pf.mac)}
+    there = {port.bdf for port, _ in pairs} | unread
+    gone = [*(port for port in before.ports if port.bdf not in there), *before.absent]
+    names = {
+        name: other.bdf
+        for port, pf in pairs
+        for name in port.former
+        if (other := observed.host.pf(name)) and other != pf
+    }
+    if not (others or gone or names):
+        raise ActionError("nothing to accept: every declared port is there")
+    ports = tuple(
+        port._replace(
+            mac=others.get(port.bdf, port.mac),
+            former=tuple(name for name in port.former if name not in names),
+        )
+        for port in before.ports
+        if port not in gone
+    )
     try:
-        InstallFile(desired.PATH, before._replace(ports=ports).to_json().encode(), 0o600).run(system)
+        InstallFile(desired.PATH, before._replace(ports=ports, absent=()).to_json().encode(), 0o600).run(
+            system
+        )
     except StepError as error:
         raise ActionError(error.reason) from error
-    return {"accepted": ", ".join(f"{bdf} with {mac}" for bdf, mac in others.items())}
+    told = {
+        "accepted": ", ".join(f"{bdf} with {mac}" for bdf, mac in others.items()),
+        "dropped": ", ".join(f"{port.netdev} ({port.bdf})" for port in gone),
+        "names": ", ".join(f"{name} is {bdf} again" for name, bdf in names.items()),
+    }
+    return {what: listed for what, listed in told.items() if listed}
 
 
 def _nic(

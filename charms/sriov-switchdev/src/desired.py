@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from hostnic.devices.port import is_other_card
@@ -26,6 +27,8 @@ class Port(NamedTuple):
     mac: str | None = None
     # The slot by which its card goes if the bond's ports are at two PCI slots of one card
     card: str | None = None
+    # What option `devices` calls it and it is not called any more: earlier PCI addresses and netdevs
+    former: tuple[str, ...] = ()
 
     def is_other(self, mac: str | None) -> bool:
         """Whether ``mac``, which is at this PCI address, is the permanent MAC address of another card."""
@@ -44,6 +47,14 @@ class Desired(NamedTuple):
     steering_mode: str | None = None  # `smfs`, `dmfs`, or None for the driver's choice
     lag_required: bool = False  # VFs stay unbound until VF-LAG is active
     uplink_queues: int = 0  # queues of each uplink; 0 for one per online CPU
+    # Ports that no boot waits for, though each has its turn once it is there: they were missing at a whole
+    # boot, or another declared port has their PCI address now
+    absent: tuple[Port, ...] = ()
+
+    @property
+    def everything(self) -> tuple[Port, ...]:
+        """All ports, those that are absent last."""
+        return (*self.ports, *self.absent)
 
     def port(self, bdf: str) -> Port | None:
         """The port with this PCI address, or None."""
@@ -63,10 +74,19 @@ class Desired(NamedTuple):
 
     def to_json(self) -> str:
         """The text of the file at ``PATH``, which bootfile.py reads."""
-        content = {**self._asdict(), "version": VERSION, "ports": [port._asdict() for port in self.ports]}
+        content: dict[str, object] = {**self._asdict(), "version": VERSION}
+        content |= {"ports": _plain(self.ports), "absent": _plain(self.absent)}
+        if not self.absent:
+            del content["absent"]
         return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
     @property
     def digest(self) -> str:
         """A short name of this state, for records."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+
+def _plain(ports: Iterable[Port]) -> list[dict[str, object]]:
+    """Ports as JSON has them; ``former`` only where there is one."""
+    fields = [port._asdict() for port in ports]
+    return [{name: value for name, value in port.items() if value != ()} for port in fields]

@@ -16,6 +16,7 @@ from hostnic.devices.model import Host, Pf
 from hostnic.devices.port import MLX5
 from hostnic.network import ovs
 from hostnic.system import Channels, System, if_told, list_names, read_text
+from nic.places import located
 from nic.steps import (
     lag_impossible,
     lag_missing,
@@ -36,7 +37,8 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
     host = discover.observe(system)
     findings = list(host.findings)
     kept = installed.look(system, files.COPY, files.PATHS, files.UNITS)
-    previous = _previous(kept.files[desired.PATH], findings)
+    previous = located(_previous(kept.files[desired.PATH], findings), host)
+    bonds, by_old_name = _declared_bonds(system, host, previous)
     writers, unclear = judged or _second_writers(system, host.pfs)
     settings = _ovs(system)
     return Observed(
@@ -48,7 +50,8 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
         live=record.read_live(system),
         armed=record.armed(system),
         converged=record.read_converged(system),
-        declared_bonds=_declared_bonds(system, host, previous),
+        declared_bonds=bonds,
+        bonds_by_old_name=by_old_name,
         vf_writers=writers,
         unclear=unclear,
         host_network=_host_network(system, host),
@@ -131,20 +134,24 @@ def _previous(text: str | None, findings: list[Finding]) -> Desired:
         return Desired()
 
 
-def _declared_bonds(system: System, host: Host, previous: Desired) -> dict[str, str]:
+def _declared_bonds(system: System, host: Host, previous: Desired) -> tuple[dict[str, str], dict[str, str]]:
     """Bond memberships as networkd is configured, read only when a port is missing from the bond it was in.
 
-    networkd's own files (netplan writes them below /run) name the bond's members by name or MAC address.
+    networkd's own files (netplan writes them below /run) name the bond's members by name or MAC address. The
+    second has those by a name that the port had before.
     """
-    detached = [pf for port in previous.ports if port.bond and (pf := host.pf(port.bdf)) and pf.bond is None]
-    declared: dict[str, str] = {}
+    pairs = pairs_of(host, (port for port in previous.ports if port.bond))
+    detached = [(port, pf) for port, pf in pairs if pf.bond is None]
+    declared, by_old_name = dict[str, str](), dict[str, str]()
     for settings in _networks(system) if detached else ():
         names = settings.get("Name", "").split()
         macs = f"{settings.get('PermanentMACAddress', '')} {settings.get('MACAddress', '')}".lower().split()
-        for pf in detached:
-            if "Bond" in settings and (pf.netdev in names or (pf.mac or "").lower() in macs):
+        for port, pf in detached if "Bond" in settings else ():
+            if pf.netdev in names or (pf.mac or "").lower() in macs:
                 declared[pf.bdf] = settings["Bond"]
-    return declared
+            elif pf.netdev and port.netdev in names and not port.is_other(pf.mac):
+                by_old_name[pf.bdf] = settings["Bond"]
+    return declared, {bdf: bond for bdf, bond in by_old_name.items() if bdf not in declared}
 
 
 def _networks(system: System) -> Iterator[dict[str, str]]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 APPROVE = "run approve-reboot"
 """How a reboot is approved, where the application that takes the action is not known, as in a boot unit."""
 
+MISSED = "did not appear"
+"""What a boot says of a port for which it has waited in vain."""
+
 Phase = Literal["early", "bind", "restore"]
 State = Literal["running", "done", "failed"]
 
@@ -91,6 +94,16 @@ class BootRecord(NamedTuple):
         """What went wrong in this boot, in order."""
         return tuple(problem for record in self.phases.values() for problem in record.problems)
 
+    @property
+    def missed(self) -> frozenset[str]:
+        """PCI addresses of the ports for which this boot has waited in vain."""
+        early = self.phases.get("early")
+        return (
+            frozenset(each.subject for each in early.problems if MISSED in each.what)
+            if early
+            else frozenset()
+        )
+
     def unfinished(self, now: float, early_time: float, bind_time: float) -> bool:
         """Whether a boot unit still runs. It counts as dead so many seconds after its last record."""
         early, bind = self.phases.get("early"), self.phases.get("bind")
@@ -141,6 +154,8 @@ class Observed(NamedTuple):
     converged: frozenset[str] = frozenset()
     # BDF to bond as networkd is configured; read only while a port is out of its bond
     declared_bonds: Mapping[str, str] = {}
+    # The same of ports that have another name now than networkd is configured with
+    bonds_by_old_name: Mapping[str, str] = {}
     # Files that set VFs or eswitch modes at boot, also those of other NICs
     vf_writers: tuple[Writer, ...] = ()
     unclear: tuple[Finding, ...] = ()  # about such files that cannot be read

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From options and what was observed to the desired state of each port. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from config import Options
 from converge import Finding, Severity
@@ -9,7 +10,7 @@ from desired import Desired, Port
 from hostnic.devices import inventory, lag, selector
 from hostnic.devices.model import Bond, Host, Pf
 from hostnic.devices.port import MLX5
-from hostnic.devices.selector import Auto, Choice
+from hostnic.devices.selector import Auto, Choice, Entry
 from observed import Observed
 
 BY_CARD = (5, 16)
@@ -20,6 +21,7 @@ LAG_BOND_MODES = ("802.3ad", "active-backup", "balance-xor")
 
 OVS = "ovs-system"
 """The master of each port of Open vSwitch."""
+RENAMED = "name it so, or its bond; if the port that is called so now is meant, run action accept-nic"
 BOTH_PORTS = "bond exactly the two ports of one NIC, or set vf-lag=disabled"
 
 
@@ -32,13 +34,15 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     blocking finding the desired state must not be applied.
     """
     host = as_declared(observed)
-    choice = _choose(options, host, observed, application)
+    entries, renamed = _entries(options, observed)
+    choice = _choose(options, entries, host, observed, application)
     findings = [
         *_missing_bonds(options, observed),
+        *renamed,
         *selector.infiniband(options.selected, [pf.port for pf in host.pfs]),
         *(() if options.selected else _left_alone(host, {port.bdf for port in choice.ports})),
     ]
-    gone = _gone(options, observed, {port.bdf for port in choice.ports})
+    gone = _gone(options, observed, choice)
     known = {name for port in gone for name in _names(port)}
     if choice.refusal:
         findings.append(choice.refusal)
@@ -56,8 +60,15 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
         bonded = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or (was.netdev if was else "")
         card = was.card if was and returns else _card(pf, host) if bonded else None
-        ports.append(Port(pf.bdf, netdev, vfs, pf.bond, bonded, _mac(pf, observed), card))
-    ports = sorted([*ports, *gone], key=lambda port: port.bdf)
+        # Another card at the address of a declared port must be accepted first.
+        mac = was.mac if was and was.mac else pf.mac
+        former = _former(options, was, pf)
+        ports.append(Port(pf.bdf, netdev, vfs, pf.bond, bonded, mac, card, former))
+    taken, displaced = {port.bdf for port in ports}, list[Port]()
+    for port in gone:
+        (displaced if port.bdf in taken else ports).append(port)
+        taken.add(port.bdf)
+    ports.sort(key=lambda port: port.bdf)
     # A NIC bonds both of its ports or none: with one of them left out, none.
     by_nic = Desired(tuple(ports)).nics()
     whole = {slot for slot, both in by_nic.items() if len(both) == 2 and all(port.lag for port in both)}
@@ -65,18 +76,48 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     ports = [port._replace(lag=port.nic in whole) for port in ports]
     steering = None if options.steering_mode == "keep" else options.steering_mode
     required = options.vf_lag == "required"
-    return Desired(tuple(ports), steering, required, options.uplink_queues), tuple(findings)
+    missed = observed.boot.missed.union(port.bdf for port in observed.previous.absent)
+    missed &= {port.bdf for port in gone if not host.pf(port.bdf)}
+    there = tuple(port for port in ports if port.bdf not in missed)
+    absent = (*(port for port in ports if port.bdf in missed), *displaced)
+    return Desired(there, steering, required, options.uplink_queues, absent), tuple(findings)
 
 
-def _mac(pf: Pf, observed: Observed) -> str | None:
-    """The permanent MAC address of the port that is meant.
+def _entries(options: Options, observed: Observed) -> tuple[tuple[Entry, ...], list[Finding]]:
+    """The entries of ``devices``, each that names a declared port as it was called before by its address now.
 
-    A card that was declared before may have another PCI address now. Any other one at the address of a
-    declared port must be accepted first.
+    Whoever has that name or address now is not meant, as long as the declared port is on this host.
     """
-    declared = observed.previous.port(pf.bdf)
-    moved = pf.mac in {port.mac for port in observed.previous.ports}
-    return declared.mac if declared and declared.mac and not (pf.mac and moved) else pf.mac
+    before = {
+        name: pf
+        for port in observed.previous.ports
+        if (pf := observed.host.pf(port.bdf)) and port.mac and pf.mac == port.mac
+        for name in (port.netdev, *port.former)
+        if name not in pf.port.names
+    }
+    found = [
+        entry._replace(name=before[entry.name].bdf) if entry.name in before else entry
+        for entry in options.selected
+    ]
+    renamed = [
+        Finding(
+            Severity.INFO,
+            selector.OPTION,
+            f"{entry.name} is {pf.netdev or 'the port'} at {pf.bdf} now",
+            RENAMED,
+        )
+        for entry in options.selected
+        if (pf := before.get(entry.name))
+    ]
+    return tuple(found), renamed
+
+
+def _former(options: Options, was: Port | None, pf: Pf) -> tuple[str, ...]:
+    """What ``devices`` calls a port that has another name or address now."""
+    if was is None or was.is_other(pf.mac):
+        return ()
+    named = {entry.name for entry in options.selected}.difference(pf.port.names)
+    return tuple(sorted(named.intersection((was.netdev, *was.former))))
 
 
 def _of_ovn(host: Host, observed: Observed) -> tuple[set[str], tuple[str, ...]]:
@@ -108,7 +149,9 @@ def _left_alone(host: Host, ours: set[str]) -> Iterator[Finding]:
         yield Finding(Severity.INFO, selector.OPTION, what, remedy)
 
 
-def _choose(options: Options, host: Host, observed: Observed, application: str) -> Choice:
+def _choose(
+    options: Options, entries: Sequence[Entry], host: Host, observed: Observed, application: str
+) -> Choice:
     there = [pf.port for pf in host.pfs]
     usable = any(map(_may_be_chosen, there)) or not there
     ours, unclear = _of_ovn(host, observed)
@@ -120,7 +163,7 @@ def _choose(options: Options, host: Host, observed: Observed, application: str) 
         return port.bdf in ours
 
     auto = Auto(means, NOTHING, BOND if usable else ELSEWHERE, application if usable else "")
-    choice = selector.choose(options.selected, there, auto, options.num_vfs)
+    choice = selector.choose(entries, there, auto, options.num_vfs)
     others = [port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)]
     if not others:
         return choice
@@ -149,11 +192,16 @@ ELSEWHERE = "relate this charm to applications on hosts with a ConnectX whose po
 
 
 def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
-    """Ports whose bond does not exist while the network configuration still has it.
+    """Ports whose bond does not exist, or misses them, while the network configuration still has them.
 
     Without these findings a bond that networkd is creating again would be forgotten, and VF-LAG with it.
     """
     for port in observed.previous.ports:
+        pf, old = observed.host.pf(port.bdf), observed.bonds_by_old_name.get(port.bdf)
+        if pf and old and _meant(port, options):
+            what = f"{old} is declared for {port.netdev}, and that port is {pf.netdev} now"
+            remedy = "have netplan match its MAC address, or name it so there"
+            yield Finding(Severity.BLOCKED, port.bdf, what, remedy)
         bond = observed.declared_bonds.get(port.bdf)
         if bond and not observed.host.bond(bond) and _meant(port, options):
             yield Finding(
@@ -164,10 +212,22 @@ def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
             )
 
 
-def _gone(options: Options, observed: Observed, chosen: set[str]) -> list[Port]:
-    """Ports that fell off the bus or lost their driver; they stay declared."""
-    there = chosen | {pf.bdf for pf in observed.host.pfs if pf.netdev}
-    return [port for port in observed.previous.ports if port.bdf not in there and _meant(port, options)]
+def _gone(options: Options, observed: Observed, choice: Choice) -> list[Port]:
+    """Ports that fell off the bus or lost their driver; they stay declared unless others serve their bond."""
+    previous, there = observed.previous, {port.bdf for port in choice.ports}
+    for port in previous.ports:
+        pf = observed.host.pf(port.bdf)
+        if pf and pf.netdev and not port.is_other(pf.mac):
+            there.add(port.bdf)
+    before = Counter(port.bond for port in previous.everything)
+    served = Counter(port.bond for port in choice.ports)
+    return [
+        port
+        for port in previous.everything
+        if (port.bdf not in there or port in previous.absent)
+        and _meant(port, options)
+        and not (port.bond and served[port.bond] >= before[port.bond])
+    ]
 
 
 def _meant(port: Port, options: Options) -> bool:
@@ -178,7 +238,7 @@ def _meant(port: Port, options: Options) -> bool:
 
 def _names(port: Port) -> tuple[str, ...]:
     """What ``devices`` may call it."""
-    return tuple(filter(None, (port.bdf, port.netdev, port.bond)))
+    return tuple(filter(None, (port.bdf, port.netdev, port.bond, *port.former)))
 
 
 def _half(options: Options, port: Port, host: Host) -> Finding:

@@ -88,7 +88,7 @@ def survey(
 def ports(survey: Survey) -> Iterator[facts.Port]:
     """The declared ports, for the exporter."""
     wanted, observed = survey.wanted, survey.observed
-    for port in wanted.ports:
+    for port in (*wanted.ports, *(port for port in wanted.absent if not wanted.port(port.bdf))):
         pf, channels = observed.host.pf(port.bdf), observed.channels.get(port.bdf)
         declared, actual = {"vfs": port.num_vfs, "switchdev": 1, "hw_tc_offload": 1}, dict[str, int]()
         if channels:

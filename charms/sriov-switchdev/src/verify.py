@@ -17,7 +17,7 @@ from observed import BootFailure, Observed
 from plan import held_of
 
 OVS = "Open vSwitch"
-GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
+GONE = "if it was taken out, run action accept-nic on this unit; else see the kernel log"
 
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
@@ -29,6 +29,9 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     worst = max((found.severity for found in differences), default=Severity.INFO)
     severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
     problems = observed.boot.problems if differences else ()
+    # Nobody waits any more for a port whose bond others serve.
+    forgotten = observed.boot.missed.difference(port.bdf for port in wanted.everything)
+    problems = [problem for problem in problems if problem.subject not in forgotten]
     boot = [_released(problem, wanted, plan).finding(severity) for problem in problems]
     return (*boot, *plan.findings, *differences, *_offloading(wanted, observed), *_unknown(wanted, observed))
 
@@ -71,7 +74,7 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
                 what = f"whether {port.netdev} is as declared is not known while it cannot be read"
                 yield Finding(Severity.BLOCKED, port.bdf, what, RETRIED)
             elif pf is None:
-                yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)
+                yield Finding(Severity.BLOCKED, *_absent(port, Desired()), GONE)
             elif what := ", ".join(_port(port, pf, observed)):
                 yield Finding(severity, port.bdf, what, remedy)
             if pf:
@@ -84,6 +87,15 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
             yield Finding(worst, slot, f"VF-LAG cannot form: {NO_LAG_OBJECT}", no_lag_remedy(offered))
         else:
             yield from _lag(there, severity, remedy)
+    for port in wanted.absent:
+        yield Finding(Severity.BLOCKED, *_absent(port, wanted), GONE)
+
+
+def _absent(port: Port, wanted: Desired) -> tuple[str, str]:
+    """A port that no boot waits for, and what the operator has to know of it."""
+    if wanted.port(port.bdf):  # another declared port is there now
+        return port.netdev, f"the port with MAC {port.mac}, which was at {port.bdf}, is gone"
+    return port.bdf, f"the port ({port.netdev}) is gone"
 
 
 def _remedy(held: Held[System] | None, plan: Plan[System]) -> str:

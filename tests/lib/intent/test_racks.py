@@ -285,7 +285,5 @@ def test_leaves_that_follow_from_no_number_are_left_to_their_owner() -> None:
     old = text("rdg").replace(
         "- hosts: swp9-10\n    bonds", "- leaves: [border]\n    hosts: swp9-10\n    bonds"
     )
-    with pytest.raises(
-        numbers.NumbersError, match=r"^Leaf1-1 would get other addresses, as"
-    ):
+    with pytest.raises(numbers.NumbersError, match=r"^Leaf1-1 would get other addresses, as"):
         numbers.fixed(old, expand.read(old), {})

@@ -315,7 +315,7 @@ BEFORE_ITS_OPTIONS = [
     ("capture", "ovn-offload-capture:"),
     ("show-offload", "ip is not installed"),
     ("show-health", "0 of 8 VFs, eswitch in legacy mode"),
-    ("accept-nic", "nothing to accept: no other card is at the PCI address of a declared port"),
+    ("accept-nic", "nothing to accept: every declared port is there"),
     ("check-host", "SMT"),
     ("approve-reboot", "this unit has not run a hook since the host booted; try again in a minute"),
     ("cancel-reboots", "none"),

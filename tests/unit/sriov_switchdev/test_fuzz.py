@@ -50,6 +50,12 @@ ACCEPTED = {
     "steering_mode": "smfs",
     "lag_required": True,
     "uplink_queues": 8,
+    "absent": [
+        {
+            "bdf": "0000:5e:00.0", "netdev": "p1", "num_vfs": 2, "bond": None, "lag": False, "mac": None,
+            "former": ["0000:3b:00.1", "p2"],
+        }
+    ],
 }  # fmt: skip
 """What the action accept-nic writes."""
 ADDRESSES = [{"ifname": "br-int", "link": "br", "addr_info": [{"local": "172.16.0.51"}]}]

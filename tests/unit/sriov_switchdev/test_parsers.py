@@ -27,7 +27,7 @@ BDFS = st.builds(
 MACS = st.binary(min_size=6, max_size=6).map(lambda octets: octets.hex(":"))
 PORTS = st.builds(
     Port, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans(), st.none() | MACS,
-    st.none() | BDFS.map(lambda bdf: bdf.rpartition(".")[0]),
+    st.none() | BDFS.map(lambda bdf: bdf.rpartition(".")[0]), st.lists(NAMES | BDFS, max_size=2).map(tuple),
 )  # fmt: skip
 DESIRED = st.builds(
     Desired,
@@ -35,6 +35,7 @@ DESIRED = st.builds(
     st.sampled_from([None, "smfs", "dmfs"]),
     st.booleans(),
     st.integers(0, 1024),
+    st.lists(PORTS, max_size=2).map(tuple),
 )
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),

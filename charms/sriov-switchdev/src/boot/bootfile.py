@@ -18,14 +18,18 @@ _OF_PORT: dict[str, Shape[Any]] = {
     "lag": Boolean(),
     "mac": OrNull(shapes.PERMANENT_MAC),
 }
-_MAY = {"card": OrNull(shapes.SLOT)}
+_MAY: dict[str, Shape[Any]] = {
+    "card": OrNull(shapes.SLOT),
+    "former": ListOf(Text(r"[^\s/]{1,20}", "an earlier PCI address or name of a network device"), "names"),
+}
+_PORTS = ListOf(JsonRecord(Port, {**_OF_PORT, **_MAY}, required=tuple(_OF_PORT)), "ports")
 _OF_HOST: dict[str, Shape[Any]] = {
-    "ports": ListOf(JsonRecord(Port, {**_OF_PORT, **_MAY}, required=tuple(_OF_PORT)), "ports"),
+    "ports": _PORTS,
     "steering_mode": OrNull(OneOf(("smfs", "dmfs"))),
     "lag_required": Boolean(),
     "uplink_queues": Integer(0, MAX_QUEUES, "a number of queues"),
 }
-_DESIRED = JsonRecord(Desired, _OF_HOST, required=tuple(_OF_HOST))
+_DESIRED = JsonRecord(Desired, {**_OF_HOST, "absent": _PORTS}, required=tuple(_OF_HOST))
 
 
 def from_json(text: str) -> Desired:

@@ -60,18 +60,26 @@ REVERT_TURN = 4.0 * LIVE
 
 def early_start(wanted: Desired) -> int:
     """Of the early unit: all ports change, fail, and are brought back."""
-    return int(TURN + DEVICES + len(wanted.ports) * (CHANGE + OTHER_ORDER + UNDO))
+    return int(TURN + DEVICES + len(wanted.everything) * (CHANGE + OTHER_ORDER + UNDO))
 
 
 def early_stop(wanted: Desired) -> int:
     """Of its fallback, and until a process that the kernel does not let go is given up."""
-    return int(max(1, len(wanted.ports)) * UNDO)
+    return int(max(1, len(wanted.everything)) * UNDO)
 
 
 def bind_start(wanted: Desired) -> int:
     """Of the binding unit: each NIC's bond and VF-LAG, and each VF; VFs that came late are destroyed."""
-    vfs = sum(port.num_vfs for port in wanted.ports)
-    return int(TURN + max(600, len(wanted.nics()) * (BOND + LAG) + vfs * BIND + len(wanted.ports) * DESTROY))
+    vfs = sum(port.num_vfs for port in wanted.everything)
+    return int(
+        TURN
+        + max(
+            600,
+            len({port.nic for port in wanted.everything}) * (BOND + LAG)
+            + vfs * BIND
+            + len(wanted.everything) * DESTROY,
+        )
+    )
 
 
 def restore_start(wanted: Desired) -> int:

@@ -35,7 +35,17 @@ from observed import BootFailure
 
 from boot import budget
 from boot.files import BIND
-from boot.phase import await_ports, bind_vfs, load, other_cards, pairs_of, run, still_changing, to_legacy
+from boot.phase import (
+    await_ports,
+    bind_vfs,
+    load,
+    other_cards,
+    pairs_of,
+    read,
+    run,
+    still_changing,
+    to_legacy,
+)
 
 Phase = Callable[[System], tuple[BootFailure, ...]]
 
@@ -90,8 +100,8 @@ def _unfinished(system: System) -> set[str]:
 def early(system: System) -> tuple[BootFailure, ...]:
     """VFs and switchdev mode of every NIC, before the network; a NIC that fails does not stop the others."""
     record.write_boot(system, "early", "running")
-    wanted, problems = load(system)
-    host, late = await_ports(system, wanted.ports)
+    wanted, problems = read(system)
+    wanted, host, late = await_ports(system, wanted)
     problems += [*late, *other_cards(host, wanted.ports)]
     for number, ports in enumerate(wanted.nics().values()):
         if number:  # the previous NIC took seconds, in which a bond may have appeared

@@ -13,14 +13,21 @@ from hostnic.devices.port import MLX5
 from hostnic.ops import until
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System, read_own
 from nic import chain, steps
+from nic.places import located
 from nic.steps import PortAndPf, is_binding, other_card
-from observed import BootFailure
+from observed import MISSED, BootFailure
 
 from boot import bootfile, budget
 
 
 def load(system: System) -> tuple[Desired, list[BootFailure]]:
-    """The desired state that the last hook left, and what is wrong with it."""
+    """The desired state that the last hook left, its ports where they are now, and what is wrong with it."""
+    wanted, problems = read(system)
+    return (located(wanted, discover.observe(system)) if wanted.everything else wanted), problems
+
+
+def read(system: System) -> tuple[Desired, list[BootFailure]]:
+    """The same with the ports' PCI addresses as the hook has left them."""
     try:
         return bootfile.from_json(read_own(system, desired.PATH)), []
     except FileNotFoundError:
@@ -30,21 +37,25 @@ def load(system: System) -> tuple[Desired, list[BootFailure]]:
         return Desired(), [problem]
 
 
-def await_ports(system: System, ports: Iterable[Port]) -> tuple[Host, list[BootFailure]]:
-    """Wait until each port has its driver and its netdev; return the host as read last, and problems."""
-    host, missing = Host((), (), ""), list[Port]()
+def await_ports(system: System, wanted: Desired) -> tuple[Desired, Host, list[BootFailure]]:
+    """Wait until each port has its driver and its netdev, except those that are absent.
+
+    Returns ``wanted`` with its ports where they are, the host as read last, and problems.
+    """
+    host, here, missing = Host((), (), ""), wanted, list[Port]()
 
     def all_there() -> bool:
-        nonlocal host, missing
+        nonlocal host, here, missing
         host = discover.observe(system)
+        here = located(wanted, host)
         there = {pf.bdf for pf in host.pfs if pf.port.driver == MLX5 and pf.netdev}
-        missing = [port for port in ports if port.bdf not in there]
+        missing = [port for port in here.ports if port.bdf not in there]
         return not missing
 
     until(system, all_there, budget.DEVICES)
-    what = f"did not appear within {budget.DEVICES:g} s of the boot"
+    what = f"{MISSED} within {budget.DEVICES:g} s of the boot"
     remedy = "see the kernel log for the NIC"
-    return host, [BootFailure(port.bdf, f"{port.netdev} {what}", remedy) for port in missing]
+    return here, host, [BootFailure(port.bdf, f"{port.netdev} {what}", remedy) for port in missing]
 
 
 def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:

@@ -63,7 +63,7 @@ def _restore(system: System, wanted: Desired, problems: list[BootFailure]) -> tu
     try:
         for _ in range(ROUNDS):
             # A fatal error of the firmware takes both ports of a NIC: wait for the other one, if it comes.
-            phase.await_ports(system, wanted.ports)
+            wanted, _, _ = phase.await_ports(system, wanted)
             for ports in [ports for ports in wanted.nics().values() if _lost(system, wanted, ports)]:
                 problems += _restore_nic(system, wanted, ports)
             if problems:

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the declared ports are on this host now. Pure.
+
+A PCI address changes while a card stays what it is: with a BIOS update, a GPU beside it, another slot.
+"""
+
+from collections.abc import Iterable
+
+from desired import Desired, Port
+from hostnic.devices.model import Host
+
+
+def located(wanted: Desired, host: Host) -> Desired:
+    """``wanted`` with each port at the PCI address at which this host has it.
+
+    A port is found by its permanent MAC address first. One that is not found so is looked for beside another
+    port of its NIC that is found, and else at its own address, where another card may be. It is absent if
+    another declared port has that address.
+    """
+    found = {port: bdf for port in wanted.everything if (bdf := _by_mac(port, host))}
+    slots = {_slot(port.bdf): _slot(bdf) for port, bdf in found.items()}
+    there, taken = {pf.bdf for pf in host.pfs}, set[str]()
+    ports, absent = list[Port](), list[Port]()
+    for port in wanted.everything:
+        slot, _, function = port.bdf.rpartition(".")
+        bdf = found.get(port) or f"{slots.get(slot, slot)}.{function}"
+        if bdf in taken or (port not in found and bdf in found.values()):
+            absent.append(port)
+            continue
+        taken.add(bdf)
+        moved = port._replace(bdf=bdf, former=(*port.former, port.bdf)) if bdf != port.bdf else port
+        (ports if bdf in there or port in wanted.ports else absent).append(moved)
+    ports = _with_cards(ports)
+    return wanted._replace(ports=tuple(sorted(ports, key=lambda port: port.bdf)), absent=tuple(absent))
+
+
+def _by_mac(port: Port, host: Host) -> str | None:
+    """Where this host has a port with its permanent MAC address; None if at no address, or at several."""
+    at = [pf.bdf for pf in host.pfs if port.mac and pf.mac == port.mac]
+    if port.bdf in at:
+        return port.bdf
+    return at[0] if len(at) == 1 else None
+
+
+def _slot(bdf: str) -> str:
+    return bdf.rpartition(".")[0]
+
+
+def _with_cards(ports: Iterable[Port]) -> list[Port]:
+    """``ports`` with each card at two PCI slots under the first of those that its ports have now."""
+    ports = list(ports)
+    first = {port.card: min(_slot(other.bdf) for other in ports if other.card == port.card) for port in ports}
+    return [port._replace(card=first[port.card]) if port.card else port for port in ports]
