@@ -35,7 +35,23 @@ DISPATCH = "ovn-offload-sriov-switchdev-dispatch.service"
 """Wakes the Juju unit (charmkit.dispatch)."""
 
 RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
-"""Before 80-net-setup-link.rules, which leaves a name alone that is set already."""
+"""Before 80-net-setup-link.rules, which leaves a name alone that is set already, and before the rules with
+which sites (70-persistent-net.rules) and netplan (99-netplan-*.rules) name ports: a later one wins."""
+
+_NAMING = """ENV{.OVN_OFFLOAD_NAME}=="", GOTO="ovn_offload_named"
+IMPORT{builtin}="path_id"
+IMPORT{builtin}="net_id"
+IMPORT{builtin}="net_setup_link"
+ENV{ID_NET_LINK_FILE}=="", NAME="$env{.OVN_OFFLOAD_NAME}"
+ENV{ID_NET_LINK_FILE}=="/usr/lib/*|/lib/*", NAME="$env{.OVN_OFFLOAD_NAME}"
+ENV{ID_NET_NAME}=="eth[0-9]*", NAME="$env{.OVN_OFFLOAD_NAME}"
+LABEL="ovn_offload_named"
+"""
+"""Gives the kept name, unless a .link file of the site or of netplan (outside /usr/lib) gives another one.
+
+80-net-setup-link.rules would import the same later: which file matches, and the name by it, which is the
+kernel's own where the file has none, as netplan's with an MTU alone (ID_NET_LINK_FILE and ID_NET_NAME;
+udev-builtin-net_setup_link.c and link_generate_new_name in link-config.c, systemd 249 and 255)."""
 
 CHANGES = (Does.NETLINK, Does.PCI)
 """What the two units do at boot."""
@@ -123,6 +139,8 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 def rules(wanted: Desired) -> str:
     """The udev rules that keep each uplink's name, and that have systemd start :func:`restore_unit`.
 
+    A name that this site gives otherwise is left alone: by a rule before this one, or by a .link file.
+
     Another card at the PCI address keeps the name that it has without them. A new netdev has its permanent
     MAC address (``addr_assign_type`` is 0, NET_ADDR_PERM of the kernel's netdevice.h); the one that a bond
     gives its members tells nothing. The unit leaves another card alone and says so.
@@ -131,12 +149,13 @@ def rules(wanted: Desired) -> str:
     changes with the mode. udev renames netdevs: systemd gets the device with its final name in ``move``.
     """
     lines = [
-        f'SUBSYSTEM=="net", ACTION=="add", KERNELS=="{port.bdf}", ATTR{{phys_port_name}}=="p[0-9]*", '
-        f'{same}NAME="{port.netdev}"\n'
+        f'SUBSYSTEM=="net", ACTION=="add", NAME=="", KERNELS=="{port.bdf}", '
+        f'ATTR{{phys_port_name}}=="p[0-9]*", {same}ENV{{.OVN_OFFLOAD_NAME}}="{port.netdev}"\n'
         for port in wanted.ports
         if _SAFE_NAME.fullmatch(port.netdev)
         for same in _same_card(port)
     ]
+    lines += [_NAMING] if lines else []
     lines += [
         f'SUBSYSTEM=="net", ACTION=="add|move", KERNELS=="{port.bdf}", TEST=="{record.CONVERGED}", '
         f'ATTR{{phys_port_name}}!="*vf*|*sf*", TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{RESTORE}"\n'
