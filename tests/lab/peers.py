@@ -6,12 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from charmkit.reboot.databag import KEY
-from charmkit.reboot.relation import Databags
+from charmkit.reboot.relation import NOTHING_KEPT, Databags
 
 
 def kept() -> Any:
     """What a unit keeps from hook to hook, before its first one."""
-    return SimpleNamespace(state="", digest_about="", blocking_unit="", at_rest="")
+    return SimpleNamespace(**NOTHING_KEPT)
 
 
 class Entity:

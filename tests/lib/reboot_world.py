@@ -6,8 +6,10 @@ happen, change nothing, or never come. What the hosts really do is kept beside w
 that the two cannot agree by construction. Each hook asserts what operators count on.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
@@ -17,11 +19,27 @@ from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.status import report
 from charmkit.reboot.unit import NEVER_CAME
+from converge.shape import InvalidValue
 from lab.peers import Peers, databags, kept
 
 SETTLE = 300
 LACKS = "OVN misses a member"
 ZONE_SETS = ({"zone-a"}, {"zone-b"})
+
+
+def by_later(text: str) -> str:
+    """A state as a later revision writes it: this one cannot read it."""
+    return json.dumps({**json.loads(text), "version": 2, "window": "02:00"}) if text else ""
+
+
+def by_this(text: str) -> str:
+    """A state of either revision as this one writes it, which the later one can read, too."""
+    if not text or '"version": 2' not in text:
+        return text
+    content = json.loads(text)
+    del content["window"]
+    decode = decode_cluster if {*content} - {*UnitState._fields, "version"} else decode_unit
+    return encode(decode(json.dumps({**content, "version": 1})))
 
 
 @dataclass
@@ -47,6 +65,8 @@ class Node:
     zone: str = ""
     quorum: bool = False  # containers start with it
     said: bool = False  # that they do, as its unit saw it last
+    later: bool = False  # its unit runs a later revision
+    forgot: bool = False  # its unit could not read its own state since its last request
     # What really went on, for the invariants.
     rolling: bool = False  # asked for a reboot and not out of its grace yet
     excused: bool = False  # the operator took its lock away
@@ -76,17 +96,41 @@ class World:
 
     def units(self) -> dict[str, UnitState]:
         """What the units know of themselves."""
-        return {name: self.bags(name)[0].own() for name in self.nodes}
+        return {name: self.own(name) for name in self.nodes}
+
+    def own(self, name: str) -> UnitState:
+        """What a unit knows of itself; see LOST."""
+        return self.bags(name)[0].units(peers=False)[0][name]
+
+    def said(self, name: str) -> UnitState:
+        """What a unit published, in either revision."""
+        return decode_unit(by_this(self.nodes[name].unit_data))
+
+    def changes_revision(self, name: str) -> None:
+        """The operator refreshes one unit, forth or back."""
+        node = self.nodes[name]
+        node.later = not node.later
+        digest, _, kept = node.memory.state.partition(" ")
+        if not node.later and kept and digest == _digest(by_this(node.unit_data)):
+            node.memory.state = f"{_digest(node.unit_data)} {by_later(kept)}"
+        elif node.later and kept and digest == _digest(node.unit_data):
+            node.memory.state = f"{_digest(by_this(node.unit_data))} {by_this(kept)}"
+        try:
+            self.bags(name)[0].own()
+        except InvalidValue:
+            node.forgot = True
 
     def visible_to(self, name: str) -> list[str]:
         return sorted(self.nodes) if self.now >= self.nodes[name].sees_peers_at else [name]
 
     def cluster(self) -> Cluster:
-        return decode_cluster(self.app_data)
+        return decode_cluster(by_this(self.app_data))
 
     def bags(self, name: str, app_data: str | None = None) -> tuple[Databags, Peers]:
         texts = {each: node.unit_data for each, node in self.nodes.items()}
         texts["sriov"] = self.app_data if app_data is None else app_data
+        if self.nodes[name].later:
+            texts = {each: by_this(text) for each, text in texts.items()}
         peers = Peers(name, self.visible_to(name), texts)
         return databags(name, peers, self.nodes[name].memory, leader=name == self.leader), peers
 
@@ -112,7 +156,7 @@ class World:
             self.carry(name, peers)
             return
         node.last_hook, node.said = self.hooks, node.quorum
-        before = bags.own()
+        before = self.own(name)
         result = run(
             bags,
             self.policy,
@@ -121,7 +165,10 @@ class World:
             lambda: LACKS if node.lacks else "",
             periodic=periodic,
         )
-        assert isinstance(result, Result)
+        if not isinstance(result, Result):
+            assert "is unusable" in result[-1].what
+            assert not node.later
+            return
         if not result.read:
             granted = result.decision.cluster.grant > self.cluster().grant
             assert not granted or len(self.visible_to(name)) == 1, "a grant without a look at the peers"
@@ -133,12 +180,13 @@ class World:
         assert bags.own() == own
         if reboot:
             self.asks(name, node, own, cluster)
+            node.forgot = False
         if node.rolling and node.asked[-1][0] < node.boot and not node.in_grace(self.now):
             node.rolling = False
         if node.rolling and node.asked[-1][0] == node.boot and own.requested_at is None:
             # Without a need, or on an approval, a request that never came true lapses.
             elapsed = self.now - node.booted - (before.requested_at or 0)
-            assert before.requested_at is None or elapsed >= NEVER_CAME
+            assert before.requested_at is None or elapsed >= NEVER_CAME or node.forgot
             node.rolling, node.again = False, True
 
     def look(self, name: str) -> UnitNow:
@@ -171,18 +219,19 @@ class World:
 
     def carry(self, name: str, peers: Peers) -> None:
         """What a hook wrote, and what operators count on if the leader granted."""
-        before = self.cluster()
-        self.nodes[name].unit_data = peers.text(name)
+        before, node = self.cluster(), self.nodes[name]
+        node.unit_data = _carried(node, node.unit_data, peers.text(name))
         if name != self.leader:
             return
-        if peers.text("sriov") != self.app_data:
-            self.app_data, self.app_data_before = peers.text("sriov"), self.app_data
+        text = _carried(node, self.app_data, peers.text("sriov"))
+        if text != self.app_data:
+            self.app_data, self.app_data_before = text, self.app_data
         after = self.cluster()
         assert decode_cluster(encode(after)) == after
         if after.probe.for_grant != before.probe.for_grant:
             self.asked_at_hook = self.hooks
         for holder, slot in after.held.items():
-            if slot.grant > before.grant:
+            if slot.grant > max(before.grant if after.lost == before.lost else 0, after.lost):
                 self.grants(name, holder, after)
 
     def grants(self, leader: str, holder: str, cluster: Cluster) -> None:
@@ -208,7 +257,7 @@ class World:
         assert not unheard - excused, f"{holder} may reboot while {unheard} may be down"
         away = {*cluster.held, *(down - excused)} - {holder}
         # A host that booted by itself meanwhile does not use the lock for what was approved in its last boot.
-        uses = decode_unit(self.nodes[holder].unit_data).boot_id == self.boot_id(holder)
+        uses = self.said(holder).boot_id == self.boot_id(holder)
         if away and uses:
             most = slots(self.parallel(), len(seen))
             assert len(away) + 1 <= most, "more than the slots"
@@ -218,7 +267,7 @@ class World:
 
     def unsettled(self, names: Iterable[str]) -> set[str]:
         """Those in their grace, as their units said last, without those that wait for the lock themselves."""
-        said = {name: decode_unit(self.nodes[name].unit_data) for name in names}
+        said = {name: self.said(name) for name in names}
         waits = {name for name, state in said.items() if state.queues_unsettled and state.reasons}
         return {name for name, state in said.items() if not state.settled} - waits
 
@@ -228,7 +277,7 @@ class World:
             name
             for name, (boot, settled) in self.nodes[holder].despite.items()
             if name in self.nodes
-            and (said := decode_unit(self.nodes[name].unit_data)).boot_id == boot
+            and (said := self.said(name)).boot_id == boot
             and (settled or not said.settled)
         }
 
@@ -251,11 +300,12 @@ class World:
         assert not node.lacks or LACKS in node.approved_here
         assert set(own.reasons) <= node.reasons
         if node.asked and node.asked[-1][0] == node.boot:
-            assert node.again, "asked twice for a reboot that has not come"
+            assert node.again or node.forgot, "asked twice for a reboot that has not come"
         if node.asked and node.asked[-1][0] == node.boot - 1 and node.prepared:
             before = node.asked[-1][1]
             new, repeated = set(own.reasons) - before, set(own.reasons) & before
-            assert new or repeated <= node.approved_here, "a reboot that changed nothing is repeated unasked"
+            allowed = new or repeated <= node.approved_here or node.forgot
+            assert allowed, "a reboot that changed nothing is repeated unasked"
         node.asked.append((node.boot, frozenset(own.reasons)))
         # A hook that began before the operator took the lock away reboots all the same.
         node.rolling, node.excused, node.again = True, name not in self.cluster().held, False
@@ -264,7 +314,7 @@ class World:
 
     def boot(self, node: Node) -> None:
         (name,) = (name for name, each in self.nodes.items() if each is node)
-        node.prepared = self.bags(name)[0].own().ready
+        node.prepared = self.own(name).ready
         node.boot += 1
         node.approved_here, node.despite = frozenset(), {}
         self.now += 120
@@ -272,3 +322,14 @@ class World:
         if not node.stubborn and not node.not_ready:
             node.reasons.clear()
         node.healthy, node.healthy_since = not (node.stubborn or node.sick), self.now
+
+
+def _carried(node: Node, before: str, now: str) -> str:
+    """What is in a databag after a hook of this node's unit, which read ``before`` and leaves ``now``."""
+    if not node.later:
+        return now
+    return before if now == by_this(before) else by_later(now)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actions ``approve-reboot``, ``cancel-reboots`` and ``release-reboot-lock``, and a part of ``plan``."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import ops
 from converge import Finding
+from converge.shape import InvalidValue
 from hostnic.system import System, read_boot_id
 
 from charmkit.options import check, option
@@ -14,8 +14,8 @@ from charmkit.reboot.hook import with_first_grant
 from charmkit.reboot.interruption import interruption
 from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
 from charmkit.reboot.relation import Databags
-from charmkit.reboot.state import Cluster, UnitState
-from charmkit.reboot.status import duration
+from charmkit.reboot.state import Cluster, UnitState, clock
+from charmkit.reboot.status import duration, unwritten
 from charmkit.reboot.unit import approve_one
 from charmkit.reconcile import ActionError, answer, load_params
 
@@ -89,7 +89,7 @@ class RebootActions(ops.Object):
             event.log(finding.sentence())
 
     def _approve(self) -> dict[str, str]:
-        bags, units, cluster = self._state()
+        bags, units, cluster = self._readable()
         own = units[bags.unit]
         if own.boot_id != read_boot_id(self._system):
             raise ActionError("this unit has not run a hook since the host booted; try again in a minute")
@@ -99,9 +99,10 @@ class RebootActions(ops.Object):
         units[bags.unit] = own = approve_one(own, int(self._system.now()), cluster.cancels)
         if bags.leader:
             cluster = approve_all(units, cluster)
-            now = int(time.time())
-            cluster = with_first_grant(bags, units, cluster, now, lambda: self._silent(bags), self._parallel)
-        bags.publish(own, cluster)
+            cluster = with_first_grant(
+                bags, units, cluster, clock(), lambda: self._silent(bags), self._parallel
+            )
+        _publish(bags, own, cluster)
         return {
             "approved": ", ".join(needing),
             "first": ", ".join(sorted(cluster.held)) or "as the leader grants it",
@@ -110,11 +111,11 @@ class RebootActions(ops.Object):
 
     def _cancel(self) -> dict[str, str]:
         self._require_leader("cancel-reboots")
-        bags, units, cluster = self._state()
+        bags, units, cluster = self._readable()
         withdrawn = sorted(
             unit for unit, state in units.items() if state.needs and approved_reasons(unit, state, cluster)
         )
-        bags.publish(units[bags.unit], cancel_all(cluster))
+        _publish(bags, units[bags.unit], cancel_all(cluster))
         return {
             "withdrawn": ", ".join(withdrawn) or "none",
             "under-way": ", ".join(sorted(cluster.held)) or "none",
@@ -123,6 +124,10 @@ class RebootActions(ops.Object):
     def _release(self, given: str) -> dict[str, str]:
         self._require_leader("release-reboot-lock")
         bags, units, cluster = self._state()
+        if isinstance(cluster, Finding):
+            if instead := bags.replace(units, clock(), at_once=True):
+                _publish(bags, units[bags.unit], instead)
+            return {"released": f"what could not be read; free once answered by {', '.join(sorted(units))}"}
         holders = ", ".join(sorted(cluster.held))
         if not holders:
             raise ActionError("no unit holds the reboot lock")
@@ -131,18 +136,28 @@ class RebootActions(ops.Object):
         unit = given or holders
         if unit not in cluster.held:
             raise ActionError(f"parameter unit: {unit!r} does not hold the reboot lock; expected {holders}")
-        bags.publish(units[bags.unit], release(cluster, unit))
-        return {"released": unit, "held-for": duration(int(time.time()) - cluster.held[unit].since)}
+        _publish(bags, units[bags.unit], release(cluster, unit))
+        return {"released": unit, "held-for": duration(clock() - cluster.held[unit].since)}
 
     def _require_leader(self, action: str) -> None:
         if not self.model.unit.is_leader():
             raise ActionError(f"only the leader can; run: juju run {self.model.app.name}/leader {action}")
 
-    def _state(self) -> tuple[Databags, dict[str, UnitState], Cluster]:
+    def _readable(self) -> tuple[Databags, dict[str, UnitState], Cluster]:
+        bags, units, cluster = self._state()
+        if isinstance(cluster, Finding):
+            raise ActionError(cluster.sentence())
+        return bags, units, cluster
+
+    def _state(self) -> tuple[Databags, dict[str, UnitState], Cluster | Finding]:
         bags = self._bags()
         if bags is None:
             raise ActionError("the peer relation is not there yet; try again in a minute")
-        cluster = bags.cluster()
-        if isinstance(cluster, Finding):
-            raise ActionError(cluster.sentence())
-        return bags, bags.units()[0], cluster
+        return bags, bags.units()[0], bags.cluster()
+
+
+def _publish(bags: Databags, own: UnitState, cluster: Cluster) -> None:
+    try:
+        bags.publish(own, cluster)
+    except InvalidValue as error:
+        raise ActionError(unwritten(error).sentence()) from None

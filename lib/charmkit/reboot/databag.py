@@ -17,7 +17,6 @@ from converge.shape import (
     LINE,
     AnyText,
     Boolean,
-    Integer,
     InvalidValue,
     JsonRecord,
     ListOf,
@@ -27,6 +26,7 @@ from converge.shape import (
 
 from charmkit.reboot.state import (
     APPLICATION,
+    COUNT,
     NUMBER,
     UNIT_NAME,
     UNIT_NAMES,
@@ -43,10 +43,9 @@ MAX_CHARS = 4 * 1024 * 1024
 """Characters of the leader's state. The state of one unit is not as long, and what the leader repeats of it
 has to fit in here."""
 
-_COUNT = Integer(0, None)
 _UNIT = JsonRecord(UnitState, annotated(UnitState))
 _MARK = rf"{NUMBER}:[0-9A-Za-z_-]{{1,16}}"
-_GRANT = rf"{NUMBER}:{NUMBER}(?::[0-9]{{1,15}})?"
+_GRANT = rf"{NUMBER}:[0-9]{{1,15}}(?::[0-9]{{1,15}})?"
 _TIME = Text(r"[0-9]{1,15}", "seconds since the epoch")
 
 
@@ -99,13 +98,14 @@ _CLUSTER = JsonRecord(
     _cluster,
     {
         "application": Text(f"(?:{APPLICATION})?", "the name of an application"),
-        "grant": _COUNT,
-        "units": _COUNT,
+        "grant": COUNT,
+        "units": COUNT,
+        "lost": COUNT,
         "held": MappingOf(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
-        "taken": MappingOf(UNIT_NAME, _COUNT, "units and numbers of grants"),
+        "taken": MappingOf(UNIT_NAME, COUNT, "units and numbers of grants"),
         "missed_by": Text(rf"(?:{APPLICATION}/{NUMBER})?", "the name of a unit, or nothing"),
         "approvals": ListOf(JsonRecord(_Group, annotated(_Group)), "approvals"),
-        "cancels": _COUNT,
+        "cancels": COUNT,
         "stopped": Boolean(),
         "probe": JsonRecord(Probe, annotated(Probe)),
         "held_up_by": UNIT_NAMES,
@@ -115,10 +115,17 @@ _CLUSTER = JsonRecord(
 
 
 def encode(state: UnitState | Cluster) -> str:
-    """``state`` as text; equal states give equal text, so that nothing is written without a change."""
+    """``state`` as text; equal states give equal text, so that nothing is written without a change.
+
+    Raises InvalidValue as the reader of that text does: nothing is written that nobody can read again.
+    """
     if isinstance(state, Cluster):
-        return json.dumps({"version": VERSION, **_leaders(state)}, sort_keys=True, separators=(",", ":"))
-    return json.dumps({"version": VERSION, **state._asdict()}, sort_keys=True)
+        text = json.dumps({"version": VERSION, **_leaders(state)}, sort_keys=True, separators=(",", ":"))
+        decode_cluster(text)
+    else:
+        text = json.dumps({"version": VERSION, **state._asdict()}, sort_keys=True)
+        decode_unit(text)
+    return text
 
 
 def _leaders(cluster: Cluster) -> dict[str, object]:
@@ -173,3 +180,12 @@ def decode_cluster(text: str | None) -> Cluster:
     Raises InvalidValue, which names the field, its value and what is allowed.
     """
     return read_json(text, VERSION, _CLUSTER, longest=MAX_CHARS) if text else Cluster()
+
+
+def says_stopped(text: str) -> bool:
+    """Whether a leader's state that cannot be read still says that the operator stopped all reboots."""
+    try:
+        content: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and cast("dict[str, object]", content).get("stopped") is True

@@ -16,6 +16,7 @@ from converge.shape import InvalidValue
 from charmkit.reboot.lock import approved, arbitrate, blocking_unit, eligible, holds
 from charmkit.reboot.policy import RebootOptions, slots
 from charmkit.reboot.state import Cluster, UnitNow, UnitState
+from charmkit.reboot.status import unwritten
 from charmkit.reboot.unit import Decision, decide
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run(
     *,
     periodic: bool = False,
 ) -> Result | list[Finding]:
-    """A hook that looks at its host; only findings if the leader's state cannot be read.
+    """A hook that looks at its host; only findings if a state cannot be read, or could not be read again.
 
     Args:
         bags: the databags.
@@ -58,13 +59,18 @@ def run(
             own host may need something; see :meth:`.Databags.at_rest`.
 
     """
-    at_rest = periodic and bags.at_rest()
-    units, unreadable = bags.units(peers=not at_rest)
     cluster = bags.cluster()
-    if isinstance(cluster, Finding):
-        return [*unreadable, cluster]
-    own = units.pop(bags.unit)
+    at_rest = periodic and isinstance(cluster, Cluster) and bags.at_rest()
+    units, unreadable = bags.units(peers=not at_rest)
+    own = units[bags.unit]
     host = look(own)
+    if isinstance(cluster, Finding):
+        if (instead := bags.replace(units, host.now)) is None:
+            return [*unreadable, cluster]
+        cluster = instead
+    else:
+        bags.keep(unreadable_since="")
+    del units[bags.unit]
     decision = decide(host, policy, own, units, cluster)
     if at_rest and not _stays_at_rest(own, cluster, decision):
         at_rest, (units, unreadable) = False, bags.units()
@@ -76,7 +82,10 @@ def run(
     if decision.reboot and (missing := missing_members()):
         host = host._replace(missing_members=missing)
         decision = decide(host, policy, own, units, cluster)
-    bags.publish(decision.own, decision.cluster)
+    try:
+        bags.publish(decision.own, decision.cluster)
+    except InvalidValue as error:
+        return [*unreadable, unwritten(error)]
     about = digest_about(bags.unit, decision.own, decision.cluster)
     bags.keep(digest_about=about)
     everyone = {**units, bags.unit: decision.own}
@@ -127,11 +136,11 @@ def follow(
             return True
         if bags.leader:
             return _lead(bags, cluster, now, changed, silent, parallel)
+        if digest_about(bags.unit, own, cluster) != bags.private.digest_about:
+            return True
+        bags.publish(own._replace(answered=cluster.probe.mark or own.answered), cluster)
     except InvalidValue:
         return True
-    if digest_about(bags.unit, own, cluster) != bags.private.digest_about:
-        return True
-    bags.publish(own._replace(answered=cluster.probe.mark or own.answered), cluster)
     return False
 
 

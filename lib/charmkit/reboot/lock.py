@@ -102,6 +102,22 @@ def blocking_unit(
     return next(iter((*cluster.held_up_by, *sorted(found))), "")
 
 
+def replaced(units: Mapping[str, UnitState], now: int, *, stopped: bool) -> Cluster:
+    """In place of a leader's state that cannot be read: whatever it granted may still be in use.
+
+    So each of ``units`` holds the lock until its host has settled and it has given the lock back, which it
+    does only after it has read this. Earlier approvals are gone; ``stopped`` keeps the operator's stop.
+    """
+    grant = 1 + max(max(state.released, state.saw_lock_taken) for state in units.values())
+    return Cluster(
+        grant=grant,
+        lost=grant,
+        held=dict.fromkeys(units, Slot(grant, now)),
+        cancels=1 + max(state.approved_after for state in units.values()),
+        stopped=stopped,
+    )
+
+
 def holds(unit: str, state: UnitState, cluster: Cluster) -> bool:
     """Whether ``unit`` has the lock and has not given it back."""
     return unit in cluster.held and state.released < cluster.held[unit].grant

@@ -6,16 +6,17 @@ unit publishes only what the others need (:func:`must_publish`), and keeps the r
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Protocol
 
 import ops
-from converge import Finding, Severity
+from converge import Finding
 from converge.shape import InvalidValue
 
 from charmkit.reboot import databag
-from charmkit.reboot.lock import holds
-from charmkit.reboot.state import ABOUT_NEED, PRIVATE, Cluster, UnitState
-from charmkit.reboot.status import unusable
+from charmkit.reboot.lock import GONE_FOR, holds, replaced
+from charmkit.reboot.state import ABOUT_NEED, LOST, PRIVATE, Cluster, UnitState
+from charmkit.reboot.status import leader_unusable, unusable
 
 
 class PrivateState(Protocol):
@@ -26,9 +27,15 @@ class PrivateState(Protocol):
     state: str
     digest_about: str  # what the leader's state said of this unit when it looked at its host last
     blocking_unit: str  # the unit because of which the leader granted nothing, though another one waits
+    # Since when this unit cannot read what the leader publishes, in seconds since the epoch; empty if it can
+    unreadable_since: str
     # A digest of the peers' names and of the leader's state, where this unit led and nobody needed anything
     # when it read all of its peers last; no hook has told of a peer since. Empty otherwise.
     at_rest: str
+
+
+NOTHING_KEPT = dict.fromkeys(("state", "digest_about", "blocking_unit", "unreadable_since", "at_rest"), "")
+"""What :class:`PrivateState` has before a unit's first hook."""
 
 
 class Databags:
@@ -66,7 +73,7 @@ class Databags:
     def units(self, *, peers: bool = True) -> tuple[dict[str, UnitState], list[Finding]]:
         """What this unit knows of itself and, on the leader, what its ``peers`` publish.
 
-        A malformed databag is a finding and no candidate.
+        A malformed databag is a finding and no candidate; see :data:`.state.LOST`.
         """
         units: dict[str, UnitState] = {}
         findings: list[Finding] = []
@@ -75,8 +82,8 @@ class Databags:
             try:
                 units[name] = self.own() if name == self.unit else self.peer(name)
             except InvalidValue as error:
-                units[name] = UnitState()
-                findings.append(unusable(Severity.WARNING, f"what {name} publishes", error))
+                units[name] = LOST if name == self.unit else UnitState()
+                findings.append(unusable(f"what {name} publishes", error))
         return units, findings
 
     def cluster(self) -> Cluster | Finding:
@@ -84,7 +91,22 @@ class Databags:
         try:
             return databag.decode_cluster(self._peers.data[self._me.app].get(databag.KEY))
         except InvalidValue as error:
-            return unusable(Severity.BLOCKED, "no reboot is granted: what the leader publishes", error)
+            return leader_unusable(self.unit, error)
+
+    def replace(self, units: Mapping[str, UnitState], now: int, *, at_once: bool = False) -> Cluster | None:
+        """What the leader publishes in place of a state that cannot be read; None before it is time to.
+
+        Not before :data:`.lock.GONE_FOR`, unless the operator asks for it: a unit of another revision that
+        can read it may lead again by then, and this unit sees all of its peers.
+        """
+        since = int(self.private.unreadable_since or now)
+        if not at_once:
+            self.keep(unreadable_since=str(since if since <= now else now))
+        if not self.leader or (now - since < GONE_FOR and not at_once):
+            return None
+        self.keep(unreadable_since="")
+        text = self._peers.data[self._me.app].get(databag.KEY, "")
+        return replaced(units, now, stopped=databag.says_stopped(text))
 
     def at_rest(self) -> bool:
         """Whether this unit leads, and no peer needed anything when it read them last.
@@ -112,15 +134,17 @@ class Databags:
         return {unit.name: self._peers.data[unit].get("ingress-address", "") for unit in self._peers.units}
 
     def publish(self, own: UnitState, cluster: Cluster) -> None:
-        """Write what the other units need of ``own`` and, on the leader, of ``cluster``; keep the rest."""
+        """Write what the other units need of ``own`` and, on the leader, of ``cluster``; keep the rest.
+
+        Raises InvalidValue, and writes nothing, if one of them could not be read again.
+        """
         published, state = self._published(), databag.encode(own)
+        text = databag.encode(cluster) if self.leader else ""
         if self._must_publish(published, own, cluster):
             self._peers.data[self._me][databag.KEY] = published = state
         self.keep(state="" if state == published else f"{_digest(published)} {state}")
-        if self.leader:
-            text = databag.encode(cluster)
-            if self._peers.data[self._me.app].get(databag.KEY) != text:
-                self._peers.data[self._me.app][databag.KEY] = text
+        if self.leader and self._peers.data[self._me.app].get(databag.KEY) != text:
+            self._peers.data[self._me.app][databag.KEY] = text
 
     def _must_publish(self, published: str, own: UnitState, cluster: Cluster) -> bool:
         try:

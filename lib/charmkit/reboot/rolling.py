@@ -8,7 +8,6 @@ charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`
 
 import logging
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import cast
@@ -30,8 +29,8 @@ from charmkit.reboot.actions import RebootActions
 from charmkit.reboot.interruption import running
 from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.policy import RebootOptions
-from charmkit.reboot.relation import Databags, PrivateState
-from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
+from charmkit.reboot.relation import NOTHING_KEPT, Databags, PrivateState
+from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState, clock
 from charmkit.reboot.status import STUCK, SUBJECT, handed_over, needed_for, report
 from charmkit.reboot.unit import as_request, has_lock, next_look_in, with_others
 from charmkit.reconcile import InputError, load_config
@@ -69,7 +68,7 @@ class RollingReboot(ops.Object):
         self._dispatcher = dispatcher
         self._has_lock = False
         self.told = Reboot()
-        self._private.set_default(state="", digest_about="", blocking_unit="", at_rest="")
+        self._private.set_default(**NOTHING_KEPT)
         self._actions = RebootActions(
             charm,
             system,
@@ -317,7 +316,7 @@ class RollingReboot(ops.Object):
         return read_boot_id(self._system)
 
     def _now(self) -> int:
-        return int(time.time())
+        return clock()
 
 
 def _queue(units: Mapping[str, UnitState], cluster: Cluster) -> int:

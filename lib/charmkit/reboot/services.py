@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from converge.finding import few
+from converge.finding import few, one_line
 from hostnic.system import CommandError, System, read_own
 
 from charmkit.containers import LXC
@@ -51,6 +51,7 @@ _TIMER = r"(?m)^Election timer: ([0-9]+)$"
 _SEEDS = r'"group_replication_group_seeds"\s*:\s*\{[^{}]*?"Value"\s*:\s*"([^"]*)"'
 _ADDRESS = r"(?:(?:ssl|tcp):)?\[?([0-9A-Za-z.:-]+?)\]?:([0-9]{1,5})"
 _ANSWERS = "answers"
+_LONGEST = 200  # characters of one thing that is missing: what a container tells may have any length
 
 
 class Suspect(NamedTuple):
@@ -250,7 +251,7 @@ def missing_members(system: System, names: Sequence[str]) -> Answer:
             missing.append(_unanswered(name, error))
         except ValueError:
             missing.append(f"what {name} tells cannot be read")
-    return Answer(few(missing), tuple(unasked))
+    return Answer(one_line(few([each[:_LONGEST] for each in missing])), tuple(unasked))
 
 
 def _seeds(text: str) -> list[str]:

@@ -6,6 +6,7 @@ README.md in this folder says how these fields work together.
 
 import base64
 import hashlib
+import time
 from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple
 
@@ -47,6 +48,11 @@ class UnitNow(NamedTuple):
     missing_members: str = ""
 
 
+def clock() -> int:
+    """Seconds since the epoch; 0 where the host's clock is before it, since databags have no times before."""
+    return max(int(time.time()), 0)
+
+
 def mark(text: str) -> str:
     """A digest of a boot's id, or of another text, in five characters: one in a thousand million collides."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
@@ -58,9 +64,10 @@ _Line = Annotated[str, LINE]
 """What the statuses of other units repeat: with other text their hooks would fail."""
 _Texts = Annotated[tuple[str, ...], ListOf(AnyText(), "texts")]
 _Flag = Annotated[bool, Boolean()]
-_Count = Annotated[int, Integer(0, None)]
+COUNT = Integer(0, 10**15 - 1)
+_Count = Annotated[int, COUNT]
 _Uptime = Annotated[int | None, OrNull(Integer(0, None))]
-APPLICATION = r"[a-z][a-z0-9-]{0,62}"
+APPLICATION = r"[a-z][a-z0-9-]*"
 NUMBER = r"(?:0|[1-9][0-9]{0,8})"
 UNIT_NAME = Text(f"{APPLICATION}/{NUMBER}", "the name of a unit")
 UNIT_NAMES = ListOf(UNIT_NAME, "names of units")
@@ -170,6 +177,10 @@ PRIVATE = _FIELDS[_FIELDS.index("requested_at") :]
 """The fields that no peer reads."""
 
 
+LOST = UnitState(boot_id="of a state that cannot be read", settled=False)
+"""What a unit goes on with whose own state cannot be read: it may have rebooted, so that it settles first."""
+
+
 class Approval(NamedTuple):
     """What the operator approved on the leader for one unit; valid in that unit's boot."""
 
@@ -212,6 +223,8 @@ class Cluster(NamedTuple):
     The lock
         grant: number of the last grant.
         units: how many units there were then; 0 from a leader of 1.0, which does not tell.
+        lost: grants up to this number stand for those of a state that could not be read: each unit gives them
+            back, and none uses them.
         held: the units that hold the lock, with their grants; several only within one zone.
         taken: grants that the operator took away, by unit, until the unit gives them back itself.
         missed_by: the leader that misses a holder among its peers; another leader starts to count anew.
@@ -233,6 +246,7 @@ class Cluster(NamedTuple):
 
     grant: int = 0
     units: int = 0
+    lost: int = 0
     held: Mapping[str, Slot] = {}
     taken: Mapping[str, int] = {}
     missed_by: str = ""

@@ -55,9 +55,25 @@ def _shown(reasons: Iterable[str]) -> str:
     return "; ".join(reason.partition(DIGEST)[0] for reason in reasons)
 
 
-def unusable(severity: Severity, what: str, error: ValueError) -> Finding:
-    """A databag that cannot be read."""
-    return Finding(severity, SUBJECT, f"{what} is unusable: {error}", "refresh all units to one revision")
+def unusable(what: str, error: ValueError) -> Finding:
+    """A unit's databag that cannot be read; the unit's next hook replaces it."""
+    what = f"{what} is unusable: {error}"
+    return Finding(Severity.WARNING, SUBJECT, what, "refresh all units to one revision")
+
+
+def leader_unusable(unit: str, error: ValueError) -> Finding:
+    """The leader's databag cannot be read."""
+    what = (
+        "no reboot is granted, since what the leader published is unusable; once all units are of one "
+        f"revision, the leader replaces it within 10 minutes: {error}"
+    )
+    return Finding(Severity.BLOCKED, SUBJECT, what, _run_release(unit))
+
+
+def unwritten(error: ValueError) -> Finding:
+    """A decision that could not be read again if it was published, so that it was not."""
+    what = f"no reboot is asked for or granted: what this unit would publish is unusable: {error}"
+    return Finding(Severity.BLOCKED, SUBJECT, what, "refresh all units to a later revision")
 
 
 def duration(seconds: int) -> str:
@@ -159,9 +175,12 @@ def _stuck(host: UnitNow, cluster: Cluster, unit: str) -> Finding:
 
 
 def _release(host: UnitNow, cluster: Cluster, unit: str) -> str:
-    application = host.unit.partition("/")[0]
     which = f" unit={unit}" if len(cluster.held) > 1 else ""
-    return f"look at that host, or run: juju run {application}/leader release-reboot-lock{which}"
+    return f"look at that host, or {_run_release(host.unit)}{which}"
+
+
+def _run_release(unit: str) -> str:
+    return f"run: juju run {unit.partition('/')[0]}/leader release-reboot-lock"
 
 
 def _age(host: UnitNow, cluster: Cluster, unit: str) -> int:

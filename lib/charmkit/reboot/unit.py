@@ -179,12 +179,14 @@ def _settle(host: UnitNow, policy: RebootOptions, own: UnitState) -> UnitState:
     )
 
 
-def _still_joins(policy: RebootOptions, own: UnitState, cluster: Cluster) -> bool:
-    """Whether a holder may still go with the others that hold the lock.
+def _may_use(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Cluster) -> bool:
+    """Whether a holder may still use the lock, beside the others that hold it.
 
     Since the leader granted it to several, a container may have come to this host, and the operator may have
     lowered ``reboot-parallel``: then all that have not used it give it back, and the leader grants it anew.
     """
+    if cluster.held[host.unit].grant <= cluster.lost:
+        return False
     if len(cluster.held) == 1:
         return True
     most = slots(policy.reboot_parallel, cluster.units) if cluster.units else len(cluster.held)
@@ -204,7 +206,7 @@ def _use_lock(
     if own.requested_at is not None:
         return own, False
     if holds(host.unit, own, cluster):
-        if eligible(host.unit, own, cluster) and _still_joins(policy, own, cluster):
+        if eligible(host.unit, own, cluster) and _may_use(host, policy, own, cluster):
             missing = host.missing_members
             if missing and missing not in approved_reasons(host.unit, own, cluster):
                 return own._replace(missing_members=missing), False

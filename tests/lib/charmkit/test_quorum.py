@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from charmkit.containers import LXC
+from charmkit.reboot.databag import KEY, decode_unit
 from charmkit.reboot.lock import approve_all, arbitrate
 from charmkit.reboot.peers import FRESH
 from charmkit.reboot.services import FIND, SEEDS_FILE, SERVICES, Answer, missing_members, raft_suspects
@@ -38,6 +39,11 @@ def raft(first: int = 500, second: int = 500, *, leads: bool = False) -> str:
     """As a server prints it, with the times since its last message from each of the others."""
     role, leader = ("leader", "self") if leads else ("follower", "68d9")
     return RAFT.format(role=role, leader=leader, first=first, second=second)
+
+
+def unheard(*, leads: bool = False) -> str:
+    """The last server has sent nothing since this one started: ovsdb prints no time then (ovsdb/raft.c)."""
+    return raft(leads=leads).replace("at ssl:10.0.0.33:6644) last msg 500 ms ago", "at ssl:10.0.0.33:6644)")
 
 
 def rabbit(running: tuple[int, ...] = (0, 1, 2), partitions: Any = ()) -> str:
@@ -107,6 +113,19 @@ def test_all_are_there() -> None:
             f"OVN_Southbound in {NAME}: it has not joined",
             id="this one has not joined",
         ),
+        pytest.param(
+            {SB.data: unheard(leads=True)},
+            ["10.0.0.33:6644"],
+            f"OVN_Southbound in {NAME}: member 007f at ssl:10.0.0.33:6644 is missing",
+            id="the leader has never heard a member",
+        ),
+        pytest.param(
+            {SB.data: unheard()},
+            [],
+            f"OVN_Southbound in {NAME}: member 007f at ssl:10.0.0.33:6644 is missing",
+            id="a follower has never heard another one, and cannot reach it",
+        ),
+        pytest.param({SB.data: unheard()}, ["10.0.0.33:6644"], "", id="a follower that has heard none"),
         pytest.param(
             {RABBIT.data: rabbit((0, 2))},
             [],
@@ -203,6 +222,45 @@ def test_approve_reboot_goes_on_without_the_member_that_was_named_and_without_no
     assert node.reboots == 0, "another one is missing now"
     app.action(0, "approve-reboot")
     app.hook(0)
+    assert node.reboots == 1
+
+
+@pytest.mark.parametrize("hook", ["hook", "changed"])
+def test_a_host_asks_also_where_its_unit_does_not_lead(application: Any, hook: str) -> None:
+    app = application(2, "always")
+    node = app.nodes[1]
+    put(node.host, {RABBIT.data: rabbit((0, 2))})
+    node.needs = (WHY,)
+    app.hooks(1, 0)
+    assert app.holder == "sriov/1"
+
+    out = getattr(app, hook)(1)
+
+    assert (node.reboots, app.holder) == (0, "sriov/1")
+    assert f"RabbitMQ in {NAME}: member rabbit@juju-1 does not run" in out.unit_status.message
+    assert node.wakes_in == 60
+    put(node.host, {RABBIT.data: rabbit()})
+    app.hook(1)
+    assert node.reboots == 1
+
+
+@pytest.mark.parametrize("name", ["rabbit@b\0", "rabbit@\ud800", "two\nlines", "b" * 70_000])
+def test_a_member_with_any_name_can_be_approved_away(application: Any, name: str) -> None:
+    """The name goes into the unit's databag, which the other units read."""
+    app = application(2)
+    node = app.nodes[1]
+    shown = {"disk_nodes": ["rabbit@a", name], "running_nodes": ["rabbit@a"], "partitions": []}
+    put(node.host, {RABBIT.data: json.dumps(shown)})
+    node.needs = (WHY,)
+    app.hooks(1, 0)
+    app.action(0, "approve-reboot")
+    app.hook(1)
+    assert node.reboots == 0
+    assert "RabbitMQ" in decode_unit(node.data[KEY]).missing_members
+
+    app.action(0, "approve-reboot")
+    app.hook(1)
+
     assert node.reboots == 1
 
 

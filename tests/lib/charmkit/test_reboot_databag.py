@@ -54,6 +54,7 @@ clusters = st.builds(
     Cluster,
     grant=counts,
     units=counts,
+    lost=counts,
     held=st.dictionaries(names, slots, max_size=3),
     missed_by=st.just("") | names,
     approvals=st.dictionaries(
@@ -139,7 +140,7 @@ def test_the_approval_of_256_units_is_less_than_4_kilobytes():
         ('{"version": 1, "requested_at": "soon"}', "requested_at: 'soon' is not allowed; expected a whole"),
         (
             '{"version": 1, "released": -1}',
-            "released: -1 is not allowed; expected a whole number of at",
+            "released: -1 is not allowed; expected a whole number from",
         ),
         ('{"version": 1, "rebooted_for": {"a": 1}}', "rebooted_for.a: 1 is not allowed; expected text"),
     ],

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 from charmkit.reboot.databag import encode
 from charmkit.reboot.hook import with_first_grant
-from charmkit.reboot.lock import approve_all, release
+from charmkit.reboot.lock import GONE_FOR, approve_all, release
 from charmkit.reboot.policy import RebootOptions
-from charmkit.reboot.state import UnitState
+from charmkit.reboot.state import Cluster, UnitState
 from charmkit.reboot.unit import NEVER_CAME, approve_one
 from fuzz import NIGHTLY
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from lib.reboot_world import SETTLE, Node, World
+from lib.reboot_world import SETTLE, Node, World, by_later
 
 FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready", "slow", "lacks")
 PARALLEL = ("1", "1", "2", "3", "50%", "100%")
@@ -27,6 +27,8 @@ REASONS = ("8 VFs at the next boot", "switchdev at the next boot", "iommu on the
 
 
 class Application(World, RuleBasedStateMachine):
+    refreshes = 0  # how often units change their revision, beside what else happens in a long history
+
     def pick(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from(sorted(self.nodes)))
 
@@ -85,6 +87,14 @@ class Application(World, RuleBasedStateMachine):
         name = self.pick(data)
         if name != self.leader:
             self.hook(name, app_data=self.app_data_before)
+
+    @rule(data=st.data())
+    def refresh(self, data: st.DataObject) -> None:
+        """One unit changes its revision: what it wrote in the later one cannot be read in this one."""
+        name = self.pick(data)
+        if not self.nodes[name].down:
+            self.changes_revision(name)
+            self.hook(name)
 
     @rule(data=st.data())
     @precondition(lambda self: len(self.nodes) > 1)
@@ -181,9 +191,9 @@ class Application(World, RuleBasedStateMachine):
 
     @rule()
     def approve_on_the_leader(self) -> None:
-        if self.nodes[self.leader].down:
-            return
         bags, peers = self.bags(self.leader)
+        if self.nodes[self.leader].down or not isinstance(bags.cluster(), Cluster):
+            return
         units, _ = bags.units()
         for name, state in units.items():
             self.approved(self.nodes[name], state)
@@ -205,9 +215,9 @@ class Application(World, RuleBasedStateMachine):
         name = self.pick(data)
         node = self.nodes[name]
         bags, peers = self.bags(name)
-        own = bags.own()
-        if not node.down and own.boot_id == self.boot_id(
-            name
+        own = self.own(name)
+        if (
+            not node.down and isinstance(bags.cluster(), Cluster) and own.boot_id == self.boot_id(name)
         ):  # the action refuses before the first hook of a boot
             self.approved(node, own)
             node.again = True
@@ -223,10 +233,20 @@ class Application(World, RuleBasedStateMachine):
     @precondition(lambda self: self.cluster().held)
     def release_the_lock(self) -> None:
         self.app_data_before = self.app_data
+        bags, peers = self.bags(self.leader)
+        if not isinstance(bags.cluster(), Cluster):
+            instead = bags.replace(bags.units()[0], self.now, at_once=True)
+            assert instead
+            bags.publish(self.own(self.leader), instead)
+            self.carry(self.leader, peers)
+            for name, node in self.nodes.items():
+                node.excused = node.excused or name not in instead.held
+            return
         for holder in self.cluster().held:
             if holder in self.nodes:
                 self.nodes[holder].excused = True
-            self.app_data = encode(release(self.cluster(), holder))
+            text = encode(release(self.cluster(), holder))
+            self.app_data = by_later(text) if self.nodes[self.leader].later else text
 
     # What operators count on.
 
@@ -254,8 +274,14 @@ class Application(World, RuleBasedStateMachine):
             )
             if node.down:
                 self.boot(node)
+        for name in self.nodes:
+            if self.nodes[name].later:
+                self.changes_revision(name)
+        for node in self.nodes.values():
             if not node.healthy:
                 node.healthy, node.healthy_since = True, self.now
+        self.everybody_hooks()  # who cannot read what the leader published notices
+        self.now += GONE_FOR
         for name, node in self.nodes.items():
             self.hook(name)
             state = self.units()[name]
@@ -304,6 +330,7 @@ def walk(application: Application, chance: random.Random) -> None:
     zones = [chance.choice(ZONES) for _ in range(chance.randint(1, 4))]
     modes = ["manual", "when-idle", "always"]
     application.deploy(zones, chance.choice(modes), chance.choice(PARALLEL))
+    application.refreshes = chance.choice([0, 3])
     for _ in range(60):
         move(application, chance)
         application.several_hosts_are_down_only_where_they_may_be()
@@ -335,6 +362,7 @@ def move(application: Application, chance: random.Random) -> None:
         (4, application.approve_on_the_leader),
         (2, lambda: application.approve_on_one_unit(None)),
         (2, lambda: application.elect(None)),
+        (application.refreshes, lambda: application.refresh(None)),
     ]
     if len(application.nodes) < 5:
         moves += [

@@ -324,7 +324,7 @@ def test_a_lock_that_cannot_be_read_grants_nothing(application: Any):
     assert app.nodes[0].reboots == 0
     assert out.unit_status.name == "blocked"
     assert out.unit_status.message.startswith(
-        "refresh all units to one revision; reboot: no reboot is granted: "
+        "run: juju run sriov/leader release-reboot-lock; reboot: no reboot is granted, since "
     )
     with pytest.raises(testing.ActionFailed, match="no reboot is granted"):
         app.action(0, "approve-reboot")
