@@ -3,6 +3,7 @@
 
 from converge import Finding, Severity, StepError, words
 from converge.finding import RETRIED
+from converge.shape import InvalidValue
 from exporter import facts, install
 from exporter.facts import Facts
 from hostnic.system import System
@@ -19,7 +20,7 @@ def publish(system: System, told: Facts, *, place: bool, address: str = "") -> t
         facts.publish(system, told)
         if place:
             install.install(system, told.charm, address)
-    except (OSError, StepError) as error:
+    except (OSError, StepError, InvalidValue) as error:
         what = f"cannot be kept up to date: {words(error)}"
         return (Finding(Severity.WARNING, SUBJECT, what, RETRIED),)
     return ()

@@ -33,6 +33,15 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON's values
     return value
 
 
+def readable(text: str, read: Callable[[str], object]) -> str:
+    """``text``, once its own reader has taken it: nothing is written that nobody could read again.
+
+    Raises InvalidValue as ``read`` does.
+    """
+    read(text)
+    return text
+
+
 def read_json(text: str, version: int, shape: Shape[T], where: str = "", *, longest: int = LONGEST) -> T:
     """What ``shape`` reads from a JSON object of this ``version``.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from converge import Finding, Severity
-from converge.document import plain, read_json
+from converge.document import plain, read_json, readable
 from converge.shape import (
     Boolean,
     Integer,
@@ -168,12 +168,13 @@ def path_of(charm: str) -> str:
 def publish(system: System, facts: Facts) -> bool:
     """Write ``facts`` if they say something new, or the file is old; True if it was written.
 
-    Raises OSError if the file cannot be written.
+    Raises OSError if the file cannot be written, and InvalidValue if it could not be read again.
     """
     before = read(system, facts.charm)
     if before and _repeats(before, facts):
         return False
-    system.files.install(path_of(facts.charm), to_json(facts).encode(), 0o644)
+    text = readable(to_json(facts), functools.partial(from_json, facts.charm))
+    system.files.install(path_of(facts.charm), text.encode(), 0o644)
     return True
 
 

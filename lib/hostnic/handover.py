@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from converge import Finding, Severity, cause
-from converge.document import plain, read_json
+from converge.document import plain, read_json, readable
 from converge.finding import RETRIED
 from converge.shape import (
     LINE,
@@ -123,8 +123,7 @@ def publish(system: System, handover: Handover) -> bool:
     path = path_of(handover.charm)
     present = _present(system, path)
     handover = handover._replace(reboot=_request_since(handover, present))
-    text = _encode(handover)
-    _read(handover.charm, text)
+    text = readable(_encode(handover), functools.partial(_read, handover.charm))
     if text == present:
         return False
     system.files.install(path, text.encode(), 0o600)

@@ -23,6 +23,7 @@ from config import Options, Reading
 from converge import Finding, Plan, Severity, unfinished, words
 from converge.execute import Outcome, execute
 from converge.finding import RETRIED
+from converge.shape import InvalidValue
 from fabric import RELATION
 from hostnic import handover, version
 from hostnic.handover import Handover
@@ -101,7 +102,7 @@ class RoceQosCharm(HostCharm[Survey]):
             record.forget(self.system, survey.plan)
             if not survey.plan.blocked:
                 before.release(self.system, survey.released, survey.plan)
-        except OSError as error:
+        except (OSError, InvalidValue) as error:
             what = f"cannot be written: {words(error)}"
             return (Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED), *findings)
         return findings

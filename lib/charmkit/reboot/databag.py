@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple, cast
 
-from converge.document import annotated, read_json
+from converge.document import annotated, read_json, readable
 from converge.shape import (
     LINE,
     AnyText,
@@ -121,11 +121,8 @@ def encode(state: UnitState | Cluster) -> str:
     """
     if isinstance(state, Cluster):
         text = json.dumps({"version": VERSION, **_leaders(state)}, sort_keys=True, separators=(",", ":"))
-        decode_cluster(text)
-    else:
-        text = json.dumps({"version": VERSION, **state._asdict()}, sort_keys=True)
-        decode_unit(text)
-    return text
+        return readable(text, decode_cluster)
+    return readable(json.dumps({"version": VERSION, **state._asdict()}, sort_keys=True), decode_unit)
 
 
 def _leaders(cluster: Cluster) -> dict[str, object]:

@@ -15,6 +15,7 @@ from typing import cast
 import ops
 from converge import Finding, Severity, words
 from converge.finding import RETRIED
+from converge.shape import InvalidValue
 from exporter import facts
 from exporter.facts import Reboot
 from hostnic import handover
@@ -214,7 +215,7 @@ class RollingReboot(ops.Object):
             )
             if not look:
                 self._tell_of_others(bags, before)
-        except OSError:
+        except (OSError, InvalidValue):
             return True  # the look says what cannot be read
         return look
 
@@ -244,7 +245,7 @@ class RollingReboot(ops.Object):
     def _hand_over(self, given: Handover) -> list[Finding]:
         try:
             handover.publish(self._system, given)
-        except OSError as error:
+        except (OSError, InvalidValue) as error:
             what = f"cannot be written: {words(error)}"
             return [Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED)]
         return []
