@@ -27,7 +27,7 @@ from maas import commission, juju, overlay, readiness
 from maas.client import Maas
 from maas.plan import machine_of, observe, plan
 from maas.progress import following, states
-from maas.sitefile import Site
+from maas.sitefile import Secret, Site
 from maas.verify import checks, verify
 from operate.client import Juju
 from operate.together import side_by_side
@@ -73,8 +73,9 @@ def _connect(site: Site) -> Maas:
     """MAAS, after every file of the site was read: none may turn out to be missing between two writes."""
     _ = site.fabric_intent  # is kept
     for machine in site.machines.values():
-        machine.power_user.read()
-        machine.power_pass.read()
+        for secret in machine.power.values():
+            if isinstance(secret, Secret):
+                secret.read()
     return Maas(site.maas, site.api_key.read())
 
 
@@ -192,7 +193,7 @@ def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
     if failures := [outcome.finding.sentence() for outcome in outcomes if outcome.finding]:
         first_ones, more = cut(failures, most, "failures")
         print(*first_ones, *filter(None, [more]), sep="\n", file=sys.stderr)
-        print(f"{done} of {len(wanted.steps)} steps done; the others run when you repeat this.")
+        print(f"{done} of {len(wanted.steps)} steps done. Mend what failed, then repeat this for the others.")
         return 1
     print(f"{done} steps done.")
     return 0

@@ -91,7 +91,15 @@ _DEVICE = _object(
 )
 
 
-_RACK = _object(hostname=_TEXT, system_id=_TEXT, ip_addresses=ListOf(ADDRESS, "addresses"))
+_ADDRESSES = ListOf(ADDRESS, "addresses")
+_RACK = _object(
+    hostname=_TEXT,
+    system_id=_TEXT,
+    ip_addresses=_ADDRESSES,
+    interface_set=ListOf(_object(vlan=OrNull(_object(vid=_NUMBER))), "interfaces"),
+    optional=["interface_set"],
+)
+_NODES = ListOf(_object(hostname=_TEXT, ip_addresses=_ADDRESSES, optional=["ip_addresses"]), "nodes")
 _SETS = MappingOf(_TEXT, _object(complete=Boolean()), "versions")
 
 LISTS: dict[str, Shape[Any]] = {
@@ -101,6 +109,8 @@ LISTS: dict[str, Shape[Any]] = {
     "tags": ListOf(_object(name=_TEXT, resource_uri=_TEXT), "tags"),
     "machines": ListOf(_MACHINE, "machines"),
     "rackcontrollers": ListOf(_RACK, "rack controllers"),
+    "devices": _NODES,
+    "regioncontrollers": _NODES,
     "boot-resources": ListOf(_object(id=_NUMBER, name=_TEXT, architecture=_TEXT), "images"),
     "fabrics": ListOf(_FABRIC, "fabrics"),
 }

@@ -90,13 +90,15 @@ class Maas:
                 return text if answer.headers.get_content_type() == "text/plain" else json.loads(text)
         except urllib.error.HTTPError as error:
             said = _said(error)
+            remedy = _remedy(error.code, path, said)
+            if error.code == http.client.UNAUTHORIZED:
+                said = "it does not take the API key"  # its own words may have the right secret in them
             wait = error.headers["Retry-After"] or ""
             if error.code == http.client.CONFLICT and re.fullmatch("[0-9]{1,2}", wait) and tries > 1:
                 time.sleep(int(wait))
                 return self.send(path, method, values, tries=tries - 1)
             if 300 <= error.code < 400 and error.headers["Location"]:
                 raise _redirected(error, method, path) from error
-            remedy = KEY if error.code in (401, 403) else ""
             raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}", remedy) from error
         except (OSError, http.client.HTTPException) as error:
             self.lost = True
@@ -123,6 +125,20 @@ def _said(error: urllib.error.HTTPError) -> str:
             return plain(private.without(error.read(READ).decode(errors="replace")))[:WORDS]
     except (OSError, http.client.HTTPException) as broken:
         return words(broken)
+
+
+def _remedy(code: int, path: str, said: str) -> str:
+    """What helps, by what MAAS says; each text is from MAAS 3.4."""
+    if expired := re.search(r"Expired timestamp: given (\d+) and now (\d+)", said):
+        apart = abs(int(expired[1]) - int(expired[2]))
+        return f"set the clocks: those of this machine and of MAAS are {apart} s apart"
+    if code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
+        return KEY
+    if "Ephemeral operating system" in said:
+        return "wait until the rack controllers have the image; MAAS shows it under Controllers"
+    if code == http.client.CONFLICT and path == "machines/":  # the database holds each BMC once
+        return "repeat this; if it stays, see which node or VM host in MAAS has that power address"
+    return ""
 
 
 def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepError:

@@ -7,9 +7,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from intent.attach import NETDEV_NAME_LENGTH
+from maas.rules.power import TYPES
 
 if TYPE_CHECKING:
-    from maas.sitefile import Machine, Site, Tag
+    from maas.sitefile import Machine, Network, Site, Tag
 
 
 Wrong = Iterator[tuple[str, object, str]]
@@ -35,6 +36,9 @@ def _inconsistent_machines(site: "Site") -> Wrong:
         # MAAS and DNS do not tell upper from lower case.
         if other := names.get(name.lower()):
             yield where, name, f"a name that differs from {other} in more than upper and lower case"
+        for key in TYPES[machine.power_type].needs:
+            if not getattr(machine, key):
+                yield f"{where}.{key.replace('_', '-')}", None, f"what power type {machine.power_type} needs"
         address = same_address(machine.power_address)
         if machine.has_own_bmc and (other := addresses.get(address)):
             yield f"{where}.power-address", machine.power_address, f"a BMC of its own: {other} has this one"
@@ -87,12 +91,28 @@ def _inconsistent_networks(site: "Site") -> Wrong:
         for text in filter(None, (network.gateway, network.dhcp, *network.reserved)):
             if any(end not in ip_network(network.cidr) for end in ends(text)):
                 yield where, text, f"addresses in {network.cidr}"
+        for text in filter(None, (network.dhcp, *network.reserved)):
+            yield from _ends_of_network(where, text, network)
+        if network.vid and not network.vlan:
+            yield f"{where}.vlan", None, "the name of the VLAN"
         for one, other in combinations(filter(None, (network.dhcp, *network.reserved)), 2):
             if ranges_overlap(one, other):
                 yield where, other, f"a range without addresses of {one}"
         if network.gateway and network.dhcp and ranges_overlap(network.gateway, network.dhcp):
             allowed = f"an address that DHCP does not give: {network.dhcp} has it"
             yield f"{where}.gateway", network.gateway, allowed
+
+
+def _ends_of_network(where: str, text: str, network: "Network") -> Wrong:
+    """MAAS takes no range with the address of the network or for broadcasts (models/iprange.py)."""
+    cidr, (first, last) = ip_network(network.cidr), ends(text)
+    broadcasts = cidr.version == 4 and cidr.prefixlen < 31
+    if first == cidr.network_address:
+        yield where, text, f"a range from {first + 1}: {first} is the address of the network"
+    elif broadcasts and last == cidr.broadcast_address:
+        yield where, text, f"a range up to {last - 1}: {last} is the broadcast address"
+    elif text is network.dhcp and cidr.version == 6 and int(last) - int(first) < 255:
+        yield where, text, "a dynamic range of at least 256 addresses, as MAAS asks of IPv6"
 
 
 def overlapping(one: str, other: str) -> bool:

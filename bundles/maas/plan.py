@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from maas import answers, deployed, fabric, readiness, unmanaged
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
+from maas.rules import identity, names, power
 from maas.sitefile import Machine, Network, Secret, Site, Stack, port_stem
 from maas.unmanaged import OPEN, UNSEEN
 
@@ -43,13 +44,23 @@ def observe(maas: Maas, site: Site) -> Objects:
             what = f"MAAS has neither fabric {network.fabric or site.fabric} nor {subnet}"
             raise StepError(what, "put its rack controller there")
     objects |= {f"fabric #{each['id']}": each for each in found}
-    power = answers.ask(maas, "machines/?op=power_parameters", answers.POWER)
+    told = answers.ask(maas, "machines/?op=power_parameters", answers.POWER)
     for machine in lists["machines"]:
-        settings = power.get(machine["system_id"], {})
+        settings = told.get(machine["system_id"], {})
         machine |= {f"power_parameters_{key}": value for key, value in settings.items()}
         objects |= {f"{machine['hostname']}/{port['name']}": port for port in machine["interface_set"]}
-    maas.objects = objects | readiness.observe(maas, site, objects)
-    return maas.objects
+    objects |= _other_nodes(maas, site, objects) | readiness.observe(maas, site, objects)
+    maas.objects = objects
+    return objects
+
+
+def _other_nodes(maas: Maas, site: Site, objects: Objects) -> Objects:
+    """Devices and region controllers, whose names and addresses new machines and ranges may not have."""
+    ranges = [f"dynamic range {network.dhcp}" for network in site.networks.values() if network.dhcp]
+    if objects.keys() >= {*ranges, *(f"machine {name}" for name in site.machines)}:
+        return {}
+    found = [*answers.listed(maas, "devices"), *answers.listed(maas, "regioncontrollers")]
+    return {f"node {each['hostname']}": each for each in found}
 
 
 def plan(site: Site, objects: Objects) -> Plan[Maas]:
@@ -60,12 +71,16 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
     """
     findings = [*unmanaged.findings(site, objects)]
     findings += fabric.findings(site, site.fabric_intent) if site.fabric_intent else ()
-    findings += [*readiness.images(site, objects), *readiness.boot_network(site, objects)]
+    findings += [*names.kept_by_maas(site, objects), *readiness.images(site, objects)]
+    findings += readiness.boot_network(site, objects)
     steps = [*_site_steps(site, objects)]
-    conflicts = unmanaged.machines(site, objects)
+    conflicts = identity.machines(site, objects)
     findings += conflicts.values()
     for machine in site.machines.values():
         if machine.name in conflicts:
+            continue
+        if held := power.finding(machine, objects.get(f"machine {machine.name}")):
+            findings.append(held)
             continue
         own = [*_machine_steps(site, objects, machine)]
         if own and objects.get(f"machine {machine.name}", {}).get("locked"):
@@ -211,9 +226,8 @@ def _network_steps(objects: Objects, network: Network, free: dict[str, Values]) 
     vlan, subnet = network.vlan_key(), f"subnet {network.cidr}"
     if network.fabric_key not in objects and not network.vid:
         # MAAS makes VLAN 0 with the fabric.
-        yield _step(
-            Write(vlan, "PUT vlans/{}/", free[vlan], vlan), f"set {vlan} to {network.vlan}", "it is new"
-        )
+        what = f"set {' and '.join(free[vlan])} of {vlan}"
+        yield _step(Write(vlan, "PUT vlans/{}/", free[vlan], vlan), what, "it is new")
     else:
         path, within = "POST fabrics/{}/vlans/", network.fabric_key
         yield from _ensure(objects, vlan, path, {"vid": network.vid}, free[vlan], within)
@@ -239,13 +253,15 @@ def _network_steps(objects: Objects, network: Network, free: dict[str, Values]) 
 
 def _machine_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[MaasStep]:
     key, tag = f"machine {machine.name}", site.tags[machine.tag]
-    power = ("power_address", "power_user", "power_pass", "power_driver")
-    values: Values = {f"power_parameters_{field}": getattr(machine, field) for field in power}
-    values |= {"power_type": machine.power_type, "min_hwe_kernel": tag.hwe_kernel}
-    given = {field: value for field, value in values.items() if value}
+    values: Values = {f"power_parameters_{field}": value for field, value in machine.power.items()}
+    values |= {"power_type": machine.power_type}
+    if tag.hwe_kernel:
+        values["min_hwe_kernel"] = tag.hwe_kernel
     # Without commissioning, which would power it on.
     once: Values = {"hostname": machine.name, "architecture": "amd64/generic", "commission": False}
-    yield from _ensure(objects, key, "POST machines/", once, given)
+    if machine.mac:
+        once["mac_addresses"] = machine.mac
+    yield from _ensure(objects, key, "POST machines/", once, values)
     if tag.name not in objects.get(key, {}).get("tag_names", ()):
         write = Write(f"{key} tag", f"POST tags/{tag.name}/?op=update_nodes", {"add": Ref(key)})
         yield _step(write, f"tag {machine.name} as {tag.name}", "it does not have that tag")

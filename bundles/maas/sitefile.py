@@ -2,7 +2,7 @@
 """The site file: what MAAS shall know of a site. Wrong values are named in one sentence each."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from ipaddress import ip_address, ip_network
@@ -16,6 +16,8 @@ from intent import expand
 from intent.attach import NETDEV_NAME_LENGTH
 from intent.model import Fabric
 from maas.consistency import inconsistent
+from maas.rules import names
+from maas.rules.power import DRIVERS, TYPES
 from operate import private
 from yamlfile import reader
 from yamlfile.values import FileError
@@ -43,17 +45,21 @@ class Secret(str):
             raise StepError(f"{path} {error}", "write the value into it, as its only line") from None
 
 
+NO_SECRET = Secret()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Network:
     """One VLAN with its subnet, in one space. MTU in bytes; ranges of addresses as FIRST-LAST.
 
-    The fabric is empty for that of the site: switches without a link to those have one of their own.
+    The fabric is empty for that of the site: switches without a link to those have one of their own. The name
+    of the VLAN may be absent for an untagged one, which MAAS names itself.
     """
 
     name: str = ""
     fabric: str = ""
     vid: int
-    vlan: str
+    vlan: str = ""
     mtu: int
     subnet: str
     cidr: str
@@ -135,22 +141,32 @@ class Tag:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """One server: its tag, the netdevs of its ports as MAAS names them, and how MAAS powers it."""
+    """One server: its tag, the netdevs of its ports as MAAS names them, and how MAAS powers it.
+
+    The MAC address is that of the port that it boots from: MAAS makes only IPMI machines without one.
+    """
 
     name: str = ""
     tag: str
     ports: tuple[str, ...]
     power_type: str
-    power_address: str
-    power_user: Secret
-    power_pass: Secret
+    power_address: str = ""
+    power_user: Secret = NO_SECRET
+    power_pass: Secret = NO_SECRET
     power_driver: str = ""
+    mac: str = ""
     nics: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
     def has_own_bmc(self) -> bool:
         """Whether its power address is no other machine's, such as that of a host of virtual machines."""
-        return self.power_type in ("ipmi", "redfish", "amt", "openbmc", "wedge")
+        return TYPES[self.power_type].own_bmc
+
+    @property
+    def power(self) -> dict[str, str]:
+        """What is set of the parameters that its power type takes."""
+        found = {name: str(getattr(self, name)) for name in TYPES[self.power_type].takes}
+        return {name: getattr(self, name) for name, value in found.items() if value}
 
     @property
     def every_port(self) -> tuple[str, ...]:
@@ -275,14 +291,19 @@ class _Secret(Word):
         return Secret(value)
 
 
-def _like(pattern: str, allowed: str) -> Word:
-    return Word(allowed, lambda text: re.fullmatch(pattern, text, re.ASCII) is not None and text)
+def _like(pattern: str, allowed: str, flags: int = re.ASCII) -> Word:
+    return Word(allowed, lambda text: re.fullmatch(pattern, text, flags) is not None and text)
+
+
+def _one_of(allowed: Collection[str]) -> Word:
+    return Word(f"one of {', '.join(allowed)}", lambda text: text in allowed and text)
 
 
 _TEXT = Word()
-_HOST = _like(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", "a host name without its domain, such as node1")
+_HOST, _SPACE = _like(*names.HOST), _like(*names.SPACE)
+# Of these, MAAS takes the letters of any language.
+_FABRIC, _VLAN, _SUBNET = (_like(*each, 0) for each in (names.FABRIC, names.VLAN, names.SUBNET))
 _LABEL = _like(r"[\w-]{1,250}", "letters, digits, - and _, as MAAS has them in tags")
-_SPACE = _like(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", "a space that Juju takes, too: letters, digits, single -")
 _NETDEV = _like(
     rf"[^\s/:]{{1,{NETDEV_NAME_LENGTH}}}", f"a netdev's name of {NETDEV_NAME_LENGTH} characters at most"
 )
@@ -301,11 +322,11 @@ _PRODUCT = _like(r"[0-9a-f]{4}", "a product id such as 101e")
 _NETWORK = Record(
     Network,
     {
-        "fabric": _TEXT,
+        "fabric": _FABRIC,
         "vid": Integer(0, 4094, "a VLAN"),
-        "vlan": _TEXT,
+        "vlan": _VLAN,
         "mtu": Integer(552, 65535, "an MTU"),
-        "subnet": _TEXT,
+        "subnet": _SUBNET,
         "cidr": Word("a subnet without host bits, such as 192.168.25.0/24", ip_network),
         "gateway": ADDRESS,
         "dhcp": _RANGE,
@@ -337,11 +358,12 @@ _MACHINE = Record(
     {
         "tag": _TEXT,
         "ports": ListOf(_NETDEV, "netdevs"),
-        "power-type": _TEXT,
+        "power-type": _one_of(TYPES),
         "power-address": _TEXT,
         "power-user": _SECRET,
         "power-pass": _SECRET,
-        "power-driver": _TEXT,
+        "power-driver": _one_of(DRIVERS),
+        "mac": _like(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", "a MAC address such as 04:3f:72:00:01:00"),
         "nics": MappingOf(_TEXT, ListOf(_NETDEV, "netdevs"), "ports by further NIC of its tag"),
     },
 )
@@ -364,7 +386,7 @@ _PARTS: dict[str, Any] = {
     "maas": _URL,
     "api-key": _SECRET,
     "dns": ListOf(ADDRESS, "addresses"),
-    "fabric": _TEXT,
+    "fabric": _FABRIC,
     "networks": MappingOf(_SPACE, _NETWORK, "networks by space", least=1),
     "tags": MappingOf(_LABEL, _TAG, "tags", least=1),
     "machines": MappingOf(_HOST, _MACHINE, "machines", least=1),

@@ -6,7 +6,7 @@ the site file cannot work beside it, a finding blocks the plan; a name or a comm
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -48,12 +48,24 @@ def ports(body: Any) -> list[str]:
     return [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
 
 
-def declared(site: Site) -> dict[str, Values]:
+def _is_default(objects: Objects, network: Network) -> bool:
+    """Whether a VLAN is the first one of its fabric: MAAS' API tells `untagged` as its name, whatever it is.
+
+    Source: get_name and is_fabric_default in maasserver/models/vlan.py, get_default_vlan in models/fabric.py.
+    """
+    vlan, fabric = objects.get(network.vlan_key()), objects.get(network.fabric_key)
+    if vlan is None or fabric is None:
+        return fabric is None and network.vid == 0  # MAAS makes VLAN 0 with the fabric
+    return vlan["id"] == min(each["id"] for each in fabric["vlans"])
+
+
+def declared(site: Site, objects: Objects) -> dict[str, Values]:
     """What the site file says of its VLANs, subnets and tags, by key."""
     found: dict[str, Values] = {}
     for network in site.networks.values():
         gateway: Values = {"gateway_ip": network.gateway} if network.gateway else {}
-        found[network.vlan_key()] = {"name": network.vlan, "mtu": network.mtu, "space": network.name}
+        named: Values = {"name": network.vlan} if network.vlan and not _is_default(objects, network) else {}
+        found[network.vlan_key()] = {**named, "mtu": network.mtu, "space": network.name}
         found[f"subnet {network.cidr}"] = {"name": network.subnet, **gateway}
     for tag in site.tags.values():
         found[f"tag {tag.name}"] = {"comment": tag.comment, "kernel_opts": tag.kernel_opts}
@@ -64,7 +76,7 @@ def free(site: Site, objects: Objects) -> dict[str, Values]:
     """What may be set of these: all of an object that nobody else uses, or that is to be made."""
     return {
         key: {} if key in objects and _users(site, objects, key) else values
-        for key, values in declared(site).items()
+        for key, values in declared(site, objects).items()
     }
 
 
@@ -88,7 +100,7 @@ def findings(site: Site, objects: Objects) -> Iterator[Finding]:
         what = f"upstream DNS of the whole region is {known_dns}, and is left as it is"
         remedy = "write that in dns of the site file, or change it in MAAS"
         yield Finding(Severity.WARNING, "DNS", what, remedy)
-    values = declared(site)
+    values = declared(site, objects)
     for network in site.networks.values():
         for key in (network.vlan_key(), f"subnet {network.cidr}"):
             yield from _differing(site, objects, key, values[key])
@@ -100,10 +112,11 @@ def findings(site: Site, objects: Objects) -> Iterator[Finding]:
         yield from _differing(site, objects, key, values[key])
         if objects.get(key, {}).get("definition"):
             what = "MAAS gives this tag to machines by a definition, and takes it from others"
-            yield _blocked(key, what, "write another name for the tag in the site file")
+            yield blocked(key, what, "write another name for the tag in the site file")
 
 
-def _blocked(subject: str, what: str, remedy: str) -> Finding:
+def blocked(subject: str, what: str, remedy: str) -> Finding:
+    """What keeps the whole plan from being run."""
     return Finding(Severity.BLOCKED, subject, what, remedy)
 
 
@@ -117,7 +130,7 @@ def _users(site: Site, objects: Objects, key: str) -> list[str]:
     own = {same_address(each.power_address) for each in site.machines.values() if each.has_own_bmc}
     for body in every(objects, "machine"):
         # One that MAAS has named is the site's as soon as it is renamed.
-        foreign = body["hostname"] not in site.machines and _bmc(body) not in own
+        foreign = body["hostname"] not in site.machines and bmc(body) not in own
         if kind == "tag":
             uses = foreign and name in body["tag_names"]
         else:
@@ -136,7 +149,7 @@ def _uses(port: Any, kind: str, found: Any) -> bool:
     return any(link.get("subnet") and link["subnet"]["cidr"] == found["cidr"] for link in port["links"])
 
 
-def _bmc(body: Any) -> str:
+def bmc(body: Any) -> str:
     """The address of a machine's BMC, in one spelling; empty without one."""
     return same_address(str(body.get("power_parameters_power_address") or ""))
 
@@ -166,7 +179,7 @@ def _differing(site: Site, objects: Objects, key: str, values: Values) -> Iterat
             remedy = f"{first} the site file, or change it in MAAS yourself if that is right for them"
             if has == "undefined":  # MAAS has this word for no space
                 remedy = "give it that space in MAAS yourself if that is right for them"
-            yield _blocked(key, what, remedy)
+            yield blocked(key, what, remedy)
 
 
 def _place(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
@@ -175,7 +188,10 @@ def _place(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     for found in every(objects, "subnet"):
         if found["cidr"] != network.cidr and overlapping(found["cidr"], network.cidr):
             what = f"MAAS has subnet {found['cidr']}, which overlaps it"
-            yield _blocked(key, what, "write the subnet that MAAS has in the site file, or another one")
+            if key in objects:  # MAAS before 3.7 takes both
+                yield Finding(Severity.INFO, key, f"{what}: both are left as they are")
+            else:
+                yield blocked(key, what, "write the subnet that MAAS has in the site file, or another one")
     if key not in objects or (is_in := objects[key]["vlan"])["id"] == vlan.get("id"):
         return
     fabric = objects.get(f"fabric #{is_in['fabric_id']}", {}).get("name", is_in["fabric_id"])
@@ -183,7 +199,7 @@ def _place(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     wanted = objects.get(network.fabric_key, {}).get("name", named)
     what = f"it is in VLAN {is_in['vid']} of fabric {fabric}, not in VLAN {network.vid} of fabric {wanted}"
     remedy = "write that fabric and vid in the site file; if they are wrong, move the subnet in MAAS yourself"
-    yield _blocked(key, what, remedy)
+    yield blocked(key, what, remedy)
 
 
 def _dhcp(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
@@ -195,17 +211,21 @@ def _dhcp(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
     leave_out = f"leave dhcp of {network.name} out of the site file"
     if server := found.get("external_dhcp"):
         what = f"another DHCP server answers there already: {server}"
-        yield _blocked(key, what, f"{leave_out}, or turn that one off")
+        yield blocked(key, what, f"{leave_out}, or turn that one off")
     elif found.get("relay_vlan"):
-        yield _blocked(key, "its DHCP is relayed to another VLAN", leave_out)
+        yield blocked(key, "its DHCP is relayed to another VLAN", leave_out)
     elif found and (users := _users(site, objects, key)):
         what = f"its DHCP is off, and {_use(users)}"
-        yield _blocked(key, what, f"{leave_out}, or turn it on in MAAS yourself if that is right for them")
+        yield blocked(key, what, f"{leave_out}, or turn it on in MAAS yourself if that is right for them")
     elif not found.get("primary_rack") and len(near := racks(objects, network)) != 1:
+        if every(objects, "rack") and not near:
+            what = f"no rack controller has an interface in a VLAN {network.vid}: MAAS lets none answer there"
+            yield blocked(key, what, f"give one an interface there and wait for a minute, or {leave_out}")
+            return
         known = ", ".join(near) or "it has none"
         what = f"MAAS does not know which of its rack controllers answers there: {known}"
         remedy = f"in MAAS, configure DHCP of {key} with its primary rack; create it first if need be"
-        yield _blocked(key, what, remedy)
+        yield blocked(key, what, remedy)
 
 
 def rack_addresses(objects: Objects) -> list[tuple[str, str]]:
@@ -214,10 +234,19 @@ def rack_addresses(objects: Objects) -> list[tuple[str, str]]:
 
 
 def racks(objects: Objects, network: Network) -> list[str]:
-    """Rack controllers that may give out addresses of a network: those with one in it, or else all."""
+    """Rack controllers that may give out addresses of a network: those with one in it, or else all.
+
+    MAAS takes those alone that have an interface in a VLAN of that number (filter_by_vids in forms/vlan.py).
+    """
     subnet = ip_network(network.cidr)
+    found = {
+        body["hostname"]
+        for body in every(objects, "rack")
+        if (ports := body.get("interface_set")) is None
+        or any(port["vlan"] and port["vlan"]["vid"] == network.vid for port in ports)
+    }
     within = {name for name, has in rack_addresses(objects) if ip_address(has) in subnet}
-    return sorted(within or {body["hostname"] for body in every(objects, "rack")})
+    return sorted(within & found or found)
 
 
 def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
@@ -241,7 +270,10 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
     ]
     # A reserved range may have these in it: it keeps MAAS from giving them to others.
     fixed = [(f"rack controller {name}", has) for name, has in rack_addresses(objects)]
-    if gateway := stored(objects.get(f"subnet {network.cidr}", {}), "gateway_ip"):
+    fixed += [(name, has) for name, each in other_nodes(objects) for has in each.get("ip_addresses", ())]
+    subnet = objects.get(f"subnet {network.cidr}", {})
+    fixed += [("a DNS server of the subnet", str(has)) for has in subnet.get("dns_servers") or ()]
+    if gateway := stored(subnet, "gateway_ip"):
         fixed.append(("the gateway", str(gateway)))
     for text in filter(None, (network.dhcp, *network.reserved)):
         wanted = f"{'dynamic' if text is network.dhcp else 'reserved'} range {text}"
@@ -249,16 +281,16 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
             continue
         if not managed:
             what = "MAAS does not manage this subnet: there, it gives addresses of reserved ranges alone"
-            yield _blocked(wanted, what, f"leave ranges of {network.name} out of the site file")
+            yield blocked(wanted, what, f"leave ranges of {network.name} out of the site file")
         for key, has in ranges.items():
             if ranges_overlap(text, has):
                 alike = key.partition(" ")[0] == wanted.partition(" ")[0]
                 remedy = "write that range in the site file" if alike else "write one without its addresses"
-                yield _blocked(wanted, f"MAAS has the {key}, which overlaps it", remedy)
+                yield blocked(wanted, f"MAAS has the {key}, which overlaps it", remedy)
         for who, has in (*held, *(fixed if text is network.dhcp else ())):
             if ranges_overlap(text, has):
                 what = f"{who} has address {has} in it"
-                yield _blocked(wanted, what, "write a range without that address")
+                yield blocked(wanted, what, "write a range without that address")
 
 
 def reserved_already(objects: Objects, network: Network, text: str) -> bool:
@@ -273,37 +305,9 @@ def reserved_already(objects: Objects, network: Network, text: str) -> bool:
     return text is not network.dhcp and int(missing) > int(last)
 
 
-def machines(site: Site, objects: Objects) -> dict[str, Finding]:
-    """Why MAAS' machine of a name, or of a BMC, cannot be taken as the site's; by the site's name."""
-    by_address: dict[str, list[Any]] = {}
-    for body in every(objects, "machine"):
-        by_address.setdefault(_bmc(body), []).append(body)
-    return {name: found for name in site.machines if (found := _machine(objects, by_address, site, name))}
-
-
-def _machine(objects: Objects, by_address: Mapping[str, list[Any]], site: Site, name: str) -> Finding | None:
-    wanted = site.machines[name]
-    address = same_address(wanted.power_address)
-    for body in by_address.get(address, ()) if wanted.has_own_bmc else ():
-        if body["hostname"] != name:
-            where = f"machine {body['hostname']} ({body['status_name']})"
-            what = f"MAAS has its BMC {wanted.power_address} at {where}"
-            remedy = f"rename that machine to {name} in MAAS, or use its name here"
-            if f"machine {name}" in objects:
-                remedy = f"MAAS has {name}, too: correct the power address of one of them there"
-            elif settled(body["status_name"]):
-                remedy = "use its name in the site file"
-            return _blocked(name, what, remedy)
-    if (body := objects.get(f"machine {name}")) is None or (has := _bmc(body)) == address:
-        return None
-    status = body["status_name"]
-    # One of these is as it may be: MAAS has enlisted it, its BMC has moved, or it is deployed by hand.
-    if sum((has != "", settled(status), wanted.tag not in body["tag_names"])) > 1:
-        bmc = f"BMC {has}" if has else "no BMC"
-        what = f"MAAS' machine of that name ({status}) has {bmc}, not {wanted.power_address}"
-        remedy = "correct power-address or name in the site file; if it is that machine, set its BMC in MAAS"
-        return _blocked(name, what, remedy)
-    return None
+def other_nodes(objects: Objects) -> list[tuple[str, Any]]:
+    """Devices and region controllers, by what they are called."""
+    return [(key.removeprefix("node "), body) for key, body in objects.items() if key.startswith("node ")]
 
 
 def interfaces(site: Site, objects: Objects, machine: Machine, body: Any) -> Finding | None:

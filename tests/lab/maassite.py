@@ -64,20 +64,39 @@ def grown(path, nodes):
     return path
 
 
+def new_fabric(region, name, **values):
+    """A fabric of any name, also of those that MAAS keeps for itself, with its untagged VLAN."""
+    fabric = region.add("fabrics", name=name, vlans=[], **values)
+    region.post_vlans({"vid": 0, "name": "Default VLAN"}, fabric)
+    return fabric
+
+
+def rack(region, system_id, hostname, *addresses, vlans=()):
+    """A rack controller with these addresses, and an interface in each of these VLANs."""
+    ports = [{"name": f"eno{number}", "vlan": vlan, "links": []} for number, vlan in enumerate(vlans, 1)]
+    own = {"hostname": hostname, "ip_addresses": [*addresses], "interface_set": ports}
+    region.rackcontrollers.append({"system_id": system_id, **own})
+
+
 def discover(region, cidr):
     """MAAS finds its own network: a fabric, its untagged VLAN and a subnet."""
-    fabric = region.add("fabrics", name="fabric-0", vlans=[])
-    vlan = region.post_vlans({"vid": 0, "name": "untagged"}, fabric)
+    (vlan,) = new_fabric(region, "fabric-0")["vlans"]
     region.add("subnets", name=cidr, cidr=cidr, vlan=vlan)
+    rack(region, "rack01", "maas", "192.168.25.1", vlans=[vlan])
 
 
 def commission(region, hostname, ports, numa=(), slots=None):
-    """A machine becomes Ready with these ports; the first one booted on the first subnet."""
+    """A machine becomes Ready with these ports: the first one booted on the first subnet.
+
+    MAAS puts each other one that has a link into a fabric of its own.
+    """
     found = machine(region, hostname)
     found.update(status_name="Ready", memory=262144, numanode_set=list(numa))
     for index, name in enumerate(ports):
-        vlan = None if index else region.vlans[0]
-        links = [] if index else [{"mode": "auto", "subnet": region.subnets[0]}]
+        vlan, links = region.vlans[0], [{"mode": "auto", "subnet": region.subnets[0]}]
+        if index:
+            number, links = region.last + 1, [{"mode": "link_up"}]
+            (vlan,) = new_fabric(region, f"fabric-{number}", of_a_port=True)["vlans"]
         region.interface(found, "physical", name, vlan, [], links)
         device = {"pci_address": (slots or {}).get(name, f"0000:3f:00.{index}"), "vendor_id": "15b3"}
         region.devices[found["system_id"]].append({**device, "physical_interface": {"name": name}})

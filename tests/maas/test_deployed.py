@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from lab.maassite import interfaces, machine, stranger, writes
+from lab.maassite import interfaces, machine, new_fabric, stranger, writes
 from maas.readiness import BUILT_FOR
 
 CHARMS = Path(__file__).parents[2] / "charms"
@@ -113,7 +113,7 @@ def test_a_site_that_was_deployed_by_hand_gets_no_write_and_no_alarm(built, run)
     built.fabrics[0]["name"], built.config["upstream_dns"] = "production", "10.0.0.1"
     built.ipranges[-1].update(start_ip="10.7.208.60", end_ip="10.7.208.120")
     built.boot_resources.clear()
-    other = built.post_fabrics({"name": "fabric-7"})
+    other = new_fabric(built, "fabric-7")
     built.add("subnets", name="lab", cidr="10.99.0.0/16", vlan=other["vlans"][0])
     stranger(built, "prod1", other["vlans"][0], "10.99.0.0/16")
     built.requests.clear()

@@ -81,7 +81,7 @@ def test_a_machine_whose_step_fails_keeps_no_other_one_from_its_network(seen, ru
     said = run("apply", expected=1)
     assert "503" in said
     assert "its BMC does not answer" in said
-    assert "steps done; the others run when you repeat this." in said
+    assert "steps done. Mend what failed, then repeat this for the others." in said
     made = {name for name in (f"node{number}" for number in range(NODES)) if bridged(seen, name)}
     assert made == {f"node{number}" for number in range(NODES)} - {"node7"}
     seen.failing.clear()

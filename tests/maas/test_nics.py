@@ -13,7 +13,7 @@ STORAGE_NETWORK = """networks:
   storage-space:
     fabric: fabric-storage
     vid: 0
-    vlan: untagged-storage
+    vlan: untagged
     mtu: 4200
     subnet: storage-subnet
     cidr: 172.20.0.0/24
@@ -62,7 +62,7 @@ def test_a_second_bond_gets_its_own_fabric_network_and_mtu(storage, run):
         **{"br-nvda.10": ["172.18.0.0/24"], "br-nvda.40": ["172.16.0.0/24"]},
     }
     vlan = found["bond1"]["vlan"]
-    assert (vlan["name"], vlan["mtu"], vlan["space"]) == ("untagged-storage", 4200, "storage-space")
+    assert (vlan["vid"], vlan["mtu"], vlan["space"]) == (0, 4200, "storage-space")
 
 
 def test_a_second_run_on_two_fabrics_writes_nothing(storage, run):
@@ -126,7 +126,7 @@ def test_a_fault_between_a_new_fabric_and_its_vlan_is_finished_by_the_next_run(s
         run("apply", expected=1)
     storage.requests.clear()
     run("apply")
-    assert [each["mtu"] for each in storage.vlans if each["name"] == "untagged-storage"] == [4200]
+    assert [each["mtu"] for each in storage.vlans if each["space"] == "storage-space"] == [4200]
 
 
 def test_ports_of_a_further_nic_that_maas_does_not_know_are_named(storage, run):

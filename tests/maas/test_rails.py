@@ -18,8 +18,8 @@ STORAGE = ["enp94s0f0", "enp94s0f1"]
 RAILS = ["enp175s0np0", "enp216s0np0"]
 NETWORKS = """networks:
   storage-space: {vid: 50, vlan: v50-storage, mtu: 9000, subnet: storage, cidr: 172.20.0.0/24}
-  rail0-space: {fabric: fabric-rail0, vid: 0, vlan: rail0, mtu: 4200, subnet: rail0, cidr: 172.21.0.0/24}
-  rail1-space: {fabric: fabric-rail1, vid: 0, vlan: rail1, mtu: 4200, subnet: rail1, cidr: 172.21.1.0/24}
+  rail0-space: {fabric: fabric-rail0, vid: 0, vlan: untagged, mtu: 4200, subnet: rail0, cidr: 172.21.0.0/24}
+  rail1-space: {fabric: fabric-rail1, vid: 0, vlan: untagged, mtu: 4200, subnet: rail1, cidr: 172.21.1.0/24}
 """
 NICS = """    nics:
       storage: {bond: bond1, networks: [storage-space], rdma: true}
