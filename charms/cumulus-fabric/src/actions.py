@@ -20,7 +20,7 @@ from converge.render import findings_as_json, findings_as_table, plan_as_table
 from exporter import facts
 from exporter.catalogue import THRESHOLDS
 from intent.model import Dialect, Fabric, Switch
-from names import by_command_line
+from names import by_command_line, cut_off
 from observe import observe
 from online import Site
 from output import formats
@@ -45,13 +45,15 @@ class Actions:
         [], tuple[Sequence[Host], Sequence[Finding]]
     ]  # what hosts report, and what cannot be read
     verify: Callable[[], Sequence[Finding]]
-    # Called after each run that changes switches, since the unit's status says what they run
-    look: Callable[[], None]
+    # Called after each run that changes switches, with those that are in use again or gone, since the unit's
+    # status says what they run
+    look: Callable[..., None]
 
     def apply(self, given: Applying) -> Results:
         """Bring switches to the intent, and name those that the command line has to configure."""
         with self.site(given.names, given.remove) as site:
-            report = site.apply(given.names, self.options.canary, self._policy(site), given.plan)
+            may = cut_off(given.cut_off)
+            report = site.apply(given.names, self.options.canary, self._policy(site), given.plan, may)
             self.look()
         return _results(report, () if given.names else by_command_line(self.fabric))
 
@@ -71,32 +73,29 @@ class Actions:
                     return _results(Report({}, found.stopped))
                 result = f"nothing was sent to any switch: run rollback with plan={found.digest} to do this"
                 return {"applied": "false", "result": result, "plan": plan_as_table(found.plan)}
-            report = site.rollback(given.names, self._policy(site), given.plan)
+            report = site.rollback(given.names, self._policy(site), given.plan, cut_off(given.cut_off))
             self.look()
             return _results(report)
 
     def drain(self, given: Draining) -> Results:
         """Take a switch out of use."""
-        return self._maintain("drain", given, self.hosts()[0], given.cut_off)
+        return self._maintain("drain", given, given.cut_off)
 
     def undrain(self, given: Returning) -> Results:
         """Return a switch."""
         return self._maintain("undrain", given)
 
-    def decommission(self, given: Returning) -> Results:
+    def decommission(self, given: Draining) -> Results:
         """Clean a switch that leaves for good."""
-        return self._maintain("decommission", given)
+        return self._maintain("decommission", given, given.cut_off)
 
-    def _maintain(
-        self, verb: str, given: Returning, reports: Sequence[Host] = (), cut_off: str = ""
-    ) -> Results:
+    def _maintain(self, verb: str, given: Returning, may: str = "") -> Results:
         from maintenance import Maintenance  # hooks do not need it
 
         with self.site() as site:
-            hosts = cut_off.replace(",", " ").split()
-            work = Maintenance(site, given.names[0], self._policy(site), reports, hosts)
+            work = Maintenance(site, given.names[0], self._policy(site), site.reports, cut_off(may))
             report = getattr(work, verb)()
-            self.look()
+            self.look(given.names if verb != "drain" and report.applied else ())
             return _results(report)
 
     def _policy(self, site: Site) -> ApplyPolicy:
@@ -157,7 +156,7 @@ CHANGES: Acting = {
     "rollback": (Restoring, Actions.rollback),
     "drain": (Draining, Actions.drain),
     "undrain": (Returning, Actions.undrain),
-    "decommission": (Returning, Actions.decommission),
+    "decommission": (Draining, Actions.decommission),
 }
 """Those that write to switches, which only the leader does."""
 

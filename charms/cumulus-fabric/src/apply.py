@@ -9,7 +9,7 @@ where the switch lets a confirmation be refused.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from converge import Finding, Plan, Severity
 from converge.execute import execute
@@ -45,16 +45,36 @@ class ApplyPolicy:
 DEFAULTS = ApplyPolicy()
 
 
-def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
+Together = Callable[[Sequence[str]], bool]
+"""Whether these switches may change at the same time."""
+
+
+def by_wave(
+    names: Sequence[str],
+    canary: str,
+    roles: Sequence[Sequence[str]],
+    limit: int,
+    together: Together = lambda _: True,
+) -> list[list[str]]:
     """The canary alone, then the others: role by role, or all at once when ``roles`` is empty.
 
-    No wave is larger than ``limit``, the number of parallel connections: otherwise the first switches would
-    wait for their confirmation before the last ones have started, and could roll back in the meantime.
+    Each goes into the first wave where it may change ``together`` with those there. No wave is larger than
+    ``limit``, the number of parallel connections: otherwise the first switches would wait for their
+    confirmation before the last ones have started, and could roll back in the meantime.
     """
-    first = [name for name in names if name == canary]
     rest = [name for name in names if name != canary]
     groups = [[name for name in rest if name in role] for role in roles] if roles else [rest]
-    return [wave[at : at + limit] for wave in (first, *groups) for at in range(0, len(wave), limit)]
+    waves: list[list[str]] = []
+    for group in ([name for name in names if name == canary], *groups):
+        of_group: list[list[str]] = []
+        for name in group:
+            fits = (wave for wave in of_group if len(wave) < limit and together([*wave, name]))
+            if (wave := next(fits, None)) is not None:
+                wave.append(name)
+            else:
+                of_group.append([name])
+        waves += of_group
+    return waves
 
 
 @dataclass
@@ -65,10 +85,11 @@ class Run:
     fleet: Fleet  # the switches
     check: Check  # finds what is worse with the fabric than before
     policy: ApplyPolicy
+    together: Together = lambda _: True
     # The revision that this run has created on each switch
     revisions: dict[str, str] = field(default_factory=dict[str, str], init=False)
     unsaved: list[str] = field(default_factory=list[str], init=False)
-    started: list[str] = field(default_factory=list[str], init=False)
+    begun: list[Sequence[str]] = field(default_factory=list[Sequence[str]], init=False)  # waves
     results: dict[str, Result] = field(default_factory=dict[str, Result], init=False)
 
     def __post_init__(self) -> None:
@@ -100,14 +121,14 @@ class Run:
 
     def _wave(self, wave: Sequence[str]) -> Sequence[Finding]:
         """Change a wave, wait until the fabric has settled, and confirm; the findings if that fails."""
-        self.started += wave
+        self.begun.append(wave)
         waiting, failed = self.fleet.each(wave, self._start)
         if failed:
             return failures(failed, AGAIN)
         changed = [name for name, yes in waiting.items() if yes]
         if not changed:
             return ()
-        look = self.check(self.changes.keys() - set(self.started))
+        look = self.check(self.changes.keys() - set(self._started))
         seconds = self._left(self.policy.settle, self.forward_until)
         if worse := settle(look, seconds, self.policy.poll, self.clock):
             return worse
@@ -168,15 +189,35 @@ class Run:
 
     # -- rolling back
 
+    @property
+    def _started(self) -> list[str]:
+        return [name for wave in self.begun for name in wave]
+
     def _roll_back(self, reasons: Sequence[Finding]) -> Report:
-        done, failed = self.fleet.each(self.started, self._roll_back_switch)
+        """Take everything back: at once, or wave by wave, the last one first, as far as that disrupts."""
+        waves = [self._started] if self.together(self._started) else self.begun[::-1]
+        done: dict[str, Result] = {}
+        failed: dict[str, SwitchError] = {}
+        for number, wave in enumerate(waves):
+            if number:
+                self._rest(len(waves) - number)
+            back, lost = self.fleet.each(wave, self._roll_back_switch)
+            done |= back
+            failed |= lost
         by_itself = f"the switch itself undoes an unconfirmed change within {self.policy.confirm} s"
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
-        lost: list[Finding] = []
+        told: list[Finding] = []
         for name, error in failed.items():
             what = f"its rollback could not be confirmed: {error.reason}"
-            lost.append(Finding(Severity.BLOCKED, name, what, error.remedy or by_itself))
-        return Report(results, (*reasons, *lost))
+            told.append(Finding(Severity.BLOCKED, name, what, error.remedy or by_itself))
+        return Report(results, (*reasons, *told))
+
+    def _rest(self, waves: int) -> None:
+        """Let hosts come back on what was rolled back, as long as there is time for so many more waves."""
+        look = self.check(self.changes.keys())
+        share = self._left(math.inf, self.policy.until) / (waves + 1)
+        seconds = min(self.policy.settle, share)
+        settle(lambda: replace(look(), lasting=False), seconds, self.policy.poll, self.clock)
 
     def _roll_back_switch(self, switch: Nvue) -> Result:
         if self.results.get(switch.name) is Result.UNCHANGED:

@@ -37,9 +37,10 @@ from intent import expand, pins
 from intent.model import Dialect, Fabric
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
-from reports import Kept, Reports, made, remember
+from reports import INTENT, Kept, Reports, last_intent, recorded, remember
 from rest import Fleet
 from rest.connection import Access, Credentials
+from tree.record import Record
 from yamlfile.values import FileError
 
 logger = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class CumulusFabricCharm(ops.CharmBase):
 
     @cached_property
     def _fabric(self) -> Fabric:
-        text = self._options.intent or self._resource()
+        text = self._intent
         if not text.strip():
             remedy = f"run: juju config {self.app.name} intent=@FILE, or attach the resource intent"
             raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
@@ -133,10 +134,18 @@ class CumulusFabricCharm(ops.CharmBase):
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
-        found = worst_first([*self._audit, *against_hosts(fabric, self._hosts()[0])])
+        reports = self._hosts()[0]
+        found = worst_first([*self._audit, *against_hosts(fabric, reports)])
         found += by_command_line(fabric)
-        ownership = Ownership(made(self._record), named(remove))
-        return online.Site(fabric, self.connect(fabric, access, options.parallel), tuple(found), ownership)
+        known = recorded(self._record)
+        ownership = Ownership(known.made, named(remove), known.drained)
+        return online.Site(
+            fabric,
+            self.connect(fabric, access, options.parallel),
+            tuple(found),
+            ownership,
+            reports=reports,
+        )
 
     def _credentials(self, secret: Secret | None) -> Credentials:
         """The credentials in the secret that the option names."""
@@ -205,15 +214,29 @@ class CumulusFabricCharm(ops.CharmBase):
             with self._site() as site:
                 survey = site.survey(state=True)
                 taken_back: tuple[Finding, ...] = ()
-                if options.apply_policy == "auto" and not self._read_only and survey.plan.steps:
+                last = last_intent(self._record, self._intent, self._fabric)
+                auto = options.apply_policy == "auto" and not self._read_only
+                if auto and site.since(survey, last).plan.steps:
                     how = policy(options, site, logger.info)
-                    taken_back = site.apply((), options.canary, how).reasons
+                    taken_back = site.apply((), options.canary, how, last=last).reasons
                     survey = site.survey(state=True)
-                remember(self._record, survey.made)
+                self._remember(site, survey)
                 return self._differences(site, survey, taken_back)
         except InputError as error:
             self._reports.refused((error.finding,), time.time())
             return (error.finding,)
+
+    @property
+    def _intent(self) -> str:
+        return self._options.intent or self._resource()
+
+    def _remember(self, site: online.Site, survey: online.Survey) -> None:
+        """Note what the switches run, and the intent once they have got all of its changes."""
+        remember(self._record, survey.record)
+        last = last_intent(self._record, self._intent, self._fabric)
+        known = last is self._fabric or len(survey.wanted) < len(site.names)
+        if not known and not site.since(survey, last).changes:
+            self._record[INTENT] = self._intent
 
     def _differences(
         self, site: online.Site, survey: online.Survey, besides: tuple[Finding, ...] = ()
@@ -234,15 +257,17 @@ class CumulusFabricCharm(ops.CharmBase):
         return f"NVUE {', '.join(sorted(each.value for each in self._dialects))}" if self._dialects else ""
 
     def _preview(self, given: Planning) -> Plan[Candidate]:
+        options = self._options
         if not given.remove:
-            return self._look()[0].plan
+            site, survey, _ = self._look()
+            return site.plan(survey, options.canary, options.apply_order)
         with self._site(remove=given.remove) as site:  # that is no part of the unit's status
-            return site.survey().plan
+            return site.plan(site.survey(state=True), options.canary, options.apply_order)
 
     def _verify(self) -> Sequence[Finding]:
-        return self._look()[1]
+        return self._look()[2]
 
-    def _look(self) -> tuple[online.Survey, Sequence[Finding]]:
+    def _look(self) -> tuple[online.Site, online.Survey, Sequence[Finding]]:
         """Read the switches in an action, and have the status say what a hook would.
 
         The status may be old by then: Juju tells the charm of no grant of its secret.
@@ -251,12 +276,13 @@ class CumulusFabricCharm(ops.CharmBase):
             survey = site.survey(state=True)
             findings = self._differences(site, survey)
         if self.unit.is_leader():
-            remember(self._record, survey.made)
+            self._remember(site, survey)
         self._report(findings)
-        return survey, findings
+        return site, survey, findings
 
-    def _look_again(self) -> None:
+    def _look_again(self, returned: Collection[str] = ()) -> None:
         """The same after a change, whose result stands whatever is found now."""
+        remember(self._record, Record(), returned)
         with suppress(InputError):
             self._look()
 

@@ -84,6 +84,7 @@ class Restoring(Switches):
     """Parameters of ``rollback``."""
 
     plan: str = option("")
+    cut_off: str = option("")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,7 +108,7 @@ class Applying(Restoring):
 
 @dataclass(frozen=True)
 class Returning(Switches):
-    """Parameters of ``undrain`` and ``decommission``."""
+    """Parameters of ``undrain``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,7 +118,7 @@ class Returning(Switches):
 
 @dataclass(frozen=True)
 class Draining(Returning):
-    """Parameters of ``drain``."""
+    """Parameters of ``drain`` and ``decommission``."""
 
     cut_off: str = option("")
 

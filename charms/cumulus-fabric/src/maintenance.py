@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drains a switch, returns it, and cleans one that leaves for good: in order, each stage checked."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from apply import ApplyPolicy
-from attachments import isolated, missing, stranded
+from attachments.attached import CUT_OFF, Attached, isolated
+from attachments.losses import unnamed
 from charmkit.fabric import Host
 from converge import Finding, Severity
 from intent.model import Role, Switch
-from observe import observe
+from observe import SwitchState, observe
 from online import Site, Survey
 from output.report import Report, Result
 from plan import Change
-from settling import Verdict, settle
+from settling import Also, Verdict, settle
 from tree import Tree, drain
 from tree.diff import patch_between
+from tree.taken import ALL
 
 Patch = Callable[[Tree], Tree]
 """Makes a patch for what the switch runs."""
@@ -33,6 +36,10 @@ The host's LACP waits for two seconds before it attaches a port (aggregate wait 
 AD_WAIT_WHILE_TIMER in Linux's bond_3ad.c), after an exchange that takes up to one with fast frames. A leaf's
 bond may be up before: ``lacp-bypass`` needs no LACP.
 """
+
+
+TRIES = 2
+"""How often a drain is begun if the other leaf is given back meanwhile, as after a second drain."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class Maintenance:
             Stage(lambda now: drain.leave(self._switch, now, wanted)),
             Stage(lambda now: drain.close(self._switch, now)),
         ]
-        return self._go(stages, survey, self._stranded)
+        return self._leave(stages, survey)
 
     def undrain(self) -> Report:
         """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
@@ -82,20 +89,18 @@ class Maintenance:
         if stopped := self._stopped(survey):
             return Report({}, stopped)
         if not drain.drained(survey.observed.switches[self.name].applied):
+            if self.name in self.site.ownership.drained:  # somebody has returned it: the record is all
+                return Report({self.name: Result.UNCHANGED})
             what = "is not drained"
             return Report({}, (Finding(Severity.BLOCKED, self.name, what, "run verify to see its state"),))
-        stages = [
-            Stage(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
-            Stage(drain.come_back),
-        ]
-        return self._go(stages, survey, self._isolated)
+        return self._go(self._back, survey, self._isolated)
 
     def decommission(self) -> Report:
         """Remove from a drained switch all that the intent has on it; what others configured stays.
 
         Refused while something of theirs depends on what would go.
         """
-        survey = self.site.survey([self.name], state=True)
+        survey = self.site.survey(state=True)
         if stopped := self._stopped(survey):
             return Report({}, stopped)
         now = survey.observed.switches[self.name].applied
@@ -107,6 +112,8 @@ class Maintenance:
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
+        if found := tuple(self._stranded(survey, "decommission")):
+            return Report({}, found)
         compared = self.site.ownership.compare(self.name, now, wanted, self._switch.unmanaged)
         if depending := tuple(compared.depending(patch)):
             return Report({}, depending)
@@ -124,8 +131,16 @@ class Maintenance:
         found = [*self.site.audit, *(each for each in survey.plan.findings if each.subject == self.name)]
         return tuple(each for each in found if each.severity is Severity.BLOCKED)
 
-    def _stranded(self, survey: Survey) -> Iterator[Finding]:
-        return stranded(self.site.fabric, self._switch, survey.observed.switches, self.reports, self.cut_off)
+    def _stranded(self, survey: Survey, verb: str = "drain") -> Iterator[Finding]:
+        attached = Attached(self.site.fabric, survey.observed.switches, self.reports)
+        for each in unnamed(attached.lost({self.name: ALL}), self.cut_off):
+            yield each.finding(verb)
+
+    def _cut(self, before: Survey, now: Mapping[str, SwitchState]) -> list[Finding]:
+        """Who used the switch before it began to leave, and has no other way now."""
+        used = {self.name: before.observed.switches[self.name]}
+        found = Attached(self.site.fabric, now, self.reports, used).lost({self.name: ALL})
+        return [each.finding("drain") for each in unnamed(found, self.cut_off)]
 
     def _isolated(self, survey: Survey) -> Iterator[Finding]:
         """Without spines, a leaf carries its hosts also where the other leaf is dead."""
@@ -137,11 +152,12 @@ class Maintenance:
         stages: Sequence[Stage],
         survey: Survey,
         refused: Callable[[Survey], Iterator[Finding]],
+        also: Also = lambda _: (),
     ) -> Report:
         """Make one change after the other, each read back before the next.
 
-        ``refused`` finds what speaks against a change. It is asked before each one: a host may lose its
-        other leg meanwhile.
+        ``refused`` finds what speaks against a change, before each one; ``also`` after it, while the switch
+        still waits for its confirmation.
         """
         report = Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
         rest, begun = 0.0, ""
@@ -156,7 +172,7 @@ class Maintenance:
                 continue
             if found := tuple(refused(survey)):
                 return Report(report.results if begun else {}, found, partway=begun)
-            report = self._change(survey, now, patch)
+            report = self._change(survey, now, patch, also=also)
             if report.failed:
                 return replace(report, partway=begun)
             if stage.links:
@@ -164,13 +180,59 @@ class Maintenance:
             rest, begun = stage.rest, self.name
         return report
 
+    @property
+    def _back(self) -> list[Stage]:
+        """The way back of a drain, whole or in part."""
+        return [
+            Stage(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
+            Stage(drain.come_back),
+        ]
+
+    def _leave(self, stages: Sequence[Stage], survey: Survey) -> Report:
+        """Make the stages of a drain; take them back as soon as somebody has no other way.
+
+        The other leaf, or a host's leg there, may be lost at any moment; and somebody else may drain that
+        leaf at the same time.
+        """
+        report, now = Report(), survey
+        for _ in range(TRIES):
+            report = self._go(stages, now, self._stranded, partial(self._cut, survey))
+            now = self.site.survey(state=True) if report.results else now
+            seen = now.observed.switches
+            if self.name not in seen or not drain.drained(seen[self.name].applied):
+                return report
+            if found := self._cut(survey, seen):
+                return self._return(found, report, now)
+            if not report.partway or self._stopped(now) or not self._stranded_by(report):
+                return report
+        return report
+
+    def _stranded_by(self, report: Report) -> bool:
+        """Whether a drain has ended because of somebody who had no other way, and who may have it again."""
+        return all(CUT_OFF in each.remedy for each in report.reasons)
+
+    def _return(self, found: Sequence[Finding], report: Report, now: Survey) -> Report:
+        self.policy.announce(f"returning {self.name}: {found[0].sentence()}")
+        back = self._go(self._back, now, lambda _: iter(()))
+        reasons = (*found, *(each for each in (*report.reasons, *back.reasons) if each not in found))
+        if back.failed:
+            return Report(back.results, reasons, partway=self.name)
+        return Report({**back.results, self.name: Result.ROLLED_BACK}, reasons)
+
     def _links(self) -> Verdict:
         """The hosts' bonds that are up at another leaf and not here yet."""
         segments = {bond.segment.esi for bond in self._switch.bonds}
         leaves = {leaf.name for esi in segments for leaf, _ in self.site.fabric.segments[esi]}
         seen = observe(self.site.fleet, leaves).switches
-        return Verdict(tuple(missing(self.site.fabric, self._switch, seen)))
+        return Verdict(tuple(Attached(self.site.fabric, seen).missing(self._switch)))
 
-    def _change(self, survey: Survey, now: Tree, patch: Tree, reachable_only: bool = False) -> Report:
+    def _change(
+        self,
+        survey: Survey,
+        now: Tree,
+        patch: Tree,
+        reachable_only: bool = False,
+        also: Also = lambda _: (),
+    ) -> Report:
         changes = {self.name: Change(self.name, now, patch)} if patch else {}
-        return self.site.run(survey, changes, self.policy, reachable_only=reachable_only)
+        return self.site.run(survey, changes, self.policy, reachable_only=reachable_only, also=also)

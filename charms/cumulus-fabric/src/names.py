@@ -4,6 +4,7 @@
 from collections.abc import Collection, Iterable
 
 from converge import Finding, Severity
+from intent import ports
 from intent.model import Fabric, Role, Switch
 
 
@@ -27,6 +28,12 @@ def without_address(fabric: Fabric, names: Collection[str] = ()) -> Finding | No
             remedy = "set spines.management and leaves.management, or switches.<name>.management"
             return Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
     return None
+
+
+def cut_off(text: str) -> frozenset[str]:
+    """Who may lose the network, from a list such as ``swp23 bond1-4,node7``: legs, hosts and leaves."""
+    items = text.replace(",", " ").split()
+    return frozenset(name for item in items for name in (item, *ports.names(item)))
 
 
 def by_command_line(fabric: Fabric) -> list[Finding]:

@@ -3,31 +3,35 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
-from apply import DEFAULTS, ApplyPolicy, Run, by_wave
+from apply import DEFAULTS, ApplyPolicy, Run, Together, by_wave
+from attachments.attached import Attached, Loss
+from attachments.losses import company, interruptions, losses, still_attached, unnamed
+from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
 from audit.mlag import mlag
 from audit.renumbered import renumbered
 from audit.running import conflicts
+from charmkit.fabric import Host
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, failures, observe
 from output.report import Report, Result
-from plan import Candidate, Change, approval, digest, plan
+from plan import Candidate, Change, approval, blocking, digest, hold, not_approved, nothing_left, plan
 from rest import Fleet
-from rest.answers import BUSY, ITS_RESULT
+from rest.answers import BUSY
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
-from settling import Check, healthy, reachable
+from settling import Also, Check, healthy, reachable
 from tree import Tree, drain, render
 from tree.diff import difference
 from tree.foreign import Objects, objects
+from tree.record import Record
+from tree.since import since as changed_since
 from verify import verify
-
-DRAINED_REMEDY = "run undrain when the work on it is done"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Survey:
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     # The same without what stays beside the intent
     intents: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
+    losses: tuple[Loss, ...] = ()  # who would lose the last way to the network, if the state was read
+    removed: Collection[str] = ()  # what the operator has named for removal, whoever uses it
 
     @property
     def plan(self) -> Plan[Candidate]:
@@ -50,12 +56,18 @@ class Survey:
         found = plan(self.changes.values(), (*self.findings, *self.observed.findings))
         if found.blocked or not (found.steps or self.scripts):
             return found
-        return replace(found, findings=(*found.findings, approval("apply", self.digest)))
+        found = replace(found, findings=(*found.findings, approval("apply", self.digest)))
+        return hold(found, self.held())
+
+    def held(self, cut_off: Collection[str] = ()) -> tuple[Finding, ...]:
+        """Those whom the operator has to name in ``cut_off`` before an apply takes their last way."""
+        found = unnamed(self.losses, {*cut_off, *self.removed})
+        return tuple(each.finding("apply", Severity.HELD) for each in found)
 
     @property
     def digest(self) -> str:
-        """Of the plan: the same as long as an apply would do the same."""
-        return digest(self.changes, self.scripts)
+        """Of the plan: the same as long as an apply would do the same, and to the same hosts."""
+        return digest(self.changes, self.scripts, (each.subject for each in self.losses))
 
     @cached_property
     def changes(self) -> dict[str, Change]:
@@ -63,6 +75,12 @@ class Survey:
         seen = self.observed.switches
         needed = ((name, patch) for name, patch in sorted(self.patches.items()) if patch)
         return {name: Change(name, seen[name].applied, patch) for name, patch in needed}
+
+    @property
+    def record(self) -> Record:
+        """What is to be remembered of the switches."""
+        seen = self.observed.switches.items()
+        return Record(self.made, frozenset(name for name, each in seen if drain.drained(each.applied)))
 
     @property
     def made(self) -> dict[str, Objects]:
@@ -80,6 +98,7 @@ class Site:
     ownership: Ownership = field(default_factory=Ownership)  # what may be removed from the switches
     # The commands for switches without NVUE; the command line sends them, the charm none
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    reports: Sequence[Host] = ()  # what hosts tell about their ports
 
     def __enter__(self) -> "Site":
         return self
@@ -117,14 +136,51 @@ class Site:
             findings += self.ownership.misnamed(compared.values())
         wanted = {name: each.tree for name, each in compared.items()}
         patches = {name: each.patch for name, each in compared.items()}
-        for name, seen in observed.switches.items():
+        for name, each in compared.items():
             switch = self.fabric.switch(name)
-            if switch and name in wanted and drain.drained(seen.applied):
-                wanted[name] = drain.staying(switch, seen.applied, wanted[name])
-                patches[name] = difference(seen.applied, wanted[name])
-                findings.append(Finding(Severity.WARNING, name, "is drained", DRAINED_REMEDY))
+            if switch and (found := as_drained(switch, each, name in self.ownership.drained)):
+                wanted[name], told = found
+                patches[name] = difference(each.applied, wanted[name])
+                findings.append(told)
         intents = {name: each.wanted for name, each in compared.items()}
-        return Survey(wanted, patches, observed, (*self.audit, *findings), self.scripts, intents)
+        found = Survey(wanted, patches, observed, (*self.audit, *findings), self.scripts, intents)
+        return self._with_losses(found, state)
+
+    def _with_losses(self, survey: Survey, state: bool) -> Survey:
+        """The survey with those who would lose the last way; reads the ``state`` if that was not read."""
+        if not survey.changes:
+            return survey
+        if not state:
+            seen = survey.observed.switches
+            again = observe(self.fleet, seen, known=seen)
+            errors = {**survey.observed.errors, **again.errors}
+            survey = replace(survey, observed=Observed({**seen, **again.switches}, errors))
+        found = losses(self.attached(survey.observed), survey.changes, "keep it in the intent")
+        return replace(survey, losses=tuple(found), removed=self.ownership.named)
+
+    def since(self, survey: Survey, last: Fabric | None) -> Survey:
+        """The survey with what has changed in the intent since the ``last`` one that was applied."""
+        if last is None:
+            return survey
+        patches: dict[str, Tree] = {}
+        for name, patch in survey.patches.items():
+            seen, old = survey.observed.switches[name], last.switch(name)
+            if last is self.fabric:
+                patches[name] = {}
+            elif old is None or not patch:
+                patches[name] = patch
+            else:
+                tree = render.tree(last, old, Dialect.of_release(seen.release))
+                running = self.ownership.compare(name, seen.applied, tree, old.unmanaged)
+                before, _ = as_drained(old, running, name in self.ownership.drained) or (running.tree, None)
+                patches[name] = changed_since(seen.applied, difference(seen.applied, before), patch)
+        return self._with_losses(replace(survey, patches=patches, losses=()), state=True)
+
+    def attached(self, observed: Observed) -> Attached:
+        """Who is attached to these switches; those around them are read, too, as far as they answer."""
+        around = [name for name in self._beside(observed.switches) if name in self.fleet.switches]
+        beside = observe(self.fleet, around).switches
+        return Attached(self.fabric, {**beside, **observed.switches}, self.reports)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""
@@ -140,7 +196,22 @@ class Site:
             if drain.shut(seen.applied, port)
         }
         found = verify(self.fabric, survey.patches, survey.observed)
-        return [*survey.findings, *(each for each in found if each.subject not in closed)]
+        cut = Attached(self.fabric, survey.observed.switches, self.reports).cut()
+        return [
+            *survey.findings,
+            *survey.held(),
+            *cut,
+            *(each for each in found if each.subject not in closed),
+        ]
+
+    def plan(self, survey: Survey, canary: str = "", order: str = DEFAULTS.order) -> Plan[Candidate]:
+        """The plan of an apply, with the waves in which it would change the switches."""
+        found, needed = survey.plan, survey.changes
+        waves = self.waves(needed, self._together(survey, needed), canary, order)
+        if found.blocked or len(waves) < 2:
+            return found
+        told = "; then ".join(", ".join(wave) for wave in waves)
+        return replace(found, findings=(Finding(Severity.INFO, "waves", told), *found.findings))
 
     def apply(
         self,
@@ -148,23 +219,28 @@ class Site:
         canary: str = "",
         policy: ApplyPolicy = DEFAULTS,
         approved: str = "",
+        cut_off: Collection[str] = (),
+        last: Fabric | None = None,
     ) -> Report:
         """Bring these switches, or all, to the intent.
 
         Nothing is sent if the audit blocks, one of these switches does not answer or runs what another apply
-        has not confirmed, or if the plan, of these switches or of all, does not have the digest that was
-        ``approved``. Without a canary, the first switch that needs a change goes first.
+        has not confirmed, if somebody would lose the last way to the network who is not named in ``cut_off``,
+        or if the plan, of these switches or of all, does not have the digest that was ``approved``. Without a
+        canary, the first switch that needs a change goes first. With the ``last`` intent that was applied,
+        only what has changed since is.
         """
-        survey = self.survey(names, state=True)
-        stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
+        survey = self.since(self.survey(names, state=True), last)
+        stopped = tuple(each for each in survey.plan.findings if each.severity is Severity.BLOCKED)
+        stopped = stopped or blocking(survey.held(cut_off))
         if stopped := stopped or self._unconfirmed(survey.observed.switches):
-            return Report({}, tuple(stopped))
+            return Report({}, stopped)
         if approved and survey.digest != approved and not self.approved(approved, survey.changes):
             left = bool(survey.changes or survey.scripts)
             return Report({}, (not_approved(approved) if left else nothing_left(approved),))
         return self.run(survey, survey.changes, policy, canary)
 
-    def _unconfirmed(self, names: Collection[str]) -> list[Finding]:
+    def _unconfirmed(self, names: Collection[str]) -> tuple[Finding, ...]:
         """Another apply that may be taken back. The state ``ays`` may be a question that nobody answers."""
         found, failed = self.fleet.each(names, lambda switch: switch.in_states({"confirm"}))
         what = "revision {} of another apply waits for its confirmation"
@@ -173,7 +249,7 @@ class Site:
             for name, waiting in found.items()
             if waiting
         ]
-        return [*waits, *failures(failed)]
+        return (*waits, *failures(failed))
 
     def approved(self, digest: str, needed: Mapping[str, Change] = {}) -> bool:
         """Whether an apply on all switches would do what the plan with this digest says, as ``needed``."""
@@ -213,22 +289,26 @@ class Site:
                 wanted = survey.intents.get(name, {})
                 back[name], told = taken_back(switch, now[name], before[name], wanted, made.get(name))
                 found += told
-        return survey, Restoration(back, stayed, (*found, *map(nothing_earlier, stayed)))
+        found += map(nothing_earlier, stayed)
+        lost = tuple(losses(self.attached(survey.observed), back, "apply another intent instead"))
+        return survey, Restoration(back, stayed, tuple(found), lost)
 
     def rollback(
         self,
         names: Collection[str] = (),
         policy: ApplyPolicy = DEFAULTS,
         approved: str = "",
+        cut_off: Collection[str] = (),
     ) -> Report:
         """Restore what these switches, or all, ran before their last change.
 
         A switch without an earlier configuration keeps the current one. Nothing is sent if it is unclear
-        which configuration to restore, or if the plan does not have the digest that was ``approved``.
+        which configuration to restore, if somebody would lose the last way to the network who is not named in
+        ``cut_off``, or if the plan does not have the digest that was ``approved``.
         """
         survey, found = self.restoration(names)
-        if found.stopped:
-            return Report({}, found.stopped)
+        if stopped := found.stopped or blocking(found.held(cut_off)):
+            return Report({}, stopped)
         if approved and found.digest != approved:
             return Report({}, (not_planned(approved),))
         stayed = dict.fromkeys(found.stayed, Result.UNCHANGED)
@@ -242,18 +322,35 @@ class Site:
         policy: ApplyPolicy,
         canary: str = "",
         reachable_only: bool = False,
+        also: Also = lambda _: (),
     ) -> Report:
-        """Make these changes in waves, each checked against ``survey``."""
-        names = [name for name in self.names if name in needed]
-        if not names:
+        """Make these changes in waves, each checked against ``survey``, and for what ``also`` finds."""
+        together = self._together(survey, needed)
+        waves = self.waves(needed, together, canary, policy.order)
+        if not waves:
             return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
-        check = reachable(self.fleet, survey.observed.switches) if reachable_only else self._health(survey)
-        by_role = [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
-        roles = by_role if policy.order == "role" else ()
-        waves = by_wave(names, canary if canary in names else names[0], roles, self.fleet.limit)
-        return Run(needed, self.fleet, check, policy).go(waves)
+        if not reachable_only:
+            check = self._health(survey, also)
+        elif together([*needed]):
+            check = reachable(self.fleet, survey.observed.switches)
+        else:
+            steady = partial(still_attached, Attached(self.fabric, survey.observed.switches), needed)
+            check = reachable(self.fleet, survey.observed.switches, steady)
+        return Run(needed, self.fleet, check, policy, together).go(waves)
 
-    def _health(self, survey: Survey) -> Check:
+    def waves(self, needed: Collection[str], together: Together, canary: str, order: str) -> list[list[str]]:
+        """Which switches change at the same time, in order; none of the waves takes anybody's last way."""
+        names = [name for name in self.names if name in needed]
+        by_role = [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
+        first = canary if canary in names else "".join(names[:1])
+        roles = by_role if order == "role" else ()
+        return by_wave(names, first, roles, self.fleet.limit, together)
+
+    def _together(self, survey: Survey, needed: Mapping[str, Change]) -> Together:
+        """Whether nobody loses the last way while these change at once who keeps it if they do not."""
+        return company(Attached(self.fabric, survey.observed.switches), interruptions(needed))
+
+    def _health(self, survey: Survey, also: Also) -> Check:
         """Finds what is worse than at the time of ``survey``.
 
         Switches beside those of the survey are only read, as far as they answer.
@@ -263,7 +360,9 @@ class Site:
         only_read = replace(self, ownership=replace(self.ownership, named=frozenset[str]()))
         beside = only_read.survey(readable, state=True) if readable else Survey({}, {}, Observed())
         unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
-        return healthy(self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready)
+        return healthy(
+            self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready, also
+        )
 
     def _beside(self, names: Collection[str]) -> list[str]:
         """The other switches that have sessions or segments in common with these."""
@@ -275,23 +374,6 @@ class Site:
             for switch in self.fabric.switches
             if switch.name not in names and (switch.name in peers or switch.rack in racks)
         ]
-
-
-def not_approved(digest: str) -> Finding:
-    """The finding for a plan that is not the approved one."""
-    what = f"what would be done now is not the plan with the digest {digest}"
-    return Finding(
-        Severity.BLOCKED, "plan", what, "run plan again, and run apply with the digest that plan then shows"
-    )
-
-
-def nothing_left(digest: str) -> Finding:
-    """The finding for an approved plan that has changes, where the intent leaves none."""
-    what = f"nothing is left to change, and the plan with the digest {digest} has changes"
-    remedy = (
-        f"if an earlier apply made them, {ITS_RESULT}; if plan was run with remove, run apply with the same"
-    )
-    return Finding(Severity.BLOCKED, "plan", what, remedy)
 
 
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:

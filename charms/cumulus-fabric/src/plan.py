@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from converge import Disruption, Finding, Plan, Severity, Step
+from converge import Finding, Held, Plan, Severity, Step
 from intent import ports
+from rest.answers import ITS_RESULT
 from rest.client import Nvue
-from tree import Path, Tree, as_tree, get_path, leaves, overlaps
+from tree import Path, Tree, as_tree, get_path, leaves
+from tree.cost import disruption
 from tree.diff import inverse
 
 
@@ -54,28 +56,6 @@ MAX_SHOWN = 4
 DIGEST_DIGITS = 16
 """Hexadecimal digits of a plan's digest."""
 
-HOST_NAME = ("system", "hostname")
-"""It touches no link and no session: only LLDP and the prompt show it."""
-
-CUTS_NETWORK = (
-    "router/bgp/autonomous-system",
-    "router/bgp/router-id",
-    "router/bgp/enable",
-    "router/bgp/state",
-    "vrf/default/router/bgp/autonomous-system",
-    "vrf/default/router/bgp/router-id",
-    "vrf/default/router/bgp/neighbor/*",
-    "nve/vxlan/source/address",
-    "bridge/domain/br_default/vlan/*",
-    "interface/*/bridge/domain/br_default/*",
-    "interface/*/bond/mode",
-    "interface/*/evpn/multihoming/segment/*",
-    "evpn/multihoming/segment/*",
-    "evpn/vni/*/route-target",
-    "interface/lo/*",
-)
-"""Settings whose change or removal interrupts the hosts' network for a moment."""
-
 
 @dataclass(frozen=True)
 class Change:
@@ -95,12 +75,16 @@ class Change:
             patch = {part: self.patch[part] for part in parts if part in self.patch}
             if patch:
                 what, why = _words(area, patch, self.before)
-                cost = _disruption(patch, self.before)
+                cost = disruption(patch, self.before)
                 yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, PatchCandidate(patch))
 
 
-def digest(needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]]) -> str:
+def digest(
+    needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]], cutting: Iterable[str] = ()
+) -> str:
     """Stands for all changes, with the values that they replace, and for the scripts of other switches.
+
+    Also for those whose last way to the network the changes take, which are ``cutting``.
 
     It starts with a letter, so that YAML never reads it as a number.
     """
@@ -109,6 +93,7 @@ def digest(needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]]) -
             name: [each.patch, inverse(each.before, each.patch)] for name, each in sorted(needed.items())
         },
         "scripts": {name: list(lines) for name, lines in sorted(scripts.items())},
+        "cutting": sorted(cutting),
     }
     return f"p{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGEST_DIGITS]}"
 
@@ -119,10 +104,42 @@ def approval(verb: str, digest: str, does: str = "") -> Finding:
     return Finding(Severity.INFO, "digest", digest, remedy)
 
 
+def blocking(held: Sequence[Finding]) -> tuple[Finding, ...]:
+    """What is held in a plan, as what stops a run."""
+    return tuple(each._replace(severity=Severity.BLOCKED) for each in held)
+
+
+def not_approved(digest: str) -> Finding:
+    """The finding for a plan that is not the approved one."""
+    what = f"what would be done now is not the plan with the digest {digest}"
+    return Finding(
+        Severity.BLOCKED, "plan", what, "run plan again, and run apply with the digest that plan then shows"
+    )
+
+
+def nothing_left(digest: str) -> Finding:
+    """The finding for an approved plan that has changes, where the intent leaves none."""
+    what = f"nothing is left to change, and the plan with the digest {digest} has changes"
+    remedy = (
+        f"if an earlier apply made them, {ITS_RESULT}; if plan was run with remove, run apply with the same"
+    )
+    return Finding(Severity.BLOCKED, "plan", what, remedy)
+
+
 def plan(needed: Iterable[Change], findings: Sequence[Finding] = ()) -> Plan[Candidate]:
     """The steps for all switches, and what blocks them: the audit's findings, switches that do not answer."""
     result = Plan[Candidate](tuple(step for change in needed for step in change.steps), (), tuple(findings))
     return replace(result, steps=()) if result.blocked else result
+
+
+def hold(found: Plan[Candidate], why: Sequence[Finding]) -> Plan[Candidate]:
+    """The plan whose steps all wait for what the operator says to these findings."""
+    if not why:
+        return found
+    more = f", and {len(why) - 1} more, see the findings" if len(why) > 1 else ""
+    reason = f"{why[0].subject}: {why[0].what}{more}"
+    held = tuple(Held(step, reason, why[0].remedy) for step in found.steps)
+    return replace(found, steps=(), held=held, findings=(*why, *found.findings))
 
 
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
@@ -220,19 +237,3 @@ def _command(path: Path, value: object) -> str:
     if value is None:
         return f"unset {' '.join(path)}"
     return f"set {' '.join(path)}" + ("" if isinstance(value, dict) else f" {value}")
-
-
-def _disruption(patch: Tree, before: Tree) -> Disruption:
-    """None for new objects; more if the running configuration of an object changes."""
-    cost = Disruption.NONE
-    for path, value in leaves(patch):
-        if path == HOST_NAME:
-            continue
-        if value is not None and get_path(before, path) is None and not get_path(before, path[:2]):
-            continue
-        if value is None or get_path(before, path) is not None:
-            cutting = any(overlaps(pattern, path) for pattern in CUTS_NETWORK)
-            cost = max(cost, Disruption.HOST_NETWORK_CUT if cutting else Disruption.LINK_FLAP)
-        elif path[0] == "interface" and path[2:4] == ("bond", "member"):
-            cost = max(cost, Disruption.LINK_FLAP)
-    return cost

@@ -8,15 +8,18 @@ is update-status at the latest: once for all reports that came meanwhile.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from hosts import Expected
+from intent import expand
+from intent.model import Fabric
 from tree import record
-from tree.foreign import Objects
+from tree.record import Record
+from yamlfile.values import FileError
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +30,10 @@ Only in a model that has them less often does a host's report have a survey of i
 """
 
 RECORD = "made"
-"""The databag's key of what this charm has made on the switches."""
+"""The databag's key of what this charm remembers of the switches."""
+
+INTENT = "intent"
+"""The databag's key of the intent that the switches have got last: a later one is compared with it."""
 
 
 @dataclass
@@ -134,20 +140,38 @@ def _findings(rows: Iterable[Any]) -> tuple[Finding, ...]:
     return tuple(Finding(Severity(row[0]), *row[1:]) for row in rows)
 
 
-def made(databag: Mapping[str, str]) -> dict[str, Objects]:
-    """What this charm has made on the switches; nothing if the record is missing or cannot be read."""
+def recorded(databag: Mapping[str, str]) -> Record:
+    """What this charm remembers of the switches; nothing if the record is missing or cannot be read."""
     try:
         return record.read(databag.get(RECORD, ""))
     except InvalidValue as error:
         logger.warning("what earlier applies have made is not known: %s", error)
-        return {}
+        return Record()
 
 
-def remember(databag: MutableMapping[str, str], seen: Mapping[str, Objects]) -> None:
-    """Note what the switches have of the intent, so that it goes when it leaves the intent."""
-    before = made(databag)
-    if (now := {**before, **seen}) != before:
+def remember(databag: MutableMapping[str, str], seen: Record, returned: Collection[str] = ()) -> None:
+    """Note what the switches have of the intent, so that it goes when it leaves the intent.
+
+    Also which are drained, until they are ``returned`` by an action.
+    """
+    before = recorded(databag)
+    now = Record({**before.made, **seen.made}, (before.drained | seen.drained).difference(returned))
+    if now != before:
         if len(text := record.written(now)) <= record.MAX_CHARS:
             databag[RECORD] = text
         else:
             logger.warning("the record of what was made stays: it would need %d characters", len(text))
+
+
+def last_intent(databag: Mapping[str, str], text: str, fabric: Fabric) -> Fabric | None:
+    """The intent that the switches have got last; ``fabric`` itself if it is that of ``text``.
+
+    None if it is not known, or written for another revision of this charm.
+    """
+    last = databag.get(INTENT, "")
+    if last == text:
+        return fabric
+    try:
+        return expand.read(last) if last else None
+    except FileError:
+        return None

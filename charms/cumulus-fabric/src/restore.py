@@ -6,13 +6,15 @@ may be part of that difference; what this charm did not make stays as it is now.
 switch nor returns it: those have checks and an order of their own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from attachments.attached import Loss
+from attachments.losses import unnamed
 from converge import Finding, Plan, Severity
 from intent.model import Switch, Unmanaged
-from plan import Candidate, Change, approval, digest
+from plan import Candidate, Change, approval, digest, hold
 from rest.history import ROLLBACK_REMEDY
 from tree import ON, Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
 from tree.diff import IDENTITY, IN_VRF, patch_between
@@ -55,16 +57,21 @@ class Restoration:
     changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
     stayed: tuple[str, ...] = ()  # switches that keep no earlier configuration
     findings: tuple[Finding, ...] = ()  # what the operator has to know; nothing is sent if one of them blocks
+    losses: tuple[Loss, ...] = ()  # who would lose the last way to the network
 
     @property
     def stopped(self) -> tuple[Finding, ...]:
         """What blocks it."""
         return tuple(each for each in self.findings if each.severity is Severity.BLOCKED)
 
+    def held(self, cut_off: Collection[str] = ()) -> tuple[Finding, ...]:
+        """Those whom the operator has to name in ``cut_off`` first."""
+        return tuple(each.finding("rollback", Severity.HELD) for each in unnamed(self.losses, cut_off))
+
     @property
     def digest(self) -> str:
         """Of the plan; never that of an apply's."""
-        return digest(self.changes, {"rollback": self.stayed})
+        return digest(self.changes, {"rollback": self.stayed}, (each.subject for each in self.losses))
 
     @property
     def plan(self) -> Plan[Candidate]:
@@ -73,7 +80,8 @@ class Restoration:
             return Plan((), (), self.findings)
         steps = [step for _, change in sorted(self.changes.items()) for step in change.steps]
         shown = (*self.findings, approval("rollback", self.digest, "do"))
-        return Plan(tuple(replace(step, why="the last change of this switch") for step in steps), (), shown)
+        steps = [replace(step, why="the last change of this switch") for step in steps]
+        return hold(Plan(tuple(steps), (), shown), self.held())
 
 
 def not_planned(given: str) -> Finding:

@@ -2,7 +2,7 @@
 """Whether the fabric is worse than before a run, and whether waiting can help. Only reads."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from converge import Finding
 from intent.model import Fabric
@@ -36,6 +36,9 @@ Look = Callable[[], Verdict]
 Check = Callable[[Collection[str]], Look]
 """Prepares the looks after one wave; it is given the switches still to change."""
 
+Also = Callable[[Mapping[str, SwitchState]], Collection[Finding]]
+"""Finds more that must not be, in the switches that were read."""
+
 
 def settle(look: Look, timeout: float, poll: float, clock: Clock) -> tuple[Finding, ...]:
     """Look until nothing is worse than before; what still is after ``timeout`` seconds, or lasts.
@@ -60,6 +63,7 @@ def healthy(
     before: Observed,
     beside: Observed,
     unready: frozenset[str],
+    also: Also = lambda _: (),
 ) -> Check:
     """Finds what is worse than before a run and can be blamed on it.
 
@@ -70,6 +74,7 @@ def healthy(
         before: what was read from these switches before the run.
         beside: what was read from the switches around them, which the run does not change.
         unready: those around them that do not run the intent, or do not answer.
+        also: finds what no waiting mends.
 
     """
 
@@ -90,24 +95,27 @@ def healthy(
         def look() -> Verdict:
             # After the first look, only what can still change is read.
             seen = observe(fleet, then, known=configured)
-            new = {name: each for name, each in seen.switches.items() if name not in configured}
-            patches.update(differing(new))
+            first = {name: each for name, each in seen.switches.items() if name not in configured}
+            patches.update(differing(first))
             configured.update(seen.switches)
             errors = {name: error for name, error in seen.errors.items() if name in before.switches}
             found = verify(fabric, patches, Observed(seen.switches, errors), expected)
-            return _verdict([each for each in found if (each.subject, each.what) not in faults], errors)
+            more = also(seen.switches)
+            new = [each for each in found if (each.subject, each.what) not in faults]
+            seen_now = _verdict([*more, *new], errors)
+            return replace(seen_now, lasting=seen_now.lasting or bool(more))
 
         return look
 
     return prepare
 
 
-def reachable(fleet: Fleet, names: Collection[str]) -> Check:
-    """Finds the switches that do not answer any more."""
+def reachable(fleet: Fleet, names: Collection[str], also: Also | None = None) -> Check:
+    """Finds the switches that do not answer any more, and what ``also`` finds in their state."""
 
     def look() -> Verdict:
-        seen = observe(fleet, names, state=False)
-        return _verdict(list(seen.findings), seen.errors)
+        seen = observe(fleet, names, state=also is not None)
+        return _verdict([*seen.findings, *(also(seen.switches) if also else ())], seen.errors)
 
     return lambda _: look
 

@@ -50,6 +50,8 @@ class Ownership:
     made: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
     # The foreign objects that the operator has named for removal, such as bond7 and vlan100
     named: frozenset[str] = frozenset()
+    # The switches that this charm has drained and not returned, as far as it knows
+    drained: frozenset[str] = frozenset()
 
     def compare(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged) -> "Comparison":
         """The switch ``name`` as it is, and the intent's tree."""

@@ -8,14 +8,14 @@ import stat
 import sys
 import tempfile
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from converge.shape import InvalidValue
 from rest.connection import Credentials
-from tree import record as made
-from tree.foreign import Objects
+from tree import record as remembered
+from tree.record import Record
 from yamlfile import reader
 
 CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
@@ -73,24 +73,24 @@ def authorities(name: str | None) -> str:
     return pem
 
 
-def record(name: str) -> dict[str, Objects]:
-    """What earlier applies have made, from this file; nothing without a file, or if it does not exist yet.
+def record(name: str) -> Record:
+    """What earlier runs have made and drained, from this file; nothing without it, or if there is none yet.
 
     Raises UsageError if it cannot be read, or is not a record.
     """
     if not name or not Path(name).exists():
-        return {}
+        return Record()
     try:
-        return made.read(text("--record", name))
+        return remembered.read(text("--record", name))
     except InvalidValue as error:
         raise UsageError(f"--record: {name}: {error}") from None
 
 
-def write_record(name: str, found: Mapping[str, Objects]) -> None:
+def write_record(name: str, found: Record) -> None:
     """Replace the record in this file. Raises UsageError if it cannot be written."""
     beside = Path(f"{name}.new")
     with _accessing(f"--record: {name}", "written"):
-        beside.write_text(f"{made.written(found)}\n")
+        beside.write_text(f"{remembered.written(found)}\n")
         beside.replace(name)
 
 

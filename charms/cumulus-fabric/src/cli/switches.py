@@ -19,12 +19,14 @@ from converge.shape import InvalidValue
 from intent import pins
 from intent.model import Fabric, Switch
 from maintenance import Maintenance
-from names import unknown_switch, without_address
+from names import cut_off, unknown_switch, without_address
 from output.report import Report, Result
+from plan import not_approved
 from rest import MAX_PARALLEL, in_parallel
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
 from standalone import scripts
+from tree.record import Record
 
 from cli import inputs, wording
 from cli.inputs import UsageError
@@ -57,24 +59,27 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"
     )
     parser.add_argument("--pins", metavar="FILE", help="the same for many: what the verb pins prints")
-    if verb in ("plan", "verify", "apply", "rollback"):
-        parser.add_argument("--record", default="", metavar="FILE", help="the record of what applies made")
+    parser.add_argument(
+        "--record", default="", metavar="FILE", help="the record of what was made and drained"
+    )
     if verb in ("plan", "apply"):
         parser.add_argument("--remove", default="", metavar="NAMES", help="foreign objects to remove")
+    if verb in ("plan", "apply"):
+        parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
+    if verb != "verify":
+        parser.add_argument("--order", choices=("all", "role"), default="all", help="order after the canary")
     if verb in ("plan", "verify"):
         parser.add_argument("--format", choices=("table", "json"), default="table")
         return
-    parser.add_argument("--order", choices=("all", "role"), default="all", help="order after the canary")
     parser.add_argument(
         "--confirm", type=int, default=300, metavar="SECONDS", help="until a switch reverts it (300)"
     )
     parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="until all is up (90)")
-    if verb == "drain":
+    if verb != "undrain":
         parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose their network")
     if verb in ("apply", "rollback"):
         parser.add_argument("--plan", default="", metavar="DIGEST", help=f"{verb} only by this plan")
     if verb == "apply":
-        parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="for Onyx and Comware switches")
 
 
@@ -103,7 +108,7 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
         for typed in scripts.switches(fabric, names):
             runs = f"{typed.name} runs {typed.platform}"
             raise UsageError(f"--switch: {runs}, for which there is no {options.verb}")
-    if options.verb == "apply" and options.canary:
+    if options.verb in ("plan", "apply") and options.canary:
         _known(fabric, [options.canary], "--canary")
     if options.parallel < 1:
         raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
@@ -121,7 +126,8 @@ def run(options: argparse.Namespace, fabric: Fabric) -> bool:
 
 
 def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
-    plan = wording.of_plan(site.survey(_nvue(site, names)).plan)
+    survey = site.survey(_nvue(site, names), state=True)
+    plan = wording.of_plan(site.plan(survey, options.canary, options.order))
     print(json.dumps(plan_as_json(plan), indent=2) if options.format == "json" else _shown(options, plan))
     return not plan.blocked
 
@@ -170,7 +176,7 @@ def _change(
         print(wording.translated(report.verdict))
         well = report.applied
     elif options.verb == "apply" and options.plan and not site.approved(options.plan):
-        print(findings_as_table(wording.of_findings([online.not_approved(options.plan)])))
+        print(findings_as_table(wording.of_findings([not_approved(options.plan)])))
         return False
     typed = scripts.switches(site.fabric, names)
     if well and options.verb == "apply" and typed:
@@ -182,17 +188,29 @@ def _run(
     options: argparse.Namespace, site: online.Site, names: Sequence[str], policy: online.ApplyPolicy
 ) -> Report:
     """Run a verb that changes switches on those of them that have NVUE."""
+    may = cut_off(getattr(options, "cut_off", ""))
     if options.verb in MAINTENANCE:
-        hosts = getattr(options, "cut_off", "").replace(",", " ").split()
-        return getattr(Maintenance(site, names[0], policy, (), hosts), options.verb)()
+        report = getattr(Maintenance(site, names[0], policy, cut_off=may), options.verb)()
+        _remember(options, site, names, names if options.verb != "drain" and report.applied else ())
+        return report
     if options.verb == "rollback":
         # Naming every switch is not the same as naming none, which leaves the choice to what they keep.
         given = names if options.switch else ()
-        return site.rollback(given, policy, options.plan)
-    report = site.apply(names, options.canary, policy, options.plan)
-    if options.record and not report.failed:
-        inputs.write_record(options.record, {**site.ownership.made, **site.survey(names).made})
+        return site.rollback(given, policy, options.plan, may)
+    report = site.apply(names, options.canary, policy, options.plan, may)
+    if not report.failed:
+        _remember(options, site, names)
     return report
+
+
+def _remember(
+    options: argparse.Namespace, site: online.Site, names: Collection[str], returned: Collection[str] = ()
+) -> None:
+    """Bring the record up to date, if there is one."""
+    if options.record:
+        seen, before = site.survey(names).record, site.ownership
+        drained = (before.drained | seen.drained).difference(returned)
+        inputs.write_record(options.record, Record({**before.made, **seen.made}, drained))
 
 
 def _would_restore(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
@@ -343,9 +361,13 @@ def _site(
 ) -> online.Site:
     _addressed(fabric, names)
     access = _access(options, credentials, inputs.authorities(options.ca), _pins(options, fabric))
-    made = inputs.record(getattr(options, "record", ""))
-    ownership = Ownership(made, named(getattr(options, "remove", "")))
+    known = inputs.record(getattr(options, "record", ""))
+    ownership = Ownership(known.made, named(getattr(options, "remove", "")), known.drained)
     typed = {each.name: scripts.script_for(fabric, each).typed for each in scripts.switches(fabric)}
     return online.Site(
-        fabric, online.fleet(fabric, access, options.parallel), tuple(audit(fabric)), ownership, typed
+        fabric,
+        online.fleet(fabric, access, options.parallel),
+        tuple(audit(fabric)),
+        ownership,
+        typed,
     )

@@ -47,4 +47,5 @@ def of_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 def of_plan(plan: Plan[T]) -> Plan[T]:
     """A plan with such findings."""
-    return replace(plan, findings=tuple(of_findings(plan.findings)))
+    held = (replace(each, release=translated(each.release)) for each in plan.held)
+    return replace(plan, held=tuple(held), findings=tuple(of_findings(plan.findings)))

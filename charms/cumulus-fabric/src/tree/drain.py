@@ -89,6 +89,12 @@ def leaving(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
     return merged(tree, _silence(switch, applied)) if switch.role is Role.LEAF else tree
 
 
+def again(switch: Switch, wanted: Tree) -> Tree:
+    """``wanted`` of a switch that was drained and has lost its configuration: it begins as drained."""
+    closed = _ports(list(host_ports(switch)), {"link": {"state": {"down": {}}}})
+    return merged(merged(wanted, leaving(switch, wanted, wanted)), closed)
+
+
 def leave(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
     """The patch with which BGP asks its neighbours to use other ways."""
     return patch_between(applied, leaving(switch, applied, wanted), unset=False)

@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import NamedTuple
 
 from intent import ports
-from intent.model import Unmanaged
+from intent.model import Segment, Unmanaged
 
 from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, merged, nodes, parted
 from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
@@ -195,6 +195,15 @@ def _segment(tree: Tree, node: object) -> tuple[str, int] | None:
     if mac == "auto":
         mac = get_path(tree, ("evpn", "multihoming", "segment", "mac-address"))
     return (str(mac).lower(), number) if isinstance(number, int) else None
+
+
+def ethernet_segment(tree: Tree, bond: str) -> str:
+    """The ESI of a bond; empty if it has no Ethernet segment."""
+    node = get_tree(tree, "interface", bond)
+    own = get_path(node, IDENTIFIER)
+    mac, number = _segment(tree, node) or ("", 0)
+    known = mac and 0 <= number < 1 << 24
+    return str(own or "").lower() or (Segment(mac, number, 0, "").esi if known else "")
 
 
 def left_behind(kept: Collection[Object], going: Collection[Object]) -> dict[str, str]:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects that this charm has made on each switch, as JSON. Pure.
+"""What this charm has to remember of the switches, as JSON. Pure.
 
-No switch can tell who made a VLAN, so the charm keeps this in its peer relation, and the command line in a
-file: ``{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}}``.
+No switch can tell who made a VLAN, and one that has lost its configuration not that it was drained. So the
+charm keeps this in its peer relation, and the command line in a file:
+``{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}, "drained": ["Leaf0-2"]}``.
 """
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from converge.document import read_json
-from converge.shape import AnyText, JsonRecord, MappingOf, Text
+from converge.shape import AnyText, JsonRecord, ListOf, MappingOf, Text
 from intent import ports
 
 from tree.foreign import KINDS, Object, Objects
@@ -23,32 +24,41 @@ MAX_CHARS = 8 * 1024 * 1024
 """
 
 
-def _record(made: Mapping[str, Mapping[str, str]]) -> dict[str, Objects]:
-    return {
+class Record(NamedTuple):
+    """What is remembered."""
+
+    made: Mapping[str, Objects] = {}  # by switch, the objects that this charm has made
+    drained: frozenset[str] = frozenset()  # the switches that it has drained
+
+
+def _record(made: Mapping[str, Mapping[str, str]], drained: tuple[str, ...] = ()) -> Record:
+    found = {
         switch: frozenset(
             Object(kind, name) for kind, names in found.items() for name in ports.names(names) if name
         )
         for switch, found in made.items()
     }
+    return Record(found, frozenset(drained))
 
 
 _KIND = Text("|".join(KINDS), f"a kind of objects ({', '.join(KINDS)})")
 _MADE = MappingOf(AnyText(), MappingOf(_KIND, AnyText(), "names by kind"), "switches")
-_RECORD = JsonRecord(_record, {"made": _MADE})
+_RECORD = JsonRecord(_record, {"made": _MADE, "drained": ListOf(AnyText(), "names of switches")})
 
 
-def written(made: Mapping[str, Objects]) -> str:
+def written(record: Record) -> str:
     """The record as text, with the names as ranges."""
     content: dict[str, Any] = {
         switch: {
             kind: ports.compact(each.name for each in found if each.kind == kind)
             for kind in sorted({each.kind for each in found})
         }
-        for switch, found in sorted(made.items())
+        for switch, found in sorted(record.made.items())
     }
-    return json.dumps({"version": VERSION, "made": content}, sort_keys=True)
+    whole = {"version": VERSION, "made": content, "drained": sorted(record.drained)}
+    return json.dumps(whole, sort_keys=True)
 
 
-def read(text: str) -> dict[str, Objects]:
-    """The objects by switch; none if the text is empty. Raises InvalidValue if it is not such a record."""
-    return read_json(text, VERSION, _RECORD, longest=MAX_CHARS) if text.strip() else {}
+def read(text: str) -> Record:
+    """The record; empty if the text is. Raises InvalidValue if it is not such a record."""
+    return read_json(text, VERSION, _RECORD, longest=MAX_CHARS) if text.strip() else Record()

@@ -111,7 +111,7 @@ def test_the_second_of_one_unit_says_that_nothing_is_left_and_where_the_first_on
 
 def test_a_second_rollback_with_its_digest_sends_nothing(fresh: Unit) -> None:
     fresh.action("apply")
-    fresh.roll_back()
+    fresh.roll_back(**{"cut-off": "Leaf0-1 Leaf0-2"})
     restored = deepcopy(fresh.rack.applied)
     said = fresh.failure("rollback", plan="p0123456789abcdef")
     assert said.startswith("nothing was sent to any switch")

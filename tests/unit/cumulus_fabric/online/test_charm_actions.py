@@ -62,7 +62,8 @@ def test_apply_verify_rollback(fresh: Unit) -> None:
     assert results["switches"].splitlines() == ["Leaf0-1: applied", "Leaf0-2: applied", "Spine0: applied"]
     assert fresh.context.action_logs == ["applying on Spine0", "applying on Leaf0-1, Leaf0-2"]
     assert fresh.action("verify")["verified"] == "true"
-    assert fresh.roll_back()["switches"].splitlines()[0] == "Leaf0-1: applied"
+    assert "would lose its last one with Spine0" in fresh.failure("rollback", plan=fresh.digest("rollback"))
+    assert fresh.roll_back(**{"cut-off": "Leaf0-1 Leaf0-2"})["switches"].splitlines()[0] == "Leaf0-1: applied"
     assert fresh.rack.applied == before
 
 

@@ -55,7 +55,7 @@ def test_the_status_after_an_apply_is_not_the_one_before(fresh: Unit) -> None:
 
 def test_the_status_after_a_rollback_says_what_differs_from_then_on(fresh: Unit) -> None:
     fresh.action("apply")
-    fresh.roll_back()
+    fresh.roll_back(**{"cut-off": "Leaf0-1 Leaf0-2"})
     assert "settings differ from the intent: " in fresh.state.unit_status.message
 
 

@@ -32,7 +32,10 @@ def test_plan_apply_verify_and_back_again(shell: Shell) -> None:
     status, out, _ = shell("rollback", "--switch", "Leaf0-1")
     assert (status, out.splitlines()[-1]) == (0, "nothing was sent to any switch")
     assert "would leave the fabric" in out
-    status, out, _ = shell("rollback", "--switch", "Leaf0-1", "--plan", digest_in(out))
+    assert "or run rollback with --cut-off Leaf0-1 if it may" in out
+    status, out, _ = shell(
+        "rollback", "--switch", "Leaf0-1", "--plan", digest_in(out), "--cut-off", "Leaf0-1"
+    )
     assert status == 0, out
     assert shell.rack.applied["Leaf0-1"] == factory["Leaf0-1"]
     assert "router" in shell.rack.applied["Leaf0-2"]

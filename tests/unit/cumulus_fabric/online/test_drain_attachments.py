@@ -109,7 +109,7 @@ def test_what_others_attached_to_the_leaf_alone_is_cut_off_only_by_name(six: Rac
     typed(six, "Leaf0-2", on_port("swp20", {"vlan": {"10": {}}}))
     refused = work(six, "Leaf0-2").drain()
     assert sentences(refused) == [
-        "Leaf0-2 swp20: swp20 is not in the intent and up, and no other leaf has its segment; "
+        "Leaf0-2 swp20: theirs is attached to Leaf0-2 alone; "
         "bring its other leg up first, or run drain with cut-off=swp20 if it may lose its network"
     ]
     assert six.writes() == []

@@ -247,7 +247,7 @@ def test_the_unit_knows_what_it_has_applied(running: Unit) -> None:
     running.action("apply")
     assert "Nothing to do" in running.action("plan")["plan"]
     (peers,) = [each for each in running.state.relations if isinstance(each, testing.PeerRelation)]
-    assert set(record.read(peers.local_app_data["made"])) == {"Spine0", "Leaf0-1", "Leaf0-2"}
+    assert set(record.read(peers.local_app_data["made"]).made) == {"Spine0", "Leaf0-1", "Leaf0-2"}
     assert json.loads(peers.local_app_data["made"])["made"]["Leaf0-1"]["vlan"] == "9-10,40,3000"
 
 
@@ -310,7 +310,9 @@ OBJECTS = st.builds(
 
 @given(st.dictionaries(st.sampled_from(["Leaf0-1", "Spine0"]), st.frozensets(OBJECTS)))
 def test_a_record_is_read_as_it_was_written(made: dict[str, frozenset[Object]]) -> None:
-    assert record.read(record.written(made)) == made
+    for drained in (frozenset[str](), frozenset({"Leaf0-2", "Spine0"})):
+        whole = record.Record(made, drained)
+        assert record.read(record.written(whole)) == whole
 
 
 def test_the_command_line_keeps_it_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

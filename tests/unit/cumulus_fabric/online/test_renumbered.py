@@ -68,7 +68,8 @@ def test_the_command_in_the_remedy_makes_it_a_change_of_one_host(running: Rack) 
     fixed = expand.expand(schema.parse(numbers.fixed(text, site.fabric, {leaf: keep})))
     site = taking_over(fixed, running)
     before = {name: tree["interface"] for name, tree in running.applied.items()}
-    assert site.apply().applied
+    assert not site.apply().applied  # the host is still up
+    assert site.apply(cut_off=["bond1"]).applied
     for name in ("Leaf0-1", "Leaf0-2"):
         left = {"bond1", "swp9"}
         assert set(before[name]) - set(running.applied[name]["interface"]) <= left

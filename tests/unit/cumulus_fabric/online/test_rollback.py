@@ -28,6 +28,7 @@ def with_another_vlan(content: dict[str, Any]) -> None:
 
 LEAVES = fabric(change=with_another_vlan)
 NAMES = ["Spine0", "Leaf0-1", "Leaf0-2"]
+CUT = NAMES[1:]
 
 
 @pytest.fixture
@@ -86,8 +87,11 @@ def test_a_failed_rollback_is_itself_undone(three: Rack) -> None:
 
 
 def test_back_to_the_factory(three: Rack) -> None:
-    (factory, _) = bring(three, SMALL)
-    assert three.site.rollback().applied
+    (factory, ran) = bring(three, SMALL)
+    refused = three.site.rollback()
+    assert "would lose its last one with Spine0" in refused.reasons[0].what
+    assert three.applied == ran
+    assert three.site.rollback(cut_off=CUT).applied
     assert three.applied == factory
 
 
@@ -266,7 +270,7 @@ def test_an_old_revision_that_was_applied_again_goes_back_to_what_was_before_it(
         server.switch.request(old, {"state": "apply", "auto-prompt": {"ays": "ays_yes"}})
     three.clock.sleep(2 + TAKES)
     assert three.applied == first
-    assert three.site.rollback().applied
+    assert three.site.rollback(cut_off=CUT).applied
     assert three.applied == factory
 
 

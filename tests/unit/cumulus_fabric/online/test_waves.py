@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which switches change together: a canary, then all or role by role, no more than are talked to at once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from apply import ApplyPolicy, by_wave
 from config import least_confirm
+from lab.nvue import Issue
+from lab.nvue.fabric import Member
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.site import InTurn, Rack, rack
+from unit.cumulus_fabric.online.site import InTurn, Rack, rack, taking_over
 from unit.cumulus_fabric.online.small import CANARY, CHANGED, SMALL
 
 
@@ -46,6 +49,103 @@ def test_no_wave_is_larger_than_the_limit(limit: int, waves: list[list[str]]) ->
 
 def test_a_role_is_cut_by_itself() -> None:
     assert by_wave("abcde", "", ("abc", "de"), 2) == [["a", "b"], ["c"], ["d", "e"]]
+
+
+def test_switches_that_may_not_change_together_are_in_different_waves() -> None:
+    apart = {"a": "b", "b": "a"}
+
+    def together(names: Sequence[str]) -> bool:
+        return all(apart.get(name) not in names for name in names)
+
+    assert by_wave("abcd", "", (), 64, together) == [["a", "c", "d"], ["b"]]
+    assert by_wave("abcd", "c", (), 64, together) == [["c"], ["a", "d"], ["b"]]
+
+
+def with_lossy_roce(content: dict[str, Any]) -> None:
+    content["roce"]["mode"] = "lossy"
+
+
+def with_another_as(content: dict[str, Any]) -> None:
+    content["spines"]["asn"] = {"all": 65299}
+
+
+def with_another_vlan(content: dict[str, Any]) -> None:
+    content["networks"]["tenant"] = {"vlan": 77}
+
+
+WAVES = {
+    "links flap": (
+        with_lossy_roce,
+        ["Spine0", "Spine1, Leaf0-1, Leaf1-1", "Leaf0-2, Leaf1-2"],
+    ),
+    "spines lose their sessions": (with_another_as, ["Spine0", "Spine1"]),
+    "VLANs go side by side": (with_another_vlan, ["Leaf0-1", "Leaf0-2, Leaf1-1, Leaf1-2"]),
+}
+
+
+@pytest.mark.parametrize(("change", "waves"), WAVES.values(), ids=WAVES)
+def test_no_wave_takes_both_leaves_of_a_rack_nor_all_spines(
+    change: Callable[[dict[str, Any]], None], waves: list[str]
+) -> None:
+    with rack(fabric(), applied=True) as made:
+        seen: list[str] = []
+        site = taking_over(fabric(change=change), made)
+        plan = site.plan(site.survey())
+        assert [each.what for each in plan.findings if each.subject == "waves"] == ["; then ".join(waves)]
+        assert site.apply(policy=ApplyPolicy(announce=seen.append)).applied
+        assert seen == [f"applying on {each}" for each in waves]
+
+
+class Bonds:
+    """Whether a bond of the first rack has its LACP partner on any of its leaves, at each change of them."""
+
+    def __init__(self, made: Rack) -> None:
+        self.bonded: list[bool] = []
+        members = [made.wires.members[name] for name in ("Leaf0-1", "Leaf0-2")]
+        until = dict[str, float]()
+        up = made.wires.up
+
+        def flapping(port: tuple[str, str]) -> bool:
+            return up(port) and not (port[1] == "swp9" and made.clock.monotonic() < until.get(port[0], 0.0))
+
+        made.wires.up = flapping
+        for member in members:
+            self._watch(made, member, until, members)
+
+    def _watch(self, made: Rack, member: Member, until: dict[str, float], members: list[Member]) -> None:
+        apply = member.apply
+
+        def applied(tree: dict[str, Any]) -> Issue | None:
+            issue = apply(tree)
+            until[member.name] = made.clock.monotonic() + 4.0  # until its links are up again
+            self.bonded.append(any(each.bonded("bond1") for each in members))
+            return issue
+
+        member.apply = applied
+
+
+def test_a_run_takes_no_rack_whole_on_its_way_back() -> None:
+    """The last leaf refuses the change, when one leaf of each rack has it already."""
+    with rack(fabric(), applied=True) as made:
+        site = taking_over(fabric(change=with_lossy_roce), made)
+        before, bonds = made.applied, Bonds(made)
+        made.wires.refuse["Leaf1-2"] = Issue("config_apply_fail", "no space left")
+        report = site.apply(policy=ApplyPolicy(settle=60.0))
+        assert report.verdict == "fully rolled back: every switch runs what it ran before"
+        assert made.applied == before
+        assert len(bonds.bonded) >= 4
+        assert all(bonds.bonded)
+
+
+def test_a_rollback_takes_no_rack_whole_either() -> None:
+    with rack(fabric(), applied=True) as made:
+        site = taking_over(fabric(change=with_lossy_roce), made)
+        before = made.applied
+        assert site.apply(policy=ApplyPolicy(settle=60.0)).applied
+        bonds = Bonds(made)
+        assert site.rollback(policy=ApplyPolicy(settle=60.0)).applied
+        assert made.applied == before
+        assert bonds.bonded == [True, True]
 
 
 def test_slow_switches_one_by_one_are_confirmed_in_time() -> None:

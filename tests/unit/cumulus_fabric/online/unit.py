@@ -117,9 +117,13 @@ class Unit:
 
     def roll_back(self, **parameters: Any) -> dict[str, Any]:
         """Run rollback for its plan, and again with the digest of that plan."""
-        shown = self.action("rollback", **parameters)
+        return self.action("rollback", plan=self.digest("rollback", **parameters), **parameters)
+
+    def digest(self, name: str, **parameters: Any) -> str:
+        """Of the plan that this action shows without one."""
+        shown = self.action(name, **parameters)
         (digest,) = re.findall(r"with plan=(p[0-9a-f]{16}) to do this", shown["result"])
-        return self.action("rollback", plan=digest, **parameters)
+        return digest
 
     def _context(self, number: bool = False) -> testing.Context[charm.CumulusFabricCharm]:
         """Of several types that a parameter may have, ops-scenario knows only one: text, or a number."""

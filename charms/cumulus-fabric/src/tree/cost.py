@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a change of a switch's settings costs those who use it. Pure."""
+
+from collections.abc import Iterator
+
+from converge import Disruption
+
+from tree import Path, Tree, covers, get_path, leaves, overlaps
+
+COSTS_NOTHING = ("system/hostname", "interface/*/description")
+"""Settings that touch no link and no session: only LLDP and the prompt show them."""
+
+CUTS_NETWORK = (
+    "router/bgp/autonomous-system",
+    "router/bgp/router-id",
+    "router/bgp/enable",
+    "router/bgp/state",
+    "vrf/default/router/bgp/autonomous-system",
+    "vrf/default/router/bgp/router-id",
+    "vrf/default/router/bgp/neighbor/*",
+    "nve/vxlan/source/address",
+    "bridge/domain/br_default/vlan/*",
+    "interface/*/bridge/domain/br_default/*",
+    "interface/*/bond/mode",
+    "interface/*/evpn/multihoming/segment/*",
+    "evpn/multihoming/segment/*",
+    "evpn/vni/*/route-target",
+    "interface/lo/*",
+)
+"""Settings whose change or removal interrupts the hosts' network for a moment."""
+
+
+def disruption(patch: Tree, before: Tree) -> Disruption:
+    """None for new objects; more if the running configuration of an object changes."""
+    return max((cost for _, cost in costs(patch, before)), default=Disruption.NONE)
+
+
+def costs(patch: Tree, before: Tree) -> Iterator[tuple[Path, Disruption]]:
+    """What each setting of a patch costs."""
+    for path, value in leaves(patch):
+        if any(covers(pattern, path) for pattern in COSTS_NOTHING):
+            continue
+        have = get_path(before, path)
+        if value is not None and have is None and not get_path(before, path[:2]):
+            continue
+        if value is None or have is not None:
+            cutting = any(overlaps(pattern, path) for pattern in CUTS_NETWORK)
+            yield path, Disruption.HOST_NETWORK_CUT if cutting else Disruption.LINK_FLAP
+        elif path[0] == "interface" and path[2:4] == ("bond", "member"):
+            yield path, Disruption.LINK_FLAP

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a change takes from those who use a switch. Pure.
+
+They lose a port for good if the tree that the switch then runs does not attach it any more, and for a moment
+while a setting of it changes. A VLAN that comes or goes takes no port from anybody, unless it is the last one
+there.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tree import Tree, as_tree, covers, get_tree
+from tree.cost import costs
+from tree.diff import IN_VRF
+from tree.drain import shut
+from tree.foreign import carried, objects
+
+OF_VLANS = ("bridge/domain/br_default/vlan/*", "interface/*/bridge/domain/br_default/*")
+"""Those of them that concern single VLANs: links, sessions and the other VLANs stay."""
+
+SESSIONS = (*IN_VRF, "neighbor")
+
+
+class Taken(NamedTuple):
+    """What of one switch is not to be counted on."""
+
+    whole: bool = False  # all of it
+    ports: frozenset[str] = frozenset()  # front-panel ports, with the hosts and the sessions there
+
+    def has(self, *ports: str) -> bool:
+        """Whether all of these ports are taken."""
+        return self.whole or self.ports.issuperset(ports)
+
+
+NOTHING = Taken()
+ALL = Taken(whole=True)
+
+
+def interrupted(before: Tree, patch: Tree) -> Taken:
+    """What does not carry traffic for a moment while ``patch`` is applied."""
+    ports: set[str] = set()
+    for path, _ in costs(patch, before):
+        if any(covers(pattern, path) for pattern in OF_VLANS):
+            continue
+        match path:
+            case ("interface", _, "bond", "member", member, *_):
+                ports.add(member)
+            case ("interface", name, *_) if name != "lo":
+                ports |= {name, *get_tree(before, *path[:2], "bond", "member")}
+            case ("vrf", "default", "router", "bgp", "neighbor", name, *_):
+                ports.add(name)
+            case _:
+                return ALL
+    return Taken(ports=frozenset(ports))
+
+
+def gone(before: Tree, patch: Tree) -> Taken:
+    """What is there no more once ``patch`` is applied."""
+    after = patched(before, patch)
+    then, now = _attached(before), _attached(after)
+    sessions = get_tree(before, *SESSIONS).keys() - get_tree(after, *SESSIONS)
+    lost = {port for port, vlans in then.items() if port not in now or (vlans and not now[port])}
+    return Taken(ports=frozenset(lost | sessions))
+
+
+def patched(tree: Tree, patch: Tree) -> Tree:
+    """What a switch runs once ``patch`` is applied; null unsets."""
+    result = dict(tree)
+    for key, value in patch.items():
+        below = as_tree(value)
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = value if below is None else patched(get_tree(result, key), below)
+    return result
+
+
+def legs(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The bonds, and the ports in the fabric's bridge, with the front-panel ports of each that are open."""
+    for each in objects(tree):
+        if each.kind in ("bond", "port"):
+            of_bond = get_tree(tree, "interface", each.name, "bond", "member")
+            ports = of_bond if each.kind == "bond" else (each.name,)
+            yield (
+                each.name,
+                tuple(port for port in ports if not shut(tree, port) and not shut(tree, each.name)),
+            )
+
+
+def _attached(tree: Tree) -> dict[str, set[str]]:
+    """The front-panel ports to which hosts are attached, and the VLANs of each."""
+    found: dict[str, set[str]] = {}
+    for name, ports in legs(tree):
+        vlans = {vlan for vlan in carried(tree, name) if vlan.isdigit() or vlan == "all"}
+        found |= dict.fromkeys(ports, vlans)
+    return found
