@@ -144,7 +144,7 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
             attached = Attachments(declared, path, leaf, len(names), networks, intent.mtu.host, segment)
             bonds, single_homed = attached.bonds(), tuple(attached.single_homed())
             switch = Switch(
-                name, Role.LEAF, path, number, rack,
+                name, Role.LEAF, path, number, rack, declared.number is None,
                 anycast_mac=anycast_mac, bonds=bonds, single_homed=single_homed, networks=every,
             )  # fmt: skip
             yield _switch(intent, scheme, switch)

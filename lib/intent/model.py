@@ -165,6 +165,7 @@ class Switch:
     path: str  # in the intent
     number: int = 0  # its own among those of its role, from which its addresses are counted
     rack: int | None = None  # number of the leaf's rack, from 0; None elsewhere
+    counted: bool = False  # whether that is the rack's place in the list, and changes with it
     platform: str = "cumulus"  # cumulus, onyx or comware
     named: bool = False  # whether the intent sets its host name
     dialect: Dialect | None = None  # of NVUE; None asks the switch

@@ -82,7 +82,7 @@ def _moved(before: Fabric, after: Fabric) -> Iterator[Switch]:
     """The leaves that have other addresses, links or segments than before."""
     for leaf in before.by_role(Role.LEAF):
         new = after.switch(leaf.name)
-        if new is None or replace(new, number=leaf.number, bonds=leaf.bonds) != leaf:
+        if new is None or replace(new, number=leaf.number, counted=leaf.counted, bonds=leaf.bonds) != leaf:
             yield leaf
 
 

@@ -10,7 +10,7 @@ from converge import Finding, Severity
 from rest import Fleet
 from rest.client import Nvue
 from rest.connection import LOOK_S, SwitchError
-from tree import Tree
+from tree import Tree, get_path
 
 OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""
@@ -42,6 +42,7 @@ class SwitchState:
     state: Tree = field(default_factory=dict[str, Any])
     # `primary` or `secondary` where MLAG is configured; empty without it, or if the switch does not tell
     mlag_role: str = ""
+    hostname: str = ""  # what it calls itself
 
     @property
     def version(self) -> tuple[int, int]:
@@ -84,23 +85,31 @@ def observe(
     def look(switch: Nvue) -> SwitchState:
         before = (known or {}).get(switch.name)
         with switch.within(LOOK_S):
-            release = before.release if before else release_of(switch)
+            system = {} if before else switch.get("/system")
+            release = before.release if before else release_of(switch, system)
             applied = before.applied if before else switch.applied()
+            hostname = before.hostname if before else _name(system, applied)
             # `local-role` of `nv show mlag` (as of 5.4.0).
             role = switch.get("/mlag").get("local-role") if applied.get("mlag") else ""
             return SwitchState(
-                switch.name, release, applied, _state(switch) if state else {}, str(role or "")
+                switch.name, release, applied, _state(switch) if state else {}, str(role or ""), hostname
             )
 
     return Observed(*fleet.each(names, look))
 
 
-def release_of(switch: Nvue) -> str:
-    """The release of Cumulus Linux.
+def _name(system: Tree, applied: Tree) -> str:
+    """What a switch calls itself: the name that it has now, or else the one that it is configured to have."""
+    told = (system.get("hostname"), get_path(applied, ("system", "hostname")))
+    return next((name for name in told if isinstance(name, str)), "")
+
+
+def release_of(switch: Nvue, system: Tree | None = None) -> str:
+    """The release of Cumulus Linux; ``system`` is the answer for ``/system``, if it was asked before.
 
     Raises SwitchError of kind ``release`` if this charm does not support the release.
     """
-    system = switch.get("/system")
+    system = switch.get("/system") if system is None else system
     # 5.14 moved it from system.build to system.version.
     version: object = system.get("version") or ("build" not in system and switch.get("/system/version"))
     for text in (system.get("build"), *_told(version)):

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The four verbs on a whole site, for the charm and for the command line."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from apply import DEFAULTS, ApplyPolicy, Run, Together, by_wave
 from attachments.attached import Attached, Loss
 from attachments.losses import company, interruptions, losses, still_attached, unnamed
+from audit import identity
 from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
 from audit.mlag import mlag
+from audit.racks import Racks
 from audit.renumbered import renumbered
 from audit.running import conflicts
 from charmkit.fabric import Host
@@ -22,7 +24,7 @@ from plan import Candidate, Change, approval, blocking, digest, hold, not_approv
 from rest import Fleet
 from rest.answers import BUSY
 from rest.client import Nvue
-from rest.connection import Access
+from rest.connection import Access, SwitchError
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
 from settling import Also, Check, healthy, reachable
@@ -113,7 +115,8 @@ class Site:
 
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
         """Read these switches, or all; with ``state`` also what they see of each other."""
-        observed = observe(self.fleet, [each for each in self.names if not names or each in names], state)
+        chosen = [each for each in self.names if not names or each in names]
+        observed = self._told_apart(observe(self.fleet, chosen, state))
         compared: dict[str, Comparison] = {}
         findings: list[Finding] = []
         for name, seen in observed.switches.items():
@@ -132,6 +135,8 @@ class Site:
             findings += [*conflicts(name, seen.applied, tree), *compared[name].findings()]
         roles = {name: seen.mlag_role for name, seen in observed.switches.items()}
         findings += mlag(self.fabric, compared, roles)
+        findings += identity.exchanged(self.fabric, observed.switches)
+        findings += self._renumbered(observed, compared, state)
         if not observed.errors:
             findings += self.ownership.misnamed(compared.values())
         wanted = {name: each.tree for name, each in compared.items()}
@@ -181,6 +186,25 @@ class Site:
         around = [name for name in self._beside(observed.switches) if name in self.fleet.switches]
         beside = observe(self.fleet, around).switches
         return Attached(self.fabric, {**beside, **observed.switches}, self.reports)
+
+    def _told_apart(self, observed: Observed) -> Observed:
+        """What was read, where a switch that is another one is as good as one that does not answer."""
+        others = identity.mistaken(self.fabric, observed.switches)
+        errors = {name: SwitchError("identity", *told) for name, told in others.items()}
+        right = {name: seen for name, seen in observed.switches.items() if name not in others}
+        return Observed(right, {**observed.errors, **errors})
+
+    def _renumbered(
+        self, observed: Observed, compared: Mapping[str, Comparison], state: bool
+    ) -> Iterator[Finding]:
+        """Racks in service that would get other numbers; what is missing to see that is read."""
+        patches = {name: each.patch for name, each in compared.items() if each.patch}
+        seen = dict(observed.switches)
+        if not state:
+            seen |= observe(self.fleet, patches, known=seen).switches
+        more = Racks(self.fabric, seen, patches).doubtful() & self.fleet.switches.keys()
+        seen |= observe(self.fleet, more - observed.errors.keys(), state=False).switches if more else {}
+        yield from Racks(self.fabric, seen, patches).findings()
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""

@@ -114,7 +114,9 @@ def test_without_numbers_a_rack_has_its_place() -> None:
         for rack in content["racks"]:
             del rack["number"]
 
-    assert fabric(change=unnumbered) == THREE
+    counted = fabric(change=unnumbered)
+    assert [replace(leaf, counted=False) for leaf in counted.switches] == [*THREE.switches]
+    assert [leaf.counted for leaf in counted.by_role(Role.LEAF)] == [True] * 6
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ def test_the_guides_own_faults_are_reported():
     assert [(f.severity, f.subject) for f in findings()] == [
         (WARNING, "leaves.segment-mac"),
         (WARNING, "leaves.df-preference"),
+        (INFO, "racks"),
         (INFO, "racks[0].single-homed.juju"),
         (INFO, "racks[0].single-homed.maas"),
         (INFO, "leaves.anycast-mac"),
@@ -328,3 +329,18 @@ def test_what_may_be_meant_is_a_warning(change, said):
 )
 def test_what_is_not_doubtful_is_not_a_warning(change, path):
     assert path not in [each.partition(":")[0] for each in found(WARNING, change)]
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [((0, 1), 0), ((None, None), 1), ((None,), 0)],
+    ids=["numbers", "places", "a single rack"],
+)
+def test_racks_without_numbers_are_told_once_how_to_get_them(own, told):
+    def change(content):
+        racks = zip(own, content["racks"], strict=False)
+        content["racks"] = [rack if number is None else {"number": number, **rack} for number, rack in racks]
+
+    said = [each for each in findings(change) if each.subject == "racks"]
+    assert [each.severity for each in said] == [INFO] * told
+    assert all(each.remedy.endswith("fix-numbers --intent FILE > NEW-FILE") for each in said)

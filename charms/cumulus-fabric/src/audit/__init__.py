@@ -28,6 +28,7 @@ CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     attachments.hosts_named_twice,
     addresses.as_numbers,
     addresses.addresses,
+    addresses.racks_by_place,
     addresses.unusable_loopbacks,
     networks.vlans_and_vnis,
     networks.mtu_chain,

@@ -14,10 +14,14 @@ _MAC = re.compile(r"(?i)[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}")
 
 
 class Neighbour(NamedTuple):
-    """The other end of a port, by its LLDP: the system, and its port, empty if only its MAC is told."""
+    """The other end of a port, by its LLDP: the system, and its port, empty if only its MAC is told.
+
+    ``chassis`` is the system's id in lower case, by which `switches_by_chassis` knows switches.
+    """
 
     name: str
     port: str
+    chassis: str = ""
 
 
 def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None) -> list[Neighbour]:
@@ -25,9 +29,10 @@ def neighbours(state: Tree, port: str, chassis: Mapping[str, str] | None = None)
     found: list[Neighbour] = []
     for key, content in get_tree(state, "interface", port, "lldp", "neighbor").items():
         box, far = get_tree(content, "chassis"), get_tree(content, "port")
-        known = (chassis or {}).get(str(box.get("chassis-id", "")).lower())
+        box_id = str(box.get("chassis-id", "")).lower()
+        known = (chassis or {}).get(box_id)
         end = far.get("description" if _MAC.fullmatch(str(far.get("name"))) else "name")
-        found.append(Neighbour(known or str(box.get("system-name") or key), str(end or "")))
+        found.append(Neighbour(known or str(box.get("system-name") or key), str(end or ""), box_id))
     return found
 
 

@@ -67,10 +67,6 @@ def none_alone(content: dict[str, Any]) -> None:
     del content["racks"][0]["single-homed"]
 
 
-def other_downlinks(content: dict[str, Any]) -> None:
-    content["spines"]["downlinks"] = "swp13-15,swp20"
-
-
 def silent(made: Rack) -> None:
     for host in made.wires.hosts.values():
         host.speaks = False
@@ -99,11 +95,6 @@ LOSING: dict[str, tuple[Change, Callable[[Rack], object], list[str]]] = {
         none_alone,
         nothing,
         [ALONE.format("swp23", "juju"), ALONE.format("swp24", "maas")],
-    ),
-    "the spines lose a leaf": (
-        other_downlinks,
-        nothing,
-        ["Leaf1-2: would lose its EVPN sessions with Spine0 and Spine1, and has no other one; keep it"],
     ),
 }
 

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audit of who the switches are: by what they say and run, not by the address where they answer. Pure.
+
+A switch at the wrong management address would get the AS, the loopback and the segments of another one.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from converge import Finding, Severity
+from intent.model import Fabric, Switch, plain_name, same_system
+from observe import SwitchState
+from tree import Tree, get_path, get_tree
+from tree.diff import GLOBALLY, IN_VRF
+from tree.foreign import ADDRESSES
+
+FACTORY_NAME = "cumulus"
+"""What every switch is called until it gets a name."""
+
+
+class _Numbers(NamedTuple):
+    """What tells a switch from all others in BGP and VXLAN."""
+
+    asn: object
+    loopbacks: frozenset[str]
+
+    def of(self, switch: Switch) -> bool:
+        """Whether the intent gives these to a switch."""
+        return switch.asn == self.asn and switch.loopback in self.loopbacks
+
+
+def mistaken(fabric: Fabric, seen: Mapping[str, SwitchState]) -> dict[str, tuple[str, str]]:
+    """The switches that are another switch of the intent: what shows it, and the remedy.
+
+    The name decides. One without a name, or with one that the intent does not have, is told by its numbers.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for name, state in seen.items():
+        switch = fabric.switch(name)
+        if switch is None or same_system(state.hostname, name):
+            continue
+        if other := _named(fabric, state.hostname):
+            what = f"the switch at {switch.management or 'its address'} calls itself {other.name}"
+            rename = f"if it is {name}, run nv set system hostname {name} and nv config apply on it"
+        elif other := _numbered(fabric, switch, numbers(state.applied)):
+            what = f"the switch at {switch.management or 'its address'} has the AS {other.asn} and the "
+            what += f"loopback {other.loopback} of {other.name}"
+            rename = f"if it is {name}, give it its name: nv set system hostname {name}, nv config apply"
+        else:
+            continue
+        found[name] = what, f"correct the management addresses of {name} and {other.name}; {rename}"
+    return found
+
+
+def exchanged(fabric: Fabric, seen: Mapping[str, SwitchState]) -> Iterator[Finding]:
+    """Switches that run the numbers which the intent gives to another one: both would have them at once."""
+    for name, state in seen.items():
+        switch = fabric.switch(name)
+        if switch and (other := _numbered(fabric, switch, runs := numbers(state.applied))):
+            what = f"runs AS {runs.asn} and loopback {other.loopback}, which the intent gives to {other.name}"
+            keep = f"set switches.{name}.asn to {runs.asn} and switches.{name}.loopback to {other.loopback}"
+            remedy = f"{keep}, or give the racks their numbers again (racks[].number); to exchange them, "
+            yield Finding(Severity.BLOCKED, name, what, f"{remedy}first apply numbers that no switch has")
+
+
+def numbers(applied: Tree) -> _Numbers:
+    """The AS number and the loopback's addresses that a switch runs."""
+    asns = (get_path(applied, (*above, "autonomous-system")) for above in (IN_VRF, GLOBALLY))
+    lo = get_tree(applied, "interface", "lo")
+    found = (address for key in ADDRESSES for address in get_tree(lo, key, "address"))
+    return _Numbers(next((asn for asn in asns if isinstance(asn, int)), None), frozenset(map(_host, found)))
+
+
+def _host(address: str) -> str:
+    return address.partition("/")[0]
+
+
+def _named(fabric: Fabric, hostname: str) -> Switch | None:
+    """The switch of the intent that has this name."""
+    return None if plain_name(hostname) in ("", FACTORY_NAME) else fabric.of_system(hostname)
+
+
+def _numbered(fabric: Fabric, switch: Switch, runs: _Numbers) -> Switch | None:
+    """The other switch of the intent that has these numbers, if this one has not."""
+    if switch.loopback in runs.loopbacks:
+        return None
+    return next((other for other in fabric.switches if other is not switch and runs.of(other)), None)
