@@ -21,7 +21,7 @@ from tree import Tree, covers, get_path, get_tree, leaves
 from tree.diff import IN_VRF, same
 from tree.drain import withdrawn
 from tree.expected import Expected, progress
-from tree.render import BRIDGE
+from tree.render import BRIDGE, mtu_of
 from tree.seen import bonded, is_up, neighbours, switches_by_chassis
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
@@ -206,7 +206,7 @@ class Checker:
         for member in bond.members:
             yield from self._host_port(member, bond, vlans=False)
         yield from self._partner(bond)
-        yield from self._mtu(bond.name, bond.mtu or self.fabric.mtu.fabric)
+        yield from self._mtu(bond.name, mtu_of(bond))
         yield from self._vlans(bond.name, bond)
         yield from self.segment(bond)
 
@@ -241,7 +241,7 @@ class Checker:
         elif port.host:
             yield from self._expected_host(name, port.host)
         if vlans:
-            yield from self._mtu(name, port.mtu or self.fabric.mtu.fabric)
+            yield from self._mtu(name, mtu_of(port))
             yield from self._vlans(name, port)
 
     def _expected_host(self, name: str, host: str) -> Iterator[Finding]:

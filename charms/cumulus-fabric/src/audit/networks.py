@@ -9,7 +9,7 @@ from converge import Finding, Severity
 from converge.finding import few
 from intent.model import Fabric, Network, Role, SwitchPort
 from intent.ports import compact
-from tree import DEFAULT_MTU
+from tree.render import mtu_of
 
 VXLAN_BYTES = 50
 """Bytes that VXLAN over IPv4 adds to the payload of a frame: inner Ethernet 14, VXLAN 8, UDP 8, IPv4 20."""
@@ -91,7 +91,7 @@ def _through_vxlan(fabric: Fabric) -> Iterator[Finding]:
 
 def _port(port: SwitchPort, host: int, room: int) -> tuple[Severity, str, str, str] | None:
     """What is wrong with the MTU of a single port; the common MTU is checked already."""
-    mtu = port.mtu or DEFAULT_MTU
+    mtu = mtu_of(port)
     if mtu == host:
         return None
     if mtu > room and port.mtu is None:

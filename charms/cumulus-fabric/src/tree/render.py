@@ -70,7 +70,7 @@ def _interfaces(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
             made[member] = {"type": "swp"}
         made[bond.name] = _bond(bond, say)
     for port in switch.single_homed:
-        made[port.name] = {**_access(port, "swp"), **_mtu(port.mtu or DEFAULT_MTU)}
+        made[port.name] = {**_access(port, "swp"), **_mtu(mtu_of(port))}
     return made
 
 
@@ -85,7 +85,7 @@ def _bond(bond: Bond, say: _Vocabulary) -> Tree:
     segment = bond.segment
     return {
         **_access(bond, "bond"),
-        **_mtu(bond.mtu or DEFAULT_MTU),
+        **_mtu(mtu_of(bond)),
         "bond": {"member": {member: {} for member in bond.members}, "lacp-bypass": say.yes},
         "evpn": {
             "multihoming": {
@@ -106,6 +106,11 @@ def _access(port: SwitchPort, kind: str) -> Tree:
         domain["untagged"] = port.untagged.vlan
     description = {"description": port.description} if port.description else {}
     return {"type": kind, **description, "bridge": {"domain": {BRIDGE: domain}}}
+
+
+def mtu_of(port: SwitchPort) -> int:
+    """The MTU of a host's port or bond: its own, or else the switches' default, not that of their links."""
+    return port.mtu or DEFAULT_MTU
 
 
 def _mtu(mtu: int) -> Tree:
