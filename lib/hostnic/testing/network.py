@@ -188,9 +188,6 @@ class FakeNetwork:
                     )
                 )  # fmt: skip
             if vf.driver == "mlx5_core" and not vf.netns:
-                found.append(
-                    Link(
-                        f"{stem}v{vf.index}", 0, None, None, 1500, False, None, None, None, None, None, vf.bdf
-                    )
-                )
+                name = f"{stem}v{vf.index}"
+                found.append(Link(name, 0, vf.mac, vf.mac, 1500, False, None, None, None, None, None, vf.bdf))
         return found

@@ -4,6 +4,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import desired
 import pytest
@@ -13,7 +14,7 @@ from desired import Desired, Port
 from hostnic.devices import discover
 from hostnic.testing import FakeHost, card
 from hostnic.testing.network import FakeBond
-from hostnic.testing.nic.model import FakeCard
+from hostnic.testing.nic.model import FakeCard, at_two_slots
 from hypothesis import given
 from hypothesis import strategies as st
 from nic.places import located
@@ -247,9 +248,31 @@ def test_a_file_of_a_host_whose_mac_addresses_are_not_known_goes_by_address(
 
 def test_a_vf_with_the_mac_address_of_a_port_is_not_that_port(made: Callable[..., Node]) -> None:
     node = made()
-    node.host.vf("0000:3b:00.2").driver = "mlx5_core"
-    assert node.emit("update_status").name == "active"
+    node.host.vf("0000:3b:00.2").mac = node.host.port(PF1).mac
+    node.host.port(PF1).gone = True
+    node.emit("update_status")
     assert [port.bdf for port in kept(node).ports] == [PF0, PF1]
+    assert f"{PF1}: the port ({PORT1}) is gone" in said(node)
+
+
+def test_a_card_at_two_slots_is_found_at_two_others(made: Callable[..., Node]) -> None:
+    node = made(compute_node(cards=[at_two_slots()]))
+    assert modes(node.host) == [MADE, MADE]
+    node.host.cards[0].slot = "0000:3c:00"
+    node.host.port(PF0).bdf = "0000:3c:00.0"
+    node.host.port("0002:3b:00.0").bdf = "0002:3c:00.0"
+    assert node.boot().name == "active", said(node)
+    assert modes(node.host) == [MADE, MADE]
+    assert {port.card for port in kept(node).ports} == {"0000:3c:00"}
+
+
+def test_a_file_of_1_0_0_is_enough(made: Callable[..., Node]) -> None:
+    node = made()
+    release = json.loads((Path(__file__).parent / "release_1.0.0.json").read_text())
+    node.host.disk.install(desired.PATH, release["converged"]["files"][desired.PATH].encode(), 0o600)
+    move(node.host, node.host.cards[0], "3c")
+    assert node.boot().name == "active", said(node)
+    assert modes(node.host) == [MADE, MADE]
 
 
 def test_what_a_boot_leaves_for_the_ports_that_fall_back_is_of_their_new_address(

@@ -46,6 +46,7 @@ class FakeVf:
     ready: float
     never_probes: bool = False
     driver: str | None = None
+    mac: str | None = None  # that its netdev has, and names its permanent one, once it was given one
     netns: bool = False
     vdpa: FakeVdpa | None = None
     growth: dict[str, float] = field(default_factory=dict[str, float])
