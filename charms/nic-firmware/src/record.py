@@ -39,7 +39,10 @@ class Attempts(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Parameters by BDF and name; resets by BDF; burns and attempts by NIC."""
+    """Parameters by BDF and name; resets by BDF; burns and attempts by NIC.
+
+    All of it is about cards, which have these addresses now: see :func:`read`.
+    """
 
     waiting: Mapping[str, Mapping[str, Waiting]] = {}  # BDF to parameter name to what waits
     burns: Mapping[str, str] = {}  # NIC to the version whose burn was begun and is not known to have ended
@@ -49,6 +52,13 @@ class Record(NamedTuple):
     # NIC to an image's sha256 to its burns. They are kept while a NIC is gone: a failed burn may be what took
     # it off the bus. BDF to `NAME=VALUE` to how often it was set, until a boot has it.
     attempts: Mapping[str, Mapping[str, Attempts]] = {}
+    cards: Mapping[str, str] = {}  # NIC to which card it is, as `vpd.card_at` tells it; those that are known
+
+    @property
+    def nics(self) -> frozenset[str]:
+        """The slots of the NICs that it is about."""
+        names = (*self.waiting, *self.burns, *self.resets, *self.attempts)
+        return frozenset(_slot(name) for name in names)
 
     def get(self, bdf: str, name: str) -> Waiting | None:
         """What is known of a parameter."""
@@ -92,20 +102,74 @@ class Record(NamedTuple):
 
 
 def read(system: System) -> Record:
-    """The record; an empty one where there is none, or one that cannot be read."""
+    """The record; an empty one where there is none, or one that cannot be read.
+
+    What is noted of a card is found where the card is now. That of a card in whose slot another one is, and
+    that is in no other, is left out.
+    """
+    stored = _stored(system)
+    return Record() if stored is None else _placed(system, stored)
+
+
+def _stored(system: System) -> Record | None:
     try:
         raw: object = json.loads(read_own(system, PATH))
         return _decode(cast("dict[str, Any]", raw))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-        return Record()
+        return None
+
+
+def _placed(system: System, stored: Record) -> Record:
+    from hostnic.firmware import vpd  # a hook without a record does without it
+
+    if all(vpd.card_at(system, slot) == card for slot, card in stored.cards.items()):
+        return stored
+    there = vpd.cards(system)
+    moves: dict[str, str | None] = {}
+    for card in set(stored.cards.values()):
+        before, now = ({slot for slot, each in of.items() if each == card} for of in (stored.cards, there))
+        old, new = sorted(before - now), sorted(now - before)
+        if len(old) == len(new):
+            moves.update(zip(old, new, strict=True))
+        else:  # it is gone, or several cards say that they are this one
+            moves.update({slot: None if slot in there else slot for slot in old})
+    return _moved(stored, moves)
+
+
+def _moved(stored: Record, moves: Mapping[str, str | None]) -> Record:
+    """``stored`` with other slots, without what is noted of a slot that becomes None or another card's."""
+    taken = set(moves.values()) - moves.keys()
+
+    def of(noted: Mapping[str, T]) -> dict[str, T]:
+        found: dict[str, T] = {}
+        for name, each in noted.items():
+            slot = _slot(name)
+            to = moves.get(slot, None if slot in taken else slot)
+            if to is not None:
+                found[to + name.removeprefix(slot)] = each
+        return found
+
+    return Record(*(of(noted) for noted in stored))
+
+
+def _slot(name: str) -> str:
+    """The slot of a NIC that is named by it, or by the BDF of one of its ports."""
+    return name.rpartition(".")[0] or name
 
 
 def write(system: System, record: Record) -> None:
     """Write it where it differs from what is there. Raises OSError if it cannot be written."""
+    if record.nics:
+        from hostnic.firmware import vpd  # a hook without a record does without it
+
+        cards = {slot: record.cards.get(slot) or vpd.card_at(system, slot) for slot in sorted(record.nics)}
+        record = record._replace(cards={slot: card for slot, card in cards.items() if card})
+    else:
+        record = Record()
     if record == Record():
         if system.files.exists(PATH):
             system.files.remove(PATH)
-    elif record != read(system):
+    elif record != _stored(system):
         text = json.dumps(_encode(record), sort_keys=True, indent=1) + "\n"
         system.files.install(PATH, text.encode(), 0o600)
 
@@ -120,6 +184,7 @@ def _encode(record: Record) -> dict[str, Any]:
         "burns": dict(record.burns),
         "resets": dict(record.resets),
         "attempts": _inner(record.attempts, tried),
+        "cards": dict(record.cards),
     }
 
 
@@ -133,7 +198,8 @@ def _decode(raw: dict[str, Any]) -> Record:
     if raw["version"] != VERSION:
         return Record()
     burns, resets = ({str(k): str(v) for k, v in raw[name].items()} for name in ("burns", "resets"))
-    return Record(_inner(raw["waiting"], waits), burns, resets, _inner(raw["attempts"], tried))
+    cards = {str(k): str(v) for k, v in raw.get("cards", {}).items()}  # 1.0.0 has written none
+    return Record(_inner(raw["waiting"], waits), burns, resets, _inner(raw["attempts"], tried), cards)
 
 
 def _inner(nested: Mapping[str, Mapping[str, T]], change: Callable[[T], U]) -> dict[str, dict[str, U]]:

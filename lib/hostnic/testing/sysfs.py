@@ -9,7 +9,7 @@ from hostnic.devices import vdpa
 from hostnic.devices.pci import DEVICES, DRIVERS
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
-from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu, nic_config
+from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu, nic_config, nic_vpd
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
     if port.driver == "mlx5_core" and card.has_netdev(port):
         tree["net"] = {port.netdev: {}}
     tree["config"] = nic_config(port.mrrs)
+    if card.serial:
+        tree["vpd"] = nic_vpd(card.serial)
     if port.temperature is not None:
         now_milli, most = f"{port.temperature * 1000:.0f}\n", "75000\n" if port.temperature else "0\n"
         asic: Tree = {"temp1_label": "asic\n", "temp1_input": "55000\n"}

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from hostnic.firmware.vpd import serial_in
+
 from lab.calibrate.sequence import Sequence
 from lab.calibrate.shell import Card, CardError
 
@@ -78,27 +80,6 @@ WRITES_FIRMWARE = re.compile(
     r"\b(mst|mlx)(config\b(?!.*\bquery\b)|fwreset|fwmanager|reg|mcra)|\b(mst)?flint\b|"
     r"devlink dev (flash|reload)|cmode (permanent|driverinit)"
 )
-
-
-def serial_in(vpd: bytes) -> str:
-    """The serial number in a PCI function's vital product data (PCI 3.0, appendix I); empty without one.
-
-    >>> serial_in(b"\\x82\\x03\\x00CX6\\x90\\x09\\x00SN\\x06MT2116\\x78")
-    'MT2116'
-    """
-    at = 0
-    while at + 3 <= len(vpd) and vpd[at] & 0x80:
-        tag, length = vpd[at], int.from_bytes(vpd[at + 1 : at + 3], "little")
-        resource, at = vpd[at + 3 : at + 3 + length], at + 3 + length
-        if tag != 0x90:  # VPD-R has the fields that are only read
-            continue
-        place = 0
-        while place + 3 <= len(resource):
-            value = resource[place + 3 : place + 3 + resource[place + 2]]
-            if resource[place : place + 2] == b"SN":
-                return value.decode("ascii", "replace").strip(" \0")
-            place += 3 + resource[place + 2]
-    return ""
 
 
 def check(card: Card, sequences: Iterable[Sequence]) -> str:

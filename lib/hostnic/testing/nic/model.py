@@ -185,6 +185,7 @@ class FakeCard:
     ports: list[FakePort]  # its PFs
     device: str = "15b3:101d"  # PCI ids, board id, running firmware
     psid: str = "MT_0000000359"
+    serial: str = ""  # as its vital product data has it; empty for one that does not tell
     version: str = "22.35.2000"
     # Board id that it was made with, of a card flashed with another maker's image; else empty
     orig_psid: str = ""
@@ -282,7 +283,8 @@ def card(
         )
         for port in range(ports)
     ]
-    result = FakeCard(slot, made, device, switch_id=f"1070fd0300{number:02x}0000")
+    serial, switch_id = f"MT2116X{number:05}", f"1070fd0300{number:02x}0000"
+    result = FakeCard(slot, made, device, serial=serial, switch_id=switch_id)
     result.boot()
     return result
 

@@ -66,6 +66,17 @@ def nic_config(mrrs: int) -> str:
     return space.decode("utf-8", "surrogateescape")
 
 
+def nic_vpd(serial: str) -> str:
+    """A NIC's vital product data: a name, and a read-only part with a part number and the serial number."""
+    fields = b"".join(
+        key + bytes([len(value)]) + value
+        for key, value in ((b"PN", b"MCX623106AC"), (b"SN", serial.encode()))
+    )
+    parts = ((0x82, b"ConnectX-6 Dx"), (0x90, fields))
+    resources = b"".join(bytes([tag]) + len(data).to_bytes(2, "little") + data for tag, data in parts)
+    return (resources + b"\x78").decode("utf-8", "surrogateescape")
+
+
 def setpci(host: "FakeKernel", argv: list[str]) -> str:
     """``setpci -s BDF REGISTER=VALUE[:MASK]``."""
     bdf, written = argv[2], WRITE.fullmatch(argv[3])

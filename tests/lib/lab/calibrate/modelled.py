@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from hostnic.testing.nic.pcispace import nic_vpd
+
 PORTS = {"0000:3b:00.0": "enp59s0f0np0", "0000:3b:00.1": "enp59s0f1np1"}
 OTHER = {"0000:5e:00.0": "enp94s0f0np0", "0000:5e:00.1": "enp94s0f1np1"}
 SERIAL = "MT2116X01234"
@@ -101,14 +103,8 @@ MINE = {
 
 
 def vpd(serial: str) -> bytes:
-    """Vital product data: a name, and a read-only part with a part number and the serial number."""
-    fields = b"".join(
-        key + bytes([len(value)]) + value
-        for key, value in ((b"PN", b"MCX623106AC"), (b"SN", serial.encode()))
-    )
-    name = b"ConnectX-6 Dx"
-    parts = ((0x82, name), (0x90, fields))
-    return b"".join(bytes([tag]) + len(data).to_bytes(2, "little") + data for tag, data in parts) + b"\x78"
+    """What sysfs shows of a card with this serial number."""
+    return nic_vpd(serial).encode("utf-8", "surrogateescape")
 
 
 class Server:

@@ -2,8 +2,8 @@
 """What comes of commands over SSH, and the card of a port that is found there."""
 
 import pytest
+from hostnic.firmware.vpd import serial_in
 from lab.calibrate import ssh
-from lab.calibrate.guards import serial_in
 from lab.calibrate.shell import CardError, find
 from lab.calibrate.ssh import SshError, SshShell
 from lib.lab.calibrate.calibration import P0, host
