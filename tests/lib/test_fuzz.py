@@ -93,7 +93,7 @@ def of_database(text: str) -> object:
 
 
 def members(host: System) -> object:
-    return services.not_joined(host, containers.autostarting(host).running, "/run/x")
+    return services.not_joined(host, containers.autostarting(host).running, "/run/x", "")
 
 
 def burned(host: System) -> object:
@@ -163,7 +163,7 @@ READERS = [
     Reader("members", of_command(members), [json.dumps(INSTANCES), RAFT]),
     Reader(
         "members a minute ago",
-        of_file("/run/x", lambda s: services.not_joined(s, ["juju-0-lxd-1"], "/run/x")),
+        of_file("/run/x", lambda s: services.not_joined(s, ["juju-0-lxd-1"], "/run/x", "")),
         ['{"at": 5.0, "said": "a has not joined"}'],
     ),
     Reader(

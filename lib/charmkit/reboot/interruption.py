@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reboot stops, in the words of the actions ``approve-reboot`` and ``plan``."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
+from converge.finding import few
 from hostnic.devices import users
-from hostnic.system import System, if_told, read_text
+from hostnic.system import System, if_told, list_names, read_text
 
 from charmkit.reboot.state import UnitState
 
@@ -17,6 +19,25 @@ _SERVICE = "openstack compute service set {} {} nova-compute"
 def running(system: System) -> tuple[str, ...]:
     """The instances that run on this host; none where that cannot be read."""
     return if_told(lambda: users.instances(system)) or ()
+
+
+def osds(system: System) -> tuple[str, ...]:
+    """The OSDs of Ceph that run on this host; each has an admin socket while it runs, which needs no key."""
+    found = (re.fullmatch(r"ceph-(osd\.[0-9]+)\.asok", name) for name in list_names(system, "/run/ceph"))
+    return tuple(sorted(each[1] for each in found if each))
+
+
+def prepare(system: System, names: Sequence[str]) -> str:
+    """What the operator has to see to for a reboot of this host; ``names`` are its containers that run."""
+    said = list[str]()
+    if running_osds := osds(system):
+        said.append(f"{few(running_osds)} of Ceph stop: see that its health is good, and set noout before")
+    if names:
+        from charmkit.reboot import services  # only on hosts with containers
+
+        if vaults := services.vaults_to_unseal(system, names):
+            said.append(f"Vault in {few(vaults)} comes back sealed: unseal it after")
+    return "; ".join(said)
 
 
 def interruption(system: System, unit: str, units: Mapping[str, UnitState]) -> dict[str, str]:
@@ -34,6 +55,8 @@ def interruption(system: System, unit: str, units: Mapping[str, UnitState]) -> d
     results = {"instances": ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))}
     if here:
         results["instances-here"] = ", ".join(here)
+    if told := [f"{name}: {state.prepare}" for name, state in sorted(units.items()) if state.prepare]:
+        results["prepare"] = "\n".join(told)
     if any(counts.values()):
         host = (set(counts) == {unit} and read_text(system, HOSTNAME)) or "HOST"
         results["before"] = _SERVICE.format("--disable --disable-reason reboot", host)

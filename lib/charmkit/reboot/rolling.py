@@ -14,7 +14,7 @@ from typing import cast
 
 import ops
 from converge import Finding, Severity, words
-from converge.finding import RETRIED
+from converge.finding import RETRIED, few
 from converge.shape import InvalidValue
 from exporter import facts
 from exporter.facts import Reboot
@@ -25,9 +25,8 @@ from hostnic.system import System, read_boot_id
 from charmkit import containers
 from charmkit.containers import Containers
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reboot import hook
+from charmkit.reboot import hook, interruption
 from charmkit.reboot.actions import RebootActions
-from charmkit.reboot.interruption import running
 from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.relation import NOTHING_KEPT, Databags, PrivateState
@@ -273,20 +272,32 @@ class RollingReboot(ops.Object):
             now=self._now(),
             leader=self.model.unit.is_leader(),
             need=need,
-            instances=len(running(self._system)) if need.reasons else 0,
+            instances=len(interruption.running(self._system)) if need.reasons else 0,
             busy=containers.busy(self._system) if asks_if_busy else "",
-            not_back=self._not_back(here()) if waits else "",
+            not_back=self._not_back(here(), own) if waits else "",
+            osds=interruption.osds(self._system),
+            prepare=self._prepare(need, own, here),
             containers_started=here().started if waits else "",
             zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
             has_containers=containers.any_here(self._system),
         )
 
-    def _not_back(self, here: Containers) -> str:
+    def _prepare(self, need: Need, own: UnitState, here: Callable[[], Containers]) -> str:
+        """What the operator has to see to; asked for when the need arises, since each container is asked."""
+        if not need.reasons or ((own.reasons or own.still_needed) and own.boot_id == self._boot_id()):
+            return own.prepare
+        return interruption.prepare(self._system, here().running)
+
+    def _not_back(self, here: Containers, own: UnitState) -> str:
         if here.stopped:
             return here.stopped
+        if lost := sorted({*own.osds} - {*interruption.osds(self._system)}):
+            return f"{few(lost)} of Ceph not running"
         from charmkit.reboot import services  # only in the grace after a boot
 
-        return services.not_joined(self._system, here.running, handover.members_of(self._charm.meta.name))
+        return services.not_joined(
+            self._system, here.running, handover.members_of(self._charm.meta.name), here.started
+        )
 
     def _missing_members(self) -> str:
         """The members that the clusters in this host's containers miss, or that LXD does not tell."""

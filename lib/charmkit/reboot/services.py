@@ -7,11 +7,12 @@ time before its service has joined; if the next host reboots before that, the cl
 Right before a reboot: whether all members are there (:func:`missing_members`). Members also live on hosts
 that are in no lock, or in that of another application: only the clusters know of all.
 
-OVN's databases and RabbitMQ tell without credentials. MySQL does not: after a boot the option
-``reboot-settle`` stands in for it, and before one the addresses that each member keeps of the others are
-tried.
+OVN's databases, RabbitMQ, Ceph's monitors and Vault tell without credentials. MySQL does not: after a boot
+the option ``reboot-settle`` stands in for it, and before one the addresses that each member keeps of the
+others are tried.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -69,6 +70,7 @@ class Service(NamedTuple):
     command: tuple[str, ...]  # prints the state of its cluster, run in the container
     joined: Callable[[str], bool]  # whether that text says that it is a member
     suspects: Callable[[str], Iterator[Suspect]]  # what may be missing by that text
+    away: str = "has not joined"  # in words, when it is no member
 
 
 def raft_joined(text: str) -> bool:
@@ -119,10 +121,79 @@ def rabbit_suspects(text: str) -> Iterator[Suspect]:
         yield Suspect("the cluster is divided")
 
 
+def _monitor(text: str) -> tuple[str, frozenset[object], list[tuple[object, str]]]:
+    """``mon_status`` of a monitor's admin socket (Ceph 15 to 19): state, ranks in quorum, ranks and names."""
+    try:
+        status = json.loads(text)
+        monitors = [(each["rank"], str(each["name"])) for each in status["monmap"]["mons"]]
+        return str(status["state"]), frozenset(status["quorum"]), monitors
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ValueError("cannot be read") from None
+
+
+def monitor_joined(text: str) -> bool:
+    """It is in the quorum; a container with Ceph's programs and without a monitor prints nothing."""
+    return not text.strip() or _monitor(text)[0] in ("leader", "peon")
+
+
+def monitor_suspects(text: str) -> Iterator[Suspect]:
+    """Monitors that are not in the quorum."""
+    if not text.strip():
+        return
+    if not monitor_joined(text):
+        yield Suspect("it has not joined")
+        return
+    _, quorum, monitors = _monitor(text)
+    yield from (
+        Suspect(f"member {name} is not in the quorum") for rank, name in monitors if rank not in quorum
+    )
+
+
+def _vault(text: str) -> dict[str, Any]:
+    """``/v1/sys/seal-status``, which needs no token (Vault 1.6 to 1.19)."""
+    try:
+        status = cast("dict[str, Any]", json.loads(text))
+        return {
+            "sealed": status["sealed"] is True,
+            "type": status["type"],
+            "used": status.get("initialized") is True,
+        }
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ValueError("cannot be read") from None
+
+
+def vault_open(text: str) -> bool:
+    """It is not sealed; one that nobody has initialised is in no use."""
+    status = _vault(text)
+    return not (status["used"] and status["sealed"])
+
+
+def vault_closes(text: str) -> bool:
+    """It is open, and a restart seals it: nothing but keys of people opens a seal of this type."""
+    status = _vault(text)
+    return bool(status["used"]) and not status["sealed"] and status["type"] == "shamir"
+
+
+def _nothing(_: str) -> Iterator[Suspect]:
+    """A Vault tells of no other one."""
+    return iter(())
+
+
 def _ovn(database: str, short: str) -> Service:
     command = ("ovn-appctl", "-t", f"/var/run/ovn/ovn{short}_db.ctl", "cluster/status", database)
     return Service(database, f"/var/lib/ovn/ovn{short}_db.db", command, raft_joined, raft_suspects)
 
+
+_MONITOR = """for each in /var/lib/ceph/mon/ceph-*; do
+test -d "$each" || exit 0
+ceph --admin-daemon "/var/run/ceph/ceph-mon.${each#/var/lib/ceph/mon/ceph-}.asok" mon_status || exit
+done"""
+"""The admin socket takes root for enough; ``ceph`` itself would need a key."""
+
+_SEAL = """for each in http://127.0.0.1:8220 https://127.0.0.1:8200 http://127.0.0.1:8200; do
+curl --silent --fail --insecure --max-time 2 "$each/v1/sys/seal-status" && break
+done | head -c 65536"""
+"""All serve port 8200; the charm vault 1.7 and 1.8 also 8220 of loopback (its lib/charm/vault.py)."""
 
 SERVICES = (
     _ovn("OVN_Northbound", "nb"),
@@ -133,6 +204,15 @@ SERVICES = (
         ("rabbitmqctl", "--quiet", "cluster_status", "--formatter", "json"),
         rabbit_joined,
         rabbit_suspects,
+    ),
+    Service("Ceph's monitor", "/var/lib/ceph/mon", ("sh", "-c", _MONITOR), monitor_joined, monitor_suspects),
+    VAULT := Service(
+        "Vault",
+        "/var/snap/vault/common/vault.hcl",
+        ("sh", "-c", _SEAL),
+        vault_open,
+        _nothing,
+        "is sealed: unseal it",
     ),
 )
 
@@ -184,19 +264,19 @@ class _Containers:
             return False
 
 
-def not_joined(system: System, names: Sequence[str], path: str) -> str:
+def not_joined(system: System, names: Sequence[str], path: str, started: str) -> str:
     """Services that are not members of their clusters; empty when all are, and where there is no container.
 
     ``names`` are its containers that run. The file ``path``, in /run, keeps the answer for :data:`KEPT_FOR`
-    seconds.
+    seconds, unless one of them starts again: ``started`` tells.
     """
     if not names:
         return ""
     now = system.now()
-    if (kept := _kept(system, path, now)) is not None:
+    if (kept := _kept(system, path, now, started)) is not None:
         return kept
     said = few(list(_not_joined(_Containers(system, names, IN_ALL))))
-    system.files.install(path, json.dumps({"at": now, "said": said}).encode(), 0o600)
+    system.files.install(path, json.dumps({"at": now, "of": started, "said": said}).encode(), 0o600)
     return said
 
 
@@ -211,7 +291,7 @@ def _not_joined(containers: _Containers) -> Iterator[str]:
             try:
                 text = containers.state(name, service)
                 if text is not None and not service.joined(text):
-                    yield f"{service.name} in {name} has not joined"
+                    yield f"{service.name} in {name} {service.away}"
             except CommandError as error:
                 yield _unanswered(name, error)
                 break  # the others of this container would most likely not answer either
@@ -254,6 +334,18 @@ def missing_members(system: System, names: Sequence[str]) -> Answer:
     return Answer(one_line(few([each[:_LONGEST] for each in missing])), tuple(unasked))
 
 
+def vaults_to_unseal(system: System, names: Sequence[str]) -> list[str]:
+    """The containers in which Vault is open and comes back sealed; not those that do not tell."""
+    containers, found = _Containers(system, names, IN_ALL), list[str]()
+    for name in containers.names:
+        with contextlib.suppress(CommandError, ValueError):
+            if VAULT.data in containers.ask(name, FIND).split() and vault_closes(
+                containers.ask(name, VAULT.command)
+            ):
+                found.append(name)
+    return found
+
+
 def _seeds(text: str) -> list[str]:
     found = re.search(_SEEDS, text)
     return [seed.strip() for seed in found[1].split(",") if seed.strip()] if found else []
@@ -266,12 +358,12 @@ def _unanswered(name: str, error: CommandError) -> str:
     return f"{name} does not tell ({error.argv[4]} failed)"
 
 
-def _kept(system: System, path: str, now: float) -> str | None:
+def _kept(system: System, path: str, now: float, started: str) -> str | None:
     """The last answer, if it is recent; the file goes with the boot, as does the clock."""
     try:
         content = json.loads(read_own(system, path))
-        at, said = float(content["at"]), content["said"]
+        at, of, said = float(content["at"]), content["of"], content["said"]
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     recent = 0 <= now - at < KEPT_FOR
-    return said if recent and isinstance(said, str) else None
+    return said if recent and of == started and isinstance(said, str) else None

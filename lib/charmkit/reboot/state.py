@@ -42,6 +42,9 @@ class UnitNow(NamedTuple):
     not_back: str = ""
     # Changes when one of its containers starts again; asked for after a boot only
     containers_started: str = ""
+    osds: tuple[str, ...] = ()  # OSDs of Ceph that run on the host itself, `osd.3`
+    # What the operator has to see to before and after a reboot; asked for once for each need
+    prepare: str = ""
     silent: tuple[str, ...] = ()  # peers whose hosts do not answer; the leader looks only before a grant
     # Members of clusters, in this host's containers or elsewhere, that are missing; asked for right before a
     # reboot only; empty when all are there
@@ -93,6 +96,7 @@ class UnitState(NamedTuple):
         still_needed: reasons that remain although the host rebooted for them.
         instances: how many instances a reboot would stop; 0 while none is needed.
         missing_members: members of clusters that were missing when the reboot was due, which waits for them.
+        prepare: what the operator has to see to before and after the reboot.
 
     The reboots that it had
         rebooted_for: reasons that the host rebooted for, and the boot that followed.
@@ -110,6 +114,7 @@ class UnitState(NamedTuple):
         healthy_at: uptime since which the host verifies and its containers run, while not settled.
         containers_up_at: uptime since which its containers run, after a boot that helped, while not settled.
         containers_started: ``UnitNow.containers_started`` since these two, which begin anew when it changes.
+        osds: ``UnitNow.osds`` before the reboot, until the host has settled after it.
 
     """
 
@@ -127,6 +132,7 @@ class UnitState(NamedTuple):
     still_needed: _Texts = ()
     instances: _Count = 0
     missing_members: _Line = ""
+    prepare: _Line = ""
 
     rebooted_for: Annotated[Mapping[str, str], MappingOf(AnyText(), AnyText(), "reasons and boots")] = {}
     settled: _Flag = True
@@ -140,6 +146,7 @@ class UnitState(NamedTuple):
     healthy_at: _Uptime = None
     containers_up_at: _Uptime = None
     containers_started: _Text = ""
+    osds: _Texts = ()
 
     @property
     def needs(self) -> bool:

@@ -113,7 +113,7 @@ def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
 
 def _needed(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Cluster) -> Finding:
     """Whom or what it waits for comes before the reasons: a status that is too long is cut at its end."""
-    needed = needed_for(own.reasons)
+    needed = needed_for(own.reasons) + (f"; {own.prepare}" if own.prepare else "")
     if host.need.not_ready:
         return Finding(Severity.WAITING, SUBJECT, f"waits for {host.need.not_ready}; {needed}")
     approve = _approve(host)
@@ -162,9 +162,7 @@ def _settling(host: UnitNow, policy: RebootOptions, own: UnitState) -> Finding:
             Severity.WAITING, SUBJECT, f"rebooted; settles once the host verifies: {host.need.unverified}"
         )
     if host.not_back:
-        return Finding(
-            Severity.WAITING, SUBJECT, f"rebooted; settles once its containers are back: {host.not_back}"
-        )
+        return Finding(Severity.WAITING, SUBJECT, f"rebooted; settles once all is back: {host.not_back}")
     left = duration(next_look_in(host, policy, own) or 0)
     return Finding(Severity.WAITING, SUBJECT, f"rebooted; the host settles for another {left}")
 

@@ -129,10 +129,12 @@ def _observed(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Clu
         still_needed=tuple(reason for reason in need.reasons if reason in over),
         instances=host.instances if need.reasons else 0,
         missing_members="",
+        prepare=host.prepare if need.reasons else "",
         rebooted_for=rebooted_for,
         answered=cluster.probe.mark or own.answered,
         saw_lock_taken=max(own.saw_lock_taken, cluster.taken.get(host.unit, 0)),
         requested_at=requested,
+        osds=own.osds if not own.settled else host.osds if need.reasons else (),
     )
     return own if own.settled else _settle(host, policy, own)
 

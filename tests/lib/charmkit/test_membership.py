@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 PATH = "/run/ovn-offload/sriov.members"
-NB, SB, RABBIT = SERVICES
+NB, SB, RABBIT, *_ = SERVICES
 ONE, TWO = "juju-3f1a2b-0-lxd-1", "juju-3f1a2b-0-lxd-2"
 
 # As ovsdb-server 3.3 prints it: a follower, and what differs in other states.
@@ -138,7 +138,8 @@ def test_what_cannot_be_read_is_a_value_error(text: str):
 
 def outside(host: FakeHost) -> str:
     """What of the containers that run on the host has not joined."""
-    return not_joined(host, autostarting(host).running, PATH)
+    here = autostarting(host)
+    return not_joined(host, here.running, PATH, here.started)
 
 
 def test_only_services_that_are_there_are_asked_and_all_are_members(host: FakeHost):
@@ -153,11 +154,11 @@ def test_only_services_that_are_there_are_asked_and_all_are_members(host: FakeHo
 
 
 def test_each_service_is_asked_with_its_own_tool():
-    assert [" ".join(service.command) for service in SERVICES] == [
+    assert [" ".join(service.command) for service in (NB, SB, RABBIT)] == [
         "ovn-appctl -t /var/run/ovn/ovnnb_db.ctl cluster/status OVN_Northbound",
         "ovn-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound",
         "rabbitmqctl --quiet cluster_status --formatter json",
-    ]
+    ], "Vault and Ceph's monitors: see test_vault_and_ceph.py"
     assert FIND[2].startswith(
         "ls -d /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/rabbitmq/mnesia "
     )
@@ -226,11 +227,25 @@ def test_an_answer_holds_for_a_minute(host: FakeHost):
     assert outside(host) == ""
 
 
+def test_an_answer_ends_when_a_container_starts_again(host: FakeHost):
+    """Whatever the option reboot-settle: its services have not joined again."""
+    put(host, ONE, {NB: FOLLOWER})
+    assert outside(host) == ""
+    put(host, ONE, {NB: JOINING})
+    query = (LXC, "query", "/1.0/instances?recursion=1")
+    again = json.loads(host.answers[query])
+    again[0]["last_used_at"] = "2026-11-29T12:00:00Z"
+    host.answers[query] = json.dumps(again)
+
+    assert outside(host) == f"OVN_Northbound in {ONE} has not joined"
+
+
 @pytest.mark.parametrize(
     "kept",
     [
-        *("", "{", "[]", '{"at": "x", "said": ""}', '{"at": 1e99, "said": ""}'),
-        f'{{"at": {"9" * 400}, "said": ""}}',
+        *("", "{", "[]", '{"at": 0, "said": ""}', '{"at": "x", "of": "", "said": ""}'),
+        *('{"at": 1e99, "of": "", "said": ""}', '{"at": 0, "of": 3, "said": ""}'),
+        f'{{"at": {"9" * 400}, "of": "", "said": ""}}',
     ],
 )
 def test_a_kept_answer_that_cannot_be_used_is_asked_anew(host: FakeHost, kept: str):
@@ -273,7 +288,7 @@ def test_a_rebooted_host_settles_after_its_database_has_joined_again(application
     node.needs = ("8 VFs at the next boot",)
     app.hook(0)
     asked = [tuple(words) for _, *words in executed(node.host)]
-    assert asked == [FIND, NB.command], "before the reboot: all members"
+    assert asked == [FIND, FIND, NB.command], "what to see to; and right before the reboot: all members"
     put(node.host, ONE, {NB: JOINING})
     node.boot()
 
@@ -282,7 +297,7 @@ def test_a_rebooted_host_settles_after_its_database_has_joined_again(application
     app.hook(0)
 
     assert out.unit_status.message == (
-        f"reboot: rebooted; settles once its containers are back: OVN_Northbound in {ONE} has not joined"
+        f"reboot: rebooted; settles once all is back: OVN_Northbound in {ONE} has not joined"
     )
     assert app.holder == "sriov/0"
     put(node.host, ONE, {NB: FOLLOWER})

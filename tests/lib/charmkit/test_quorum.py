@@ -15,7 +15,7 @@ from charmkit.reboot.state import Cluster, Probe, UnitState
 from hostnic.system import failure
 from hostnic.testing import FakeHost
 
-NB, SB, RABBIT = SERVICES
+NB, SB, RABBIT, *_ = SERVICES
 NAME = "juju-3f1a2b-0-lxd-1"
 WHY = "8 VFs at the next boot"
 

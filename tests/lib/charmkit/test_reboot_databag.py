@@ -45,6 +45,8 @@ units = st.builds(
     zone=st.text(max_size=20),
     has_containers=st.booleans(),
     missing_members=lines,
+    prepare=lines,
+    osds=texts,
 )
 names = st.integers(0, 300).map("sriov-switchdev/{}".format)
 slots = st.builds(Slot, st.integers(0, 10**8), st.integers(0, 2**40), st.none() | counts)

@@ -102,7 +102,8 @@ def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
 
     assert [argv for argv in node.host.spawned if argv[0] == LXC] == [
         QUERY,
-        (LXC, "exec", CONTAINER, "--", *FIND),
+        (LXC, "exec", CONTAINER, "--", *FIND),  # what its operator has to see to
+        (LXC, "exec", CONTAINER, "--", *FIND),  # whether its services have joined
     ]
 
 

@@ -65,7 +65,7 @@ def test_the_next_host_waits_until_the_first_one_has_settled(application: Any):
     first.boot()
     first.has_stopped("juju-0-lxd-1")
 
-    assert "once its containers are back: juju-0-lxd-1 stopped" in app.hook(0).unit_status.message
+    assert "once all is back: juju-0-lxd-1 stopped" in app.hook(0).unit_status.message
     assert first.wakes_in == 60
     first.has_stopped()
     assert "settles for another 5 min" in app.hook(0).unit_status.message

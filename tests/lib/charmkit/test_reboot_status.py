@@ -179,7 +179,7 @@ def test_durations(seconds: int, text: str):
             BACK,
             Cluster(1, "sriov/0"),
             Severity.WAITING,
-            "reboot: rebooted; settles once its containers are back: juju-0-lxd-1 stopped",
+            "reboot: rebooted; settles once all is back: juju-0-lxd-1 stopped",
             id="containers",
         ),
         pytest.param(
