@@ -2,7 +2,7 @@
 """From options and what was observed to the desired state of each port. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from config import Options
 from converge import Finding, Severity
@@ -69,10 +69,15 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
         (displaced if port.bdf in taken else ports).append(port)
         taken.add(port.bdf)
     ports.sort(key=lambda port: port.bdf)
-    # A NIC bonds both of its ports or none: with one of them left out, none.
-    by_nic = Desired(tuple(ports)).nics()
-    whole = {slot for slot, both in by_nic.items() if len(both) == 2 and all(port.lag for port in both)}
-    findings += [_half(options, both[0], host) for both in by_nic.values() if len(both) == 1 and both[0].lag]
+    # A NIC bonds all of its ports or none: with one of them left out, none.
+    whole = set[str]()
+    for slot, of_nic in Desired(tuple(ports)).nics().items():
+        if all(port.lag for port in of_nic):
+            left_out = _left_out(of_nic, host)
+            if left_out:
+                findings.append(_half(options, of_nic[0], left_out, host))
+            elif len(of_nic) > 1:
+                whole.add(slot)
     ports = [port._replace(lag=port.nic in whole) for port in ports]
     steering = None if options.steering_mode == "keep" else options.steering_mode
     required = options.vf_lag == "required"
@@ -241,13 +246,19 @@ def _names(port: Port) -> tuple[str, ...]:
     return tuple(filter(None, (port.bdf, port.netdev, port.bond, *port.former)))
 
 
-def _half(options: Options, port: Port, host: Host) -> Finding:
-    """One port of a NIC is selected, while both are in a bond that could be a VF-LAG.
+def _left_out(of_nic: Collection[Port], host: Host) -> list[Pf]:
+    """The members of a NIC's bond that are not selected."""
+    bond, names = host.bond(next(iter(of_nic)).bond), {port.bdf for port in of_nic}
+    members = [pf for name in (bond.members if bond else ()) if (pf := host.pf(name))]
+    return [pf for pf in members if pf.bdf not in names]
 
-    Where both are in switchdev mode now, the next boot would leave the other one in legacy mode without VFs.
+
+def _half(options: Options, port: Port, others: Sequence[Pf], host: Host) -> Finding:
+    """Not all ports of a NIC are selected, while all are in a bond that could be a VF-LAG.
+
+    Where they are in switchdev mode now, the next boot would leave the ``others`` in legacy mode without VFs.
     """
-    bond, pf = host.bond(port.bond), host.pf(port.bdf)
-    others = [other for name in (bond.members if bond else ()) if (other := host.pf(name)) and other != pf]
+    pf = host.pf(port.bdf)
     words = " ".join(
         f"{other.netdev}:{other.port.num_vfs}"
         if other.eswitch_mode == "switchdev"
@@ -255,7 +266,11 @@ def _half(options: Options, port: Port, host: Host) -> Finding:
         for other in others
     )
     remedy = f"name {words} in option devices too, or set vf-lag=disabled"
-    why = "the NIC's other port is not selected"
+    why = (
+        "the NIC's other port is not selected"
+        if len(others) == 1
+        else "other ports of the NIC are not selected"
+    )
     at_stake = any(other.eswitch_mode == "switchdev" for other in others)
     if pf and pf.eswitch_mode == "switchdev" and at_stake and pf.lag.vf_lag is not False:
         what = f"the next boot would end VF-LAG: {why}"
@@ -311,11 +326,10 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     own = {name for name, member in members.items() if member and pf.is_of_card(member)}
     if others := sorted(members.keys() - own):
         return _beside(bond, {name: members[name] for name in others})
-    if len(members) != 2:
-        count = f"only {pf.netdev}" if len(members) == 1 else f"{len(members)} ports"
-        return f"{bond.name} has {count} of the NIC", BOTH_PORTS
-    if apart := _apart(pf, host, bond):
+    if apart := _apart(pf, host):
         return apart
+    if few := _part_of_card(pf, host, bond):
+        return few
     if pf.esw_multiport:
         return (
             "the devlink parameter esw_multiport is on, which excludes VF-LAG",
@@ -338,8 +352,8 @@ def _card(pf: Pf, host: Host) -> str | None:
     return pair[0].port.nic if pair else None
 
 
-def _apart(pf: Pf, host: Host, bond: Bond) -> tuple[str, str] | None:
-    """Why mlx5 does not bond the two ports of a card at two PCI slots; None if it does, or for one slot."""
+def _apart(pf: Pf, host: Host) -> tuple[str, str] | None:
+    """Why mlx5 does not bond the ports of a card at two PCI slots; None if it does, or for one slot."""
     pair = _pair(pf, host)
     if not pair:
         return None
@@ -347,9 +361,26 @@ def _apart(pf: Pf, host: Host, bond: Bond) -> tuple[str, str] | None:
     if lag.release(host.kernel) < BY_CARD:
         what = f"kernel {host.kernel} looks for both ports in one PCI slot, and those of the card are {where}"
         return what, "deploy kernel 5.16 or later (hwe-22.04 on jammy), or set vf-lag=disabled"
-    if more := [other.bdf for other in host.pfs if other not in pair and pf.is_of_card(other)]:
-        what = f"the card of {where} also has {', '.join(more)}, and mlx5 bonds all ports of a card or none"
-        return what, f"set vf-lag=disabled, or give {bond.name} a card with two ports"
+    return None
+
+
+def _part_of_card(pf: Pf, host: Host, bond: Bond) -> tuple[str, str] | None:
+    """Why the ports of a card in this bond form no VF-LAG for their number; None if they do."""
+    card = [other for other in host.pfs if pf.is_of_card(other)]
+    most = lag.most_ports(host.kernel)
+    apart = [other for other in card if other.netdev not in bond.members]
+    if len(card) > 2 and apart:
+        where = " and ".join(other.bdf for other in card if other not in apart)
+        more = ", ".join(other.bdf for other in apart)
+        what = f"the card of {where} also has {more}, and mlx5 bonds all ports of a card or none"
+        bonded = f"bond all {len(card)} ports, which kernel 6.5 and later can"
+        with_all = bonded if len(card) in lag.PORTS else f"give {bond.name} a card with two ports"
+        return what, f"set vf-lag=disabled, or {with_all}"
+    if len(card) == 1 or apart:
+        return f"{bond.name} has only {pf.netdev} of the NIC", BOTH_PORTS
+    if len(card) > most or len(card) not in lag.PORTS:
+        what = f"{bond.name} has {len(card)} ports of the NIC, and kernel {host.kernel} bonds {most}"
+        return what, "deploy kernel 6.5 or later, or set vf-lag=disabled" if most < 4 else BOTH_PORTS
     return None
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the NIC itself bonds its two ports (VF-LAG), read as well as each kernel allows.
+"""Whether the NIC itself bonds its ports (VF-LAG), read as well as each kernel allows.
+
+mlx5 bonds all ports of a card, two or four, that are in one bond, or none (lag/lag.c:
+mlx5_handle_changeupper_event: the bond has exactly ``ldev->ports`` of them, the firmware's num_lag_ports).
 
 1. debugfs ``mlx5/<bdf>/lag`` (kernel 5.19 and later; drivers/net/ethernet/mellanox/mlx5/core/lag/debugfs.c).
    The driver makes it only with a LAG object, which the firmware may not offer (lag/lag.h:
@@ -18,7 +21,7 @@ from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.devices.port import uplink_of
-from hostnic.system import Link, System, if_told, link_target, list_names, read_text
+from hostnic.system import Link, System, if_told, read_text
 
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
 ENTRY = r"\n(?=mlx5_core )"
@@ -31,13 +34,17 @@ OSRELEASE = "/proc/sys/kernel/osrelease"
 WITH_DEBUGFS = (5, 19)
 """The first kernel whose mlx5 shows LAGs in debugfs."""
 
+FOUR_PORTS, FOUR_PORTS_OF_ROCE = (6, 5), (5, 19)
+"""The first kernels whose mlx5 bonds four ports in switchdev mode (MLX5_LAG_OFFLOADS_SUPPORTED_PORTS in
+mlx5_lag_check_prereq), and for RoCE (MLX5_MAX_PORTS)."""
+
 UP = r"lag map:? "
 DOWN = r"Failed to (create|activate|deactivate) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG"
 TROUBLE = r"Failed to \w+ (VF |RoCE )?LAG|unbound prior to|Can't activate LAG"
 
 
 class Lag(NamedTuple):
-    """Hardware bond of a NIC's two ports."""
+    """Hardware bond of a NIC's ports."""
 
     active: bool | None  # the NIC itself bonds its ports; None if this kernel does not tell
     type: str | None = None  # `switchdev` for VF-LAG, `roce`, `multiport_eswitch` …; None when not active
@@ -50,6 +57,8 @@ class Lag(NamedTuple):
         return self.type in (None, "switchdev") if self.active else self.active
 
 
+PORTS = (2, 4)
+"""How many ports a LAG of mlx5 has."""
 NO_LAG_OBJECT = "the firmware offers no LAG object"
 
 
@@ -64,6 +73,11 @@ def release(kernel: str) -> tuple[int, int]:
     """Major and minor number of a kernel's release string; (0, 0) for what is none."""
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})", kernel)
     return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+
+
+def most_ports(kernel: str, four: tuple[int, int] = FOUR_PORTS) -> int:
+    """How many ports mlx5 of this kernel bonds at most; ``four`` is the first one that bonds four."""
+    return 4 if release(kernel) >= four else 2
 
 
 def kernel_log(system: System) -> str:
@@ -117,7 +131,7 @@ def _lacks_object(system: System, bdf: str) -> bool:
 
 
 def one_rdma_device(system: System, bdf: str, links: Sequence[Link]) -> bool:
-    """Whether the two ports of this NIC are in one bond, and the first alone has an RDMA device.
+    """Whether the ports of this NIC are in one bond, and the first alone has an RDMA device.
 
     The bond is asked for because a port's RDMA device can be switched off, too (devlink's enable_rdma).
     """
@@ -127,10 +141,11 @@ def one_rdma_device(system: System, bdf: str, links: Sequence[Link]) -> bool:
     ports = sorted(link.pci or "" for link in members)
     one_slot = len({port.rpartition(".")[0] for port in ports}) == 1
     one_switch = len({link.switch_id for link in members}) == 1 and members[0].switch_id
-    if len(ports) != 2 or bdf not in ports or not (one_slot or one_switch):
+    if len(ports) not in PORTS or bdf not in ports or not (one_slot or one_switch):
         return False
-    having = {link_target(system, f"{RDMA}/{name}/device") for name in list_names(system, RDMA)}
-    return [port in having for port in ports] == [True, False]
+    # A device in another network namespace is not visible; the directory of its function still is.
+    first, *others = (system.files.exists(pci.attribute(port, "infiniband")) for port in ports)
+    return first and not any(others)
 
 
 def from_log(log: str, bdf: str) -> bool | None:

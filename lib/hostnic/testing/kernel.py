@@ -72,6 +72,8 @@ class FakeKernel:
         self.ovs = tools.FakeOvs()
         self.rdma = rdma.FakeRdma()
         for nic in cards:
+            nic.lag_ports = lag.most_ports(kernel, lag.FOUR_PORTS_OF_ROCE)
+            nic.vf_lag_ports = lag.most_ports(kernel)
             nic.multiport_param = release(kernel) >= WITH_MULTIPORT
             slots = {port.bdf.rpartition(".")[0] for port in nic.ports}
             nic.paired = len(slots) == 1 or release(kernel) >= BY_SYSTEM_IMAGE

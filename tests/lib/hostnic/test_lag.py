@@ -74,6 +74,18 @@ def test_a_port_whose_rdma_device_is_switched_off_makes_no_lag() -> None:
     assert not lag.read(host, P0).active
 
 
+def test_a_port_whose_rdma_device_is_in_another_network_namespace_makes_no_lag() -> None:
+    host = converged(without_shared_fdb())
+    host.cards[0].ports[1].rdma_netns = True
+    assert host.files.listdir(lag.RDMA) == ["rdmap59s0f0"]
+    assert lag.read(host, P0).source != "RDMA device"
+
+
+@pytest.mark.parametrize(("kernel", "most"), [("6.5.0-9-generic", 4), ("6.2.0-39-generic", 2), ("x", 2)])
+def test_how_many_ports_a_kernel_bonds(kernel: str, most: int) -> None:
+    assert lag.most_ports(kernel) == most
+
+
 def test_a_lag_that_the_log_of_an_old_kernel_names_may_have_ended() -> None:
     host = converged(without_shared_fdb(), bound=False)
     assert "lag map" in host.log[-2]

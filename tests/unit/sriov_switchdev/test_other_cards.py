@@ -68,15 +68,6 @@ def test_a_port_that_an_instance_or_dpdk_has_is_not_to_be_taken_from_it(
     assert "take it out of option devices, or, once nothing uses it, bind it to mlx5_core" in findings
 
 
-def test_a_bond_of_four_ports_of_one_nic_does_not_have_only_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    node = Node(compute_node(cards=[card(ports=4)]), monkeypatch)
-    node.emit("config_changed")
-    assert "VF-LAG cannot form: bond0 has 4 ports of the NIC" in node.findings()
-    assert "has only" not in node.findings()
-
-
 def at_two_domains(monkeypatch: pytest.MonkeyPatch, kernel: str = "6.8.0-45-generic") -> Node:
     """Both ports of one card in bond0, at 0000:3b:00.0 and 0002:3b:00.0."""
     return Node(compute_node(cards=[at_two_slots()], kernel=kernel), monkeypatch)

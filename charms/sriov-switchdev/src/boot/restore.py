@@ -19,6 +19,7 @@ import record
 from desired import Desired, Port
 from hostnic import cpus
 from hostnic.devices import discover, users
+from hostnic.devices.lag import PORTS
 from hostnic.devices.model import Host, Pf
 from hostnic.ops.members import distributes_alone
 from hostnic.ops.refusal import unreadable
@@ -174,7 +175,7 @@ def _finish(
     """VF-LAG, if both ports are in switchdev mode again, and then the VFs that were unbound for it."""
     pairs = phase.pairs_of(discover.observe(system), ports)
     back = [(port, pf) for port, pf in pairs if port in touched and pf.eswitch_mode == "switchdev"]
-    whole = len(pairs) == 2 and all(pf.eswitch_mode == "switchdev" for _, pf in pairs)
+    whole = len(pairs) in PORTS and all(pf.eswitch_mode == "switchdev" for _, pf in pairs)
     if touched and not whole and wanted.lag_required and steps.awaits_lag(pairs, True):
         return []
     binding = chain.vfs(pairs if touched and whole else [], back, wanted, When.RESTORE)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from converge import Disruption, Op
 from desired import Desired, Port
+from hostnic.devices.lag import PORTS
 from hostnic.devices.model import Pf
 from hostnic.system import HostStep, System
 from observed import PortState
@@ -166,7 +167,7 @@ def vfs(
     pairs: Sequence[PortAndPf], freed: Sequence[PortAndPf], wanted: Desired, when: When
 ) -> list[HostStep]:
     """Wait for VF-LAG, then bind the VFs of the ports that were ``freed``."""
-    lag = steps.awaits_lag(pairs, wanted.lag_required) and (when is When.BOOT or len(pairs) == 2)
+    lag = steps.awaits_lag(pairs, wanted.lag_required) and (when is When.BOOT or len(pairs) in PORTS)
     return [
         *([steps.await_lag(pairs)] if lag else []),
         *steps.bind(freed, after_change=True),

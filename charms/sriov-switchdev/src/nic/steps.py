@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from converge import Disruption, Op, Step
 from desired import Desired, Port
+from hostnic.devices.lag import PORTS
 from hostnic.devices.model import Host, Pf
 from hostnic.system import Channels, HostStep, System
 from observed import BootRecord
@@ -227,12 +228,12 @@ def needs_work(port: Port, pf: Pf) -> bool:
 
 
 def lag_missing(pairs: Sequence[PortAndPf]) -> bool:
-    """VF-LAG is declared for both ports of a NIC, and the kernel says that it is not active."""
-    return len(pairs) == 2 and any(port.lag and pf.lag.vf_lag is False for port, pf in pairs)
+    """VF-LAG is declared for all ports of a NIC, and the kernel says that it is not active."""
+    return len(pairs) in PORTS and any(port.lag and pf.lag.vf_lag is False for port, pf in pairs)
 
 
 def lag_impossible(pairs: Sequence[PortAndPf]) -> bool:
-    """VF-LAG is declared for both ports of a NIC, and the firmware offers none: no step can form it."""
+    """VF-LAG is declared for all ports of a NIC, and the firmware offers none: no step can form it."""
     return lag_missing(pairs) and any(pf.lag.unsupported for _, pf in pairs)
 
 
@@ -243,10 +244,10 @@ def only_lag_missing(pairs: Sequence[PortAndPf]) -> bool:
 
 
 def one_port_changes(pairs: Sequence[PortAndPf]) -> bool:
-    """VFs or eswitch mode of only one port of a bonded NIC must change, and the other one's VFs are bound."""
+    """VFs or eswitch mode of some ports of a bonded NIC must change, and VFs of the others are bound."""
     others = [pf for port, pf in pairs if not needs_work(port, pf)]
-    bonded = any(port.bond for port, _ in pairs)
-    return bonded and len(pairs) == 2 and len(others) == 1 and any(vf.driver for vf in others[0].vfs)
+    bonded = len(pairs) in PORTS and any(port.bond for port, _ in pairs)
+    return bonded and len(others) < len(pairs) and any(vf.driver for pf in others for vf in pf.vfs)
 
 
 def awaits_lag(pairs: Sequence[PortAndPf], required: bool) -> bool:

@@ -88,6 +88,7 @@ class FakePort:
     netdev: str
     mac: str
     firmware: Firmware = field(default_factory=Firmware)
+    siblings: int = 2  # how many ports its card has, itself included
     altnames: tuple[str, ...] = ()  # further names of its netdev
     total_vfs: int = 0  # what the firmware offers since boot
     driver: str | None = "mlx5_core"
@@ -101,6 +102,7 @@ class FakePort:
     hw_tc_offload: bool = False
     rules: int = 0  # offloaded rules at its uplink, which keep its eswitch busy
     rdma: bool = True  # its RDMA device is not switched off (devlink parameter enable_rdma)
+    rdma_netns: bool = False  # its RDMA device is in another network namespace (`rdma dev set … netns`)
     # Of an InfiniBand port: `4: ACTIVE` with a LID, `2: INIT` while no subnet manager gives one
     link: str = "1: DOWN"
     lid: int = 0  # that one
@@ -168,11 +170,11 @@ class FakePort:
         return [vf for vf in self.vfs if vf.ready <= now]
 
     def vf_address(self, index: int) -> str:
-        """BDF of a VF: the VFs of the first port follow both PFs, those of the second follow these."""
+        """BDF of a VF: the VFs of the first port follow all PFs, those of the second follow these."""
         head, _, rest = self.bdf.partition(":")
         bus, _, slot_function = rest.partition(":")
         slot, _, function = slot_function.partition(".")
-        offset = 2 + self.number * (self.total_vfs - 1)
+        offset = self.siblings + self.number * (self.total_vfs - 1)
         routing = (int(bus, 16) << 8) + (int(slot, 16) << 3) + int(function) + offset + index
         return f"{head}:{routing >> 8:02x}:{(routing >> 3) & 0x1F:02x}.{routing & 7}"
 
@@ -198,6 +200,8 @@ class FakeCard:
     shared_fdb: bool = True  # its VF-LAG has one FDB for both ports; without, each port keeps its RDMA device
     lag_object: bool = True  # the firmware offers one while no port has too many VFs
     paired: bool = True  # its driver takes its ports for those of one card, even if they are at two PCI slots
+    lag_ports: int = 4  # how many ports its driver's LAG object has at most, and VF-LAG
+    vf_lag_ports: int = 4
     lag_in_firmware: bool = False  # the firmware has a LAG; outlives a deactivation that failed
     lag_never: bool = False  # a fault: no LAG ever forms
     lag_delay: float = 0.2  # seconds between an event and what mlx5 makes of it
@@ -219,7 +223,7 @@ class FakeCard:
     def offers_lag(self) -> bool:
         """The driver has a LAG object (lag/lag.h: mlx5_lag_is_supported)."""
         few = all(port.total_vfs <= MOST_VFS_WITH_LAG for port in self.ports)
-        return self.lag_object and few and len(self.ports) == 2 and self.paired
+        return self.lag_object and few and 2 <= len(self.ports) <= self.lag_ports and self.paired
 
     @property
     def one_fdb(self) -> bool:
@@ -278,6 +282,7 @@ def card(
             netdev=f"enp{number}s0f{port}np{port}",
             mac=f"10:70:fd:{number:02x}:00:{port:02x}",
             firmware=Firmware(total_vfs, True, total_vfs, True),
+            siblings=ports,
             driver=driver,
             dcb=FakeDcb(driver, headers_in_descriptors=device in CONNECTX4),
         )

@@ -89,7 +89,7 @@ class FakeRdma:
         for card in network.cards:
             having = card.ports[:1] if card.one_fdb else card.ports
             for port in (port for port in having if port.rdma and (card.rdma or card.is_infiniband(port))):
-                if port.gone or port.driver not in NAMES:
+                if port.gone or port.driver not in NAMES or port.rdma_netns:
                     continue
                 bond = network.bond_of(port.netdev)
                 stem = NAMES[port.driver]
@@ -142,6 +142,9 @@ class FakeRdma:
                 owner = next((card for card in network.cards if bdf in [p.bdf for p in card.ports]), None)
                 about: Tree = {"sys_image_guid": f"{owner.switch_id}\n"} if owner else {}
                 seen[f"{DEVICES}/{bdf}/infiniband"] = lambda name=name, about=about: {name: about}
+        for port in network.ports():  # sysfs shows a device to its own namespace, its directory to all
+            if port.rdma_netns:
+                seen[f"{DEVICES}/{port.bdf}/infiniband"] = lambda: {}
         verbs: Tree = {f"uverbs{index}": {"ibdev": f"{name}\n"} for index, name in enumerate(devices)}
         if verbs:
             seen[VERBS] = lambda: verbs

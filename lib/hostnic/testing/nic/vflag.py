@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modelled NIC's LAG of its two ports, by the rules of mlx5's lag/lag.c.
+"""The modelled NIC's LAG of all its ports, two or four, by the rules of mlx5's lag/lag.c.
 
 mlx5 looks at the bond when its members change, when VFs are created in legacy mode and when an
 eswitch mode is set; not when VFs are bound or unbound. The firmware makes and breaks a LAG only while
@@ -23,7 +23,7 @@ def consider(card: FakeCard, bond_mode: str | None, say: Say) -> None:
 
     Args:
         card: the NIC.
-        bond_mode: of the one bond that has exactly the NIC's two ports; None when there is none.
+        bond_mode: of the one bond that has exactly the NIC's ports; None when there is none.
         say: takes lines of the kernel log.
 
     """
@@ -41,14 +41,16 @@ def _wanted(card: FakeCard, bond_mode: str | None) -> str | None:
         return None
     modes = {port.eswitch_mode for port in card.ports}
     if modes == {"switchdev"}:
-        return "switchdev"
+        return "switchdev" if len(card.ports) <= card.vf_lag_ports else None
     quiet = modes == {port.mode_at_start for port in card.ports}
     return "roce" if quiet and not any(port.vfs for port in card.ports) else None
 
 
 def _activate(card: FakeCard, kind: str, hashing: bool, say: Say) -> None:
     hashing = hashing or kind == "roce"
-    say("lag map active ports: 1, 2" if hashing else "lag map: port 1:1 port 2:2")
+    numbers = range(1, len(card.ports) + 1)
+    active = f"active ports: {', '.join(map(str, numbers))}"
+    say(f"lag map {active}" if hashing else f"lag map: {' '.join(f'port {n}:{n}' for n in numbers)}")
     shared = kind == "switchdev" and card.shared_fdb
     say(f"shared_fdb:{int(shared)} mode:{'hash' if hashing else 'queue_affinity'}")
     if _in_the_way(card) or card.lag_in_firmware:
