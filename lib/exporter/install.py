@@ -3,8 +3,11 @@
 
 Each charm installs a copy of its own. The unit starts the first one that exists in the order of
 :data:`CHARMS`, so that its text stays the same when a charm comes or goes; the charm whose copy runs owns the
-unit's file. Hooks that find all in place start no process.
+unit's file. The address at which a charm is to be scraped is in a file beside its copy: the unit has those of
+all charms, whichever one's copy runs. Hooks that find all in place start no process.
 """
+
+import re
 
 from hostnic.boot import bootcopy, installed, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
@@ -20,17 +23,21 @@ MODULES = (
     "exporter",
     *(f"exporter.{name}" for name in ("catalogue", "facts", "main", "server", "sources", "workers")),
 )
+ADDRESS = "exporter.address"
+"""The file with the address at which a charm's unit is scraped, if it is related to Prometheus."""
+SERVES = r"(?<=/exporter\.pyz)[^;&]*(?=; done')"
+"""Where the unit's file has the addresses."""
 MOST_MEMORY = "64M"
 UNIT = "ovn-offload-exporter.service"
 
 
-def unit_text(address: str = "") -> str:
+def unit_text(*addresses: str) -> str:
     """The unit's file. Its user has CAP_NET_ADMIN, and CapabilityBoundingSet allows no other.
 
-    It serves loopback, and ``address`` unless that is empty.
+    It serves loopback, and these addresses.
     """
     program = f"{COPIES}/$$charm/exporter.pyz"
-    start = f"test -e {program} && exec /usr/bin/python3 -I -S {program} {address}".rstrip()
+    start = " ".join((f"test -e {program} && exec /usr/bin/python3 -I -S {program}", *addresses))
     return f"""# Installed by the charms of ovn-offload; local changes are overwritten.
 
 [Unit]
@@ -61,7 +68,9 @@ def copy_of(charm: str) -> BootCopy:
 
 
 def install(system: System, charm: str, address: str = "") -> None:
-    """Put this charm's copy in place and, unless another charm's runs, have the unit run it at ``address``.
+    """Put this charm's copy and its ``address`` in place, and have the unit run the first charm's copy.
+
+    Of a unit that is another charm's, only the addresses are changed.
 
     Raises OSError or StepError if something cannot be written, or systemd refuses.
     """
@@ -70,10 +79,12 @@ def install(system: System, charm: str, address: str = "") -> None:
     restart = installed.look(system, copy, (), ()).stamp != stamp
     if restart:
         InstallBootCopy(copy, stamp).run(system)
+    _keep_address(system, copy, address)
     if _present(system)[:1] != [charm]:
+        _serve_all(system)
         return
-    if read_text(system, units.path(UNIT)) != unit_text(address).strip():
-        system.files.install(units.path(UNIT), unit_text(address).encode())
+    if read_text(system, units.path(UNIT)) != (text := unit_text(*_addresses(system))).strip():
+        system.files.install(units.path(UNIT), text.encode())
         units.reload(system, [UNIT])
         restart = True
     if not units.enabled(system, UNIT):
@@ -84,27 +95,59 @@ def install(system: System, charm: str, address: str = "") -> None:
 
 
 def remove(system: System, charm: str) -> None:
-    """Take this charm's copy away; the next charm's takes over, and without one the unit goes.
+    """Take this charm's copy and address away; the next charm's takes over, and without one the unit goes.
 
     Raises OSError if something cannot be removed, or systemd refuses.
     """
     copy = copy_of(charm)
     ran = _present(system)[:1] == [charm]
-    for path in (copy.stamp_path, copy.path):
+    for path in (_address_of(charm), copy.stamp_path, copy.path):
         if system.files.exists(path):
             system.files.remove(path)
     if system.files.exists(copy.directory) and not system.files.listdir(copy.directory):
         system.files.remove(copy.directory)
     path = units.path(UNIT)
-    if not ran or not system.files.exists(path):
+    if not system.files.exists(path):
         return
     if _present(system):
-        system.run(["systemctl", "restart", UNIT])
+        if not _serve_all(system) and ran:
+            system.run(["systemctl", "restart", UNIT])
+        return
+    if not ran:
         return
     system.run(["systemctl", "disable", "--no-reload", UNIT])
     system.run(["systemctl", "stop", UNIT])
     system.files.remove(path)
     system.run(["systemctl", "daemon-reload"])
+
+
+def _address_of(charm: str) -> str:
+    return f"{copy_of(charm).directory}/{ADDRESS}"
+
+
+def _addresses(system: System) -> list[str]:
+    """Those of all charms; units on one machine mostly have the same."""
+    return sorted({text for charm in CHARMS if (text := read_text(system, _address_of(charm)))})
+
+
+def _keep_address(system: System, copy: BootCopy, address: str) -> None:
+    path = _address_of(copy.charm)
+    if address and read_text(system, path) != address:
+        system.files.install(path, f"{address}\n".encode())
+    elif not address and system.files.exists(path):
+        system.files.remove(path)
+
+
+def _serve_all(system: System) -> bool:
+    """Have the unit, whichever revision's it is, serve the addresses of all charms; whether it did not."""
+    text = read_text(system, units.path(UNIT)) or ""
+    wanted = re.sub(SERVES, "".join(f" {address}" for address in _addresses(system)), text)
+    if wanted == text:
+        return False
+    system.files.install(units.path(UNIT), f"{wanted}\n".encode())
+    units.reload(system, [UNIT])
+    system.run(["systemctl", "restart", UNIT])
+    return True
 
 
 def _present(system: System) -> list[str]:

@@ -107,17 +107,58 @@ def test_a_copy_that_another_user_could_change_is_replaced(name: str) -> None:
     assert host.trace[-1] == f"run systemctl restart {UNIT}"
 
 
-def test_the_unit_serves_another_address_only_while_it_is_given_one() -> None:
+def served(host: FakeHost) -> list[str]:
+    """The addresses that the unit gives the exporter."""
+    text = host.files.read(units.path(UNIT))
+    return text.partition("; done'")[0].rpartition("exporter.pyz")[2].split()
+
+
+@pytest.mark.parametrize("charm", install.CHARMS)
+def test_the_unit_serves_another_address_only_while_a_charm_is_given_one(charm: str) -> None:
     host = FakeHost()
-    install.install(host, "roce-qos", "10.0.0.7")
-    path = units.path(UNIT)
-    assert "exporter.pyz 10.0.0.7; done'" in host.disk.content[path].decode()
+    install.install(host, charm, "10.0.0.7")
+    assert served(host) == ["10.0.0.7"]
     host.trace.clear()
-    install.install(host, "roce-qos", "10.0.0.7")
+    install.install(host, charm, "10.0.0.7")
     assert host.trace == []
-    install.install(host, "roce-qos")
-    assert "exporter.pyz; done'" in host.disk.content[path].decode()
+    install.install(host, charm, "10.0.0.8")
+    assert served(host) == ["10.0.0.8"]
+    install.install(host, charm)
+    assert served(host) == []
     assert host.trace[-1] == f"run systemctl restart {UNIT}"
+
+
+@pytest.mark.parametrize("first", install.CHARMS)
+@pytest.mark.parametrize("second", install.CHARMS)
+def test_the_hook_of_another_charm_keeps_the_address(first: str, second: str) -> None:
+    """In whatever order they come, and whichever copy runs."""
+    if first == second:
+        return
+    host = FakeHost()
+    install.install(host, first, "10.0.0.7")
+    install.install(host, second)
+    assert served(host) == ["10.0.0.7"]
+    host.trace.clear()
+    for charm, address in ((first, "10.0.0.7"), (second, "")):
+        install.install(host, charm, address)
+    assert host.trace == []
+    install.install(host, second, "10.0.0.7")  # the same unit's address, in another application's relation
+    assert served(host) == ["10.0.0.7"]
+    install.remove(host, first)
+    assert served(host) == ["10.0.0.7"]
+    install.install(host, second)
+    assert served(host) == []
+
+
+def test_only_the_addresses_of_another_revisions_unit_are_changed() -> None:
+    host = FakeHost()
+    install.install(host, "sriov-switchdev")
+    path = units.path(UNIT)
+    text = host.files.read(path).replace("RestartSec=30", "RestartSec=7")
+    host.disk.install(path, text.encode(), 0o644)
+    install.install(host, "cumulus-fabric", "10.0.0.7")
+    assert served(host) == ["10.0.0.7"]
+    assert "\nRestartSec=7\n" in host.files.read(path)
 
 
 def test_the_unit_is_limited() -> None:
