@@ -31,13 +31,16 @@ from hostnic import handover
 from hostnic.boot import sandbox, units
 from hostnic.boot.sandbox import Does
 from hostnic.handover import Handover
-from hostnic.system import NotOwnError, System, read_own
+from hostnic.system import CommandError, NotOwnError, System, read_own
 
 from charmkit.dispatch.files import ATTEMPTS, Names, contents
 
 SUBJECT = "the service that wakes this unit"
 SOON = 60
 """Seconds until the next look at what goes on without this unit, such as a boot unit or a download."""
+
+THERE = ("already exists", "already loaded")
+"""systemd's words for a transient unit that is still there (src/core/dbus-manager.c)."""
 
 MAX_CHARS = 200
 """Characters of juju-exec's last words in a finding: they may come from anything that a hook ran."""
@@ -153,12 +156,19 @@ class Dispatcher:
         accuracy = "--timer-property=AccuracySec=5"  # systemd-run's own is a minute
         command = ("systemctl", "start", "--no-block", self._names.service)
         rights = sandbox.properties(Does.STARTS_UNITS)
-        self._system.run(["systemd-run", "--quiet", *timer, accuracy, *rights, *command])
+        argv = ["systemd-run", "--quiet", *timer, accuracy, *rights, *command]
+        try:
+            self._system.run(argv)
+        except CommandError as error:
+            if not any(words in str(error) for words in THERE):
+                raise
+            self._forget_later("service")  # an earlier timer has just started it
+            self._system.run(argv)
         self._wakes_in = seconds
 
-    def _forget_later(self) -> None:
+    def _forget_later(self, kind: str = "timer") -> None:
         with contextlib.suppress(OSError):  # not loaded: nothing to stop
-            self._system.run(["systemctl", "stop", f"{self._names.later}.timer"])
+            self._system.run(["systemctl", "stop", f"{self._names.later}.{kind}"])
 
     def _present(self) -> list[str]:
         """This charm's units on the machine; also those that watch a charm no longer listened to."""

@@ -11,7 +11,7 @@ from converge import Severity
 from hostnic import handover
 from hostnic.boot import sandbox, units
 from hostnic.boot.sandbox import Does
-from hostnic.system import CommandError
+from hostnic.system import CommandError, failure
 from hostnic.testing import FakeHost
 
 NAME = "ovn-offload-sriov-switchdev-dispatch"
@@ -251,6 +251,34 @@ def test_a_unit_is_woken_in_so_many_seconds_whether_or_not_it_was_to_be_woken_be
     dispatcher(host).after(300)
 
     assert host.spawned == wakes_in(300)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Failed to start transient timer unit: Unit {} already exists.",
+        "Failed to start transient timer unit: Unit {} was already loaded or has a fragment file.",
+    ],
+)
+def test_a_timer_that_has_just_elapsed_is_replaced_with_its_service(host: FakeHost, said: str):
+    """As after a reboot: it has started its service, which waits for systemd."""
+    dispatcher(host).install()
+    host.spawned.clear()
+    refused = failure(("systemd-run",), 1, "", said.format(f"{NAME}-later.service"))
+    host.fail("run", "systemd-run", refused, times=1)
+
+    dispatcher(host).after(300)
+
+    stop, again = wakes_in(300)
+    assert host.spawned == [stop, again, ("systemctl", "stop", f"{NAME}-later.service"), again]
+
+
+def test_another_refusal_of_systemd_is_told(host: FakeHost):
+    dispatcher(host).install()
+    host.fail("run", "systemd-run", failure(("systemd-run",), 1, "", "Failed to connect to bus"), times=None)
+
+    with pytest.raises(OSError, match="connect to bus"):
+        dispatcher(host).after(300)
 
 
 def test_of_what_one_hook_asks_for_the_earliest_wakes_the_unit(host: FakeHost):
