@@ -168,7 +168,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
 
     def _converge_and_tell(self) -> Sequence[Finding]:
         """Tell the exporter, too, which runs with what it was told last."""
-        findings = self._converge_unless_refused()
+        findings = (*self._converge_unless_refused(), *self._clear())
         found, survey, name = facts.count(findings), self._last, self._name
         told = facts.read(self._system, name) or facts.Facts(name, "", 0)
         told = told._replace(unit=self._charm.unit.name, at=int(self._system.now()), findings=found)
@@ -183,6 +183,12 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
                 self._system, told, place=survey is not None, address=self.observability.address()
             ),
         )
+
+    def _clear(self) -> Sequence[Finding]:
+        """What charms that are gone have left; their stop hooks may not have run."""
+        from charmkit.dispatch import leftovers
+
+        return (*leftovers.clear(self._system, self._name),)
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
         try:
@@ -249,8 +255,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
 
     def _install_wake_ups(self, survey: Survey, *, again: bool) -> list[Finding]:
         try:
-            if survey.accepted:
-                self.dispatcher.install()
+            self.dispatcher.install(wakes=survey.accepted)
             if survey.boot_at_work or again:
                 self.dispatcher.after(dispatch.SOON)
         except OSError as error:
@@ -263,14 +268,15 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
         if kept := self._occupied():
             return Removed(f"removed; {kept[0].what}")
         problems = list[str]()
-        for what, act in (
-            (handover.path_of(self._name), lambda: handover.withdraw(self._system, self._name)),
-            (dispatch.SUBJECT, self.dispatcher.remove),
-        ):
+
+        def remove(what: str, act: Callable[[], None]) -> None:
             try:
                 act()
             except OSError as error:
                 problems.append(f"{what} cannot be removed: {words(error)}")
+
+        remove(handover.path_of(self._name), lambda: handover.withdraw(self._system, self._name))
+        remove(dispatch.SUBJECT, lambda: self.dispatcher.remove(guarded=True))
         problems += metrics.remove(self._system, self._name)
         try:
             if not exclusive.take(self._system, WAIT).held:
@@ -281,6 +287,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             removed = Removed(
                 f"not all that the charm installed is removed: {finding.phrase()}", [finding.sentence()]
             )
+        # Juju may end this hook half way: until here, the rest is removed once the agent is gone.
+        remove(dispatch.SUBJECT, self.dispatcher.remove)
         return removed._replace(problems=(*problems, *removed.problems))
 
     def _on_capture(self, event: ops.ActionEvent) -> None:

@@ -65,12 +65,18 @@ class Dispatcher:
         self._listens_to = tuple(listens_to)
         self._wakes_in: int | None = None
 
-    def install(self) -> bool:
+    def install(self, *, wakes: bool = True) -> bool:
         """Write and enable the units; True when something was written. Spawns nothing when all is there.
+
+        Unless the unit ``wakes`` on hand-overs of other charms, only what sees Juju remove it is installed;
+        what is there already stays.
 
         Raises OSError if a file cannot be written, or systemd refuses.
         """
-        wanted = contents(self._names, {charm: handover.path_of(charm) for charm in self._listens_to})
+        if not wakes and self._system.files.exists(units.path(self._names.service)):
+            return False
+        watched = {charm: handover.path_of(charm) for charm in self._listens_to}
+        wanted = contents(self._names, watched if wakes else None)
         changed = {path: text for path, text in wanted.items() if self._differs(path, text)}
         names = [path.rpartition("/")[2] for path in wanted if path != self._names.script]
         watchers = [name for name in names if name.endswith(".path")]
@@ -94,19 +100,23 @@ class Dispatcher:
         self._system.run(["systemctl", "enable", "--no-reload", *watchers])
         return True
 
-    def remove(self) -> None:
+    def remove(self, *, guarded: bool = False) -> None:
         """Disable and delete the units; for the stop hook.
+
+        What sees Juju remove the unit stays if ``guarded``.
 
         A running service is left to end by itself: it may be what dispatched this very hook.
         """
-        present = self._present()
+        kept = (self._names.guard, self._names.removal) if guarded else ()
+        present = [name for name in self._present() if name not in kept]
         watchers = [name for name in present if name.endswith(".path")]
         if watchers:
             self._system.run(["systemctl", "disable", "--no-reload", *watchers])
         if starters := [name for name in present if not name.endswith(".service")]:
             self._system.run(["systemctl", "stop", *starters])
             self._forget_later()
-        for path in (*map(units.path, present), self._names.script, self._names.failed):
+        others = () if guarded else (self._names.script, self._names.failed)
+        for path in (*map(units.path, present), *others):
             if self._system.files.exists(path):
                 self._system.files.remove(path)
         if present:

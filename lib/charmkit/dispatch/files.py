@@ -7,6 +7,7 @@ The script needs nothing but /bin/sh: it has to work when Juju has removed the c
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from exporter import facts, install
 from hostnic import handover
 from hostnic.boot import sandbox, units
 from hostnic.boot.sandbox import Does
@@ -40,6 +41,11 @@ class Names(NamedTuple):
         return f"{self.stem}-later"
 
     @property
+    def guard(self) -> str:
+        """The unit that starts the next one when the unit's agent goes."""
+        return f"{self.stem}-agent.path"
+
+    @property
     def removal(self) -> str:
         """The service that removes all of this after the unit's agent was removed."""
         return f"{self.stem}-agent.service"
@@ -60,10 +66,11 @@ class Names(NamedTuple):
         return f"{handover.AGENTS}/unit-{self.unit.replace('/', '-')}"
 
 
-def contents(names: Names, watched: Mapping[str, str]) -> dict[str, str]:
+def contents(names: Names, watched: Mapping[str, str] | None) -> dict[str, str]:
     """Path to text of each file, the script first.
 
-    ``watched`` has by charm the path of each file whose change wakes the unit.
+    ``watched`` has by charm the path of each file whose change wakes the unit; None for a unit that is not
+    woken: only what sees Juju remove it.
     """
     stem, unit = names.stem, names.unit
     run = f"/bin/sh {names.script}"
@@ -85,9 +92,13 @@ def contents(names: Names, watched: Mapping[str, str]) -> dict[str, str]:
             ],
             "Service": [*service, f"ExecStart={run} removed"],
         },
-        f"{stem}-agent.path": _watch(f"See Juju remove {unit}", f"{names.agent}/agent.conf", names.removal),
+        names.guard: _watch(f"See Juju remove {unit}", f"{names.agent}/agent.conf", names.removal),
     }
-    for charm, path in watched.items():
+    # At boot, too: Juju may have removed the unit while the machine was down.
+    files[names.guard]["Unit"].append(f"Wants={names.removal}")
+    if watched is None:
+        del files[names.service]
+    for charm, path in (watched or {}).items():
         description = f"Dispatch {unit} when {charm} of this machine hands something over"
         files[f"{stem}-{charm}.path"] = _watch(description, path, names.service)
     texts = {units.path(name): _text(sections) for name, sections in files.items()}
@@ -117,6 +128,10 @@ def _script(names: Names, files: list[str]) -> str:
         "agent": names.agent,
         "handover": handover.path_of(names.charm),
         "failed": names.failed,
+        "facts": facts.path_of(names.charm),
+        "copies": facts.COPIES,
+        "exporter": install.UNIT,
+        "exporter_file": units.path(install.UNIT),
         "script": names.script,
         "later": f"{names.later}.timer",
         "watchers": f"'{watchers}'",
@@ -163,14 +178,28 @@ removed() {
     remove_all
 }
 
+# Its copy goes; that of another charm takes over, and without one the unit goes, too.
+remove_exporter() {
+    [ -e "$copies/$charm/exporter.pyz" ] || return 0
+    rm -f "$copies/$charm"/exporter.*
+    rmdir "$copies/$charm" 2>/dev/null # the boot copy stays
+    if ls "$copies"/*/exporter.pyz >/dev/null 2>&1; then
+        systemctl try-restart "$exporter"
+    else
+        systemctl disable --now "$exporter"
+        rm -f "$exporter_file"
+    fi
+}
+
 remove_all() {
     # A newer unit of the charm has its own files in these places, and they stay.
     grep -qsx "unit=$unit" "$script" || exit 0
-    echo "Juju has removed $unit without its stop hook: removing its wake-up units and hand-over file"
+    echo "Juju has removed $unit without its stop hook: removing its wake-up units, files and exporter"
     if grep -qs "\"unit\": \"$unit\"" "$handover"; then
         rm -f "$handover"
     fi
-    rm -f "$failed"
+    rm -f "$failed" "$facts"
+    remove_exporter
     systemctl stop $watchers
     systemctl stop "$later" 2>/dev/null # it is there only while the unit waits for it
     systemctl disable --no-reload $watchers

@@ -193,6 +193,40 @@ def test_a_unit_that_is_gone_is_not_dispatched_and_what_wakes_it_removes_itself(
     assert "what roce-qos installed for the next boot stays" in done.stdout
 
 
+@pytest.mark.parametrize("others", [[], ["nic-firmware"]])
+def test_its_exporter_goes_too_or_another_charms_takes_over(host: Host, others: list[str]):
+    for charm in ("roce-qos", *others):
+        for name in ("exporter.pyz", "exporter.stamp", "exporter.address"):
+            host.tool(f"usr/lib/ovn-offload/{charm}/{name}", "")
+    host.tool("etc/systemd/system/ovn-offload-exporter.service", "")
+    host.tool("run/ovn-offload/facts/roce-qos.json", "{}")
+    host.remove_agent()
+
+    assert host.start().returncode == 0
+    assert not host.path("/usr/lib/ovn-offload/roce-qos").exists()
+    assert not host.path("/run/ovn-offload/facts/roce-qos.json").exists()
+    unit = host.path("/etc/systemd/system/ovn-offload-exporter.service")
+    assert unit.exists() == bool(others)
+    verb = "try-restart" if others else "disable --now"
+    assert f"systemctl {verb} ovn-offload-exporter.service" in host.log
+
+
+def test_its_boot_copy_stays(host: Host):
+    host.tool("usr/lib/ovn-offload/roce-qos/boot.pyz", "")
+    host.tool("usr/lib/ovn-offload/roce-qos/exporter.pyz", "")
+    host.remove_agent()
+
+    assert host.start().returncode == 0
+    assert [path.name for path in host.path("/usr/lib/ovn-offload/roce-qos").iterdir()] == ["boot.pyz"]
+
+
+def test_a_unit_that_was_removed_while_the_machine_was_down_is_seen_at_the_boot(host: Host):
+    """systemd skips the service while agent.conf is there."""
+    watcher = host.path(units.path(f"{NAME}-agent.path")).read_text()
+    assert f"Wants={NAME}-agent.service\n" in watcher
+    assert "WantedBy=multi-user.target\n" in watcher
+
+
 def test_a_unit_that_goes_between_two_attempts_is_not_a_failure(host: Host):
     (host.root / "down").write_text("ERROR connection refused\n")
     host.after_sleeping(1, f"rm -r {host.path(AGENT)}")

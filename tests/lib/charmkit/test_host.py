@@ -16,6 +16,7 @@ from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from exporter import facts
 from exporter.facts import Facts, Port
 from hostnic import exclusive, handover
+from hostnic.boot import units
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
 from ops import testing
@@ -24,6 +25,7 @@ from wakeups import wakes_in
 FILE = "/etc/declared"
 DRIFT = Finding(Severity.WAITING, FILE, "is not there", "the next hook of the charm does it")
 DISPATCHER = "/etc/systemd/system/ovn-offload-demo-dispatch.service"
+GUARD = "ovn-offload-demo-dispatch-agent.path"
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,36 @@ def test_a_unit_whose_options_are_refused_does_not_ask_to_be_woken(demo: type[De
     demo.accepted = False
     emit(demo, "config_changed")
     assert not demo.host.disk.exists(DISPATCHER)
+
+
+def test_what_sees_juju_remove_a_unit_is_there_whatever_its_options_are(demo: type[Demo]) -> None:
+    demo.accepted = False
+    emit(demo, "config_changed")
+    assert units.enabled(demo.host, GUARD)
+    emit(demo, "stop")
+    assert not units.installed(demo.host, ("ovn-offload-demo",))
+
+
+def test_a_stop_hook_that_juju_ends_half_way_leaves_what_removes_the_rest(
+    demo: type[Demo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_: Demo) -> Removed:
+        raise KeyboardInterrupt
+
+    emit(demo, "config_changed")
+    monkeypatch.setattr(demo, "uninstall", killed)
+    with pytest.raises(KeyboardInterrupt):
+        emit(demo, "stop")
+    assert units.enabled(demo.host, GUARD)
+    assert not demo.host.disk.exists(DISPATCHER)
+
+
+def test_the_hook_of_a_charm_that_stays_removes_what_another_one_left(demo: type[Demo]) -> None:
+    for unit in ("demo-0", "demo-7"):
+        demo.host.disk.install(f"{handover.AGENTS}/unit-{unit}/agent.conf", b"", 0o600)
+    handover.publish(demo.host, Handover("roce-qos", "roce-qos/2", "demo"))
+    emit(demo, "update_status")
+    assert not demo.host.files.exists(handover.path_of("roce-qos"))
 
 
 def test_beside_another_unit_a_host_that_cannot_be_read_is_a_second_finding(demo: type[Demo]) -> None:
