@@ -190,6 +190,13 @@ class Deployment:
         }
         return {machine: files for machine, files in found.items() if files}
 
+    def wait_until_nothing_is_left_by(self, charm: str, patience: float = HOOK) -> None:
+        """A unit is gone from the status before it has stopped; what it leaves is removed after that."""
+        deadline = time.monotonic() + patience
+        while left := self.left_by(charm):
+            assert time.monotonic() < deadline, f"{charm} has left {left}"
+            time.sleep(5)
+
     def boot_id(self, machine: str) -> str:
         """Empty while the machine does not answer."""
         with contextlib.suppress(jubilant.CLIError, jubilant.TaskError, TimeoutError, ValueError):

@@ -4,17 +4,22 @@
 Source: juju/juju 4.0, internal/worker/uniter: resolver.go (which kind comes first), relation/resolver.go
 (within a relation), relation/relationer.go (when a unit leaves one), leadership/resolver.go,
 reboot/resolver.go, operation/runhook.go (what follows directly on a hook). ``hooks.yaml`` has what that makes
-of each charm of the bundle.
+of each charm of the bundle, and ``hooks-4.0.15.yaml`` what a controller ran.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 NEW = ("install", "config-changed", "start")
 REFRESHED = ("upgrade-charm", "config-changed")
 """The second follows directly on the first."""
 
+TOLD = "relation-changed"
+"""Once before the others, of an application that has written something: peers, and the fabric's hosts."""
+
 MET = ("relation-joined", "relation-changed")
-"""For each unit at the other end; the second follows directly on the first."""
+"""For each unit at the other end; hooks of another relation may come between the two. At the end of juju-info
+there is a unit for each principal on any machine, not only the subordinate's own."""
 
 _ORDER = (
     "start",  # once, after a boot of the machine; only a hook that was interrupted is run again before it
@@ -53,6 +58,9 @@ def of_a_removed_relation(endpoint: str, units: int) -> list[str]:
 def of_a_removed_unit(units: Mapping[str, int], peers: Collection[str]) -> list[str]:
     """The last ones: it loses each unit, and each relation but those with its peers.
 
+    That is all of them, as of a unit that is removed alone. The peers' relation is broken, too, for the last
+    ones of an application, and where the principal goes; Juju 4.0 may leave out any of the last ones.
+
     With relation-broken it has left the relation, and the units at the other end lose it then. It is gone
     when its peers lose it. Juju elects no unit that is being removed, and tells the former leader nothing.
 
@@ -77,3 +85,41 @@ def rank(hook: str, unit: str = "") -> tuple[int, str]:
 
     """
     return _ORDER.index(f"{hook} of a unit" if unit and hook == "relation-changed" else hook), unit
+
+
+def contradictions(ran: Sequence[str]) -> Iterator[str]:
+    """What in a unit's hooks no Juju does, from its install or a later moment on; nothing if all is well.
+
+    With several relations Juju goes back and forth between them, so that ``joined`` need not be followed
+    directly by its ``changed``. Last hooks may be missing: Juju 4.0 ends a unit without some or all of them
+    under load, and with its principal; one whose agent lost its connection runs twice.
+    """
+    joined, changed, departed = Counter[str](), Counter[str](), Counter[str]()
+    left, whole = set[str](), ran[:1] == ["install"]
+    for number, hook in enumerate(ran):
+        before = ran[:number]
+        endpoint, of_relation, kind = hook.partition("-relation-")
+        if {"remove", "stop"} & {*before} and hook not in ("stop", "remove"):
+            yield f"{hook} after the unit has stopped"
+        if hook == "remove" and "stop" not in before:
+            yield "remove before stop"
+        if hook == "start" and whole and "config-changed" not in before:
+            yield "start before config-changed"
+        if not of_relation:
+            continue
+        if endpoint in left and kind not in ("created", "broken"):
+            yield f"{hook} after relation-broken"
+        left = left - {endpoint} if kind == "created" else left | {endpoint} if kind == "broken" else left
+        if kind == "created" and endpoint not in left:
+            for seen in (joined, changed, departed):
+                seen[endpoint] = 0
+        counted = {"joined": joined, "changed": changed, "departed": departed}.get(kind, Counter[str]())
+        counted[endpoint] += 1
+        if kind in ("joined", "changed", "departed") and whole and "start" not in before:
+            yield f"{hook} before start"
+        if kind == "departed" and whole and departed[endpoint] > joined[endpoint]:
+            yield f"{hook} of a unit that has not joined"
+    for endpoint in (each for each, count in joined.items() if count and not departed[each]):
+        after = ran[len(ran) - [*reversed(ran)].index(f"{endpoint}-relation-joined") :]
+        if endpoint not in left and f"{endpoint}-relation-changed" not in after:
+            yield f"{endpoint}-relation-joined without its relation-changed"

@@ -158,13 +158,15 @@ class Controller:
         other: int | str | None = None,
         place: int | None = None,
         departs: str = "",
+        again: str = "",
     ) -> None:
         """Queue an event, unless it waits already.
 
         A relation's is of the unit with the number ``other``, or of the application with this name, and the
-        unit ``departs`` leaves it. It comes last, or before the job at ``place``.
+        unit ``departs`` leaves it. It comes last, or before the job at ``place``. ``again`` tells it from
+        others of the same name.
         """
-        what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "")
+        what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "") + again
         if not any(job.what == what for job in unit.machine.queue):
             told = {"JUJU_REMOTE_UNIT": ""} if isinstance(other, str) else {}
             of: dict[str, Any] = {"told": told | ({"JUJU_DEPARTING_UNIT": departs} if departs else {})}
@@ -240,11 +242,15 @@ class Controller:
         if event == "start" and not unit.started:
             unit.started = True
             for relation in self.deployment.related(unit.app.name):
+                if self._bags[relation.id, far := relation.far(unit.app.name)]:
+                    self._changed(unit, relation, far, uniter.TOLD)
                 for other in self._others(unit, relation):
                     self._changed(unit, relation, other.number, *uniter.MET)
                     self._changed(other, relation, unit.number, *uniter.MET)
-                if relation.container:
-                    self._changed(unit, relation, None, *uniter.MET)
+                for number in range(len(unit.app.machines)) if relation.container else ():
+                    for hook in uniter.MET:  # of each principal; the model knows the unit's own
+                        event = f"{relation.end(unit.app.name)}_{hook.replace('-', '_')}"
+                        self.queue(unit, event, again=f" ({number})")
 
     def _broken(self, unit: Unit, relation: Relation) -> None:
         """It has left the relation. Where the relation is removed, its databags go with the last unit."""
