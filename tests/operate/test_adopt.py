@@ -10,6 +10,9 @@ from check.merge import Part, merge, parse, parts
 from check.model import Bundle
 from lab import jujustatus
 from operate.__main__ import main
+from operate.adopt import text
+from operate.adopt.adoption import adoption
+from operate.adopt.hypervisors import vfs_of
 from operate.clouds import (
     ADOPTABLE,
     BUNDLE,
@@ -19,6 +22,7 @@ from operate.clouds import (
     UNKNOWN,
     VFS,
     asked,
+    client,
     cloud,
     commands,
     on_the_model,
@@ -26,6 +30,12 @@ from operate.clouds import (
     printed,
     section,
     told,
+)
+
+BY_UNITS = ("number", "mapped", "unset", "auto")
+"""Clouds whose sriov-numvfs is about every port of a host."""
+PRINTED = (
+    "150-charm-ovn.yaml: ovn-chassis sets VFs too; run: juju config ovn-chassis sriov-numvfs={}; existing"
 )
 
 # What it says of a cloud that offloads by hand, as upstream's guide sets it up.
@@ -41,14 +51,7 @@ def test_the_steps_lead_from_ovn_chassis_to_these_charms_in_the_safe_order():
         ["juju", "integrate", "sriov-switchdev", "nova-compute"],
         ["juju", "status", "sriov-switchdev"],
         ["juju", "config", "ovn-chassis", "sriov-numvfs=none:0"],
-        [
-            *("juju", "deploy", "./build/nic-firmware_ubuntu@22.04-amd64.charm", "nic-firmware"),
-            *("--config", "num-vfs=8", "--config", "reboot-owner=sriov-switchdev"),
-            *("--config", "devices=enp63s0f0 enp63s0f1", "--bind", "internal-space"),
-        ],
-        ["juju", "integrate", "nic-firmware", "nova-compute"],
         ["juju", "run", "sriov-switchdev/leader", "plan"],
-        ["juju", "run", "nic-firmware/leader", "plan"],
         ["pipx", "run", "tox", "-e", "juju", "--", "verify"],
     ]
 
@@ -59,7 +62,7 @@ def test_it_says_what_would_be_owned_what_stays_and_what_the_first_reboot_change
     for words in (
         "enp63s0f0 with 8 VFs, enp63s0f1 with 8 VFs ovn-chassis",
         "reboots after approve-reboot, of machines 0, 1",
-        "NUM_VF_MSIX=63",
+        "nic-firmware firmware parameters, if you add it: docs/how-to/adopt.md the operator",
         "roce-qos QoS of running ports, if you add it: docs/how-to/set-up-roce.md the operator",
         "cumulus-fabric what its intent says of the switches, if you add it: docs/explanation/fabric-own",
     ):
@@ -94,8 +97,14 @@ def test_with_the_overlay_the_exported_model_has_no_error(name):
     if name.startswith(("adopted", "keeps")):
         assert "The overlay" not in said
         return
+    assert _errors(said, name) == []
+
+
+def _errors(said, name):
+    """What the checker finds in the model with the overlay; what ovn-chassis leaves is set by hand there."""
     found = checker.check(on_the_model(said, name))
-    assert [str(each) for each in found if not each.warning] == []
+    by_hand = name in BY_UNITS
+    return [str(each) for each in found if not each.warning and not (by_hand and each.rule == "vf-owner")]
 
 
 @pytest.mark.parametrize("name", [*ADOPTABLE, "without-neutrons-option"])
@@ -118,10 +127,8 @@ def test_the_commands_and_the_overlay_set_the_same_options(name):
 
 def test_the_overlay_relates_the_charms_to_the_hypervisors():
     bundle = on_the_model(told("listed"), "listed")
-    for charm in ("sriov-switchdev", "nic-firmware"):
-        assert [each.name for each in bundle.related(bundle.applications[charm], "juju-info")] == [
-            "nova-compute"
-        ]
+    ours = bundle.applications["sriov-switchdev"]
+    assert [each.name for each in bundle.related(ours, "juju-info")] == ["nova-compute"]
 
 
 def test_the_overlay_may_stand_beside_the_one_that_adds_the_hypervisors():
@@ -150,8 +157,9 @@ def test_the_ports_keep_the_vfs_that_they_have(name, options):
     said = told(name)
     applications = yaml.safe_load(overlay(said))["applications"]
     assert applications["sriov-switchdev"]["options"] == options
-    assert applications["nic-firmware"]["options"]["num-vfs"] == options["num-vfs"]
-    assert applications["ovn-chassis"] == {"options": {"sriov-numvfs": "none:0"}}
+    assert "nic-firmware" not in applications
+    left = {"options": {"sriov-numvfs": "none:0"}}
+    assert applications.get("ovn-chassis") == (None if name in BY_UNITS else left)
 
 
 def test_a_single_named_port_is_said_to_need_the_other_one_for_vf_lag():
@@ -180,8 +188,7 @@ def test_with_the_number_the_same_clouds_get_their_steps(adopt, name):
     said = adopt(name, "--vfs", "enp63s0f0:4 enp63s0f1:4")
     applications = yaml.safe_load(overlay(said))["applications"]
     assert applications["sriov-switchdev"]["options"] == {"num-vfs": 4, "devices": "enp63s0f0:4 enp63s0f1:4"}
-    found = checker.check(on_the_model(said, name))
-    assert [str(each) for each in found if not each.warning] == []
+    assert _errors(said, name) == []
 
 
 @pytest.mark.parametrize(("name", "today"), [("unset", "ovn-chassis"), ("scripted", "the operator")])
@@ -217,6 +224,64 @@ def test_a_wrong_number_is_refused_in_one_sentence(adopt, value):
 def test_an_option_that_ovn_chassis_cannot_read_either_is_named_with_its_value(adopt):
     said = adopt("malformed", expected=2)
     assert said.startswith("ovn-chassis: sriov-numvfs is 'enp63s0f0=8'; write a number")
+
+
+# VFs of other NICs, which only the units see where sriov-numvfs names no ports.
+
+
+@pytest.mark.parametrize("name", BY_UNITS)
+def test_what_the_hosts_alone_know_is_not_said_before_they_do(adopt, name):
+    """A number and auto are for every port: none:0 would take the VFs of other makers' NICs away."""
+    said = told(name) if name not in UNKNOWN else adopt(name, "--vfs", VFS)
+    assert "none:0" not in said
+    found = commands(said)
+    at = found.index(["juju", "status", "sriov-switchdev"])
+    assert found[at + 1] == ["pipx", "run", "tox", "-e", "juju", "--", "adopt"]
+    assert "Type the command that it has" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("printed_by_units", "typed"),
+    [
+        (["none:0", "none:0"], "none:0"),
+        (['"eno1:8"', '"eno1:8"'], "eno1:8"),
+        (['"eno1:8 eno2:4"', "none:0"], "eno1:8 eno2:4"),
+        (['"eno1:8"', '"ens2f0:4"'], "eno1:8 ens2f0:4"),
+        (['"eno1:8"', "nothing yet"], "eno1:8"),
+        (['"eno1:8"', '"eno1:4"'], None),
+        (["nothing", "nothing"], None),
+    ],
+)
+@pytest.mark.parametrize("numvfs", ["8", "auto"])
+def test_it_says_what_the_units_say(numvfs, printed_by_units, typed):
+    model = cloud("half")
+    model["config"]["ovn-chassis"]["sriov-numvfs"] = numvfs
+    for number, value in enumerate(printed_by_units):
+        unit = model["status"]["applications"]["nova-compute"]["units"][f"nova-compute/{number}"]
+        status = {"current": "blocked", "message": PRINTED.format(value)}
+        unit["subordinates"][f"sriov-switchdev/{number}"]["workload-status"] = status
+    found, _ = client(model)
+    said = text.text("m", adoption(found, vfs_of(VFS)))
+    config = [words[3:] for words in commands(said) if words[:3] == ["juju", "config", "ovn-chassis"]]
+    assert config == ([[f"sriov-numvfs={typed}"]] if typed else [])
+
+
+@pytest.mark.parametrize(
+    ("charm", "says"),
+    [
+        ("vault", "a Vault is sealed after a reboot, unless it unseals itself. Have its keys ready"),
+        ("ceph-osd", "without noout, Ceph moves the data of OSDs that are down"),
+    ],
+)
+def test_whom_a_reboot_harms_is_named_with_its_machines(charm, says):
+    model = cloud("listed")
+    body = {**model["status"]["applications"]["vault"], "charm-name": charm, "charm": charm}
+    body["units"] = {
+        f"victim/{number}": {"machine": place} for number, place in enumerate(("0", "1/lxd/9", "2"))
+    }
+    model["status"]["applications"]["victim"] = body
+    lines = " ".join(" ".join(section(printed(model)[0], "What the first reboot of a node changes")).split())
+    assert f"- victim on machines 0, 1: {says}" in lines
 
 
 # Other hypervisors, and clouds with nothing to adopt.
@@ -262,8 +327,8 @@ def test_hypervisors_with_other_ports_get_applications_of_their_own():
     assert second == {"num-vfs": 32, "devices": "ens1f0:32 ens1f1:32"}
     assert applications["ovn-chassis-b"] == {"options": {"sriov-numvfs": "none:0"}}
     bundle = on_the_model(said, "two-kinds")
-    firmware = bundle.applications["nic-firmware-nova-compute-b"]
-    assert [each.name for each in bundle.related(firmware, "juju-info")] == ["nova-compute-b"]
+    ours = bundle.applications["sriov-switchdev-nova-compute-b"]
+    assert [each.name for each in bundle.related(ours, "juju-info")] == ["nova-compute-b"]
 
 
 def test_applications_of_other_models_are_named_where_they_matter():
@@ -300,7 +365,11 @@ def test_a_cloud_without_offload_is_told_why_there_is_nothing_to_adopt(name, why
 def test_with_the_overlay_nothing_is_left(name):
     said = told(name)
     if "The overlay" in said:
-        said, _ = printed(jujustatus.recorded(on_the_model(said, name)))
+        told_by_units = {"sriov-switchdev": PRINTED.format("none:0")} if name in BY_UNITS else {}
+        model = jujustatus.recorded(on_the_model(said, name), said=told_by_units)
+        if name in BY_UNITS:  # as a step had it typed
+            model["config"]["ovn-chassis"]["sriov-numvfs"] = "none:0"
+        said, _ = printed(model)
     assert "No step is left: what offloads is adopted." in said
     assert not [
         title for title in ("Steps, in this order", "The overlay", "What the first reboot") if title in said
@@ -314,13 +383,13 @@ def test_charms_that_serve_other_machines_stay_as_they_are():
         for name, body in yaml.safe_load(overlay(told("second-kind")))["applications"].items()
         if body
     }
-    assert sorted(new) == ["nic-firmware-nova-compute-b", "ovn-chassis-b", "sriov-switchdev-nova-compute-b"]
+    assert sorted(new) == ["ovn-chassis-b", "sriov-switchdev-nova-compute-b"]
     new = {
         name: body
         for name, body in yaml.safe_load(overlay(told("controllers")))["applications"].items()
         if body
     }
-    assert sorted(new) == ["nic-firmware-nova-compute", "ovn-chassis", "sriov-switchdev"]
+    assert sorted(new) == ["ovn-chassis", "sriov-switchdev"]
 
 
 def test_a_charm_that_is_on_the_machines_with_another_application_is_not_related_a_second_time():

@@ -45,13 +45,18 @@ def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
                 yield application.place("options", name), what, f"Remove {name}"
 
 
+def names_ports(value: object) -> bool:
+    """Whether `sriov-numvfs` is a list of ports; anything else is about all ports of a host."""
+    return _LISTED.fullmatch(str(value).strip()) is not None
+
+
 def left_to(bundle: Bundle, name: str) -> str:
     """What an ovn-chassis' `sriov-numvfs` has to be beside sriov-switchdev; empty if it may stay as it is."""
     ours = bundle.of("sriov-switchdev")
     if not ours or name not in {each.name for each in bundle.offloading("ovn-chassis")}:
         return ""
     value = bundle.applications[name].option("sriov-numvfs")
-    if not _LISTED.fullmatch(str(value).strip()):
+    if not names_ports(value):
         return SENTINEL
     kept = [(port, count) for port, count in pairs(value) if not any(_may_have(each, port) for each in ours)]
     if kept == pairs(value):

@@ -2,19 +2,20 @@
 """Adopting a cloud that offloads already: what the charms would own, what stays, and the way there. Pure."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from check.model import Application, Bundle
-from check.options import config
 from check.rule import RULES, Finding
 from check.rules import offload, pci, port
 from converge import StepError
 from operate.adopt import steps
-from operate.adopt.hypervisors import DRIVER, FIRMWARE, OFFLOAD, Group, Vfs, creates_vfs, find, listed
+from operate.adopt.hypervisors import DRIVER, FIRMWARE, NUMVFS, OFFLOAD, Group, Vfs, creates_vfs, find, listed
 from operate.adopt.steps import Step
 from operate.running import Running
 
 BESIDE = (
+    ("nic-firmware", "firmware parameters, if you add it: docs/how-to/adopt.md"),
     ("roce-qos", "QoS of running ports, if you add it: docs/how-to/set-up-roce.md"),
     (
         "cumulus-fabric",
@@ -22,6 +23,17 @@ BESIDE = (
     ),
 )
 """The charms that no step deploys, and what they would own."""
+VICTIMS = {
+    "vault": "a Vault is sealed after a reboot, unless it unseals itself. Have its keys ready, and reboot no "
+    "second machine of these before it is unsealed.",
+    **dict.fromkeys(
+        ("ceph-osd", "microceph"),
+        "without noout, Ceph moves the data of OSDs that are down. Set it before the first reboot, such as "
+        "with juju run ceph-mon/leader set-noout, unset it after the last one, and wait between two until "
+        "all OSDs are up and no data is degraded.",
+    ),
+}
+"""By charm, what else a reboot of its machine does."""
 ABOUT_OFFLOAD = (offload.__name__, pci.__name__, port.__name__)
 """The modules of the rules that are asked."""
 
@@ -68,25 +80,34 @@ def adoption(running: Running, given: Vfs | None = None) -> Adoption:
         overlay,
         tuple(_reboot(bundle, groups)) if planned else (),
         tuple(_unseen(bundle, groups)),
-        tuple(_findings(running.bundle(overlay))) if groups and not unknown else (),
+        tuple(_findings(running, running.bundle(overlay), groups)) if groups and not unknown else (),
     )
 
 
 def _planned(running: Running, groups: list[Group]) -> list[Step]:
     found: list[Step] = []
-    for act in (steps.driver, steps.leave, steps.firmware):
+    for act in (steps.driver, partial(steps.leave, said=running.said), steps.firmware):
         so_far = running.bundle(steps.overlay(found))
         found += [step for group in groups for step in act(so_far, group)]
     return [*found, *(steps.neutron(running.bundle()) if groups else ())]
 
 
-def _findings(bundle: Bundle) -> list[Finding]:
-    """What the rules about offload and ports find: the others look at options that were not read."""
+def _findings(running: Running, bundle: Bundle, groups: list[Group]) -> list[Finding]:
+    """What the rules about offload and ports find: the others look at options that were not read.
+
+    What ovn-chassis has to leave, the checker does not know where only the units do, whom a step asks.
+    """
+    asked = any(
+        steps.left(bundle, group, bundle.applications[each.name], running.said) is None
+        for group in groups
+        for each in group.chassis
+    )
     return [
         finding
         for rule in RULES
         if rule.check.__module__ in ABOUT_OFFLOAD
         for finding in rule.findings(bundle)
+        if not (asked and rule.check is offload.vf_owner)
     ]
 
 
@@ -107,13 +128,6 @@ def _owned(bundle: Bundle, group: Group) -> Iterator[tuple[str, str, str]]:
         (f"reboots after approve-reboot, of machines {machines}", "the operator"),
     ):
         yield group.name(bundle, DRIVER), what, driver.name if driver else today
-    if firmware := group.ours(bundle, FIRMWARE):
-        yield firmware.name, "firmware parameters, as its options say", firmware.name
-        return
-    nics = f"the NICs of {listed(name for name, _ in vfs.ports)}" if vfs.ports else "every Mellanox NIC"
-    values = config(FIRMWARE).PROFILES["ovn-offload"].items()
-    sets = ", ".join(("SRIOV_EN", "NUM_OF_VFS", *(f"{key}={value}" for key, value in values)))
-    yield group.name(bundle, FIRMWARE), f"firmware of {nics}: {sets}", "the operator"
 
 
 def _beside(bundle: Bundle) -> Iterator[tuple[str, str, str]]:
@@ -144,8 +158,9 @@ def _reboot(bundle: Bundle, groups: list[Group]) -> Iterator[str]:
     yield f"{DRIVER} creates the VFs from then on, as many as there are now, whatever the reboot's reason."
     yield "Ports go to switchdev mode before the bond is up, and VFs are bound after VF-LAG, before Nova."
     yield "Uplinks get a queue for each CPU; until then they keep the one that the change to switchdev left."
-    yield f"What {FIRMWARE} has set in the firmware takes effect."
-    yield "Ports of other NICs have no VFs any more, unless ovn-chassis keeps them."
+    if any(group.ours(bundle, FIRMWARE) for group in groups):
+        yield f"What {FIRMWARE} has set in the firmware takes effect."
+    yield f"Ports of other NICs have the VFs that {NUMVFS} then names, and no others."
     beside: dict[tuple[str, str], list[str]] = {}
     computes = [each for group in groups for each in group.computes]
     for machine in (each for one in computes for each in _machines(bundle, one)):
@@ -158,14 +173,19 @@ def _reboot(bundle: Bundle, groups: list[Group]) -> Iterator[str]:
         for what, names in (("Containers", inside), ("Other units", others)):
             if names:
                 yield f"{what} of {names} are on machines {listed(machines)}: they stop and start with them."
+    rebooting = {machine for one in computes for machine in _machines(bundle, one)}
+    for charm, what in VICTIMS.items():
+        for each in bundle.of(charm):
+            if machines := [machine for machine in _machines(bundle, each) if machine in rebooting]:
+                yield f"{each.name} on machines {listed(machines)}: {what}"
 
 
 def _unseen(bundle: Bundle, groups: list[Group]) -> Iterator[Step]:
     for group in groups:
-        driver, firmware = group.name(bundle, DRIVER), group.name(bundle, FIRMWARE)
+        driver, *firmware = group.here(bundle)
         yield Step("How many VFs each port has now:", steps.looks(group))
-        why = "NICs, bonds, VF-LAG, who uses a VF, what else sets VFs, firmware. Once deployed, on each unit:"
-        shown = ((driver, "list-devices"), (driver, "plan"), (firmware, "plan"))
+        why = "NICs, bonds, VF-LAG, who uses a VF, what else sets VFs. Once deployed, on each unit:"
+        shown = ((driver, "list-devices"), (driver, "plan"), *((name, "plan") for name in firmware))
         yield Step(why, tuple(("juju", "run", f"{name}/leader", action) for name, action in shown))
     if groups and not bundle.of("neutron-api"):
         yield Step(f"neutron-api is in another model: its {OFFLOAD} has to be true there.")

@@ -60,6 +60,11 @@ class Group(NamedTuple):
         name = charm + self.suffix
         return f"{charm}-{self.computes[0].name}" if name in bundle.applications else name
 
+    def here(self, bundle: Bundle) -> list[str]:
+        """What sriov-switchdev is called here, or would be, and nic-firmware if it is here."""
+        firmware = self.ours(bundle, FIRMWARE)
+        return [self.name(bundle, DRIVER), *([firmware.name] if firmware else [])]
+
     @property
     def unlisted(self) -> list[str]:
         """Ports with VFs that no whitelist names, where whitelists select by names: maybe of other NICs."""

@@ -4,19 +4,25 @@
 The checker judges the result: which ports ovn-chassis has to give up is what its rule `vf-owner` asks for.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import yaml
-from check.model import Application, Bundle
-from check.rules.offload import left_to
+from check.model import Application, Bundle, pairs
+from check.rules.offload import SENTINEL, left_to, names_ports
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 from operate.adopt.hypervisors import DRIVER, FIRMWARE, NUMVFS, OFFLOAD, Group, Vfs, listed
 
 LOOK = "grep -H . /sys/class/net/*/device/sriov_numvfs"
 """Shows how many VFs each port of a host has."""
+_PRINTED = re.compile(rf"{NUMVFS}=\"?((?:[\w.-]+:\d+ *)+)")
+"""The value in a status of sriov-switchdev (its preflight.py)."""
 Commands = tuple[tuple[str, ...], ...]
+_AGAIN = ("pipx", "run", "tox", "-e", "juju", "--", "adopt")
+Said = Iterable[tuple[str, str]]
+"""Units of these charms, and what each says."""
 
 
 class Step(NamedTuple):
@@ -37,7 +43,7 @@ def read_first(group: Group) -> Step:
 
 
 def _again(vfs: str) -> tuple[str, ...]:
-    return ("pipx", "run", "tox", "-e", "juju", "--", "adopt", "--vfs", vfs)
+    return (*_AGAIN, "--vfs", vfs)
 
 
 def mend_first(failed: Iterable[tuple[str, str]]) -> Step:
@@ -94,36 +100,64 @@ def _same(ours: Application, vfs: Vfs) -> bool:
     return ({*asked.values()} or {count}) == ({*wanted.values()} or {vfs.each})
 
 
-def leave(bundle: Bundle, group: Group) -> Iterator[Step]:
+def left(bundle: Bundle, group: Group, chassis: Application, said: Said) -> str | None:
+    """What `sriov-numvfs` has to be; empty if it may stay as it is, None if only the units can tell.
+
+    The units of sriov-switchdev print it: they read on their hosts what ovn-chassis sets. A list of ports
+    says it before that, but a number or `auto` is for every port of a host, also of other NICs.
+    """
+    value, name = left_to(bundle, chassis.name), group.name(bundle, DRIVER)
+    told = [each for unit, each in said if unit.startswith(f"{name}/")]
+    values = [found[1] for each in told if (found := _PRINTED.search(each))]
+    if names_ports(chassis.option(NUMVFS)):
+        values.append(value)
+    kept = {pair for each in values if each != SENTINEL for pair in pairs(each)}
+    if not value or not values or len(dict(kept)) < len(kept):
+        return None if value else ""
+    return " ".join(f"{port}:{count}" for port, count in sorted(kept)) or SENTINEL
+
+
+def leave(bundle: Bundle, group: Group, said: Said) -> Iterator[Step]:
     """ovn-chassis gives up the ports that sriov-switchdev may have, and keeps the others."""
     name = group.name(bundle, DRIVER)
     for chassis in group.chassis:
-        if value := left_to(bundle, chassis.name):
-            why = f"Wait until the status of each unit of {name} names ovn-chassis. It prints the value "
-            why += "to set here, in which the ports of other NICs stay. Existing VFs stay as well. Do not "
-            why += "run netplan apply: it can destroy live VFs. Reboot no host before the units no longer "
-            why += "name ovn-chassis, within five minutes: it would come up without VFs."
-            step = _set(chassis.name, {NUMVFS: value}, why)
-            yield step._replace(commands=(("juju", "status", name), *step.commands))
+        value = left(bundle, group, chassis, said)
+        if value == "":
+            continue
+        why = f"Wait until the status of each unit of {name} names ovn-chassis. "
+        if value is None:
+            why += (
+                f"Type the command that it has: {NUMVFS} of {chassis.name} names no ports, so only the hosts "
+            )
+            why += (
+                "know which other NICs have VFs, which the command leaves to ovn-chassis. Where hosts print "
+            )
+            why += "other ports, name those of all in it. Then ask adopt again, for the overlay."
+        else:
+            why += "It prints the value to set here, in which the ports of other NICs stay; if it prints "
+            why += "another one, type that."
+        why += " Existing VFs stay as well. Do not run netplan apply: it can destroy live VFs. Reboot no "
+        why += "host before the units no longer name ovn-chassis, within five minutes: it would come up "
+        why += "without VFs."
+        command = _set(chassis.name, {NUMVFS: value}, why) if value else Step(why, (_AGAIN,))
+        yield command._replace(commands=(("juju", "status", name), *command.commands))
 
 
 def firmware(bundle: Bundle, group: Group) -> Iterator[Step]:
-    """nic-firmware counts the VFs that sriov-switchdev does, and leaves the reboots to it."""
+    """A nic-firmware that is there counts the VFs that sriov-switchdev does, and leaves the reboots to it.
+
+    None is added: what offloads already works with the firmware as it is.
+    """
     ours, other = group.ours(bundle, FIRMWARE), group.ours(bundle, DRIVER)
     options: dict[str, Any] = {
         "num-vfs": other.option("num-vfs") if other else group.vfs.most,
         "reboot-owner": DRIVER,
     }
-    if ours is None:
-        devices = {"devices": " ".join(port for port, _ in group.vfs.ports)}
-        why = "Keep the firmware as offload needs it. It sets parameters for the next boot only. With this "
-        why += f"reboot-owner, {DRIVER} requests one reboot for both charms."
-        yield _deploy(bundle, FIRMWARE, group, options | (devices if group.vfs.ports else {}), why)
+    if ours is None or not any(bundle.places(ours) & bundle.places(each) for each in group.computes):
         return
     if wrong := {name: value for name, value in options.items() if ours.option(name) != value}:
         why = f"{ours.name} is beside {DRIVER}, which counts the VFs, and requests one reboot for both."
         yield _set(ours.name, wrong, why)
-    yield from _relate(bundle, ours, group)
 
 
 def neutron(bundle: Bundle) -> Iterator[Step]:
@@ -135,14 +169,15 @@ def neutron(bundle: Bundle) -> Iterator[Step]:
 
 def check(bundle: Bundle, groups: Iterable[Group]) -> Step:
     """How the operator sees that the steps changed nothing."""
-    why = "See that only files are planned, and for the next boot queues and firmware."
+    why = (
+        "See that only files are planned, and for the next boot queues, on the leader's host and then on all."
+    )
     plans: list[tuple[str, ...]] = []
     for group in groups:
-        names = [group.name(bundle, charm) for charm in (DRIVER, FIRMWARE)]
-        plans += [("juju", "run", f"{name}/leader", "plan") for name in names]
+        plans += [("juju", "run", f"{name}/leader", "plan") for name in group.here(bundle)]
         policy = ours.option("reboot-policy") if (ours := group.ours(bundle, DRIVER)) else "manual"
         ends = "no node reboots without approve-reboot" if policy == "manual" else "nodes may reboot"
-        why += f" {names[0]} has reboot-policy={policy}: {ends}."
+        why += f" {group.name(bundle, DRIVER)} has reboot-policy={policy}: {ends}."
     return Step(why, (*plans, ("pipx", "run", "tox", "-e", "juju", "--", "verify")))
 
 
