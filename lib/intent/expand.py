@@ -56,7 +56,9 @@ def expand(intent: Intent) -> Fabric:
         wanted = "the spines that the leaves connect to; only the two leaves of a single rack need none"
         raise InvalidValue("spines", None, wanted)
     switches = (*wire(intent, spines, leaves), *standalone)
-    return Fabric(intent.name, tuple(networks.values()), intent.mtu, intent.roce, switches)
+    declared = intent.leaves.df_preference if intent.leaves else None
+    listed = declared if isinstance(declared, tuple) else ()
+    return Fabric(intent.name, tuple(networks.values()), intent.mtu, intent.roce, switches, listed)
 
 
 def _networks(intent: Intent) -> dict[str, Network]:

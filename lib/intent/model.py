@@ -238,6 +238,7 @@ class Fabric:
     mtu: Mtu
     roce: Roce
     switches: tuple[Switch, ...]
+    preferences: tuple[int, ...] = ()  # the df-preferences that the intent lists for the leaves of a rack
 
     @cached_property
     def _by_name(self) -> dict[str, Switch]:

@@ -29,7 +29,7 @@ from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
 from settling import Also, Check, healthy, reachable
 from tree import Tree, drain, render
-from tree.diff import difference
+from tree.diff import difference, with_access
 from tree.foreign import Objects, objects
 from tree.record import Record
 from tree.since import since as changed_since
@@ -130,7 +130,7 @@ class Site:
                 what += f"but Cumulus Linux {seen.release} uses {speaks.value}"
                 findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
                 continue
-            tree = render.tree(self.fabric, switch, speaks)
+            tree = with_access(seen.applied, render.tree(self.fabric, switch, speaks))
             compared[name] = self.ownership.compare(name, seen.applied, tree, switch.unmanaged)
             findings += [*conflicts(name, seen.applied, tree), *compared[name].findings()]
         roles = {name: seen.mlag_role for name, seen in observed.switches.items()}

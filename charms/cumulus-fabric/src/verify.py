@@ -27,6 +27,7 @@ from tree.seen import bonded, is_up, neighbours, switches_by_chassis
 CABLE_REMEDY = "check the cable, the optics and the other end"
 CABLING_REMEDY = "move the cable or correct the intent"
 NAMES_REMEDY = "set host-names: true in the intent, or name the switch, so that LLDP tells it from others"
+LLDP_REMEDY = "run sudo systemctl restart lldpd on it, if that is not running half a minute after a boot"
 SYSTEM_REMEDY = "look again when the host's own system runs"
 BOND_REMEDY = "check that the host bonds both ports with 802.3ad"
 APPLY_REMEDY = "run the action apply"
@@ -109,6 +110,7 @@ class Checker:
         for network in self.switch.extended:
             yield from self.vni(network)
         yield from self._sends_to_silent()
+        yield from self._lldp()
         yield from self._roce()
 
     def _interface(self, name: str) -> Tree:
@@ -175,7 +177,7 @@ class Checker:
             severity = Severity.WARNING if link.peer in self.states else Severity.INFO
             yield self._say(severity, link.port, what, NAMES_REMEDY)
         else:
-            there, peer = (" ".join(filter(None, end)) for end in (seen[0], (link.peer, link.peer_port)))
+            there, peer = (" ".join(filter(None, end)) for end in (seen[0][:2], (link.peer, link.peer_port)))
             what = f"is wired to {there}, the intent says {peer}"
             yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
@@ -332,6 +334,17 @@ class Checker:
                 what = f"still sends to {leaf.name}, which has withdrawn its EVPN routes"
                 remedy = f"check the BGP sessions of {leaf.name} and of the spines"
                 yield self._say(Severity.BLOCKED, "EVPN", what, remedy)
+
+    def _lldp(self) -> Iterator[Finding]:
+        """A switch that sees nobody, not even the switches at the ends of its links, which all speak LLDP.
+
+        After a boot with a release up to 5.16.4 lldpd may not run (release notes of 5.16.4, issue 4968081).
+        """
+        linked = [link.port for link in self.switch.links if self.up(link.port)]
+        ports = get_tree(self.state, "interface")
+        if linked and not any(neighbours(self.state, port) for port in ports):
+            what = "shows no LLDP neighbour on any port: its cables and hosts cannot be checked"
+            yield Finding(Severity.WARNING, self.switch.name, what, LLDP_REMEDY)
 
     def vni(self, network: Network) -> Iterator[Finding]:
         seen = get_tree(self.state, "vni", str(network.vni))

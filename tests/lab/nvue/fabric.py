@@ -48,6 +48,8 @@ class Fabric:
     hosts: dict[Port, HostPort] = field(default_factory=dict)
     cut: set[Port] = field(default_factory=set)
     """Ports whose link is down whatever is configured."""
+    deaf: set[str] = field(default_factory=set)
+    """Switches whose lldpd does not run: they neither hear nor say anything."""
     refuse: dict[str, Issue] = field(default_factory=dict)
     """Switches whose next applies fail, and why."""
     members: dict[str, "Member"] = field(default_factory=dict)
@@ -223,6 +225,8 @@ class Member:
 
     def _lldp(self, port: str) -> Tree:
         far = self.fabric.cables.get((self.name, port))
+        if not self.fabric.deaf.isdisjoint({self.name, *(far or ())[:1]}):
+            return {}
         if far:
             peer = self.fabric.members[far[0]]
             return {peer.hostname: _neighbor(peer.hostname, peer.mac, far[1], "ifname")}
@@ -237,7 +241,8 @@ class Member:
         for name, content in self.tree.get("interface", {}).items():
             domain = content.get("bridge", {}).get("domain", {}).get("br_default")
             if domain is not None:
-                untagged = str(domain.get("untagged", ""))
+                access = domain.get("access", "auto")
+                untagged = str(domain.get("untagged", "") if access in ("auto", "none") else access)
                 vlans = list(dict.fromkeys([*domain.get("vlan", {}), *([untagged] if untagged else [])]))
                 tags = {vlan: "untagged" if vlan == untagged else "tagged" for vlan in vlans}
                 ports[name] = {

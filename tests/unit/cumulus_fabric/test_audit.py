@@ -344,3 +344,50 @@ def test_racks_without_numbers_are_told_once_how_to_get_them(own, told):
     said = [each for each in findings(change) if each.subject == "racks"]
     assert [each.severity for each in said] == [INFO] * told
     assert all(each.remedy.endswith("fix-numbers --intent FILE > NEW-FILE") for each in said)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"leaves.df-preference": [3, 2, 1]},
+            "3 numbers are listed, but no rack has more than 2 leaves: nothing gets 1",
+        ),
+        ({"leaves.df-preference": [3, 2]}, ""),
+        (
+            {
+                "leaves.df-preference": [3, 2, 1],
+                "racks.1.leaves": ["a", "b", "c"],
+                "spines.downlinks": "swp13-17",
+            },
+            "",
+        ),
+        (
+            {"leaves.df-preference": [4, 3, 2, 1], "leaves.per-rack": 1},
+            "4 numbers are listed, but no rack has more than one leaf: nothing gets 3, 2, 1",
+        ),
+    ],
+    ids=["three of two", "two of two", "three of three", "four of one"],
+)
+def test_preferences_that_no_leaf_gets_are_named(change, said):
+    told = [each for each in found(WARNING, change) if each.startswith("leaves.df-preference: ")]
+    assert told == ([f"leaves.df-preference: {said}"] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("subnet", "said"),
+    [
+        (
+            "192.168.25.1/24",
+            "192.168.25.1/24 is an address inside the subnet 192.168.25.0/24, which is taken",
+        ),
+        ("10.0.0.1/31", "10.0.0.1/31 is an address inside the subnet 10.0.0.0/31, which is taken"),
+        ("192.168.25.0/24", ""),
+        ("192.168.25.7/32", ""),
+        ("0.0.0.0/0", ""),
+    ],
+)
+def test_a_subnet_with_host_bits_is_named(subnet, said):
+    change = {"networks.oam.subnets": [subnet], "networks.public.subnets": []}
+    told = [each for each in found(WARNING, change) if each.startswith("networks.oam.subnets: ")]
+    assert told == ([f"networks.oam.subnets: {said}"] if said else [])

@@ -117,6 +117,18 @@ def equal_preferences(fabric: Fabric) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, "leaves.df-preference", what, remedy)
 
 
+def unused_preferences(fabric: Fabric) -> Iterator[Finding]:
+    """More df-preferences than any rack has leaves: one of the two numbers is a mistake."""
+    most = max((len(rack) for rack in fabric.racks), default=0)
+    if unused := fabric.preferences[most:] if most else ():
+        numbers = ", ".join(map(str, unused))
+        leaves = f"{most} leaves" if most > 1 else "one leaf"
+        what = f"{len(fabric.preferences)} numbers are listed, but no rack has more than {leaves}: "
+        what += f"nothing gets {numbers}"
+        remedy = "list one number for each leaf of a rack, or correct leaves.per-rack"
+        yield Finding(Severity.WARNING, "leaves.df-preference", what, remedy)
+
+
 def _preferences(rack: Sequence[Switch]) -> Iterable[list[int]]:
     by_bond: dict[str, list[int]] = defaultdict(list)
     for leaf in rack:

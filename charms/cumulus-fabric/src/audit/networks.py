@@ -65,6 +65,17 @@ def _overlapping_subnets(fabric: Fabric) -> Iterator[Finding]:
             seen.append((subnet, network))
 
 
+def host_bits(fabric: Fabric) -> Iterator[Finding]:
+    """A subnet that is written as an address in it: one digit of the two numbers may be wrong."""
+    for network in fabric.networks:
+        for text in network.subnets:
+            subnet = ipaddress.IPv4Network(text, strict=False)
+            if text.partition("/")[0] != str(subnet.network_address):
+                what = f"{text} is an address inside the subnet {subnet}, which is taken"
+                remedy = f"write {subnet}, if the length of the prefix is right"
+                yield Finding(Severity.WARNING, network.place("subnets"), what, remedy)
+
+
 def mtu_chain(fabric: Fabric) -> Iterator[Finding]:
     """An instance's packet must fit into a host's frame, and with VXLAN into the fabric's."""
     mtu = fabric.mtu

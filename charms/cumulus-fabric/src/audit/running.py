@@ -63,7 +63,9 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     for port in sorted(interfaces.keys() - {"lo"}, key=ports.natural):
         node, above = get_tree(applied, "interface", port), f"interface {port}"
         own = get_tree(interfaces, port)  # without what the intent leaves to others
-        excluded = [ACCESS] if "bridge" in own else []
+        access_vlan = str(get_path(node, ACCESS))
+        untagged = {str(get_path(own, (*ACCESS[:-1], key))) for key in ("access", "untagged")}
+        excluded = [ACCESS] if "bridge" in own and access_vlan not in untagged else []
         excluded += [IDENTIFIER] if "evpn" in own or own.get("type") != "bond" else []
         paths = VRFS if port in linked else (*VRFS, *ROUTED, *excluded)
         found = [

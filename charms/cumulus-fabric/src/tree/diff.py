@@ -21,6 +21,7 @@ PORTS = (
 """Unset on every interface: what makes an interface part of the fabric."""
 
 DECLARED_PORTS = (
+    "interface/*/bridge/domain/br_default/access",
     "interface/*/link/mtu",
     "interface/*/link/state",
     "interface/*/bond/member/*",
@@ -39,6 +40,12 @@ SETTINGS = (
 )
 """Unset outside interfaces."""
 
+BRIDGED: Path = ("bridge", "domain", "br_default")
+"""Below an interface, what it has of the fabric's bridge."""
+
+NO_ACCESS = ("auto", "none")
+"""Values of ``access`` with which a port is a trunk."""
+
 MANAGEMENT_PORTS = re.compile(r"eth\d+|mgmt")
 """Interfaces through which a switch is managed; never owned."""
 
@@ -50,7 +57,7 @@ IMPLIED: dict[str, tuple[object, ...]] = {
     "interface/*/type": ("swp", "loopback"),
     "nve/vxlan/arp-nd-suppress": ON,
     "qos/roce/mode": ("lossless",),
-    "interface/*/bridge/domain/br_default/access": ("auto",),
+    "interface/*/bridge/domain/br_default/access": NO_ACCESS,
     "bridge/domain/br_default/untagged": (1,),
     "evpn/vni/*/rd": ("auto",),
     # The firewall that a switch has from the factory, from 5.9 on
@@ -102,6 +109,20 @@ def with_speeds(applied: Tree, wanted: Tree) -> Tree:
             if have != mode and re.fullmatch(rf"{re.escape(mode)}\d+G", have):
                 link = {**get_tree(node, "link"), "breakout": {have: content}}
                 said[port] = {**get_tree(node), "link": link}
+    return {**wanted, "interface": {**get_tree(wanted, "interface"), **said}} if said else wanted
+
+
+def with_access(applied: Tree, wanted: Tree) -> Tree:
+    """``wanted`` with the access ports of ``applied``: the VLAN is the one that the intent has untagged.
+
+    On a port that carries other VLANs, too, the intent's trunk takes the place of ``access``.
+    """
+    said: Tree = {}
+    for port, node in get_tree(wanted, "interface").items():
+        own = get_tree(node, *BRIDGED)
+        vlan: object = get_tree(applied, "interface", port, *BRIDGED).get("access")
+        if own and get_tree(own, "vlan").keys() == {str(vlan)} == {str(own.get("untagged"))}:
+            said[port] = {**node, "bridge": {"domain": {BRIDGED[-1]: {"access": vlan}}}}
     return {**wanted, "interface": {**get_tree(wanted, "interface"), **said}} if said else wanted
 
 
@@ -164,6 +185,8 @@ class _Scope:
 def _is_default(setting: list[str], value: object) -> bool:
     """Whether a setting of an interface, with its name in front, says what holds without it as well."""
     match setting:
+        case [_, "bridge", "domain", _, "access"]:
+            return value in NO_ACCESS
         case [_, "bond", "mode"]:
             return value == "lacp"
         case [_, "link", "mtu"]:

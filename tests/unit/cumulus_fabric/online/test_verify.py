@@ -32,7 +32,7 @@ def rdg(made: Rack) -> Iterator[Rack]:
     yield made
     for name, tree in trees.items():
         made.wires.members[name].apply(tree)
-    made.wires.cables, made.wires.hosts, made.wires.cut = cables, hosts, set()
+    made.wires.cables, made.wires.hosts, made.wires.cut, made.wires.deaf = cables, hosts, set(), set()
 
 
 def found(rdg: Rack) -> list[Finding]:
@@ -309,3 +309,21 @@ def test_a_switch_that_does_not_answer_is_one_finding(rdg: Rack) -> None:
     finally:
         rdg.servers["Spine1"].password = kept
     assert only.subject == "Spine1"
+
+
+@pytest.mark.parametrize("deaf", [{"Leaf0-2"}, {"Spine1"}, {"Leaf0-1", "Leaf1-1"}])
+def test_a_switch_whose_lldpd_does_not_run_is_named(rdg: Rack, deaf: set[str]) -> None:
+    """Its cables and hosts are unknown then; the switches around it see the others."""
+    rdg.wires.deaf = deaf
+    assert {each.sentence() for each in found(rdg)} == {
+        f"{name}: shows no LLDP neighbour on any port: its cables and hosts cannot be checked; run sudo "
+        "systemctl restart lldpd on it, if that is not running half a minute after a boot"
+        for name in deaf
+    }
+    assert {each.severity for each in found(rdg)} == {Severity.WARNING}
+
+
+def test_a_switch_without_a_link_that_is_up_has_no_neighbours_to_show(rdg: Rack) -> None:
+    rdg.wires.deaf = {"Leaf0-2"}
+    rdg.wires.cut = {("Leaf0-2", "swp31"), ("Leaf0-2", "swp32")}
+    assert [each for each in found(rdg) if "LLDP" in each.what] == []
