@@ -12,9 +12,13 @@ import sys
 from pathlib import Path
 
 from converge import words
+from converge.shape import InvalidValue
 from hostnic.capture.file import Capture, CaptureError, Shown, read
 from yamlfile import reader
 from yamlfile.values import FileError
+
+MOST_SAID = 200
+"""Characters of an error that are shown."""
 
 CHARMS = Path(__file__).parents[2] / "charms"
 
@@ -54,14 +58,23 @@ def main(arguments: list[str]) -> int:
 def replay(capture: Capture) -> Shown:
     """What the charm makes of the kept answers.
 
-    Raises CaptureError if there is no such charm here, and OSError if the charm could not read the host, and
-    so it says here.
+    Raises CaptureError if there is no such charm here, or its capture has another shape than this revision's,
+    and OSError if the charm could not read the host, and so it says here.
     """
     source = CHARMS / capture.charm / "src"
-    if capture.charm not in {path.parent.name for path in CHARMS.glob("*/charmcraft.yaml")}:
-        raise CaptureError(f"it is of a charm {capture.charm[:40]!r}, which is not in this repository")
+    if capture.charm not in {path.parents[1].name for path in CHARMS.glob("*/src/capture.py")}:
+        raise CaptureError(
+            f"it is of a charm {capture.charm[:40]!r}, which has no captures in this repository"
+        )
     sys.path.insert(0, str(source))
-    return importlib.import_module("capture").show(capture.system, capture.inputs)
+    charm = importlib.import_module("capture")
+    try:
+        return charm.show(capture.system, capture.inputs)
+    except (InvalidValue, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        # Options and answers are those of the revision that took it.
+        said = f"{type(error).__name__}: {error}"[:MOST_SAID]
+        what = f"this revision cannot replay it ({said}): check out the revision of the charm that took it"
+        raise CaptureError(what) from None
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def test_it_shows_what_the_capture_has(captured):
         ("nothing", "there is no capture in it: nothing begins with ovn-offload-capture:"),
         (
             take(FakeHost(), "../etc", {}, lambda *_: Shown(Plan(), (), {})),
-            "it is of a charm '../etc', which is not in",
+            "it is of a charm '../etc', which has no captures in",
         ),
     ],
 )
@@ -90,3 +90,33 @@ def test_what_it_cannot_show_is_one_sentence(tmp_path, text, reason):
     assert done.returncode == 2
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
+
+
+OTHER_REVISIONS = {
+    "an input that this one lacks": ({"later": 1}, ""),
+    "an input that it has not": ({"controllers": None}, "TypeError: "),
+    "an option that this one lacks": ({"options": {"later": 1}}, "TypeError: "),
+    "options as a list": ({"options": []}, "TypeError: "),
+}
+
+
+@pytest.mark.parametrize(("inputs", "said"), OTHER_REVISIONS.values(), ids=OTHER_REVISIONS)
+def test_a_capture_of_another_revision_is_shown_or_refused_in_one_sentence(tmp_path, inputs, said):
+    written = f"{{**inputs, **{inputs!r}}}"
+    code = CAPTURED.replace("inputs, capture.show", f"{written}, lambda s, _: capture.show(s, inputs)")
+    taken = run("-c", code, path=("lib", "charms/sriov-switchdev/src"))
+    assert taken.returncode == 0, taken.stderr
+    file = tmp_path / "capture.txt"
+    file.write_text(taken.stdout)
+    done = run("-m", "replay", str(file))
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (2 if said else 0)
+    assert done.stderr.startswith(f"{file}: this revision cannot replay it ({said}" if said else "")
+
+
+def test_a_charm_without_captures_is_named(tmp_path):
+    file = tmp_path / "capture.txt"
+    file.write_text(take(FakeHost(), "cumulus-fabric", {}, lambda *_: Shown(Plan(), (), {})))
+    done = run("-m", "replay", str(file))
+    said = "it is of a charm 'cumulus-fabric', which has no captures in this repository"
+    assert (done.returncode, done.stderr) == (2, f"{file}: {said}\n")

@@ -170,7 +170,8 @@ def _touched(change: Change) -> Iterator[Path]:
 def _is_ours(path: Path, wanted: Tree, made: Objects, unmanaged: Unmanaged) -> bool:
     """Whether a setting is one that this charm sets, at a place that is its own."""
     these = {f"vlan{key}" for above, key in pairwise(path) if above == "vlan"}
-    these |= {path[1]} if path[0] == "interface" else set()
+    of_port = path[:2] if path[0] == "interface" else ()  # an odd answer may have a value for all interfaces
+    these |= {*of_port[1:]}
     if these & unmanaged.names or any(covers(pattern, path) for pattern in unmanaged.settings):
         return False
     names = {name for _, name in made}
@@ -179,5 +180,5 @@ def _is_ours(path: Path, wanted: Tree, made: Objects, unmanaged: Unmanaged) -> b
         return name in {*get_tree(wanted, *NEIGHBOR), *names}
     if any(covers(pattern, path) for pattern in OURS):
         return True
-    declared = path[:1] == ("interface",) and path[1] in {*get_tree(wanted, "interface"), *names}
-    return declared and any(covers(pattern, path) for pattern in OURS_ON_PORTS)
+    declared = {*of_port[1:]} & {*get_tree(wanted, "interface"), *names}
+    return bool(declared) and any(covers(pattern, path) for pattern in OURS_ON_PORTS)

@@ -248,12 +248,14 @@ def users(applied: Tree, removed: Collection[Object]) -> dict[str, str]:
     """What is on bonds and VLANs that are to be removed, beside SVIs, as ``nv`` has it: what it is on."""
     gone = {each.said for each in removed if each.kind in ("bond", "vlan")}
     sessions = {each.name for each in removed if each.kind == "neighbor"}
-    found = {f"interface {name}": node.get("base-interface") for name, node in nodes(applied, "interface")}
+    found = {
+        f"interface {name}": str(node.get("base-interface")) for name, node in nodes(applied, "interface")
+    }
     for vrf, node in nodes(applied, "vrf"):
         found[f"vrf {vrf} evpn vlan"] = f"vlan{get_tree(node, 'evpn').get('vlan')}"
         for name in get_tree(node, "router", "bgp", "neighbor").keys() - sessions:
             found[f"vrf {vrf} router bgp neighbor {name}"] = name
-    return {user: str(what) for user, what in found.items() if what in gone}
+    return {user: what for user, what in found.items() if what in gone}
 
 
 def vrf_of(node: object) -> str:
@@ -276,7 +278,7 @@ def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
             name
             for name, node in nodes(applied, "interface")
             if name not in known and not MANAGEMENT_PORTS.fullmatch(name) and _is_routed(node)
-            if node.get("base-interface") not in hosts
+            if str(node.get("base-interface")) not in hosts
         ],
         **{
             f"interface {{}} {' '.join(path)}": [name for name in links if get_path(interfaces[name], path)]
