@@ -149,7 +149,9 @@ def _moved(stored: Record, moves: Mapping[str, str | None]) -> Record:
                 found[to + name.removeprefix(slot)] = each
         return found
 
-    return Record(*(of(noted) for noted in stored))
+    return Record(
+        of(stored.waiting), of(stored.burns), of(stored.resets), of(stored.attempts), of(stored.cards)
+    )
 
 
 def _slot(name: str) -> str:
