@@ -120,14 +120,21 @@ class NicFirmwareCharm(HostCharm[Survey]):
     def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
         """Run a plan's steps, and count the values that were set: they may be gone now, or after a reboot."""
         outcome = execute(plan, self.system, announce)
-        steps = [*outcome.done]
-        if outcome.failed and isinstance(outcome.error, changes.NotKeptError):
-            steps.append(outcome.failed)
+        sets = [step.op for step in outcome.done if isinstance(step.op, changes.SetNextBoot)]
+        tries = [(op, op.settings, "") for op in sets]
+        if outcome.failed and isinstance(op := outcome.failed.op, changes.SetNextBoot):
+            if isinstance(outcome.error, changes.NotKeptError):
+                tries.append((op, op.settings, ""))
+            elif isinstance(outcome.error, changes.RefusedSetError):
+                why = "; ".join(filter(None, (outcome.error.reason, outcome.error.remedy)))
+                tries.append((op, outcome.error.call, why))
         known = record.read(self.system)
-        for op in (step.op for step in steps if isinstance(step.op, changes.SetNextBoot)):
-            for setting in op.settings:
-                tried = known.tried(op.bdf, str(setting)) or record.Attempts("", 0)
-                known = known.with_attempts(op.bdf, str(setting), tried._replace(tries=tried.tries + 1))
+        for op, settings, why in tries:
+            call = tuple(map(str, settings)) if why else ()
+            for value in map(str, settings):
+                tried = known.tried(op.bdf, value) or record.Attempts("", 0)
+                tried = record.Attempts("", tried.tries + 1, why, call)
+                known = known.with_attempts(op.bdf, value, tried)
         try:
             record.write(self.system, known)
         except OSError as error:

@@ -22,6 +22,7 @@ from converge.shape import InvalidValue
 from hostnic.devices.pci import MAX_VFS
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
+from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.machine import Machine
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
@@ -139,7 +140,11 @@ def commission(
         observed = ask(system, _look(system), wanted)
         planned = plan(wanted, observed, findings)
         found = verify(wanted, observed, planned, RELEASE)
-        failures += [finding for finding in found if finding.severity >= Severity.WAITING]
+        # A hook leaves a NIC in flash recovery to the operator; a new machine with one is not ready.
+        failures += [f for f in found if f.severity >= Severity.WAITING or LIVEFISH in f.what]
+    elif dry_run:
+        found = verify(wanted, observed, planned, RELEASE)
+        failures += [f for f in found if f.severity is Severity.BLOCKED or LIVEFISH in f.what]
     unique = tuple(dict.fromkeys(failures))
     asked = {port.bdf: networkboot.NAMES for nic in observed.nics for port in nic.ports}
     driver = networkboot.UEFI.get(machine, "") if system.files.exists("/sys/firmware/efi") else ""

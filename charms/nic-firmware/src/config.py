@@ -45,7 +45,8 @@ OPTIONAL = (
 
 _SETTING = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>[A-Za-z0-9_.+-]{{1,64}})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_URL = re.compile(r"https?://[!-.0-~]+/[!-~]*")
+_URL = re.compile(r"https?://(?:\[[0-9a-fA-F:.]+\]|[!-.0-9;-?A-~]+)(?::[0-9]{1,5})?/[!-~]*")
+_USER = re.compile(r"[a-zA-Z]+://[^/?#]*@")
 _SETTINGS = "NAME=value words, such as 'CQE_COMPRESSION=AGGRESSIVE CNP_DSCP_P1=48', each name once"
 
 
@@ -61,6 +62,17 @@ def settings(name: str, text: str) -> dict[str, str]:
             raise InvalidValue(name, word, _SETTINGS)
         found[match["name"]] = match["value"]
     return found
+
+
+def _check_url(url: str) -> None:
+    """Refuse an address that cannot be fetched, or that has a password, which is not shown."""
+    shown = re.sub(r"(?s)^([a-zA-Z]+://)?.*@", r"\1...@", url)
+    if _USER.match(url):
+        allowed = "an address without user and password, which everybody who may read the model would see; "
+        allowed += "attach such a file instead: juju attach-resource nic-firmware firmware=FILE"
+        raise InvalidValue("firmware-url", shown, allowed)
+    if not _URL.fullmatch(url):
+        raise InvalidValue("firmware-url", shown, "an http or https address, or nothing")
 
 
 def entries(name: str, text: str) -> tuple[selector.Entry, ...]:
@@ -90,8 +102,8 @@ class Options(RebootOptions):
         for word in self.profiles:
             if word not in PROFILES:
                 raise InvalidValue("profile", word, f"a comma list of {', '.join(PROFILES)}, or nothing")
-        if self.firmware_url and not _URL.fullmatch(self.firmware_url):
-            raise InvalidValue("firmware-url", self.firmware_url, "an http or https address, or nothing")
+        if self.firmware_url:
+            _check_url(self.firmware_url)
         if self.firmware_sha256 and not _SHA256.fullmatch(self.firmware_sha256):
             raise InvalidValue("firmware-sha256", self.firmware_sha256, "64 hexadecimal digits in lower case")
         if self.firmware_url and not self.firmware_sha256:

@@ -30,6 +30,7 @@ class Setting(NamedTuple):
     gate: str = ""  # the parameter that must be 1 at the next boot before the firmware takes this one
     required: bool = False  # the operator named it; a NIC without it is an error
     optional: bool = False  # a NIC whose firmware lacks it is right without it
+    near: tuple[str, ...] = ()  # names that resemble one which mstflint's database does not have
 
     def matches(self, shown: str | None) -> bool:
         """Whether a value as mstconfig shows it, ``True(1)``, is the wanted one."""

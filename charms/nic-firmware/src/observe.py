@@ -8,7 +8,7 @@ from typing import TypeVar
 import record
 from desired import Desired, chosen_nics
 from hostnic.devices import infiniband, users
-from hostnic.devices.inventory import BLUEFIELD, find_nics
+from hostnic.devices.inventory import BLUEFIELD, FLASH_RECOVERY, find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.firmware.msterrors import MstError
@@ -27,8 +27,9 @@ def observe(system: System) -> Observed:
     """Read everything that needs no process."""
     nics, unreadable = find_nics(system)
     known = record.read(system)
-    # What cannot be read now may be read again; what is gone is no longer burned.
-    there = {nic.slot for nic in nics} | {each.subject.rpartition(".")[0] for each in unreadable}
+    # What cannot be read now may be read again; what is gone, or in flash recovery, is no longer burned.
+    there = {nic.slot for nic in nics if nic.ports[0].device not in FLASH_RECOVERY}
+    there |= {each.subject.rpartition(".")[0] for each in unreadable}
     burns = {slot: version for slot, version in known.burns.items() if slot in there}
     ports = [port for nic in nics for port in nic.ports]
     return Observed(

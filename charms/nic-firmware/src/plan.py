@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic
+from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.system import HostStep, System
 from nic import burning, changes, ethernet
 from nic.activation import given_up, held_reboot
@@ -33,7 +34,8 @@ def plan(
     troubled = preflight(wanted, observed)
     about = [finding for each in troubled.values() for finding in each]
     for nic in chosen_nics(wanted, observed):
-        if any(finding.severity is Severity.BLOCKED for finding in troubled.get(nic.slot, ())):
+        trouble = troubled.get(nic.slot, ())
+        if any(finding.severity is Severity.BLOCKED or LIVEFISH in finding.what for finding in trouble):
             continue
         steps = [step for port in nic.ports for step in _set_steps(nic, port.bdf, wanted, observed)]
         burns, said = burning.steps([nic], observed)
@@ -60,7 +62,7 @@ def _set_steps(nic: Nic, bdf: str, wanted: Desired, observed: Observed) -> Itera
     Before them, one for each InfiniBand port that becomes Ethernet.
     """
     found = (setting for setting, state in states(bdf, wanted, observed) if state is State.SET)
-    different = [setting for setting in found if not given_up(bdf, setting, observed)]
+    different = [setting for setting in found if not given_up(bdf, setting, wanted, observed)]
     for setting in different:
         if port := ethernet.makes_ethernet(nic, setting):
             yield _conversion(bdf, port.bdf, setting, observed)

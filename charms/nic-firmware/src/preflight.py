@@ -7,6 +7,7 @@ from converge import Finding, Severity
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic, Port
 from hostnic.firmware import mstconfig
+from hostnic.firmware.msterrors import LIVEFISH
 from nic import ethernet
 from nic.activation import after_lost_reset
 from observed import ENGINE, Answer, Observed
@@ -111,7 +112,10 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
     if answer.reason:
         vfs = wanted.ports.get(port.bdf, {}).get("NUM_OF_VFS")
         enough = vfs is None or vfs.matches(str(port.total_vfs))
-        if observed.lockdown and enough:
+        if LIVEFISH in answer.reason:  # it is no reason to hold what other NICs wait for
+            remedy = answer.remedy.replace("BDF", port.bdf)
+            yield Finding(Severity.WARNING, port.bdf, answer.reason, remedy)
+        elif observed.lockdown and enough:
             what = (
                 f"{answer.reason}; it offers {port.total_vfs} VFs, and the other parameters are not checked"
             )
@@ -140,6 +144,8 @@ def _absent(bdf: str, found: dict[Setting, State], answer: Answer) -> Iterator[F
             kept = f"{setting.name} at {shown.next_boot or 'N/A'}, which cannot be changed"
             what = f"the firmware keeps {kept}: {setting} ({setting.source}) is not set"
         remedy = "remove it, or update the firmware; action query shows what the firmware offers"
+        if setting.near:
+            remedy = f"correct the name; similar ones are {', '.join(setting.near)}"
         gate = answer.parameters.get(setting.gate)
         if gate and mstconfig.number(gate.next_boot) == 0:  # else it is open, or there is none
             remedy = f"also set {setting.gate}=1, which makes the firmware offer it, or remove it"

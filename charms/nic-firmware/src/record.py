@@ -36,6 +36,8 @@ class Attempts(NamedTuple):
     # often the tool has set it
     tries: int
     reason: str = ""  # why the last one failed; empty while it is under way, and when it was interrupted
+    # All values of the call that the firmware has refused; empty if it was the value that did not stay
+    call: tuple[str, ...] = ()
 
 
 class Record(NamedTuple):
@@ -178,7 +180,8 @@ def write(system: System, record: Record) -> None:
 
 def _encode(record: Record) -> dict[str, Any]:
     def tried(each: Attempts) -> dict[str, Any]:
-        return {"version": each.version, "count": each.tries, "reason": each.reason}
+        told: dict[str, Any] = {"version": each.version, "count": each.tries, "reason": each.reason}
+        return told | ({"call": list(each.call)} if each.call else {})
 
     return {
         "version": VERSION,
@@ -195,7 +198,8 @@ def _decode(raw: dict[str, Any]) -> Record:
         return Waiting(str(item["value"]), str(item["boot_id"]), item["power_cycle"] is True)
 
     def tried(item: dict[str, Any]) -> Attempts:
-        return Attempts(str(item["version"]), int(item["count"]), str(item["reason"]))
+        call = tuple(map(str, item.get("call", ())))
+        return Attempts(str(item["version"]), int(item["count"]), str(item["reason"]), call)
 
     if raw["version"] != VERSION:
         return Record()

@@ -8,13 +8,13 @@ from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices import selector
-from hostnic.devices.inventory import CONNECTX3
+from hostnic.devices.inventory import CONNECTX3, FLASH_RECOVERY
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import Nic, Port
 from hostnic.devices.selector import Auto, Entry
 from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
-from hostnic.firmware.msterrors import UNKNOWN
+from hostnic.firmware.msterrors import LIVEFISH, UNKNOWN
 from hostnic.handover import Handover
 from nic.ethernet import makes_ethernet, port_of
 from observed import Answer, Observed
@@ -67,9 +67,10 @@ def choose(
             left[bdf] = uses.get(bdf, f"{used[0]} of the same NIC is in use as InfiniBand" if whole else "")
 
     old = {nic.slot: nic.short for nic in nics if nic.ports[0].device in CONNECTX3 and not entries}
+    dead = {nic.slot for nic in nics if nic.ports[0].device in FLASH_RECOVERY}
 
     def is_configured(port: Port) -> bool:
-        return port.bdf not in left and port.nic not in old
+        return port.bdf not in left and port.nic not in old and port.nic not in dead
 
     choice = selector.choose(entries, ports, Auto(is_configured, NOTHING, REMEDY))
     slots = {port.nic for port in (choice.ports if entries else ports)}
@@ -78,18 +79,26 @@ def choose(
     if old:
         what = f"auto leaves ConnectX-3 cards alone: {', '.join(old.values())}"
         findings.append(Finding(Severity.INFO, selector.OPTION, what))
+    findings += [_without_firmware(port) for port in ports if port.nic in dead & slots]
     unused = tuple(port for port in concerned if not left[port.bdf])
-    if choice.refusal and (entries or not (left or old)):
+    if choice.refusal and (entries or not (left or old or dead)):
         findings = [choice.refusal, *findings]
     else:
         findings += selector.missing(choice.absent)
-    chosen = {port.nic for port in choice.ports}
+    chosen = {port.nic for port in choice.ports} - dead
     reduced = [
         nic._replace(ports=ports)
         for nic in nics
         if (ports := tuple(port for port in nic.ports if port.bdf not in left)) and nic.slot in chosen
     ]
     return Chosen(tuple(reduced), tuple(findings), frozenset(left), named, unused)
+
+
+def _without_firmware(port: Port) -> Finding:
+    """A NIC in flash recovery. It is no reason to hold what other NICs wait for, so it blocks nothing."""
+    burn = f"mstflint -d {port.bdf} -i IMAGE burn"
+    remedy = f"on the host, burn its vendor's image with {burn}, then power-cycle"
+    return Finding(Severity.WARNING, port.bdf, LIVEFISH, remedy)
 
 
 def _left(port: Port, used: str) -> Finding:
@@ -211,7 +220,8 @@ class _Settings:
                 return None
         elif text.lower() in ("true", "false"):
             value = int(text.lower() == "true")
-        return Setting(name, value, source, gate=gate, required=required)
+        near = self.database.near(name) if self.database.entries and entry is None else ()
+        return Setting(name, value, source, gate=gate, required=required, near=near)
 
     def place(self, setting: Setting) -> None:
         """Add a setting to the first port if the NIC's ports share it, else to each port."""
@@ -243,7 +253,7 @@ def _of_nic(nic: Nic, options: Options, others: Sequence[Handover], database: Da
     for setting in _of_others(settings, others, {setting.name: setting for setting in given}):
         settings.place(setting)
     for setting in given:
-        settings.findings += _too_few(settings, setting)
+        settings.findings += _too_few(settings, setting, options, others)
         settings.place(setting)
     vfs = settings.shared.get(NUM_OF_VFS)
     if vfs and PER_PF not in settings.shared:  # else the number has no effect
@@ -313,14 +323,21 @@ def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION)
     return findings
 
 
-def _too_few(settings: _Settings, setting: Setting) -> Iterator[Finding]:
-    """The option parameters may lower NUM_OF_VFS, but not below what another charm needs."""
-    nic, need = settings.nic, settings.shared.get(NUM_OF_VFS)
-    if setting.name != NUM_OF_VFS or need is None or need.source.startswith("option"):
+def _too_few(
+    settings: _Settings, setting: Setting, options: Options, others: Iterable[Handover]
+) -> Iterator[Finding]:
+    """The option parameters may lower NUM_OF_VFS below num-vfs, but not below what another charm needs."""
+    nic = settings.nic
+    if setting.name != NUM_OF_VFS:
         return
-    if _count(setting) < _count(need):
-        what = f"{setting} is fewer than the {need.value} VFs that {need.source} needs on {nic.short}"
-        yield Finding(Severity.BLOCKED, OPTION, what, f"raise it, or lower num-vfs of {need.source}")
+    for other in others:
+        need = max((other.vfs.get(port.bdf, 0) for port in nic.ports), default=0)
+        if _count(setting) < need:
+            what = f"{setting} is fewer than the {need} VFs that {other.charm} needs on {nic.short}"
+            yield Finding(Severity.BLOCKED, OPTION, what, f"raise it, or lower num-vfs of {other.charm}")
+    if "ovn-offload" in options.profiles and _count(setting) < options.num_vfs:
+        what = f"{setting} takes precedence over num-vfs, which is {options.num_vfs}"
+        yield Finding(Severity.WARNING, OPTION, what, SAME)
 
 
 def _rules(settings: _Settings) -> Iterator[Finding]:

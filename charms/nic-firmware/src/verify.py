@@ -84,13 +84,18 @@ def _differences(
     for bdf in wanted.ports:
         waiting: list[str] = []
         lost: dict[str, str] = {}
+        refused: dict[str, list[str]] = {}
         unapplied: dict[str, list[str]] = {}
         for setting, state in states(bdf, wanted, observed):
             parameter = observed.answers[bdf].parameters.get(setting.name)
             if setting in taken:
                 continue
-            if state is State.SET and given_up(bdf, setting, observed):
-                lost[str(setting)] = (parameter.next_boot if parameter else None) or "nothing"
+            if state is State.SET and given_up(bdf, setting, wanted, observed):
+                tried = observed.record.tried(bdf, str(setting))
+                if tried and tried.reason:
+                    refused.setdefault(tried.reason, []).append(str(setting))
+                elif tried:  # else its gate is named
+                    lost[str(setting)] = (parameter.next_boot if parameter else None) or "nothing"
             elif state is State.SET:
                 shown = parameter.next_boot if parameter else "hidden"
                 what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"
@@ -103,6 +108,11 @@ def _differences(
             shown = ", ".join(f"{value} for {setting}" for setting, value in lost.items())
             what = f"set {OFTEN} times, and the next boot has again: {shown}"
             yield Finding(Severity.BLOCKED, bdf, what, f"{NOT_LEFT} mstconfig -d {bdf} set {' '.join(lost)}")
+        for why, values in refused.items():
+            words = " ".join(values)
+            what = f"the firmware has refused {words} {OFTEN} times: {why}"
+            again = f"declare what it takes; to try again, on the host: mstconfig -d {bdf} set {words}"
+            yield Finding(Severity.BLOCKED, bdf, what, again)
         if waiting:
             what = f"set for the next boot, and not active yet: {', '.join(waiting)}"
             slot = bdf.rpartition(".")[0]

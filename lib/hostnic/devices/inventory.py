@@ -19,12 +19,19 @@ BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
 """BlueField 1 to 4 as the host sees them."""
 CONNECTX3 = ("15b3:1003", "15b3:1007")
 """ConnectX-3 and -3 Pro: driver mlx4_core, no switchdev mode; mstflint 4.26 and later do not know them."""
+FLASH_RECOVERY = (
+    *("15b3:01f6", "15b3:01f8", "15b3:01ff", "15b3:0209", "15b3:020b", "15b3:020d", "15b3:020f", "15b3:0211"),
+    *("15b3:0212", "15b3:0214", "15b3:0216", "15b3:0218", "15b3:021c", "15b3:021e"),
+)
+"""ConnectX-3 to -8 and BlueField without firmware, as pci.ids names them: "Flash Recovery" (livefish)."""
 GIVEN_VFS = (
     *("15b3:1002", "15b3:1004", "15b3:1014", "15b3:1016", "15b3:1018"),
     *("15b3:101a", "15b3:101c", "15b3:101e", "15b3:a2d3"),
 )
 """VFs of ConnectX-2 to -8 and BlueField. In a virtual machine nothing else shows that a function is one."""
 NETWORK_CLASS = "0x02"
+MEMORY_CLASS = "0x05"
+"""That of some NICs in flash recovery."""
 INFINIBAND_CLASS = "0x0207"
 ANY_LINK_CLASS = "0x0280"
 """That of ConnectX-3, whatever its links are."""
@@ -116,25 +123,30 @@ def unreadable(bdf: str, error: OSError) -> Finding:
 
 def _is_port(system: System, bdf: str) -> bool:
     """Whether it is a network function and no VF. There may be hundreds of VFs, so that is checked first."""
-    return not system.files.exists(pci.attribute(bdf, "physfn")) and system.files.read(
-        pci.attribute(bdf, "class")
-    ).startswith(NETWORK_CLASS)
+    if system.files.exists(pci.attribute(bdf, "physfn")):
+        return False
+    kind = system.files.read(pci.attribute(bdf, "class"))
+    memory = kind.startswith(MEMORY_CLASS) and _device(system, bdf) in FLASH_RECOVERY
+    return kind.startswith(NETWORK_CLASS) or memory
+
+
+def _device(system: System, bdf: str) -> str:
+    """The PCI vendor and device id."""
+    return ":".join(system.files.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device"))
 
 
 def _port(system: System, bdf: str, netdev: str | None, master: str | None, bonded: bool) -> Port:
-    vendor, device = (
-        system.files.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device")
-    )
+    device = _device(system, bdf)
     return Port(
         bdf=bdf,
-        device=f"{vendor}:{device}",
+        device=device,
         driver=pci.driver(system, bdf),
         netdev=netdev,
         bond=master if bonded else None,
         bridge=None if bonded else master,
         total_vfs=pci.total_vfs(system, bdf),
         num_vfs=pci.num_vfs(system, bdf),
-        infiniband=_is_infiniband(system, bdf),
+        infiniband=device not in FLASH_RECOVERY and _is_infiniband(system, bdf),
     )
 
 

@@ -20,14 +20,15 @@ LACKS = re.compile(rf"The Device doesn't support (\S+) parameter|{NAME}")
 OPEN = "Failed to open the device|Cannot open Device|mopen:"
 
 UNKNOWN = "mstflint does not know this device"
+LIVEFISH = "the NIC is in livefish mode (flash recovery): it runs without its firmware"
 HANGS = "did not end within"
 """In the reason of a tool that was stopped at its deadline."""
 
 KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"Livefish",
-        "the NIC is in livefish mode: it runs without its firmware",
-        "burn an image by hand with mstflint, as the NIC's vendor describes, and power-cycle the machine",
+        LIVEFISH,
+        "on the host, burn its vendor's image with mstflint -d BDF -i IMAGE burn, then power-cycle",
     ),
     (
         r"Unsupported device|Device not supported|Unsupported Device|Failed to identify the device",
@@ -35,7 +36,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "take it out of option devices, or install a newer mstflint",
     ),
     (
-        r"doesn't support any configuration changes|either FW does not support|HW access is disabled",
+        r"doesn't support any configuration changes|either FW does not support|HW access is disabled|"
+        r"-E- Failed to set configuration: .*([Dd]enied|not permitted)",
         "the firmware allows no change of parameters",
         "secure host mode may be on: turn it off with the NIC vendor's tool",
     ),
@@ -89,6 +91,12 @@ def locked_down(system: System) -> str:
     """
     match = re.search(r"\[(\w+)\]", read_text(system, LOCKDOWN) or "")
     return match.group(1) if match and match.group(1) != "none" else ""
+
+
+def refused(error: MstError) -> bool:
+    """Whether the firmware has answered, and said no: to ask again does not help."""
+    unreached = f"{OPEN}|semaphore|Livefish"
+    return "-E-" in error.stdout and not re.search(unreached, f"{error.stdout}\n{error.stderr}")
 
 
 def run(system: System, how: Callable[..., str], argv: list[str], timeout: float = 60.0) -> str:

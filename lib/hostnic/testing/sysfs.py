@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from os.path import normpath
 
 from hostnic.devices import vdpa
+from hostnic.devices.inventory import FLASH_RECOVERY
 from hostnic.devices.pci import DEVICES, DRIVERS
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
@@ -65,6 +66,8 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
     tree = _function(card, card.device, port.driver, iommu)
     if card.is_infiniband(port):
         tree["class"] = "0x020700\n"
+    if card.device in FLASH_RECOVERY:
+        tree["class"] = card.recovery_class
     if port.driver == "mlx4_core":
         tree["class"] = "0x028000\n"
     if port.driver == "mlx5_core" and card.has_netdev(port):

@@ -63,7 +63,7 @@ def node(request: pytest.FixtureRequest, database: Database, monkeypatch: pytest
 @pytest.mark.parametrize("state", STATES)
 def test_no_secret_is_in_a_capture(node: Node, state: Callable[[Node], None]) -> None:
     state(node)
-    url = f"https://user:{WORD}@files.customer.example/firmware.zip"
+    url = f"https://files.customer.example/{WORD}/firmware.zip"
     node.configure(firmware_url=url, firmware_sha256="0" * 64)
     places, found = leaks(node.host, lambda: node.action("capture")["capture"])
     assert found == {}

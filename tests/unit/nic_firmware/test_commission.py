@@ -13,7 +13,7 @@ from commission import commission as run
 from config import PROFILES, Options
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
-from hostnic.testing import FakeHost
+from hostnic.testing import FakeHost, card
 from pack import commissioning
 from unit.nic_firmware.node import PF0, machine, nics, rdg
 
@@ -84,13 +84,30 @@ def test_a_value_that_cannot_be_set_fails_with_its_reason(
     assert says in results["left"]
 
 
-def test_one_failing_nic_fails_the_script_and_the_others_are_set(database: Database) -> None:
+@pytest.mark.parametrize("dry", [False, True])
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("-E- Device in Livefish mode is not supported\n", "livefish"),
+        ("-E- Failed to open the device\n", "Failed to open the device"),
+    ],
+)
+def test_one_failing_nic_fails_the_script_and_the_others_are_set(
+    database: Database, said: str, left: str, dry: bool
+) -> None:
     host = machine(cards=nics("3b", "5e"))
-    said = failure(["mstconfig"], 3, "-E- Device in Livefish mode is not supported\n", "")
-    host.fail("run", "-d 0000:5e:00", said, times=None)
+    host.fail("run", "-d 0000:5e:00", failure(["mstconfig"], 3, said, ""), times=None)
+    status, results = run(host, database, Options(), dry_run=dry)
+    assert status == "failed"
+    assert left in results["left"]
+    assert host.port(PF0).firmware.next_num_of_vfs == (4 if dry else 8)
+
+
+def test_a_nic_in_flash_recovery_fails_the_script(database: Database) -> None:
+    host = machine(cards=[*nics("3b"), card("5e", ports=1, device="15b3:0212")])
     status, results = run(host, database, Options())
     assert status == "failed"
-    assert "livefish" in results["left"]
+    assert "mstflint -d 0000:5e:00.0 -i IMAGE burn" in results["left"]
     assert host.port(PF0).firmware.next_num_of_vfs == 8
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from converge import Disruption, Held, Plan, Step
 from converge.finding import DIGEST
 from desired import Desired, Setting, State, states
+from hostnic.devices.inventory import FLASH_RECOVERY
 from hostnic.devices.port import Nic
 from hostnic.firmware.mstconfig import NUM_OF_VFS
 from hostnic.firmware.mstflint import Flash
@@ -38,15 +39,24 @@ def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...
     return tuple(
         setting
         for setting, state in states(bdf, wanted, observed)
-        if (state is State.SET and not given_up(bdf, setting, observed))
+        if (state is State.SET and not given_up(bdf, setting, wanted, observed))
         or (state is State.ACTIVATE and not ineffective(bdf, setting, observed))
     )
 
 
-def given_up(bdf: str, setting: Setting, observed: Observed) -> bool:
-    """Whether a value was set often enough: the firmware, the BIOS or the BMC does not leave it."""
+def given_up(bdf: str, setting: Setting, wanted: Desired, observed: Observed) -> bool:
+    """Whether a value was set often enough: the firmware, the BIOS or the BMC does not leave it.
+
+    Values that the firmware has refused are tried again once one of the call is not to be set any more. A
+    parameter is not set either while it is hidden behind one that is given up.
+    """
     tried = observed.record.tried(bdf, str(setting))
-    return tried is not None and tried.tries >= OFTEN
+    if tried is None or tried.tries < OFTEN:
+        gate = wanted.ports.get(bdf, {}).get(setting.gate)
+        hidden = setting.name not in observed.answers.get(bdf, Answer()).parameters
+        return gate is not None and hidden and given_up(bdf, gate, wanted, observed)
+    left = {str(each) for each, state in states(bdf, wanted, observed) if state is State.SET}
+    return left.issuperset(tried.call)
 
 
 def ineffective(bdf: str, setting: Setting, observed: Observed) -> str:
@@ -92,7 +102,7 @@ def lost_by_reset(observed: Observed) -> dict[str, str]:
             found[bdf] = "the port is gone from the PCI bus"
         elif observed.answers.get(bdf, Answer()).reason:
             found[bdf] = "the port does not answer"
-        elif port.driver is None and boot_id == observed.boot_id:
+        elif port.driver is None and boot_id == observed.boot_id and port.device not in FLASH_RECOVERY:
             found[bdf] = "the port has no driver"
     return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import record
 from converge import StepError
 from desired import Setting
-from hostnic.firmware import mstconfig, mstflint
+from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.firmware.mstconfig import Parameter
 from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
@@ -22,6 +22,14 @@ class NotKeptError(StepError):
     """The tool has set values, and the firmware does not have them."""
 
 
+class RefusedSetError(StepError):
+    """The firmware has answered that it does not take the values of a call."""
+
+    def __init__(self, error: MstError, call: tuple[Setting, ...]) -> None:
+        super().__init__(error.reason, error.remedy)
+        self.call = call
+
+
 @dataclass(frozen=True)
 class SetNextBoot:
     """Set parameters of one port for the next boot, in one call: all of them or none."""
@@ -30,7 +38,11 @@ class SetNextBoot:
     settings: tuple[Setting, ...]
 
     def run(self, system: System) -> None:
-        """Set those that differ, read back, and note what waits and cannot be seen to wait."""
+        """Set those that differ, read back, and note what waits and cannot be seen to wait.
+
+        A hidden parameter that the firmware does not offer once its gate is open is left out: the next look
+        finds that it is not offered.
+        """
         found = self._read(system)
         left = self._different(found)
         if not left:
@@ -56,7 +68,7 @@ class SetNextBoot:
 
     def _read(self, system: System) -> dict[str, Parameter]:
         found = mstconfig.query(system, self.bdf, *(setting.name for setting in self.settings))
-        absent = [setting.name for setting in self.settings if setting.name not in found]
+        absent = [s.name for s in self.settings if s.name not in found and not s.gate]
         if absent:
             raise StepError(
                 f"the firmware of {self.bdf} does not offer {', '.join(absent)}",
@@ -65,10 +77,16 @@ class SetNextBoot:
         return found
 
     def _different(self, found: Mapping[str, Parameter]) -> tuple[Setting, ...]:
-        return tuple(s for s in self.settings if not s.matches(found[s.name].next_boot))
+        there = (setting for setting in self.settings if setting.name in found)
+        return tuple(setting for setting in there if not setting.matches(found[setting.name].next_boot))
 
     def _set(self, system: System, settings: tuple[Setting, ...]) -> bool:
-        return mstconfig.set_next_boot(system, self.bdf, {s.name: str(s.value) for s in settings})
+        try:
+            return mstconfig.set_next_boot(system, self.bdf, {s.name: str(s.value) for s in settings})
+        except MstError as error:
+            if msterrors.refused(error):
+                raise RefusedSetError(error, settings) from error
+            raise
 
 
 @dataclass(frozen=True)

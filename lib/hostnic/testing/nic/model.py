@@ -215,6 +215,7 @@ class FakeCard:
     stuck: bool = False  # a warm reboot does not apply what is set for the next boot
     one_trigger: bool = False  # the firmware refuses the two triggers of mstconfig 4.33; a warm reboot works
     infiniband_only: bool = False  # its firmware has no LINK_TYPE and is InfiniBand
+    recovery_class: str = "0x020000\n"  # what it calls itself in flash recovery
 
     def __post_init__(self) -> None:
         self.settings = self.settings or factory(len(self.ports))

@@ -8,6 +8,7 @@ the charm nic-firmware run the real tool on the virtual card.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hostnic.devices.inventory import FLASH_RECOVERY
 from hostnic.system import failure
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def mstconfig(host: "FakeKernel", argv: list[str]) -> str:
     if port is None or port.gone or host.locked_down:
         raise failure(argv, 3, "-E- Failed to open the device\n", "")
     nic = next(nic for nic in host.cards if port in nic.ports)
+    if nic.device in FLASH_RECOVERY:
+        raise failure(argv, 3, "-E- Device in Livefish mode is not supported\n", "")
     tool = _Tool(host, nic, port, argv)
     verb = next(word for word in argv if word in ("query", "set", "reset"))
     words = argv[argv.index(verb) + 1 :]
