@@ -39,12 +39,11 @@ def execute(
     plan: Plan[System],
     system: System,
     announce: Callable[[Step[System]], None] = lambda _: None,
-    part: Callable[[Step[System]], str] = lambda _: "",
 ) -> Outcome[System]:
     """Run ``plan``'s steps on ``system``.
 
-    ``announce`` is called with each step before it runs, for logs and progress. ``part`` names the part of
-    the machine that a step is about: one that fails stops the others of its part, or all if it is empty.
+    ``announce`` is called with each step before it runs, for logs and progress. A step that fails stops the
+    others of its part, or all if it names none.
 
     Raises ValueError if the plan is blocked: running it would be a mistake of the caller's.
     """
@@ -53,14 +52,14 @@ def execute(
     done: list[Step[System]] = []
     failures: dict[str, tuple[Step[System], StepError]] = {}
     for step in plan.steps:
-        if part(step) in failures:
+        if step.part in failures:
             continue
         announce(step)
         try:
             step.op.run(system)
         except (StepError, OSError) as error:
             reason = error if isinstance(error, StepError) else StepError(words(error))
-            failures[part(step)] = (step, reason)
+            failures[step.part] = (step, reason)
             if "" in failures:
                 break
         else:

@@ -60,6 +60,8 @@ class Step(Generic[System]):
     why: str  # the difference that makes it necessary
     disruption: Disruption  # what it costs
     op: Op[System]  # the change itself
+    # The part of the machine that it is about: if it fails, the others of its part do not run. Empty: all
+    part: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ from hostnic.handover import Handover
 from hostnic.ops import lldp
 from hostnic.system import System
 from nic import before
-from nic.steps import nic_of
 from survey import NAME, Survey, ports, read_host, survey
 
 REBOOT_OWNER = "sriov-switchdev"
@@ -77,10 +76,10 @@ class RoceQosCharm(HostCharm[Survey]):
         return relation if relation and relation.app else None
 
     def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
-        """Run the plan's steps and count them; one that fails stops the others for its NIC, not for all."""
+        """Run the plan's steps and count them; one that fails stops the others of its part, not all."""
         before.keep(self.system, self._seen.observed.among(self._seen.new))
         before.release(self.system, self._seen.released, plan)
-        outcome = execute(plan, self.system, announce, nic_of)
+        outcome = execute(plan, self.system, announce)
         record.note(self.system, outcome.done)
         return outcome
 

@@ -66,7 +66,8 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
     shares: dict[int, Share] = {
         tc: STRICT if ets.tsa[tc] == dcb.STRICT else ets.bandwidth[tc] for tc in sorted(classes & own)
     }
-    if classes != own or any(ets.tsa[tc] not in (dcb.STRICT, dcb.ETS) for tc in own):
+    astray = any(tc not in (0, priority) for priority, tc in enumerate(ets.prio_tc))
+    if astray or classes != own or any(ets.tsa[tc] not in (dcb.STRICT, dcb.ETS) for tc in own):
         return None
     asked = wanted.qos
     try:

@@ -79,6 +79,19 @@ def takes_link_down(step: HostStep) -> bool:
     return step.disruption >= Disruption.LINK_FLAP
 
 
+def differs(wanted: Desired, observed: Observed, port: QosPort) -> bool:
+    """Whether anything of a port is not as declared, also where nothing may be changed now."""
+    return port.dcb is None or any(
+        (
+            *steps.bridging(wanted, observed, port),
+            *steps.lldp(wanted, port),
+            *steps.connections(wanted, port),
+            *_vlans(wanted, observed, [port]),
+            *_encap_tos(wanted, observed),
+        )
+    )
+
+
 def _connections(wanted: Desired, ports: Sequence[QosPort]) -> list[HostStep]:
     """One step per RDMA device, which both ports of a bond may share."""
     found = {step.key: step for port in ports for step in steps.connections(wanted, port)}
@@ -96,7 +109,8 @@ def _vlans(wanted: Desired, observed: Observed, ports: Sequence[QosPort]) -> lis
         what = f"have packets of {device.netdev} carry PCP {pcp}"
         why = f"its egress map is {' '.join(map(str, device.egress))}"
         op = SetEgressMap(device.netdev, pcp)
-        found.append(HostStep(f"{device.netdev}/egress", what, why, Disruption.NONE, op))
+        part = f"VLAN {device.netdev}"
+        found.append(HostStep(f"{device.netdev}/egress", what, why, Disruption.NONE, op, part))
     return found
 
 
@@ -106,4 +120,4 @@ def _encap_tos(wanted: Desired, observed: Observed) -> list[HostStep]:
     what = f"set {ENCAP_TOS} to {wanted.encap_tos}"
     why = f"it is {observed.encap_tos or 'unset'}, so tunnels lose the packets' DSCP"
     op = SetEncapTos(wanted.encap_tos)
-    return [HostStep(ENCAP_TOS, what, why, Disruption.NONE, op)]
+    return [HostStep(ENCAP_TOS, what, why, Disruption.NONE, op, "Open vSwitch")]

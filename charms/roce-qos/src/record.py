@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, cast
 
 from converge import Plan
 from hostnic.system import HostStep, System, read_own
-from nic.steps import nic_of
 from observed import BootRecord
 
 DIRECTORY = "/run/ovn-offload/roce-qos"
@@ -50,9 +49,9 @@ def written(system: System) -> dict[str, Writes]:
 
 
 def note(system: System, done: Iterable[HostStep]) -> None:
-    """Count what a hook has set of NICs; not while nothing can be written below /run."""
+    """Count what a hook has set of the host's parts; not while nothing can be written below /run."""
     known, now = written(system), system.now()
-    for step in filter(nic_of, done):
+    for step in (step for step in done if step.part):
         last = known.get(step.key)
         digest = _digest(step)
         goes_on = last is not None and last.digest == digest and now - last.at <= LONGEST_S

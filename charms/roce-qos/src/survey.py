@@ -22,7 +22,7 @@ from nic import before
 from nic.before import Before
 from observe import observe
 from observed import Observed
-from plan import plan, takes_link_down
+from plan import differs, plan, takes_link_down
 from preflight import preflight
 from record import Writes
 from selection import cc_params, resolve
@@ -72,13 +72,12 @@ def read_host(system: System, options: Options) -> Observed:
 
 
 def ports(survey: Survey) -> Iterator[facts.Port]:
-    """The declared ports, for the exporter; one with a step left is not as declared."""
-    left = [step.key for step in (*survey.plan.steps, *(held.step for held in survey.plan.held))]
+    """The declared ports, for the exporter."""
     for bdf in survey.wanted.ports:
         if not (seen := survey.observed.port(bdf)):
             yield facts.Port(bdf, "", used=False, declared={"qos": 1})
             continue
-        actual = {"qos": int(not any(key.startswith(seen.bdf) for key in left))}
+        actual = {"qos": int(not differs(survey.wanted, survey.observed, seen))}
         used = bool(seen.bond or seen.port.bridge)
         yield facts.Port(seen.bdf, seen.netdev, seen.bond or "", used, {"qos": 1}, actual)
 

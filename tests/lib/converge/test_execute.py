@@ -2,7 +2,7 @@
 """The executor: in order, one after the other, and no further than the first failure."""
 
 import errno
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
@@ -106,11 +106,16 @@ def test_each_step_is_announced_before_it_runs():
     assert heard == [("a", []), ("b", ["a"])]
 
 
+def of_part(key: str):
+    """A step about the part that its key begins with."""
+    return replace(step(key), part=key[:1])
+
+
 def test_a_failure_stops_its_own_part_of_the_machine_and_no_other():
     machine = Machine(faults={"x1": StepError("no"), "y1": OSError(errno.EIO, "Input/output error")})
-    planned = Plan(tuple(map(step, ("x1", "x2", "y1", "y2", "z1", ""))))
+    planned = Plan(tuple(map(of_part, ("x1", "x2", "y1", "y2", "z1", ""))))
 
-    outcome = execute(planned, machine, part=lambda each: each.key[:1])
+    outcome = execute(planned, machine)
 
     assert machine.done == ["z1", ""]
     assert [finding.subject for finding in outcome.findings] == ["x1", "y1"]
@@ -118,9 +123,9 @@ def test_a_failure_stops_its_own_part_of_the_machine_and_no_other():
 
 def test_a_failure_of_the_whole_machine_stops_everything():
     machine = Machine(faults={"x1": StepError("no"), "": StepError("no")})
-    planned = Plan(tuple(map(step, ("x1", "", "y1"))))
+    planned = Plan(tuple(map(of_part, ("x1", "", "y1"))))
 
-    outcome = execute(planned, machine, part=lambda each: each.key[:1])
+    outcome = execute(planned, machine)
 
     assert machine.done == []
     assert [finding.subject for finding in outcome.findings] == ["x1", ""]

@@ -18,7 +18,6 @@ from hostnic.ops import until
 from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System, read_own
 from nic import before
-from nic.steps import nic_of
 from observe import observe
 from observed import Observed
 from plan import plan
@@ -99,7 +98,7 @@ def _converge(system: System, wanted: Desired, deadline: float, rounds: int = RO
         found = plan(wanted, observed, preflight(wanted, observed))
         if found.steps:
             before.keep(system, observed.among(wanted.ports))
-        failed = execute(found, system, _announce, nic_of).findings if found.steps else ()
+        failed = execute(found, system, _announce).findings if found.steps else ()
     if found.steps and not failed and rounds > 1:
         return (*others, *_converge(system, wanted, min(deadline, AGAIN_DEADLINE), rounds - 1))
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]

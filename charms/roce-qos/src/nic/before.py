@@ -8,6 +8,7 @@ ports of a ConnectX are not in it, since `auto` never releases them.
 import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from converge import Disruption, Plan, Step
@@ -74,7 +75,8 @@ def release(system: System, released: Mapping[str, Before], planned: Plan[System
 
 def give_back(wanted: Desired, before: Before, observed: Observed, port: QosPort) -> list[HostStep]:
     """The steps that undo what the charm has set; what something else has set since then stays."""
-    return [in_turn(step, observed, port) for step in _undone(wanted, before, port)]
+    undone = _undone(wanted, before, port)
+    return [replace(in_turn(step, observed, port), part=port.port.nic) for step in undone]
 
 
 def _undone(wanted: Desired, before: Before, port: QosPort) -> Iterator[HostStep]:

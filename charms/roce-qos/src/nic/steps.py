@@ -19,12 +19,6 @@ SETTLE = 2.0
 """Seconds within which a bond notices that a member's link is down, by the driver's event or by polling."""
 
 
-def nic_of(step: HostStep) -> str:
-    """The slot of the NIC that a step is about; empty for one about the host. Keys begin with the BDF."""
-    slot = step.key.partition(".")[0]
-    return slot if slot.count(":") == 2 else ""
-
-
 def stop_lldpad(observed: Observed) -> list[HostStep]:
     """Take over from lldpad; without ``dcbx-takeover`` preflight has blocked the plan before."""
     if not observed.lldpad:
@@ -41,7 +35,7 @@ def bridging(wanted: Desired, observed: Observed, port: QosPort) -> list[HostSte
     carries traffic.
     """
     needed = (*_owner(port), *_classes(wanted, port), *_pfc(wanted, port))
-    return [in_turn(step, observed, port) for step in needed]
+    return [replace(in_turn(step, observed, port), part=port.port.nic) for step in needed]
 
 
 def in_turn(step: HostStep, observed: Observed, port: QosPort) -> HostStep:
@@ -59,7 +53,8 @@ def link_back(port: QosPort) -> list[HostStep]:
     what = f"wait until {port.netdev} carries traffic in {port.bond}"
     what = what if port.bond else f"wait until {port.netdev} has its link back"
     why = "its link has flapped, and the next port relies on it"
-    return [_step(f"{port.bdf}/member", what, why, AwaitMember(port.netdev, port.bond, settle=SETTLE))]
+    back = AwaitMember(port.netdev, port.bond, settle=SETTLE)
+    return [replace(_step(f"{port.bdf}/member", what, why, back), part=port.port.nic)]
 
 
 def _owner(port: QosPort) -> list[HostStep]:
@@ -109,7 +104,8 @@ def lldp(wanted: Desired, port: QosPort) -> list[HostStep]:
     if not wanted.lldp:
         what = f"stop networkd from using LLDP on {port.netdev}"
     why = "the fabric's wiring is checked with it" if wanted.lldp else "option lldp is off"
-    return [_step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))]
+    step = _step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))
+    return [replace(step, part=f"LLDP of {port.netdev}")]
 
 
 def _pfc(wanted: Desired, port: QosPort) -> list[HostStep]:
@@ -134,11 +130,13 @@ def connections(wanted: Desired, port: QosPort) -> list[HostStep]:
         what = f"set {defaults.mode} and ToS {defaults.tos} for new connections of {port.rdma.device}"
         why = f"ToS is {port.defaults.words}" if port.defaults else "they were never set"
         key = f"{port.rdma.device}/{port.rdma.number}/defaults"
-        steps.append(_step(key, what, why, SetRoceDefaults(port.rdma, defaults)))
+        step = _step(key, what, why, SetRoceDefaults(port.rdma, defaults))
+        steps.append(replace(step, part=f"RDMA of {port.rdma.device}"))
     for path, value in cc_params(wanted, port):
         now = port.cc_params[path]
         if now != value:
-            steps.append(_step(path, f"set {path} to {value}", f"it is {now}", SetAttribute(path, value)))
+            step = _step(path, f"set {path} to {value}", f"it is {now}", SetAttribute(path, value))
+            steps.append(replace(step, part=f"congestion control of {port.netdev}"))
     return steps
 
 
@@ -166,14 +164,21 @@ def packets(driver: dcb.Driver) -> str:
 
 
 def ets_words(ets: dcb.Ets | None) -> str:
-    """``0:50% 3:50% 6:strict``: classes that have a priority, and their shares."""
+    """``0:50% 3:50% 6:strict``: classes that have a priority, and their shares.
+
+    A priority that is in neither its own class nor the first is named: its packets share a class with others.
+    """
     if ets is None:
         return "unknown"
     if set(ets.tsa) == {dcb.VENDOR}:
         return "the vendor's own"
     used = sorted(set(ets.prio_tc) & set(range(dcb.CLASSES)))
     shares = (f"{ets.bandwidth[tc]}%" if ets.tsa[tc] == dcb.ETS else ets.tsa[tc] for tc in used)
-    return " ".join(f"{tc}:{share}" for tc, share in zip(used, shares))
+    words = " ".join(f"{tc}:{share}" for tc, share in zip(used, shares))
+    astray = [
+        f"{priority} in class {tc}" for priority, tc in enumerate(ets.prio_tc) if tc not in (0, priority)
+    ]
+    return f"{words}, priority {', '.join(astray)}" if astray else words
 
 
 def pfc_words(priorities: tuple[int, ...]) -> str:
