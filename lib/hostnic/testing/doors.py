@@ -57,6 +57,7 @@ class Door:
             kernel.sleep(end - kernel.clock)
         port.changing = None
         mlx5.set_eswitch_mode(port, mode)
+        port.netdevs_at = kernel.clock + port.netdevs_delay
         kernel.profile_changed(port)
         if port.netdev not in self.network.down:
             self.flap(port.netdev, begins=0.0)  # the driver closes and opens the netdev

@@ -20,6 +20,12 @@ FLAP_BEGINS, FLAP_TIME = 0.3, 0.5
 """Seconds from a change of the PFC priorities until the link goes down, and seconds without carrier."""
 
 
+def _represented(port: FakePort, now: float) -> list[FakeVf]:
+    """The VFs whose representors are there in mode switchdev."""
+    there = [vf for vf in port.present(now) if vf.ready + port.netdevs_delay <= now]
+    return there if now >= port.netdevs_at else []
+
+
 def _stem(port: FakePort) -> str:
     """What the names of a port's representors begin with."""
     return port.netdev.rpartition("np")[0] or port.netdev
@@ -163,7 +169,7 @@ class FakeNetwork:
         """Each representor's name, and its VF."""
         for port in self.ports():
             if port.eswitch_mode == "switchdev" and port.driver and not port.gone:
-                for vf in port.present(now):
+                for vf in _represented(port, now):
                     yield f"{_stem(port)}_{vf.index}", vf
 
     def _links_of(self, card: FakeCard, port: FakePort, now: float) -> list[Link]:
@@ -172,7 +178,8 @@ class FakeNetwork:
         uplink = Link(
             port.netdev, 0, BOND_MAC if bond else port.mac, port.mac, 9000, up,
             self.has_carrier(port.netdev, now) if up else None,
-            None, bond.name if bond else None, card.switch_id, f"p{port.number}", port.bdf,
+            None, bond.name if bond else None, card.switch_id if now >= port.netdevs_at else None,
+            f"p{port.number}", port.bdf,
             altnames=port.altnames,
         )  # fmt: skip
         if card.is_infiniband(port):
@@ -180,7 +187,7 @@ class FakeNetwork:
         found = [uplink] if card.has_netdev(port) else []
         stem = _stem(port)
         for vf in port.present(now):
-            if port.eswitch_mode == "switchdev":
+            if port.eswitch_mode == "switchdev" and vf in _represented(port, now):
                 found.append(
                     Link(
                         f"{stem}_{vf.index}", 0, None, None, 9000, False, None, None, None,

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 from converge import StepError
 from hostnic.devices import pci
+from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
 from hostnic.ops.eswitch import (
+    NETDEVS_TIME,
     SetEswitchMode,
     SetHwTcOffload,
     SetInlineMode,
@@ -169,6 +171,48 @@ def test_vfs_that_never_appear_are_counted() -> None:
     host = FakeHost()
     host.port(P0).vf_delay = 1000.0
     assert "0 of 4 VFs" in refused(CreateVfs(P0, 4), host).reason
+
+
+@pytest.mark.parametrize("first", ["VFs", "switchdev"])
+def test_netdevs_that_appear_late_after_switchdev_are_waited_for(first: str) -> None:
+    """Also those of VFs that the charm destroys for a firmware that refuses them, and creates again."""
+    host = with_vfs(free(FakeHost()))
+    port = host.port(P0)
+    port.netdevs_delay, port.switchdev_first = 20.0, first == "switchdev"
+    before = host.now()
+
+    SetEswitchMode(P0, "switchdev").run(host)
+
+    assert 20.0 <= host.now() - before < 21.0
+    uplink, links = uplink_of(host.links.all(), P0), host.links.all()
+    assert uplink
+    assert uplink.switch_id
+    assert len(representors_of(links, P0)) == pci.num_vfs(host, P0) > 0
+
+
+def test_the_switch_id_of_a_port_without_vfs_is_waited_for_too() -> None:
+    host = FakeHost()
+    host.port(P0).netdevs_delay = 20.0
+
+    SetEswitchMode(P0, "switchdev").run(host)
+
+    uplink = uplink_of(host.links.all(), P0)
+    assert uplink
+    assert uplink.switch_id
+
+
+@pytest.mark.parametrize("vfs", [0, 4])
+def test_netdevs_that_never_appear_are_named(vfs: int) -> None:
+    host = FakeHost()
+    if vfs:
+        SetAutoprobe(P0, False).run(host)
+        CreateVfs(P0, vfs).run(host)
+    host.port(P0).netdevs_delay = 1000.0
+
+    error = refused(SetEswitchMode(P0, "switchdev"), host)
+
+    assert f"representor after {NETDEVS_TIME:g} s" in error.reason
+    assert "kernel log" in error.remedy
 
 
 def test_a_vf_on_vfio_is_unbound_through_its_own_driver() -> None:

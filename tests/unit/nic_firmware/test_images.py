@@ -99,6 +99,25 @@ def test_an_idle_hook_reads_no_empty_resource(node: Node) -> None:
     assert digests_read(node) == []
 
 
+def test_a_resource_with_another_digest_than_the_option_is_refused(node: Node) -> None:
+    """The option without firmware-url says which file the operator means to have attached."""
+    node.host.disk.install(RESOURCE, image(), 0o600)
+    before, refused = flash(node), f"the image has sha256 {DIGEST}, not {'0' * 64}"
+    given = {"firmware-url": "", "firmware-sha256": "0" * 64}
+
+    offer(node, firmware_policy="auto", reboot_policy="always", **given)
+    assert node.emit().name == "blocked"
+    assert refused in node.log
+    with pytest.raises(Exception, match=refused):
+        node.action("burn")
+    assert flash(node) == before
+    assert node.host.flash.begun == []
+
+    offer(node, firmware_policy="auto", **{**given, "firmware-sha256": DIGEST})
+    node.emit()
+    assert flash(node)[0] == NEW
+
+
 def test_an_image_that_was_touched_is_read_once(node: Node) -> None:
     burned(node)
     node.host.disk.content[KEPT] = image()

@@ -95,6 +95,14 @@ def test_late_vfs_are_waited_for(small: Node) -> None:
     assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
 
 
+def test_late_netdevs_of_switchdev_are_waited_for(small: Node) -> None:
+    small.configure(reboot_settle=0)
+    for port in small.host.network.ports():
+        port.netdevs_delay = 20.0
+    assert small.boot().name == "active"
+    assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
+
+
 def test_vfs_that_never_come_end_in_the_fallback_and_would_stay_unbound(small: Node) -> None:
     small.host.port(PF1).vf_delay = 1e6
     assert small.boot().name == "blocked"

@@ -123,6 +123,10 @@ class FakePort:
     # The firmware's parameters that each PF has for itself
     settings: dict[str, FakeParameter] = field(default_factory=of_function)
     vf_delay: float = 0.0  # a fault: seconds until new VFs appear
+    # A fault: seconds after a change of mode, or after a VF has appeared, until the uplink has its switch id
+    # and each VF its representor
+    netdevs_delay: float = 0.0
+    netdevs_at: float = 0.0  # when they are there after the last change of mode
     never_probing: set[int] = field(default_factory=set[int])  # a fault: indexes of VFs whose probe fails
     silent: bool = False  # a fault: the firmware answers no command, whatever the link does
     mode_fails: bool = False  # faults: mode switchdev refused, no room for VFs, no device
