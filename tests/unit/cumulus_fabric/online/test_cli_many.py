@@ -79,7 +79,7 @@ def test_a_plan_ends_with_its_digest_although_steps_and_findings_are_cut(
     monkeypatch.setattr(switches, "MOST", 20)
     short = many("plan")[1]
     assert "\n44 more steps: --all shows them\n" in short
-    assert "\n13 more findings: --all shows them\n" in short
+    assert "\n14 more findings: --all shows them\n" in short
     assert short.splitlines()[-1] == out.splitlines()[-1]
     assert digest_in(short) in short.splitlines()[-1]
 
