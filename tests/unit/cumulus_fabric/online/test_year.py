@@ -25,7 +25,8 @@ def two_racks(content: dict[str, Any]) -> None:
     content["leaves"].pop("anycast-mac", None)
     content["host-names"] = True
     content["roce"] = {"mode": "off"}  # remarks of the audit would stand in each output
-    content["racks"].append({"hosts": {"ports": "swp9", "names": ["node3"]}})
+    first = {"number": 0, **content["racks"][0]}
+    content["racks"] = [first, {"number": 1, "hosts": {"ports": "swp9", "names": ["node3"]}}]
 
 
 def one_rack(content: dict[str, Any]) -> None:
