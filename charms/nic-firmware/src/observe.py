@@ -8,8 +8,8 @@ from typing import TypeVar
 import record
 from desired import Desired, chosen_nics
 from hostnic.devices import infiniband, users
-from hostnic.devices.inventory import BLUEFIELD, FLASH_RECOVERY, find_nics
-from hostnic.devices.port import Nic
+from hostnic.devices.inventory import BLUEFIELD, find_nics
+from hostnic.devices.port import FLASH_RECOVERY, Nic
 from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image

@@ -8,9 +8,9 @@ from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices import selector
-from hostnic.devices.inventory import CONNECTX3, FLASH_RECOVERY
+from hostnic.devices.inventory import CONNECTX3
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
-from hostnic.devices.port import Nic, Port
+from hostnic.devices.port import FLASH_RECOVERY, Nic, Port
 from hostnic.devices.selector import Auto, Entry
 from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain

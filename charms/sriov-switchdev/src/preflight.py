@@ -7,10 +7,10 @@ from functools import partial
 from boot import driver_reload
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic.devices.inventory import BLUEFIELD, CONNECTX3, FLASH_RECOVERY
+from hostnic.devices.inventory import BLUEFIELD, CONNECTX3
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
-from hostnic.devices.port import MLX5
+from hostnic.devices.port import FLASH_RECOVERY, MLX5
 from hostnic.firmware.msterrors import LIVEFISH
 from nic.steps import needs_work, other_card
 from observed import NextBoot, Observed, Writer

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from converge import Finding, Severity, cause
 
 from hostnic.devices import pci
-from hostnic.devices.port import UPLINK_NAME, Nic, Port, uplink_of
+from hostnic.devices.port import FLASH_RECOVERY, UPLINK_NAME, Nic, Port, uplink_of
 from hostnic.system import Link, System, link_target, list_names, read_text
 
 MELLANOX = "15b3:"
@@ -19,11 +19,6 @@ BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
 """BlueField 1 to 4 as the host sees them."""
 CONNECTX3 = ("15b3:1003", "15b3:1007")
 """ConnectX-3 and -3 Pro: driver mlx4_core, no switchdev mode; mstflint 4.26 and later do not know them."""
-FLASH_RECOVERY = (
-    *("15b3:01f6", "15b3:01f8", "15b3:01ff", "15b3:0209", "15b3:020b", "15b3:020d", "15b3:020f", "15b3:0211"),
-    *("15b3:0212", "15b3:0214", "15b3:0216", "15b3:0218", "15b3:021c", "15b3:021e"),
-)
-"""ConnectX-3 to -8 and BlueField without firmware, as pci.ids names them: "Flash Recovery" (livefish)."""
 GIVEN_VFS = (
     *("15b3:1002", "15b3:1004", "15b3:1014", "15b3:1016", "15b3:1018"),
     *("15b3:101a", "15b3:101c", "15b3:101e", "15b3:a2d3"),

@@ -15,6 +15,12 @@ MLX5 = "mlx5_core"
 IPOIB = "ipoib"
 """The kind of an InfiniBand port's netdev (ipoib_main.c)."""
 
+FLASH_RECOVERY = (
+    *("15b3:01f6", "15b3:01f8", "15b3:01ff", "15b3:0209", "15b3:020b", "15b3:020d", "15b3:020f", "15b3:0211"),
+    *("15b3:0212", "15b3:0214", "15b3:0216", "15b3:0218", "15b3:021c", "15b3:021e"),
+)
+"""ConnectX-3 to -8 and BlueField without firmware, as pci.ids names them: "Flash Recovery" (livefish)."""
+
 
 class Port(NamedTuple):
     """A physical function: one port of a NIC."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from os.path import normpath
 
 from hostnic.devices import vdpa
-from hostnic.devices.inventory import FLASH_RECOVERY
 from hostnic.devices.pci import DEVICES, DRIVERS
+from hostnic.devices.port import FLASH_RECOVERY
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
 from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu, nic_config, nic_vpd

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from converge import Disruption, Held, Plan, Step
 from converge.finding import DIGEST
 from desired import Desired, Setting, State, states
-from hostnic.devices.inventory import FLASH_RECOVERY
-from hostnic.devices.port import Nic
+from hostnic.devices.port import FLASH_RECOVERY, Nic
 from hostnic.firmware.mstconfig import NUM_OF_VFS
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System

@@ -8,7 +8,7 @@ the charm nic-firmware run the real tool on the virtual card.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hostnic.devices.inventory import FLASH_RECOVERY
+from hostnic.devices.port import FLASH_RECOVERY
 from hostnic.system import failure
 
 if TYPE_CHECKING:
