@@ -16,9 +16,20 @@ from typing import Any, NamedTuple
 import record
 from boot import budget, files
 from converge import Disruption, Plan, Step, StepError, words
-from converge.document import plain
+from converge.document import plain, readable
 from converge.execute import Outcome, execute
-from converge.shape import AnyText, Boolean, Integer, JsonRecord, ListOf, OneOf, OrNull, Shape, Text
+from converge.shape import (
+    AnyText,
+    Boolean,
+    Integer,
+    InvalidValue,
+    JsonRecord,
+    ListOf,
+    OneOf,
+    OrNull,
+    Shape,
+    Text,
+)
 from desired import Desired
 from hostnic import shapes
 from hostnic.boot import sandbox
@@ -70,10 +81,14 @@ _PREVIOUS = JsonRecord(
 )
 
 
+def _previous(text: str) -> Previous:
+    return _PREVIOUS.read("", json.loads(text))
+
+
 def read_previous(system: System) -> Previous:
     """The state before the change. Raises StepError if it cannot be read."""
     try:
-        return _PREVIOUS.read("", json.loads(read_own(system, record.PREVIOUS)))
+        return _previous(read_own(system, record.PREVIOUS))
     except (OSError, ValueError, RecursionError) as error:
         raise StepError(
             f"{record.PREVIOUS}, the state before a live change, cannot be read: {words(error)}",
@@ -113,7 +128,12 @@ class Arm:
             with contextlib.suppress(StepError):
                 before = read_previous(system).ports
         content = {"ports": plain(before), "answering": answering, "target": self.target}
-        system.files.install(record.PREVIOUS, json.dumps(content, indent=1).encode(), 0o600)
+        try:
+            text = readable(json.dumps(content, indent=1), _previous)
+        except InvalidValue as error:
+            what = f"the state before the change could not be read again to restore it: {error}"
+            raise StepError(what, f"set allow-live=false and {self.approve}") from None
+        system.files.install(record.PREVIOUS, text.encode(), 0o600)
         # The unit writes its record before it looks whether a timer is armed: one of the two gives way.
         if record.is_restoring(system):
             if not armed:
