@@ -75,7 +75,7 @@ class CumulusFabricCharm(ops.CharmBase):
         self._seen: facts.Fabric | None = None
         self._kept.set_default(**vars(Kept()))
         self._reports = Reports(cast("Kept", self._kept))
-        self._read_only = self._follows_hosts = False
+        self._follows_hosts = False
         self._dialects: set[Dialect] = set()
         # Observed first: later handlers of the same hook must know that it writes nothing.
         scraped = self.on["metrics-endpoint"]
@@ -215,7 +215,7 @@ class CumulusFabricCharm(ops.CharmBase):
                 survey = site.survey(state=True)
                 taken_back: tuple[Finding, ...] = ()
                 last = last_intent(self._record, self._intent, self._fabric)
-                auto = options.apply_policy == "auto" and not self._read_only
+                auto = options.apply_policy == "auto" and not self._follows_hosts
                 if auto and site.since(survey, last).plan.steps:
                     how = policy(options, site, logger.info)
                     taken_back = site.apply((), options.canary, how, last=last).reasons
@@ -345,8 +345,8 @@ class CumulusFabricCharm(ops.CharmBase):
         return False
 
     def _on_read_only(self, _: ops.EventBase) -> None:
-        """Drift is only reported; what a host has reported since the last survey may lead to an apply."""
-        self._read_only, self._follows_hosts = not self._reports.due, True
+        """Nothing that the intent says has changed: drift, and what hosts report, is only told."""
+        self._follows_hosts = True
 
     def _on_leader_elected(self, _: ops.LeaderElectedEvent) -> None:
         self._reports.forget()  # another unit has followed the hosts meanwhile

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drains a switch, returns it, and cleans one that leaves for good: in order, each stage checked."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from apply import ApplyPolicy
-from attachments.attached import CUT_OFF, Attached, isolated
+from attachments.attached import CUT_OFF, Attached, Loss, States, isolated
 from attachments.losses import unnamed
 from charmkit.fabric import Host
 from converge import Finding, Severity
 from intent.model import Role, Switch
-from observe import SwitchState, observe
+from observe import observe
 from online import Site, Survey
 from output.report import Report, Result
 from plan import Change
@@ -98,7 +98,8 @@ class Maintenance:
     def decommission(self) -> Report:
         """Remove from a drained switch all that the intent has on it; what others configured stays.
 
-        Refused while something of theirs depends on what would go.
+        Refused while something of theirs depends on what would go, or a host needs the switch back. Who is
+        attached to it alone was named for its drain.
         """
         survey = self.site.survey(state=True)
         if stopped := self._stopped(survey):
@@ -112,7 +113,7 @@ class Maintenance:
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
-        if found := tuple(self._stranded(survey, "decommission")):
+        if found := tuple(each.finding("decommission") for each in self._losses(survey) if not each.alone):
             return Report({}, found)
         compared = self.site.ownership.compare(self.name, now, wanted, self._switch.unmanaged)
         if depending := tuple(compared.depending(patch)):
@@ -131,16 +132,19 @@ class Maintenance:
         found = [*self.site.audit, *(each for each in survey.plan.findings if each.subject == self.name)]
         return tuple(each for each in found if each.severity is Severity.BLOCKED)
 
-    def _stranded(self, survey: Survey, verb: str = "drain") -> Iterator[Finding]:
-        attached = Attached(self.site.fabric, survey.observed.switches, self.reports)
-        for each in unnamed(attached.lost({self.name: ALL}), self.cut_off):
-            yield each.finding(verb)
+    def _stranded(self, survey: Survey) -> Iterator[Finding]:
+        return (each.finding("drain") for each in self._losses(survey))
 
-    def _cut(self, before: Survey, now: Mapping[str, SwitchState]) -> list[Finding]:
+    def _losses(self, before: Survey, now: States | None = None) -> list[Loss]:
+        """Who uses the switch, and has no other way; with ``now`` later than that."""
+        seen = before.observed.switches
+        used = {self.name: seen[self.name]}
+        found = Attached(self.site.fabric, now or seen, self.reports, used).lost({self.name: ALL})
+        return unnamed(found, self.cut_off)
+
+    def _cut(self, before: Survey, now: States) -> list[Finding]:
         """Who used the switch before it began to leave, and has no other way now."""
-        used = {self.name: before.observed.switches[self.name]}
-        found = Attached(self.site.fabric, now, self.reports, used).lost({self.name: ALL})
-        return [each.finding("drain") for each in unnamed(found, self.cut_off)]
+        return [each.finding("drain") for each in self._losses(before, now)]
 
     def _isolated(self, survey: Survey) -> Iterator[Finding]:
         """Without spines, a leaf carries its hosts also where the other leaf is dead."""

@@ -47,7 +47,6 @@ class Kept:
     others: Sequence[Any] = field(default_factory=list[Any])  # the other findings of the last survey
     policy: str = ""  # of `hosts.Expected`, at the last survey
     ends: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])  # of the same
-    due: bool = False  # a report has changed since that survey
     surveyed: float = 0.0  # when it ended, in seconds since the epoch
 
 
@@ -61,11 +60,6 @@ class Reports:
     def told(self) -> Mapping[str, str]:
         """What units are known to report."""
         return self._kept.told
-
-    @property
-    def due(self) -> bool:
-        """The switches have to be asked once more for what hosts report."""
-        return self._kept.due
 
     def forget(self) -> None:
         """Keep nothing."""
@@ -81,10 +75,7 @@ class Reports:
             del self._kept.told[unit]
         else:
             self._kept.told[unit] = text
-        if not (before or text):
-            return False
-        self._kept.due = True
-        return True
+        return bool(before or text)
 
     def rested(self, now: float) -> bool:
         """Whether the switches have not been asked for a while; also after the clock was set back."""
@@ -115,7 +106,6 @@ class Reports:
         self._kept.differing = {unit: _rows(found) for unit, found in differing.items() if found}
         self._kept.policy, self._kept.ends = wanted
         self.refused(others, now)
-        self._kept.due = False
 
     def refused(self, others: Iterable[Finding], now: float) -> None:
         """Note why no switch could be asked."""
