@@ -190,8 +190,8 @@ def settings(system: System, port: Port) -> Iterator[Sample]:
         seen["switchdev"] = int(system.devlink.eswitch_mode(port.bdf) == "switchdev")
     if "vfs" in declared:
         seen["vfs"] = int(system.files.read(f"{DEVICES}/{port.bdf}/sriov_numvfs"))
-    if "hw_tc_offload" in declared:
-        seen["hw_tc_offload"] = int(system.ethtool.hw_tc_offload(port.netdev) or False)
+    if "hw_tc_offload" in declared and (on := system.ethtool.hw_tc_offload(port.netdev)) is not None:
+        seen["hw_tc_offload"] = int(on)
     if "queues" in declared and (channels := system.ethtool.channels(port.netdev)):
         seen["queues"] = channels.combined
     for name, value in seen.items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The action show-health: what of this host is not as it should be, worst first, and then what is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Table
@@ -25,19 +25,25 @@ def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
     before = health.count(system, ports)
     system.sleep(seconds)
     now = health.look(system, ports)
-    wrong = [*survey.findings, *health.compare(before, now)]
+    said = {(each.subject, each.what) for each in survey.findings}
+    dark = {pf.netdev or "" for pf in ports if (pf.bdf, f"{pf.netdev} has no carrier") in said}
+    watched = health.compare(before, now)
+    wrong = [*survey.findings]
+    wrong += (each for each in watched if each.subject not in dark or each.what != health.NO_LINK)
     flowing, unheard = _flows(system)
     wrong += unheard
     if reasons := reboot_reasons(survey.wanted, survey.plan):
         what = f"needed for {', '.join(reasons)}"
         wrong.append(Finding(Severity.PLANNED, "reboot", what, "the unit's status says what it waits for"))
     wrong = worst_first(wrong)
-    return ranked(wrong, (*_well(survey, wrong, now, seconds), *flowing))
+    return ranked(wrong, (*_well(survey, wrong, dark, now, seconds), *flowing))
 
 
-def _well(survey: Survey, wrong: Sequence[Finding], now: Look, seconds: int) -> Iterator[Row]:
-    """What is as it should be."""
-    named = {finding.subject for finding in wrong if finding.severity > Severity.INFO}
+def _well(
+    survey: Survey, wrong: Sequence[Finding], dark: Collection[str], now: Look, seconds: int
+) -> Iterator[Row]:
+    """What is as it should be; ``dark`` ports are not."""
+    named = {finding.subject for finding in wrong if finding.severity > Severity.INFO} | {*dark}
     if not unfinished(survey.findings):
         yield row(OK, "configuration", "as declared")
     if "reboot" not in named:

@@ -40,7 +40,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
     previous = located(_previous(kept.files[desired.PATH], findings), host)
     bonds, by_old_name = _declared_bonds(system, host, previous)
     writers, unclear = judged or _second_writers(system, host.pfs)
-    settings = _ovs(system)
+    settings, converged = _ovs(system), record.read_converged(system)
     return Observed(
         host=host,
         now=system.now(),
@@ -49,7 +49,8 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
         boot=record.read_boot(system),
         live=record.read_live(system),
         armed=record.armed(system),
-        converged=record.read_converged(system),
+        converged=converged,
+        alone=_alone(system, host, converged),
         declared_bonds=bonds,
         bonds_by_old_name=by_old_name,
         vf_writers=writers,
@@ -188,6 +189,17 @@ def _ovs(system: System) -> ovs.Settings | str | None:
         return None
     except OSError as error:
         return cause(error)
+
+
+def _alone(system: System, host: Host, converged: Collection[str]) -> frozenset[str]:
+    """Ports that have lost switchdev mode, and that no other port of their bond can stand in for."""
+    lost = [pf for pf in host.pfs if pf.port.nic in converged and pf.eswitch_mode == "legacy" and pf.bond]
+    if not lost:
+        return frozenset()
+    from hostnic.ops.members import distributes_alone  # not on a host in order
+
+    found = (pf for pf in lost if distributes_alone(system, pf.bond or "", pf.netdev or "", host.beside(pf)))
+    return frozenset(pf.bdf for pf in found)
 
 
 def _ovn_bonds(system: System, host: Host, settings: ovs.Settings | str | None) -> frozenset[str]:

@@ -166,6 +166,8 @@ class Observed(NamedTuple):
     # port changes while the VFs of the other are bound
     preallocated: frozenset[str] = frozenset()
     channels: Mapping[str, Channels] = {}  # queues of each uplink, by BDF; only of ports in switchdev mode
+    # Ports in legacy mode of NICs that were as declared, by BDF, which alone carry traffic in their bonds
+    alone: frozenset[str] = frozenset()
     # What Open vSwitch is told about offload, or why it does not tell; None where it does not run
     ovs: "Settings | str | None" = None
     # Bonds that are in Open vSwitch or carry the tunnel endpoint; only where several have ports of mlx5

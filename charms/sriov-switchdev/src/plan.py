@@ -177,9 +177,10 @@ def _why_queues_wait(
 def _without_neighbour(pairs: Sequence[PortAndPf], now: Sequence[HostStep], host: Host) -> Pf | None:
     """A port that would leave its bond or lose its link while no other port carries traffic."""
     keys = {step.key for step in now}
-    for number, (_, pf) in enumerate(pairs):
+    for number, (port, pf) in enumerate(pairs):
         cuts = not keys.isdisjoint({f"{pf.bdf}/leave", f"{pf.bdf}/queues"})
-        back = any(port.bond == pf.bond and steps.is_detached(port, pf) for port, pf in pairs[:number])
+        # An earlier port that is out of the bond is back in it, and carries traffic, before this one's turn.
+        back = any(other.bond == port.bond and steps.is_detached(other, its) for other, its in pairs[:number])
         if cuts and not back and steps.carries_alone(pf, host):
             return pf
     return None

@@ -90,8 +90,12 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
     wanted, observed = survey.wanted, survey.observed
     for port in (*wanted.ports, *(port for port in wanted.absent if not wanted.port(port.bdf))):
         pf, channels = observed.host.pf(port.bdf), observed.channels.get(port.bdf)
-        declared, actual = {"vfs": port.num_vfs, "switchdev": 1, "hw_tc_offload": 1}, dict[str, int]()
-        if channels:
+        if pf and port.is_other(pf.mac):
+            continue  # another card is at its address: what that has is nobody's declaration
+        declared, actual = {"vfs": port.num_vfs, "switchdev": 1}, dict[str, int]()
+        if pf is None or pf.hw_tc_offload is not None:  # else the driver does not tell
+            declared["hw_tc_offload"] = 1
+        if channels and pf and not needs_work(port, pf):  # as verify: the change sets them, too
             declared["queues"] = queues_to_set(wanted, channels, observed.cpus) or channels.combined
         if pf and port.lag and pf.lag.vf_lag is not None:
             declared["vf_lag"], actual["vf_lag"] = 1, int(pf.lag.vf_lag)

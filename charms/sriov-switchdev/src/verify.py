@@ -28,7 +28,7 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     # What went wrong at boot matters as much as what it left behind.
     worst = max((found.severity for found in differences), default=Severity.INFO)
     severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
-    problems = observed.boot.problems if differences else ()
+    problems = observed.boot.problems if worst > Severity.INFO else ()
     # Nobody waits any more for a port whose bond others serve.
     forgotten = observed.boot.missed.difference(port.bdf for port in wanted.everything)
     problems = [problem for problem in problems if problem.subject not in forgotten]
@@ -67,20 +67,25 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
     for slot, ports in wanted.nics().items():
         held = next(iter(held_of(slot, wanted, plan)), None)
         severity, remedy = Severity.PLANNED if held else Severity.WAITING, _remedy(held, plan)
+        lost = [port.bdf for port in ports if driver_reload.lost(port, observed)]
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
         pairs = [(port, pf) for port, pf in pairs if not (pf and port.is_other(pf.mac))]  # see preflight
+        there = [(port, pf) for port, pf in pairs if pf]
+        # `required` keeps VFs unbound where VF-LAG cannot form, and that is said below.
+        kept_unbound = wanted.lag_required and steps.lag_impossible(there)
         for port, pf in pairs:
             if pf is None and port.bdf in unread:
                 what = f"whether {port.netdev} is as declared is not known while it cannot be read"
                 yield Finding(Severity.BLOCKED, port.bdf, what, RETRIED)
             elif pf is None:
                 yield Finding(Severity.BLOCKED, *_absent(port, Desired()), GONE)
-            elif what := ", ".join(_port(port, pf, observed)):
-                yield Finding(severity, port.bdf, what, remedy)
+            else:
+                first = f"done once {' and '.join(lost)} is restored" if lost else ""
+                later = first if first and port.bdf not in lost else remedy
+                yield from _of_port(port, pf, observed, plan, severity, later, kept_unbound)
+                yield from _queues(wanted, observed, plan, port, pf, first)
             if pf:
-                yield from _queues(wanted, observed, plan, port, pf)
                 yield from _steering(wanted.steering_mode, port, pf)
-        there = [(port, pf) for port, pf in pairs if pf]
         if steps.lag_impossible(there):
             worst = Severity.BLOCKED if wanted.lag_required else Severity.WARNING
             offered = max(pf.port.total_vfs for _, pf in there)
@@ -105,6 +110,27 @@ def _remedy(held: Held[System] | None, plan: Plan[System]) -> str:
     return "this is done once nothing blocks the charm" if plan.blocked else NEXT_HOOK
 
 
+def _of_port(
+    port: Port,
+    pf: Pf,
+    observed: Observed,
+    plan: Plan[System],
+    severity: Severity,
+    remedy: str,
+    kept_unbound: bool,
+) -> Iterator[Finding]:
+    """What differs of one port. A port out of its bond may return at once, whatever else of it is held."""
+    found = [*_port(port, pf, observed)]
+    if steps.is_detached(port, pf):
+        out = f"out of {port.bond}"
+        if severity is Severity.PLANNED and any(step.key == f"{port.bdf}/join" for step in plan.steps):
+            yield Finding(Severity.WAITING, port.bdf, out, NEXT_HOOK)
+        else:
+            found.append(out)
+    if what := ", ".join((*found, *(() if kept_unbound else _unbound(port, pf)))):
+        yield Finding(severity, port.bdf, what, remedy)
+
+
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
     if pf.port.num_vfs != port.num_vfs:
         yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
@@ -114,21 +140,27 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
         yield f"eswitch in {pf.eswitch_mode} mode"
     if pf.hw_tc_offload is False:
         yield "hw-tc-offload off"
-    if port.bond and pf.bond != port.bond:
-        yield f"out of {port.bond}"
+
+
+def _unbound(port: Port, pf: Pf) -> Iterator[str]:
+    """VFs without a driver, or autoprobe off, while which none can be bound."""
     unbound = sum(vf.driver is None for vf in pf.vfs)
     if unbound and pf.port.num_vfs == port.num_vfs:
         yield f"{unbound} of {pf.port.num_vfs} VFs bound to no driver"
+    elif not pf.autoprobe and not steps.needs_work(port, pf):
+        yield "VF autoprobe off"
 
 
-def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port, pf: Pf) -> Iterator[Finding]:
+def _queues(
+    wanted: Desired, observed: Observed, plan: Plan[System], port: Port, pf: Pf, later: str
+) -> Iterator[Finding]:
     """A warning: the port forwards, but few CPUs receive what the host itself handles."""
     channels = observed.channels.get(port.bdf)
     count = steps.queues_to_set(wanted, channels, observed.cpus)
     if channels and count and not steps.needs_work(port, pf):
         held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
         what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
-        yield Finding(Severity.WARNING, port.bdf, what, _remedy(held, plan))
+        yield Finding(Severity.WARNING, port.bdf, what, later or _remedy(held, plan))
 
 
 def _steering(mode: str | None, port: Port, pf: Pf) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ MOST_PAUSED = 0.1
 """Share of the time that a priority may be stopped without a finding: bursts do that, storms do more."""
 
 READ = "run the action again; the kernel log of this host may tell more"
+NO_LINK = "no link"
 CABLE = "clean or replace the cable and the transceivers of this port"
 SWITCH = "compare action show-qos with the switch port's counters"
 AIR = "check the airflow and the transceiver"
@@ -126,7 +127,7 @@ def _state(port: PortLook, unread: str) -> Iterator[Finding]:
     if unread:
         yield Finding(Severity.WARNING, name, f"its counters cannot be read: {unread}", READ)
     if port.pf.carrier is False:
-        yield Finding(Severity.WARNING, name, "no link", CABLE)
+        yield Finding(Severity.WARNING, name, NO_LINK, CABLE)
     elif port.distributing is False:
         what = f"{port.pf.bond} does not send on it"
         yield Finding(Severity.WARNING, name, what, "compare LACP on the switch port with this bond")

@@ -29,15 +29,24 @@ def is_lost(port: Port, pf: Pf, converged: Collection[str]) -> bool:
     return port.nic in converged and bool(pf.netdev) and pf.eswitch_mode == "legacy"
 
 
-def why_left(port: Port, pf: Pf, host: Host, approve: str = APPROVE) -> tuple[str, str]:
+def lost(port: Port, observed: Observed) -> bool:
+    """Whether a declared port is lost now."""
+    pf = observed.host.pf(port.bdf)
+    return pf is not None and is_lost(port, pf, observed.converged)
+
+
+def why_left(
+    port: Port, pf: Pf, host: Host, approve: str = APPROVE, *, alone: bool = False
+) -> tuple[str, str]:
     """Why a lost port stays as it is for now, and what helps; empty if it can be restored.
 
     The firmware changes no mode while VFs are in use, and the change takes the port's link down. ``approve``
-    is the command that approves a reboot.
+    is the command that approves a reboot. ``alone``: by the bonding driver, no other port of its bond carries
+    traffic, whatever their links are.
     """
     if busy := users_in_words((vf.bdf, vf.users) for vf in pf.vfs):
         return f"VFs are in use: {busy}", f"free them (the next hook then restores {port.bdf}), or {approve}"
-    if carries_alone(pf, host):
+    if alone or carries_alone(pf, host):
         return only_carrier(pf), f"fix {' or '.join(host.beside(pf)) or 'the other port'}, or {approve}"
     return "", ""
 
@@ -52,7 +61,8 @@ def steps(wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Hel
                 continue
             slots.add(slot)
             step = _start(port, wanted)
-            reason, release = why_left(port, pf, observed.host, observed.approve)
+            alone = pf.bdf in observed.alone
+            reason, release = why_left(port, pf, observed.host, observed.approve, alone=alone)
             if not reason and unit and unit.failures >= ATTEMPTS:
                 reason, release = f"{RESTORE} failed {unit.failures} times", observed.approve
             if reason:

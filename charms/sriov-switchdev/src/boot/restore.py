@@ -27,7 +27,7 @@ from hostnic.system import HostStep, System
 from nic import chain, steps
 from nic.chain import Facts, When
 from nic.steps import PortAndPf
-from observed import APPROVE, BootFailure
+from observed import BootFailure
 
 from boot import driver_reload, phase
 from boot.files import DISPATCH
@@ -151,10 +151,8 @@ def _restorable(system: System, port: Port) -> Pf | None:
     pf = next((pf for _, pf in phase.pairs_of(host, [port])), None)
     if pf is None or not driver_reload.is_lost(port, pf, [port.nic]):
         return None
-    reason, remedy = driver_reload.why_left(port, pf, host)
-    others = host.beside(pf)
-    if pf.bond and not reason and distributes_alone(system, pf.bond, pf.netdev or "", others):
-        reason, remedy = steps.only_carrier(pf), f"fix {' or '.join(others)}, or {APPROVE}"
+    alone = bool(pf.bond) and distributes_alone(system, pf.bond or "", pf.netdev or "", host.beside(pf))
+    reason, remedy = driver_reload.why_left(port, pf, host, alone=alone)
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
         return None
