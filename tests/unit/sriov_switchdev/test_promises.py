@@ -8,6 +8,7 @@ import pytest
 from exporter import facts, sources
 from hostnic.ops.vf import UnbindVfs
 from hostnic.testing import card
+from hostnic.testing.network import FakeBond, FakeNetwork
 from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, REFUSED, Node, compute_node, declare_bond
 
 NEXT = "the next hook of the charm does it"
@@ -86,11 +87,12 @@ def test_a_lost_port_that_lacp_uses_alone_is_held_with_the_reason(
     small: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its neighbour has a link, and the switch does not use it."""
-    network = small.host.network
-    real = type(network).joined
-    monkeypatch.setattr(
-        type(network), "joined", lambda self, bond, name, now: name != PORT1 and real(self, bond, name, now)
-    )
+    real = FakeNetwork.joined
+
+    def without_a_partner(network: FakeNetwork, bond: FakeBond, name: str, now: float) -> bool:
+        return name != PORT1 and real(network, bond, name, now)
+
+    monkeypatch.setattr(FakeNetwork, "joined", without_a_partner)
     small.host.port(PF0).eswitch_mode = "legacy"
     small.configure(reboot_policy="manual")
     for _ in range(2):
@@ -100,8 +102,6 @@ def test_a_lost_port_that_lacp_uses_alone_is_held_with_the_reason(
         assert NEXT not in said
         assert not [line for line in small.writes if "restore" in line]
     assert small.state.unit_status.name == "blocked"
-    monkeypatch.undo()
-    small.host.sleep(5)
 
 
 @pytest.mark.parametrize("policy", ["manual", "always"])
