@@ -17,8 +17,8 @@ from audit.renumbered import renumbered
 from audit.running import conflicts
 from charmkit.fabric import Host
 from converge import Finding, Plan, Severity
-from intent.model import Dialect, Fabric, Role
-from observe import Observed, failures, observe
+from intent.model import Dialect, Fabric, Role, Switch
+from observe import Observed, SwitchState, failures, observe
 from output.report import Report, Result
 from plan import Candidate, Change, approval, blocking, digest, hold, not_approved, nothing_left, plan
 from rest import Fleet
@@ -130,9 +130,8 @@ class Site:
                 what += f"but Cumulus Linux {seen.release} uses {speaks.value}"
                 findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
                 continue
-            tree = with_access(seen.applied, render.tree(self.fabric, switch, speaks))
-            compared[name] = self.ownership.compare(name, seen.applied, tree, switch.unmanaged)
-            findings += [*conflicts(name, seen.applied, tree), *compared[name].findings()]
+            compared[name] = each = self._compared(switch, seen)
+            findings += [*conflicts(name, seen.applied, each.wanted), *each.findings()]
         roles = {name: seen.mlag_role for name, seen in observed.switches.items()}
         findings += mlag(self.fabric, compared, roles)
         findings += identity.exchanged(self.fabric, observed.switches)
@@ -203,8 +202,19 @@ class Site:
         if not state:
             seen |= observe(self.fleet, patches, known=seen).switches
         more = Racks(self.fabric, seen, patches).doubtful() & self.fleet.switches.keys()
-        seen |= observe(self.fleet, more - observed.errors.keys(), state=False).switches if more else {}
-        yield from Racks(self.fabric, seen, patches).findings()
+        beside = self._told_apart(observe(self.fleet, more - observed.errors.keys())) if more else Observed()
+        others = {
+            switch.name: self._compared(switch, beside.switches[switch.name]).patch
+            for switch in self.fabric.switches
+            if switch.name in beside.switches
+        }
+        yield from Racks(self.fabric, {**seen, **beside.switches}, patches, others).findings()
+
+    def _compared(self, switch: Switch, seen: SwitchState) -> Comparison:
+        """A switch as it is, and the intent's tree in its own dialect."""
+        tree = render.tree(self.fabric, switch, Dialect.of_release(seen.release))
+        wanted = with_access(seen.applied, tree)
+        return self.ownership.compare(switch.name, seen.applied, wanted, switch.unmanaged)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""

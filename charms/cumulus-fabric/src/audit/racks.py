@@ -9,7 +9,7 @@ switches in service that the intent has no longer.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -54,6 +54,8 @@ class Racks:
     fabric: Fabric
     seen: Mapping[str, SwitchState]
     patches: Mapping[str, Tree]  # empty for a switch that runs the intent
+    # What the intent has for switches that are only looked at, and will not change now
+    others: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
 
     def findings(self) -> Iterator[Finding]:
         """What would give a rack in service the number of another one, or none."""
@@ -65,9 +67,10 @@ class Racks:
         yield from self._in_service()
 
     def doubtful(self) -> set[str]:
-        """The leaves that were not read and would show whether those that were have another's number."""
+        """The switches that were not read and would show whether leaves that were have another's number."""
         others = {other.name for leaf in self._changed for other, _ in self._alike(leaf)}
-        return others - self.seen.keys()
+        spines = {link.peer for leaf in self._changed for link in leaf.links}
+        return (others | spines) - self.seen.keys()
 
     @property
     def _changed(self) -> Iterator[Switch]:
@@ -171,20 +174,27 @@ class Racks:
         boxes = {name: mac for mac, name in chassis.items()}
         names = Counter(plain_name(each.hostname) for each in self.seen.values())
         called = {plain_name(each.hostname): name for name, each in self.seen.items()}
+
+        def who(far: Neighbour) -> str:
+            calls = plain_name(far.name)
+            told = called.get(calls, "") if names[calls] == 1 and calls != FACTORY_NAME else ""
+            return chassis.get(far.chassis) or told
+
         for name, seen in self.seen.items():
             switch = self.fabric.switch(name)
             peers = {link.port: link.peer for link in switch.links} if switch else {}
             for port, session in nodes(seen.applied, *IN_VRF, "neighbor"):
-                found = neighbours(seen.state, port)
-                if session.get("peer-group") != GROUP or not progress(seen.state, port) or not found:
+                if session.get("peer-group") != GROUP or not progress(seen.state, port):
                     continue
-                far, calls = found[0], plain_name(found[0].name)
-                told = called.get(calls, "") if names[calls] == 1 and calls != FACTORY_NAME else ""
-                known, peer = chassis.get(far.chassis) or told, peers.get(port, "")
+                peer = peers.get(port, "")
+                found = [(who(each), each) for each in neighbours(seen.state, port)]
+                # A neighbour that is gone may be shown for a while beside the one that is there now.
+                expected = [each for each in found if each[0] == peer]
+                known, far = next(iter((*expected, *found)), ("", Neighbour("", "")))
                 place = (*IN_VRF, "neighbor", port)
-                ended = _unset(self.patches.get(name, {}), place)
+                ended = _unset({**self.others, **self.patches}.get(name, {}), place)
                 taken = not known and peer in self.seen and self._differ(far, peer, boxes)
-                shown = far.name if calls != FACTORY_NAME else ""
+                shown = far.name if plain_name(far.name) != FACTORY_NAME else ""
                 yield far, Leg(f"{name} {port}", known, shown, ended or taken)
 
     def _differ(self, far: Neighbour, peer: str, boxes: Mapping[str, str]) -> bool:
@@ -192,7 +202,8 @@ class Racks:
         names = {plain_name(far.name), plain_name(self.seen[peer].hostname)}
         if not names & {"", FACTORY_NAME}:
             return len(names) > 1
-        return peer in boxes and self._by_chassis(boxes) and far.chassis != boxes[peer]
+        mine = boxes.get(peer, "")
+        return bool(mine and far.chassis) and self._by_chassis(boxes) and far.chassis != mine
 
     def _by_chassis(self, boxes: Mapping[str, str]) -> bool:
         """Whether LLDP shows the switches by the addresses of their management ports, as lldpd does."""

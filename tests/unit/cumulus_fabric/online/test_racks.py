@@ -10,10 +10,11 @@ import yaml
 from audit.foreign import Ownership
 from converge import Severity
 from intent import expand, numbers, schema
-from intent.model import Fabric
+from intent.model import Fabric, Role
 from lab.nvue.factory import factory
 from lab.nvue.trees import merge
 from online import Site
+from rest import Fleet
 from unit.cumulus_fabric.fabrics import data, fabric
 from unit.cumulus_fabric.online.drained import runs, work
 from unit.cumulus_fabric.online.site import Rack, rack
@@ -240,6 +241,90 @@ def test_switches_without_names_are_told_by_their_chassis() -> None:
             "the switch at Spine0 swp5, the switch at Spine0 swp6 are in service" in each
             for each in blocked(made)
         )
+
+
+@pytest.mark.parametrize("deaf", [{"Spine0"}, {"Spine0", "Spine1"}, {"Leaf2-1", "Leaf2-2"}])
+def test_sessions_end_for_nobody_who_cannot_be_told(deaf: set[str]) -> None:
+    """LLDP does not say who is at the other end."""
+    with running() as made:
+        removed(made, 0)
+        made.wires.deaf = deaf
+        taking(made, edited(lambda content: content["racks"].pop(0)))
+        assert any("in service" in each for each in blocked(made))
+        assert serving(made, 1, 2)
+
+
+@pytest.mark.parametrize("names", [["Leaf0-1"], ["Leaf0-1", "Leaf0-2"], ["Spine0"]])
+def test_no_part_of_it_is_applied_either(names: list[str]) -> None:
+    """The blank old switches would get what the rack that stays has."""
+    with running() as made:
+        removed(made, 0)
+        taking(made, edited(lambda content: content["racks"].pop(0)))
+        report = made.site.apply(names)
+        assert "in service" in report.reasons[0].what
+        assert made.writes() == []
+
+
+def test_a_neighbour_that_is_gone_hides_nobody() -> None:
+    """A switch that was there before is still shown beside the one that is there now."""
+    with running() as made:
+        spine = made.wires.members["Spine0"]
+        shown = spine.operational
+
+        def with_former() -> Any:
+            state = shown()
+            former = {
+                "chassis": {"chassis-id": "00:11:22:33:44:55", "system-name": "former"},
+                "port": {"name": "swp31"},
+            }
+            seen = state["interface"]["swp1"]["lldp"]["neighbor"]
+            state["interface"]["swp1"]["lldp"]["neighbor"] = {"former": former, **seen}
+            return state
+
+        spine.operational = with_former
+        taking(made, edited(lambda content: content["networks"].update(tenant={"vlan": 77})))
+        assert not made.site.survey().plan.blocked
+
+
+RENAMED: dict[str, Edit] = {
+    "another scheme": lambda content: content["leaves"].update(name="tor{rack}-{leaf}"),
+    "another case": lambda content: content["leaves"].update(name="leaf{rack}-{leaf}"),
+    "names of their own": lambda content: content["racks"][1].update(leaves=["west1", "west2"]),
+}
+
+
+@pytest.mark.parametrize("edit", RENAMED.values(), ids=RENAMED)
+@pytest.mark.parametrize("sets", [True, False])
+def test_other_names_renumber_nobody(edit: Edit, sets: bool) -> None:
+    with running() as made:
+        intent = edited(edit, lambda content: content.update({"host-names": sets}))
+        before = made.site.fleet.switches
+        old = {
+            switch.management or switch.number: switch.name for switch in made.site.fabric.by_role(Role.LEAF)
+        }
+        clients = dict(before)
+        for switch in intent.by_role(Role.LEAF):
+            clients[switch.name] = before[old[switch.number]]
+        made.site = Site(
+            intent, Fleet(clients, made.site.fleet.limit, made.clock), ownership=made.site.ownership
+        )
+        assert [
+            each.sentence() for each in made.site.survey().plan.findings if each.severity is Severity.BLOCKED
+        ] == []
+
+
+def test_names_that_change_places_are_refused() -> None:
+    def exchange(content: dict[str, Any]) -> None:
+        content["racks"][0]["leaves"] = ["Leaf1-1", "Leaf1-2"]
+        content["racks"][1]["leaves"] = ["Leaf0-1", "Leaf0-2"]
+
+    with running() as made:
+        for one, other in (("Leaf0-1", "Leaf1-1"), ("Leaf0-2", "Leaf1-2")):
+            made.servers[one], made.servers[other] = made.servers[other], made.servers[one]
+        made.site.fleet.close()
+        made.site = Site(edited(exchange), made.site.fleet, ownership=made.site.ownership)
+        told = [each for each in blocked(made) if "calls itself" in each]
+        assert [each.partition(":")[0] for each in told] == ["Leaf1-1", "Leaf1-2", "Leaf0-1", "Leaf0-2"]
 
 
 # -- what renumbers nobody
