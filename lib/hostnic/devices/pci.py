@@ -6,6 +6,9 @@ from hostnic.system import System, if_told, link_target
 DEVICES = "/sys/bus/pci/devices"
 DRIVERS = "/sys/bus/pci/drivers"
 
+VENDOR = "0x15b3"
+"""NVIDIA's networking, formerly Mellanox, as the attribute ``vendor`` has it."""
+
 SLOT = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]"
 BDF = SLOT + r"\.[0-7]"
 """Domain, bus, slot and function in the kernel's spelling: ``0000:3b:00.0``. The domain has four digits or

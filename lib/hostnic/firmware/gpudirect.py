@@ -25,8 +25,6 @@ ATC_REGISTER, ATC = "0xa1334.16:5", 24
 EXPRESS, EXTENDED_ACS, EXTENDED_SERIAL = 0x10, 0x000D, 0x0003
 BRIDGE_HEADER = 1
 CPUINFO = "/proc/cpuinfo"
-VENDOR = "0x15b3"
-"""NVIDIA's networking, formerly Mellanox."""
 
 
 class Difference(NamedTuple):
@@ -116,7 +114,7 @@ def of_nic(system: System, bdf: str) -> tuple[Difference, ...]:
 
     Raises OSError if they cannot be read, or another maker's card is there: mstmcra writes to any device.
     """
-    if system.files.read(pci.attribute(bdf, "vendor")).strip() != VENDOR:
+    if system.files.read(pci.attribute(bdf, "vendor")).strip() != pci.VENDOR:
         raise OSError(errno.ENODEV, "another maker's card is at this address, and is left alone")
     found: list[Difference] = []
     space = config_space(system, bdf)

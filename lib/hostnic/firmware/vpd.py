@@ -5,7 +5,6 @@ import hashlib
 from functools import partial
 
 from hostnic.devices import pci
-from hostnic.firmware import gpudirect
 from hostnic.system import System, if_told, list_names, read_text
 
 READ_ONLY = 0x90
@@ -52,4 +51,4 @@ def cards(system: System) -> dict[str, str]:
 
 def _is_ours(system: System, bdf: str) -> bool:
     """Whether it is a card that the charms know: the data of other makers' devices is not read."""
-    return read_text(system, pci.attribute(bdf, "vendor")) == gpudirect.VENDOR
+    return read_text(system, pci.attribute(bdf, "vendor")) == pci.VENDOR
