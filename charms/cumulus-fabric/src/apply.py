@@ -8,25 +8,28 @@ where the switch lets a confirmation be refused.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from converge import Finding, Plan, Severity
 from converge.execute import execute
 from observe import failures
 from output.report import Report, Result
-from plan import Candidate, Change
+from plan import Candidate, Change, unplanned
 from rest import Fleet
 from rest.client import CONFIRMED_BY, Nvue, Progress
 from rest.connection import SwitchError
 from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
 from settling import Check, settle
+from tree.diff import inverse
 
 FORWARD = 2 / 3
 """The share of a run's time for changes; the rest is for taking them back if one of them fails."""
 
 AGAIN = "fix the cause and apply again"
+PLAN_AGAIN = "run plan again, and apply with the digest that it then shows"
+"""The remedy where a switch is no longer what the plan was made for."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,26 @@ def by_wave(
     return waves
 
 
+def _may_change(switch: Nvue) -> None:
+    """Make a revision and drop it. Raises SwitchError if the user may only read, as with nvue-monitor."""
+    switch.drop(switch.create())
+
+
+def _applied(switch: Nvue) -> list[str]:
+    """The revisions that run or ran, without those that the switch makes itself to go back to."""
+    return [each for each in switch.revisions() if not each.startswith("rev_")]
+
+
+def _since(switch: Nvue, known: Collection[str]) -> str:
+    """The newest revision that was applied beside those that are known; empty if there is none."""
+    return next((each for each in _applied(switch) if each not in known), "")
+
+
 @dataclass
 class Run:
     """Makes changes on switches, wave by wave."""
 
-    changes: Mapping[str, Change]  # by switch
+    changes: dict[str, Change]  # by switch
     fleet: Fleet  # the switches
     check: Check  # finds what is worse with the fabric than before
     policy: ApplyPolicy
@@ -98,6 +116,9 @@ class Run:
         self.forward_until = began + FORWARD * (self.policy.until - began)
 
     def go(self, waves: Sequence[Sequence[str]]) -> Report:
+        _, refused = self.fleet.each(self.changes, _may_change)
+        if refused:
+            return Report({}, failures(refused))
         longest = 0.0
         for number, wave in enumerate(waves):
             began = self.clock.monotonic()
@@ -141,12 +162,21 @@ class Run:
         Raises SwitchError if it failed, or the switch did not wait, so that it would not roll back by itself.
         """
         change = self.changes[switch.name]
+        before = _applied(switch)
         revision = self.revisions[switch.name] = switch.create()
+        if inverse(switch.get("/", revision), change.patch) != inverse(change.before, change.patch):
+            raise SwitchError("refused", "what this plan replaces has changed since it was made", PLAN_AGAIN)
         outcome = execute(Plan(change.steps), Candidate(switch, revision))
         if outcome.error is not None:
             raise outcome.error
-        if not switch.difference(revision):
+        would = switch.difference(revision)
+        if not would:
             return self._unchanged(switch)
+        if beside := unplanned(would, change.patch):
+            what = f"to apply it would also change {', '.join(beside)}, which is not in the plan: "
+            raise SwitchError("refused", f"{what}another change was applied since it was made", PLAN_AGAIN)
+        if landed := _since(switch, before):
+            raise SwitchError("refused", f"another applied revision {landed} meanwhile", PLAN_AGAIN)
         waiting = AwaitsConfirmation(self.clock)
         seen = reach(
             switch,
@@ -161,6 +191,11 @@ class Run:
         if seen.applied:
             what = "it applied the change permanently instead of waiting for a confirmation"
             raise SwitchError("refused", what, "upgrade it to a release that has nv config apply --confirm")
+        if landed := _since(switch, [*before, revision]):
+            # What the switch goes back to now is theirs.
+            self.changes[switch.name] = replace(change, before=switch.get("/", landed))
+            what = f"another applied revision {landed} at the same moment, which this run would undo"
+            raise SwitchError("refused", what, PLAN_AGAIN)
         return True
 
     def _made_by_another(self, switch: Nvue, seen: Progress) -> bool:
@@ -204,12 +239,12 @@ class Run:
             back, lost = self.fleet.each(wave, self._roll_back_switch)
             done |= back
             failed |= lost
-        by_itself = f"the switch itself undoes an unconfirmed change within {self.policy.confirm} s"
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
         told: list[Finding] = []
         for name, error in failed.items():
             what = f"its rollback could not be confirmed: {error.reason}"
-            told.append(Finding(Severity.BLOCKED, name, what, error.remedy or by_itself))
+            remedy = error.remedy or self._what_follows(self.fleet.switches[name])
+            told.append(Finding(Severity.BLOCKED, name, what, remedy))
         return Report(results, (*reasons, *told))
 
     def _rest(self, waves: int) -> None:
@@ -227,6 +262,17 @@ class Run:
         polling = Polling(self.clock, self._left(by_itself, self.policy.until), self.policy.poll)
         begun = Undo(switch, change.before, change.patch, polling).run(self.revisions.get(switch.name, ""))
         return Result.ROLLED_BACK if begun else Result.UNCHANGED
+
+    def _what_follows(self, switch: Nvue) -> str:
+        """What becomes of a switch whose rollback could not be confirmed, by what it says now."""
+        try:
+            state = switch.progress(self.revisions.get(switch.name, "")).state
+        except SwitchError:
+            later = f"within {self.policy.confirm} s it undoes a change that still waits for its confirmation"
+            return f"{later}; run verify once it answers, and rollback if it runs the change"
+        if state in CONFIRMED_BY:
+            return f"the switch itself undoes an unconfirmed change within {self.policy.confirm} s"
+        return f"its revision is {state}: run verify, and rollback if it runs the change"
 
     def _save(self) -> list[Finding]:
         """Save on releases that do not save by themselves."""

@@ -370,7 +370,7 @@ class Site:
         else:
             steady = partial(still_attached, Attached(self.fabric, survey.observed.switches), needed)
             check = reachable(self.fleet, survey.observed.switches, steady)
-        return Run(needed, self.fleet, check, policy, together).go(waves)
+        return Run({**needed}, self.fleet, check, policy, together).go(waves)
 
     def waves(self, needed: Collection[str], together: Together, canary: str, order: str) -> list[list[str]]:
         """Which switches change at the same time, in order; none of the waves takes anybody's last way."""

@@ -142,6 +142,25 @@ def hold(found: Plan[Candidate], why: Sequence[Finding]) -> Plan[Candidate]:
     return replace(found, steps=(), held=held, findings=(*why, *found.findings))
 
 
+def unplanned(would: Tree, patch: Tree) -> list[str]:
+    """What a candidate would change beside the plan's ``patch``, as ``nv`` has it; the first few.
+
+    NVUE makes a candidate from what ran then: to apply it takes back what was applied by others since.
+    """
+    return _few([" ".join(path) for path in _beside(would, patch, ())])
+
+
+def _beside(would: Tree, patch: Tree, path: Path) -> Iterator[Path]:
+    for key, value in would.items():
+        below, planned = as_tree(value), as_tree(patch.get(key))
+        if key not in patch:
+            yield from (each for each, _ in leaves({key: value}, path))
+        elif planned and below:
+            yield from _beside(below, planned, (*path, key))
+        elif planned and value is None and any(set_to is not None for _, set_to in leaves(planned)):
+            yield (*path, key)
+
+
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
     """What a step does, setting by setting if they are few, and the difference that makes it necessary."""
     gone = [path for path, value in leaves(patch) if value is None]

@@ -70,6 +70,7 @@ class Rest:
         faults: what goes wrong; see :meth:`inject`.
         latency: seconds before each answer.
         role: whether the user has one that lets it use NVUE.
+        reads_only: whether that is nvue-monitor, which lets it read alone.
         strict: whether a query parameter that this release does not have is refused. NVIDIA does not say what
             real ones do; what answers them, connexion, can do either.
 
@@ -81,6 +82,7 @@ class Rest:
         self.switch = switch
         self.user, self.password = user, password
         self.role = True
+        self.reads_only = False
         self.strict = False
         self.latency = latency
         self.calls: list[Call] = []
@@ -109,7 +111,7 @@ class Rest:
         """Answer one request."""
         if self.switch.cut_off():
             return Reply(trouble="hang")
-        if reply := self._stranger(authorization):
+        if reply := self._stranger(authorization, method):
             return reply
         url = urlsplit(target)
         try:
@@ -142,7 +144,7 @@ class Rest:
             number, self._count = self._count, self._count + 1
             return next((fault.kind for fault in self.faults if fault.hits(number, call.name)), "")
 
-    def _stranger(self, authorization: str) -> Reply | None:
+    def _stranger(self, authorization: str, method: str) -> Reply | None:
         """What somebody is told who may not use the interface."""
         wanted = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
         if not hmac.compare_digest(authorization, f"Basic {wanted}"):
@@ -150,7 +152,7 @@ class Rest:
         if self.password == FACTORY_PASSWORD:
             # From 4.2 on: the password of the factory opens nothing but the dialogue that changes it.
             return _refusal(403, "Password change required")
-        if not self.role:
+        if not self.role or (self.reads_only and method != "GET"):
             return _refusal(403, "You don't have the permission to access the requested resource.")
         return None
 

@@ -56,6 +56,10 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
             "also refuses requests until someone logs in to it and changes that password"
         )
         raise SwitchError("credentials", said, remedy, status)
+    if status == HTTPStatus.FORBIDDEN and what == "POST /revision":
+        said = f"user {user} may not change it: its role is read-only, such as nvue-monitor"
+        remedy = "give it the role nvue-admin, or put another user into the secret"
+        raise SwitchError("credentials", said, remedy, status)
     if status == HTTPStatus.FORBIDDEN and what.startswith("GET "):
         raise _forbidden(user, content)
     detail = cast("dict[str, Any]", answer).get("detail") if isinstance(answer, dict) else None

@@ -10,6 +10,9 @@ from rest.connection import Clock, SwitchError
 MAX_ATTEMPTS = 3
 """Requests for one transition if answers are lost."""
 
+LONGER = "check it with nv config history; a larger settle-timeout gives each switch more time"
+"""The remedy for a switch that does not finish."""
+
 AYS_TIMEOUT_S = 4.0
 """Seconds after which the state ``ays`` means waiting; as a question answered in advance it is shorter."""
 
@@ -76,7 +79,7 @@ def reach(
                 continue
         if late:
             what = f"not finished within {polling.deadline:g} s: {seen.state if seen else 'no answer'}"
-            raise SwitchError("unreachable", what, "check it with nv config history")
+            raise SwitchError("unreachable", what, LONGER)
         clock.sleep(polling.poll)
 
 

@@ -2,12 +2,15 @@
 """An apply of an approved plan does exactly that, or sends nothing."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from lab.nvue import merge
+from lab.nvue.rest import Reply
+from lab.nvue.trees import diff
 from online import Site
+from plan import unplanned
 from rest import Fleet
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.small import CHANGED, SMALL
@@ -130,3 +133,59 @@ def test_what_is_no_digest_is_refused(fresh: Unit, plan: str) -> None:
     said = f"parameter plan: '{plan}' is not allowed; set the digest that plan ends with, such as p01"
     assert fresh.failure("apply", plan=plan).startswith(said)
     assert fresh.writes == []
+
+
+THEIRS = {
+    "interface": {"swp5": {"type": "swp", "description": "theirs"}},
+    "bridge": {"domain": {"br_default": {"vlan": {"1234": {"vni": {"5678": {}}}}}}},
+}
+MOMENTS: dict[str, Callable[[str, str, bytes], bool]] = {
+    "before the candidate": lambda method, target, raw: method == "POST",
+    "while it is patched": lambda method, target, raw: method == "PATCH" and "/revision" not in target,
+    "before its difference is read": lambda method, target, raw: "diff=" in target,
+    "before it is applied": lambda method, target, raw: b"state-controls" in raw,
+}
+
+
+@pytest.mark.parametrize(
+    "theirs", [THEIRS, {"interface": {"bond1": {"link": {"mtu": 1500}}}}], ids=["other", "same"]
+)
+@pytest.mark.parametrize("now", MOMENTS.values(), ids=MOMENTS)
+def test_another_change_that_lands_between_plan_and_apply_is_not_lost(
+    three: Rack, now: Callable[[str, str, bytes], bool], theirs: dict[str, Any]
+) -> None:
+    by_hand(three, "Leaf0-1", {"interface": {"bond1": {"link": {"mtu": 1400}}}})
+    changed = Site(CHANGED, three.site.fleet)
+    digest = changed.survey().digest
+    server = three.servers["Leaf0-1"]
+    box, serve, landed = server.switch, server.serve, list[str]()
+
+    def serves(method: str, target: str, authorization: str, raw: bytes) -> Reply:
+        if now(method, target, raw) and not landed:
+            landed.append(next(iter(box.create())))
+            box.patch(landed[0], (), theirs)
+            box.request(landed[0], {"state": "apply", "auto-prompt": {"ays": "ays_yes"}})
+            three.clock.sleep(10)
+        return serve(method, target, authorization, raw)
+
+    server.serve = serves  # type: ignore[method-assign]
+    report = changed.apply(approved=digest)
+    assert landed
+    assert diff(box.applied, merge(box.applied, theirs)) == {}
+    assert not report.applied
+    assert report.reasons[0].remedy == "run plan again, and apply with the digest that it then shows"
+
+
+def test_what_a_candidate_would_change_beside_its_plan() -> None:
+    patch = {
+        "interface": {
+            "swp1": {"link": {"mtu": 9000}},
+            "bond7": {"bond": {"member": {"swp3": None}}},
+            "swp9": {},
+        }
+    }
+    assert unplanned(patch, patch) == []
+    assert unplanned({"interface": {"bond7": None, "swp9": {"type": "swp"}}}, patch) == []
+    assert unplanned({"interface": {"swp1": None}}, patch) == ["interface swp1"]
+    theirs = {"interface": {"swp1": {"link": {"state": {"down": {}}}}}, "qos": {"roce": {"enable": "off"}}}
+    assert unplanned(theirs, patch) == ["interface swp1 link state down", "qos roce enable"]
