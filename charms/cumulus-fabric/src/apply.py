@@ -80,9 +80,16 @@ def by_wave(
     return waves
 
 
-def _may_change(switch: Nvue) -> None:
-    """Make a revision and drop it. Raises SwitchError if the user may only read, as with nvue-monitor."""
-    switch.drop(switch.create())
+def _why_not(switch: Nvue) -> SwitchError | None:
+    """Why the user may not change a switch, such as one with the role nvue-monitor; None if it may.
+
+    A revision is made for it and dropped. Other trouble is the run's own.
+    """
+    try:
+        switch.drop(switch.create())
+    except SwitchError as error:
+        return error if error.kind == "credentials" else None
+    return None
 
 
 def _applied(switch: Nvue) -> list[str]:
@@ -116,8 +123,9 @@ class Run:
         self.forward_until = began + FORWARD * (self.policy.until - began)
 
     def go(self, waves: Sequence[Sequence[str]]) -> Report:
-        _, refused = self.fleet.each(self.changes, _may_change)
-        if refused:
+        later = [name for wave in waves[1:] for name in wave]
+        forbidden, _ = self.fleet.each(later, _why_not)  # the first wave finds out without this
+        if refused := {name: error for name, error in forbidden.items() if error}:
             return Report({}, failures(refused))
         longest = 0.0
         for number, wave in enumerate(waves):
@@ -164,18 +172,21 @@ class Run:
         change = self.changes[switch.name]
         before = _applied(switch)
         revision = self.revisions[switch.name] = switch.create()
-        if inverse(switch.get("/", revision), change.patch) != inverse(change.before, change.patch):
-            raise SwitchError("refused", "what this plan replaces has changed since it was made", PLAN_AGAIN)
+        base = switch.get("/", revision)
         outcome = execute(Plan(change.steps), Candidate(switch, revision))
         if outcome.error is not None:
             raise outcome.error
         would = switch.difference(revision)
         if not would:
             return self._unchanged(switch)
+        if inverse(base, change.patch) != inverse(change.before, change.patch):
+            raise SwitchError("refused", "what this plan replaces has changed since it was made", PLAN_AGAIN)
         if beside := unplanned(would, change.patch):
             what = f"to apply it would also change {', '.join(beside)}, which is not in the plan: "
             raise SwitchError("refused", f"{what}another change was applied since it was made", PLAN_AGAIN)
         if landed := _since(switch, before):
+            if not switch.difference(revision):
+                return self._unchanged(switch)
             raise SwitchError("refused", f"another applied revision {landed} meanwhile", PLAN_AGAIN)
         waiting = AwaitsConfirmation(self.clock)
         seen = reach(
@@ -243,7 +254,7 @@ class Run:
         told: list[Finding] = []
         for name, error in failed.items():
             what = f"its rollback could not be confirmed: {error.reason}"
-            remedy = error.remedy or self._what_follows(self.fleet.switches[name])
+            remedy = error.remedy or self._what_follows(self.fleet.switches[name], error)
             told.append(Finding(Severity.BLOCKED, name, what, remedy))
         return Report(results, (*reasons, *told))
 
@@ -263,10 +274,13 @@ class Run:
         begun = Undo(switch, change.before, change.patch, polling).run(self.revisions.get(switch.name, ""))
         return Result.ROLLED_BACK if begun else Result.UNCHANGED
 
-    def _what_follows(self, switch: Nvue) -> str:
+    def _what_follows(self, switch: Nvue, error: SwitchError) -> str:
         """What becomes of a switch whose rollback could not be confirmed, by what it says now."""
+        revision = self.revisions.get(switch.name, "")
         try:
-            state = switch.progress(self.revisions.get(switch.name, "")).state
+            if error.kind == "unreachable" and not error.reason.startswith(f"revision {revision}"):
+                raise error  # it would not answer now, either
+            state = switch.progress(revision).state
         except SwitchError:
             later = f"within {self.policy.confirm} s it undoes a change that still waits for its confirmation"
             return f"{later}; run verify once it answers, and rollback if it runs the change"

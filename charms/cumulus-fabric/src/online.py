@@ -11,6 +11,7 @@ from attachments.losses import company, interruptions, losses, still_attached, u
 from audit import identity
 from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
+from audit.misspelt import misspelt
 from audit.mlag import mlag
 from audit.racks import Racks
 from audit.renumbered import renumbered
@@ -132,6 +133,7 @@ class Site:
                 continue
             compared[name] = each = self._compared(switch, seen)
             findings += [*conflicts(name, seen.applied, each.wanted), *each.findings()]
+            findings += misspelt(name, switch.unmanaged.settings, seen.applied, each.wanted)
         roles = {name: seen.mlag_role for name, seen in observed.switches.items()}
         findings += mlag(self.fabric, compared, roles)
         findings += identity.exchanged(self.fabric, observed.switches)
