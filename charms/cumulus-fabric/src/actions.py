@@ -12,7 +12,7 @@ from audit import audit
 from charmkit.fabric import Host
 from charmkit.health import OK, Row, ranked, row
 from charmkit.output import Output
-from charmkit.reconcile import ActionError
+from charmkit.reconcile import ActionError, InputError
 from config import Applying, Draining, Options, Rendering, Restoring, Returning, Showing
 from converge import Finding, Severity, worst_first
 from converge.finding import unfinished
@@ -31,6 +31,10 @@ Results = dict[str, str]
 
 LINES, ROWS = 10, 200
 """Rows of ``show-health``: of its table for people, and of its JSON, which Juju has to take."""
+
+
+ASKS_NONE = "with dialect=5.14 or dialect=5.15 render asks no switch"
+"""What helps where the dialect of a switch cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +133,13 @@ class Actions:
         found = {each.name: Dialect.UNTIL_5_14 for each in chosen if each.platform != "cumulus"}
         found |= {name: dialect for name, dialect in known.items() if dialect}
         if unknown := [name for name in known if name not in found]:
-            with self.site(unknown) as site:
-                seen = observe(site.fleet, unknown, state=False)
+            try:
+                with self.site(unknown) as site:
+                    seen = observe(site.fleet, unknown, state=False)
+            except InputError as error:
+                raise ActionError(f"{error.finding.sentence()}; {ASKS_NONE}") from None
             if seen.findings:
-                raise ActionError(seen.findings[0].sentence())
+                raise ActionError(f"{seen.findings[0].sentence()}; {ASKS_NONE}")
             found |= {name: Dialect.of_release(each.release) for name, each in seen.switches.items()}
         return found
 

@@ -106,8 +106,9 @@ class CumulusFabricCharm(ops.CharmBase):
     def _fabric(self) -> Fabric:
         text = self._intent
         if not text.strip():
-            remedy = f"run: juju config {self.app.name} intent=@FILE, or attach the resource intent"
-            raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
+            what = "is not set, and no resource intent is attached"
+            remedy = f"run: juju config {self.app.name} intent=@FILE"
+            raise InputError(Finding(Severity.BLOCKED, "option intent", what, remedy))
         try:
             return expand.read(text)
         except FileError as error:
@@ -152,15 +153,13 @@ class CumulusFabricCharm(ops.CharmBase):
         app = self.app.name
         wrong = partial(Finding, Severity.BLOCKED, "option credentials")
         if secret is None:
-            remedy = (
-                f"run: juju config {app} credentials=ID, a secret with user and password that it may read"
-            )
-            raise InputError(wrong("is not set", remedy))
+            what = "is not set: the ID of a secret with user and password"
+            raise InputError(wrong(what, f"run: juju config {app} credentials=ID"))
         try:
             content = secret.get_content(refresh=True)
         except ops.ModelError:  # it is gone, or not granted to this application
-            remedy = f"run: juju grant-secret NAME {app}, if juju secrets shows it"
-            raise InputError(wrong("the secret cannot be read", remedy)) from None
+            what = "the secret cannot be read: it is not granted, or juju secrets does not show it"
+            raise InputError(wrong(what, f"run: juju grant-secret NAME {app}")) from None
         found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
         if not found.usable:
             remedy = "give it the keys user and password, each one line of text, the user without a colon"

@@ -211,9 +211,13 @@ def test_actions_refuse_wrong_parameters(
 
 
 NO_INTENT = (
-    "option intent: is not set; run: juju config cumulus-fabric intent=@FILE, or attach the resource intent"
+    "option intent: is not set, and no resource intent is attached; "
+    "run: juju config cumulus-fabric intent=@FILE"
 )
-NO_CREDENTIALS = "option credentials: is not set; run: juju config cumulus-fabric credentials=ID, a secret"
+NO_CREDENTIALS = (
+    "option credentials: is not set: the ID of a secret with user and password; "
+    "run: juju config cumulus-fabric credentials=ID"
+)
 ASKS_NO_SWITCH = {
     "audit": "severity",
     "show-fabric": "Fabric rdg",
@@ -236,6 +240,14 @@ def test_a_unit_that_has_only_been_installed_names_what_is_not_set(fresh: Unit, 
     if action != "show-health":
         assert fresh.failure(action, **given) == NO_INTENT
     assert fresh.writes == []
+
+
+def test_render_that_cannot_ask_a_switch_says_how_to_ask_none(fresh: Unit) -> None:
+    """As before the secret with the switches' password is there, or while a switch does not answer."""
+    none = "; with dialect=5.14 or dialect=5.15 render asks no switch"
+    fresh.configure(credentials=None)
+    assert fresh.failure("render", switch="Leaf0-1") == f"{NO_CREDENTIALS}{none}"
+    assert "rendered" in fresh.action("render", switch="Leaf0-1", dialect="5.14")
 
 
 def test_what_is_applied_before_config_changed_is_whole(fresh: Unit) -> None:

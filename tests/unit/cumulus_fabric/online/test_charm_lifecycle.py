@@ -90,7 +90,7 @@ def one_vlan_twice(content: dict[str, Any]) -> None:
 TROUBLE = {
     "no intent": (
         {"intent": ""},
-        "run: juju config cumulus-fabric intent=@FILE, or attach the resource intent; option intent",
+        "run: juju config cumulus-fabric intent=@FILE; option intent",
     ),
     "no YAML": ({"intent": "networks: [oh"}, "intent"),
     "a wrong value": ({"intent": intent(broken_vlan)}, "networks.oam.vlan: 4095 is not allowed"),
@@ -104,7 +104,7 @@ TROUBLE = {
     "no credentials": ({"credentials": None}, "run: juju config cumulus-fabric credentials=ID"),
     "no such secret": (
         {"credentials": "secret:d0erdgfmp25c762i8np0"},
-        "option credentials: the secret cannot be read",
+        "option credentials: the secret cannot be read: it is not granted, or juju secrets does not show it",
     ),
     "no CA": ({"ca_certificate": ""}, "ca-certificate"),
     "a strange pin": ({"pinned_certificates": f"Leaf0-1={'0' * 64}"}, "it is not the pinned one"),

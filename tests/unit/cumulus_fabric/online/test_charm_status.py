@@ -10,8 +10,8 @@ from ops import testing
 from unit.cumulus_fabric.online.unit import Unit, intent, site
 
 UNREADABLE = (
-    "run: juju grant-secret NAME cumulus-fabric, if juju secrets shows it; "
-    "option credentials: the secret cannot be read"
+    "run: juju grant-secret NAME cumulus-fabric; "
+    "option credentials: the secret cannot be read: it is not granted, or juju secrets does not show it"
 )
 
 
