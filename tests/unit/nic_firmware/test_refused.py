@@ -113,7 +113,7 @@ def test_a_hidden_parameter_is_not_tried_behind_a_gate_that_is_given_up(node: No
 
 def test_a_hidden_parameter_that_the_firmware_lacks_fails_no_hook(node: Node) -> None:
     node.host.cards[0].lacks.add("MAX_ACC_OUT_READ")
-    status = node.deploy(profile="ovn-offload,throughput", reboot_policy="manual")
+    status = node.configure(profile="ovn-offload,throughput", reboot_policy="manual").set_up()
     assert "failed to set" not in node.log
     assert status.name != "blocked" or "approve-reboot" in status.message, status
     assert node.next_boot("ADVANCED_PCI_SETTINGS") == 1
@@ -124,7 +124,9 @@ def test_a_hidden_parameter_that_the_firmware_lacks_fails_no_hook(node: Node) ->
 
 def test_a_hidden_parameter_that_is_named_and_lacking_blocks_from_the_next_look_on(node: Node) -> None:
     node.host.cards[0].lacks.add("MAX_ACC_OUT_READ")
-    status = node.deploy(parameters="ADVANCED_PCI_SETTINGS=1 MAX_ACC_OUT_READ=44", reboot_policy="manual")
+    node.configure(parameters="ADVANCED_PCI_SETTINGS=1 MAX_ACC_OUT_READ=44", reboot_policy="manual")
+    status = node.set_up()
+    assert "failed to set" not in node.log
     assert status.name == "blocked"
     assert "does not offer MAX_ACC_OUT_READ (option parameters)" in status.message
     assert node.next_boot("NUM_OF_VFS") == 8
