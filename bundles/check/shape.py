@@ -38,7 +38,7 @@ APPLICATION: Keys = {
     **dict.fromkeys(("bindings", "annotations", "resources", "storage", "devices"), _NAMES),
     **dict.fromkeys(("charm", "channel", "constraints", "base", "series"), _WORD),
     "num_units": OrNull(Integer(None, None, "a number")),
-    "to": OrNull(Union({list: _PLACES, str: AnyText(), int: Integer(0, None, "a machine")})),
+    "to": OrNull(Union({list: _PLACES, str: AnyText()})),
 }
 MACHINE: Keys = {"constraints": _LINE}
 SECTIONS: dict[str, Keys] = {"applications": APPLICATION, "machines": MACHINE, "saas": {}}

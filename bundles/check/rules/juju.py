@@ -87,11 +87,13 @@ def _unknown(bundle: Bundle) -> Iterator[tuple[Place, str, str]]:
             yield application.place(key), f"key {key} in an application", misspelt(key, APPLICATION_KEYS)
 
 
-@rule("base", "The bundle names its base, and this project's charms are published for it.")
+@rule("base", "A bundle with this project's charms names its base, for which they are published.")
 def base(bundle: Bundle) -> Iterator[Wrong]:
-    place = _base_place(bundle)
+    place, ours = _base_place(bundle), bundle.of(*own())
     for application in bundle.applications.values():
         if not application.base:
+            if not ours:  # Juju takes the base of each charm's channel
+                return
             what = f"neither the bundle nor {application.name} names a base"
             yield bundle.data.place, what, "Write default-base: ubuntu@22.04/stable"
             return
@@ -231,6 +233,33 @@ def placement_target(bundle: Bundle) -> Iterator[Wrong]:
                 what = f"{application.name} goes to {target}, but there is no machine {machine}"
                 others = f", or write one of {listed(bundle.machines)}" if bundle.machines else ""
                 yield place, what, f"Declare machine {machine}{others}"
+
+
+@rule("machine-used", "Every machine of the bundle is one that a `to:` names: Juju refuses others.")
+def machine_used(bundle: Bundle) -> Iterator[Wrong]:
+    named = {machine_of(target)[0] for each in bundle.applications.values() for target, _ in each.targets}
+    for name in bundle.machines:
+        if str(name) not in named:
+            place, what = bundle.machines.places[name], f"no application is placed on machine {name}"
+            yield place, what, f"Remove machine {name}, or name it in a to:"
+
+
+@rule("saas-name", "No application has the name of one of another model (`saas:`).")
+def saas_name(bundle: Bundle) -> Iterator[Wrong]:
+    remote = bundle.data.section("saas")
+    for application in bundle.applications.values():
+        if application.name in remote:
+            what = f"{application.name} is an application of this model and of another one"
+            yield remote.places[application.name], what, "Write another name under saas"
+
+
+@rule("charm-store", "Charms are from Charmhub or a file: Juju 3 and later know no other store.")
+def charm_store(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        if (url := str(application.body.get("charm"))).startswith("cs:"):
+            name = re.sub(r"^cs:(.*/)?|-[0-9]+$", "", url)
+            what = f"{application.name}: {url} is of the Charm Store, which is closed"
+            yield application.place("charm"), what, f"Write charm: ch:{name} with a channel"
 
 
 @rule("channel", "Every charm from Charmhub has an explicit channel.", warning=True)

@@ -94,9 +94,13 @@ def container_gateway(bundle: Bundle) -> Iterator[Wrong]:
 def quorum(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of(*QUORUM):
         machines = [unit.machine for unit in bundle.units(application)]
-        if application.count < 3 or application.count % 2 == 0:
+        if application.count < 3:
             what = f"{application.name} has {application.count} units and cannot lose one"
             yield application.place("num_units"), what, "Write num_units: 3"
+        elif application.count % 2 == 0:
+            fewer, more = application.count - 1, application.count + 1
+            what = f"{application.name} has {application.count} units and can lose no more than {fewer} could"
+            yield application.place("num_units"), what, f"Write num_units: {fewer} or {more}"
         elif len(set(machines)) < len(machines):
             what = f"{application.name} has several units on one host"
             yield application.place("to"), what, "Place each unit on another machine"
