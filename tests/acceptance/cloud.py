@@ -58,13 +58,19 @@ def connect(name: str, cacert: str = "") -> Any:
     with asking(f"cloud {name}"):
         try:
             connection = openstack.connect(cloud=name, app_name=MARK, **authority)
-        except (AttributeError, TypeError, ValueError):  # openstacksdk does not check what it reads
+        except (AttributeError, TypeError, ValueError) as error:  # openstacksdk does not check what it reads
+            if "'password'" in str(error):  # v3password's own argument
+                raise StepError(f"clouds.yaml has no password for cloud {name}", _GIVE_IT) from None
             reason = f"clouds.yaml has no mapping of keys and values for cloud {name}, or for its auth"
             raise StepError(reason, _OPENRC) from None
+        given = connection.config.get_auth_args()
+        if connection.config.config.get("auth_type") in _BY_PASSWORD and not given.get("password"):
+            # As Horizon offers the file for download; keystoneauth raises a bare Exception there.
+            raise StepError(f"clouds.yaml has no password for cloud {name}", _GIVE_IT)
         for scheme in ("http://", "https://"):
             connection.session.session.mount(scheme, transport.Adapter())
         connection.session.verify = transport.trusted(connection.session.verify)
-        for key, value in connection.config.get_auth_args().items():
+        for key, value in given.items():
             if key in ("password", "token", "application_credential_secret", "passcode"):
                 private.keep(str(value or ""))
         private.keep(connection.session.get_token() or "")
@@ -83,6 +89,8 @@ def service_says(error: Exception) -> str:
     return plain(private.without(_POOL.sub(r": \1", str(said))))[:WORDS].rstrip(".")
 
 
+_BY_PASSWORD = (None, "password", "v3password")
+_GIVE_IT = "write password under its auth, there or in ~/.config/openstack/secure.yaml, with mode 0600"
 _PROJECT = "set project_name and project_domain_name in clouds.yaml, and neither domain_name nor system_scope"
 _PLACE = (
     "correct region_name and interface in clouds.yaml: openstack catalog list has the regions of the services"

@@ -2,6 +2,7 @@
 """A cloud that does not let the tool in says so in one sentence, with what helps; never a traceback."""
 
 import pytest
+import yaml
 from acceptance.cloud import service_says
 from lab.openstack import keystone
 from lab.openstack.operator import SECRET, one_sentence
@@ -101,6 +102,21 @@ def test_credentials_for_no_project(world, scope):
     said = refused(world)
     assert "cloud rdg lets us into no project" in said
     assert "set project_name and project_domain_name" in said
+
+
+@pytest.mark.parametrize("password", [None, ""])
+@pytest.mark.parametrize("kind", [None, "password", "v3password"])
+def test_the_file_that_horizon_offers_has_no_password(world, password, kind):
+    document = yaml.safe_load(world.clouds.read_text())
+    entry = document["clouds"]["rdg"]
+    del entry["auth"]["password"]
+    if password is not None:
+        entry["auth"]["password"] = password
+    if kind:
+        entry["auth_type"] = kind
+    world.clouds.write_text(yaml.safe_dump(document))
+    said = refused(world)
+    assert said.startswith("clouds.yaml has no password for cloud rdg; write password under its auth")
 
 
 def test_a_region_that_the_cloud_does_not_have(world):
