@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The four verbs on a whole site, for the charm and for the command line."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -15,7 +15,7 @@ from audit.misspelt import misspelt
 from audit.mlag import mlag
 from audit.racks import Racks
 from audit.renumbered import renumbered
-from audit.running import conflicts
+from audit.running import conflicts, other_dialect
 from charmkit.fabric import Host
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role, Switch
@@ -25,7 +25,7 @@ from plan import Candidate, Change, approval, blocking, digest, hold, not_approv
 from rest import Fleet
 from rest.answers import BUSY
 from rest.client import Nvue
-from rest.connection import Access, SwitchError
+from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
 from settling import Also, Check, healthy, reachable
@@ -52,6 +52,7 @@ class Survey:
     intents: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
     losses: tuple[Loss, ...] = ()  # who would lose the last way to the network, if the state was read
     removed: Collection[str] = ()  # what the operator has named for removal, whoever uses it
+    around: Mapping[str, SwitchState] = field(default_factory=dict[str, SwitchState])  # with those beside
 
     @property
     def plan(self) -> Plan[Candidate]:
@@ -117,27 +118,21 @@ class Site:
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
         """Read these switches, or all; with ``state`` also what they see of each other."""
         chosen = [each for each in self.names if not names or each in names]
-        observed = self._told_apart(observe(self.fleet, chosen, state))
+        observed = identity.told_apart(self.fabric, observe(self.fleet, chosen, state))
         compared: dict[str, Comparison] = {}
         findings: list[Finding] = []
-        for name, seen in observed.switches.items():
-            switch = self.fabric.switch(name)
-            if switch is None:
+        for switch in self.fabric.switches:
+            if (seen := observed.switches.get(name := switch.name)) is None:
                 continue
             findings += renumbered(switch, seen.applied)
-            speaks = Dialect.of_release(seen.release)
-            if switch.dialect not in (None, speaks):
-                what = f"the intent sets dialect {switch.dialect.value}, "
-                what += f"but Cumulus Linux {seen.release} uses {speaks.value}"
-                findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
+            if wrong := other_dialect(switch, seen.release):
+                findings.append(wrong)
                 continue
             compared[name] = each = self._compared(switch, seen)
             findings += [*conflicts(name, seen.applied, each.wanted), *each.findings()]
             findings += misspelt(name, switch.unmanaged.settings, seen.applied, each.wanted)
         roles = {name: seen.mlag_role for name, seen in observed.switches.items()}
-        findings += mlag(self.fabric, compared, roles)
-        findings += identity.exchanged(self.fabric, observed.switches)
-        findings += self._renumbered(observed, compared, state)
+        findings += [*mlag(self.fabric, compared, roles), *identity.exchanged(self.fabric, observed.switches)]
         if not observed.errors:
             findings += self.ownership.misnamed(compared.values())
         wanted = {name: each.tree for name, each in compared.items()}
@@ -150,7 +145,7 @@ class Site:
                 findings.append(told)
         intents = {name: each.wanted for name, each in compared.items()}
         found = Survey(wanted, patches, observed, (*self.audit, *findings), self.scripts, intents)
-        return self._with_losses(found, state)
+        return self._with_moved_racks(self._with_losses(found, state))
 
     def _with_losses(self, survey: Survey, state: bool) -> Survey:
         """The survey with those who would lose the last way; reads the ``state`` if that was not read."""
@@ -161,8 +156,9 @@ class Site:
             again = observe(self.fleet, seen, known=seen)
             errors = {**survey.observed.errors, **again.errors}
             survey = replace(survey, observed=Observed({**seen, **again.switches}, errors))
-        found = losses(self.attached(survey.observed), survey.changes, "keep it in the intent")
-        return replace(survey, losses=tuple(found), removed=self.ownership.named)
+        attached = self.attached(survey.observed)
+        found = tuple(losses(attached, survey.changes, "keep it in the intent"))
+        return replace(survey, losses=found, removed=self.ownership.named, around=attached.seen)
 
     def since(self, survey: Survey, last: Fabric | None) -> Survey:
         """The survey with what has changed in the intent since the ``last`` one that was applied."""
@@ -185,32 +181,19 @@ class Site:
     def attached(self, observed: Observed) -> Attached:
         """Who is attached to these switches; those around them are read, too, as far as they answer."""
         around = [name for name in self._beside(observed.switches) if name in self.fleet.switches]
-        beside = observe(self.fleet, around).switches
+        beside = identity.told_apart(self.fabric, observe(self.fleet, around)).switches
         return Attached(self.fabric, {**beside, **observed.switches}, self.reports)
 
-    def _told_apart(self, observed: Observed) -> Observed:
-        """What was read, where a switch that is another one is as good as one that does not answer."""
-        others = identity.mistaken(self.fabric, observed.switches)
-        errors = {name: SwitchError("identity", *told) for name, told in others.items()}
-        right = {name: seen for name, seen in observed.switches.items() if name not in others}
-        return Observed(right, {**observed.errors, **errors})
-
-    def _renumbered(
-        self, observed: Observed, compared: Mapping[str, Comparison], state: bool
-    ) -> Iterator[Finding]:
-        """Racks in service that would get other numbers; what is missing to see that is read."""
-        patches = {name: each.patch for name, each in compared.items() if each.patch}
-        seen = dict(observed.switches)
-        if not state:
-            seen |= observe(self.fleet, patches, known=seen).switches
-        more = Racks(self.fabric, seen, patches).doubtful() & self.fleet.switches.keys()
-        beside = self._told_apart(observe(self.fleet, more - observed.errors.keys())) if more else Observed()
-        others = {
-            switch.name: self._compared(switch, beside.switches[switch.name]).patch
-            for switch in self.fabric.switches
-            if switch.name in beside.switches
-        }
-        yield from Racks(self.fabric, {**seen, **beside.switches}, patches, others).findings()
+    def _with_moved_racks(self, survey: Survey) -> Survey:
+        """The survey with what would give racks in service other numbers; reads what shows that."""
+        patches = {name: each.patch for name, each in survey.changes.items()}
+        seen = dict(survey.around)
+        if more := Racks(self.fabric, seen, patches).doubtful() & self.fleet.switches.keys():
+            seen |= observe(self.fleet, more - survey.observed.errors.keys(), state=False).switches
+        beside = [each for each in self.fabric.switches if each.name in seen.keys() - survey.wanted.keys()]
+        others = {each.name: self._compared(each, seen[each.name]).patch for each in beside}
+        found = Racks(self.fabric, seen, patches, others).findings() if patches else ()
+        return replace(survey, findings=(*survey.findings, *found))
 
     def _compared(self, switch: Switch, seen: SwitchState) -> Comparison:
         """A switch as it is, and the intent's tree in its own dialect."""

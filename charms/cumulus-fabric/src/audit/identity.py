@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from converge import Finding, Severity
 from intent.model import Fabric, Switch, plain_name, same_system
-from observe import SwitchState
+from observe import Observed, SwitchState
+from rest.connection import SwitchError
 from tree import Tree, get_path, get_tree
 from tree.diff import GLOBALLY, IN_VRF
 from tree.foreign import ADDRESSES
@@ -29,7 +30,15 @@ class _Numbers(NamedTuple):
         return switch.asn == self.asn and switch.loopback in self.loopbacks
 
 
-def mistaken(fabric: Fabric, seen: Mapping[str, SwitchState]) -> dict[str, tuple[str, str]]:
+def told_apart(fabric: Fabric, observed: Observed) -> Observed:
+    """What was read, where a switch that is another one is as good as one that does not answer."""
+    others = _mistaken(fabric, observed.switches)
+    errors = {name: SwitchError("identity", *told) for name, told in others.items()}
+    right = {name: seen for name, seen in observed.switches.items() if name not in others}
+    return Observed(right, {**observed.errors, **errors})
+
+
+def _mistaken(fabric: Fabric, seen: Mapping[str, SwitchState]) -> dict[str, tuple[str, str]]:
     """The switches that are another switch of the intent: what shows it, and the remedy.
 
     The name decides. One without a name, or with one that the intent does not have, is told by its numbers.

@@ -67,10 +67,9 @@ class Racks:
         yield from self._in_service()
 
     def doubtful(self) -> set[str]:
-        """The switches that were not read and would show whether leaves that were have another's number."""
+        """The leaves that were not read and would show whether those that were have another's number."""
         others = {other.name for leaf in self._changed for other, _ in self._alike(leaf)}
-        spines = {link.peer for leaf in self._changed for link in leaf.links}
-        return (others | spines) - self.seen.keys()
+        return others - self.seen.keys()
 
     @property
     def _changed(self) -> Iterator[Switch]:

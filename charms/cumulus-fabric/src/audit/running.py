@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 from intent import ports
+from intent.model import Dialect, Switch
 from tree import ON, Tree, get_path, get_tree, leaves, merged, nodes
 from tree.diff import IN_VRF
 from tree.foreign import ACCESS, IDENTIFIER, ROUTED, UNUSED, VRFS
@@ -23,6 +24,15 @@ TRUNK = ("vlan", "untagged")
 
 VRF_VLANS = {"begin": 4000, "end": 4064}
 """From these Cumulus Linux picks the VLAN of a VRF's VNI that has none set (vrf X evpn vlan auto)."""
+
+
+def other_dialect(switch: Switch, release: str) -> Finding | None:
+    """A finding where the intent sets a dialect that is not that of the switch's release."""
+    speaks = Dialect.of_release(release)
+    if switch.dialect in (None, speaks):
+        return None
+    what = f"the intent sets dialect {switch.dialect.value}, but Cumulus Linux {release} uses {speaks.value}"
+    return Finding(Severity.BLOCKED, switch.name, what, "set the dialect to auto")
 
 
 def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:

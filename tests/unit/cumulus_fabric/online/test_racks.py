@@ -91,7 +91,7 @@ def removed(made: Rack, number: int) -> None:
     for leaf in (f"Leaf{number}-1", f"Leaf{number}-2"):
         assert work(made, leaf, cut_off=ATTACHED).drain().applied
     for leaf in (f"Leaf{number}-1", f"Leaf{number}-2"):
-        assert work(made, leaf).decommission().applied
+        assert work(made, leaf, cut_off=ATTACHED).decommission().applied
     made.forget()
 
 
