@@ -19,6 +19,7 @@ from intent.model import Bond, Fabric, Role, Switch, SwitchPort, plain_name
 from observe import SwitchState
 from tree import Tree, get_path, get_tree, nodes
 from tree.diff import IN_VRF
+from tree.drain import drained
 from tree.expected import progress
 from tree.foreign import VLANS
 from tree.render import BRIDGE, GROUP
@@ -243,12 +244,16 @@ class Racks:
         """How the racks that are in service keep their numbers, if their leaves' names tell these."""
         serving = {self._number(name) for name in strangers}
         known = (self.fabric.switch(each[0].known) for each in legs.values())
-        serving |= {each.rack for each in known if each and each.role is Role.LEAF}
+        serving |= {each.rack for each in known if each and each.role is Role.LEAF and self._serves(each)}
         numbers = sorted(number for number in serving if number is not None)
         entries = {leaf.path for leaf in self.fabric.by_role(Role.LEAF)}
         if None in serving or len(numbers) != len(entries):
             return "run fix-numbers on the intent of before, and change what it prints"
         return f"give them their numbers: {FIX} {','.join(map(str, numbers))} > NEW-FILE"
+
+    def _serves(self, leaf: Switch) -> bool:
+        """Whether a leaf has not been drained, as one that is about to leave."""
+        return leaf.name in self.seen and not drained(self.seen[leaf.name].applied)
 
     def _number(self, name: str) -> int | None:
         """The rack's number in a leaf's name that is formed like those of the intent."""

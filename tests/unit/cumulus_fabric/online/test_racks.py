@@ -130,6 +130,15 @@ def test_a_rack_that_leaves_moves_none_behind_it(release: str, gone: int, left: 
         assert serving(made, *map(int, left.split(",")))
 
 
+def test_a_rack_that_is_drained_and_not_decommissioned_yet_keeps_no_number() -> None:
+    with running() as made:
+        for leaf in ("Leaf0-1", "Leaf0-2"):
+            assert work(made, leaf, cut_off=ATTACHED).drain().applied
+        made.forget()
+        taking(made, edited(lambda content: content["racks"].pop(0)))
+        assert blocked(made)[-1].endswith("--racks 1,2 > NEW-FILE")
+
+
 def test_the_last_rack_leaves_in_the_documented_way() -> None:
     with running() as made:
         removed(made, 2)
