@@ -171,6 +171,20 @@ def test_fix_numbers_prints_the_intent_with_the_numbers(run, tmp_path):
     assert status == 0
     assert "        bond7: {port: swp9, local-id: 7, host: none}\n        bond5: {port: swp10" in out
     assert "  - hosts: swp9-10\n    bonds:" in out
+    status, out, _ = run("fix-numbers", "--intent", RDG, "--racks", "1,0")
+    assert status == 0
+    assert "  - number: 1\n    hosts: swp9-10\n    bonds:" in out
+
+
+@pytest.mark.parametrize(
+    ("racks", "said"),
+    [
+        ("1;0", "--racks: 1;0 is not a list of numbers, such as 1,0"),
+        ("1", "--racks: give 2 numbers, one for each entry of racks"),
+    ],
+)
+def test_fix_numbers_refuses_what_are_no_numbers_of_racks(run, racks, said):
+    assert run("fix-numbers", "--intent", RDG, "--racks", racks)[::2] == (2, f"{said}\n")
 
 
 NO_NUMBERS = "is not a leaf with numbers, such as Leaf0-1:swp9=1,swp10=2"
