@@ -32,7 +32,8 @@ PACKAGES: dict[str, dict[str, set[str] | None]] = {
     },
     "cumulus-fabric": {
         "tree": set(),
-        "audit": {"tree"},
+        "attachments": {"observe", "plan", "tree", "verify"},
+        "audit": {"observe", "rest", "tree"},
         "rest": {"tree"},
         "standalone": set(),
         "output": {"tree", "standalone"},
@@ -72,6 +73,7 @@ HARMLESS = {
 OPENERS = {
     "lib/converge/bounded.py": "connections to switches and services, with limits of bytes and time",
     "lib/converge/opener.py": "the same for urllib",
+    "lib/exporter/server.py": "the exporter's own connections, which it counts and ends",
     "lib/yamlfile/reader.py": "reads the YAML files that an operator names",
     "lib/hostnic/machine.py": "the System of a real host",
     "lib/hostnic/netlink/channel.py": "its netlink sockets",
