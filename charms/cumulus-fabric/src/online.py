@@ -11,7 +11,6 @@ from attachments.losses import company, interruptions, losses, still_attached, u
 from audit import identity
 from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
-from audit.misspelt import misspelt
 from audit.mlag import mlag
 from audit.racks import Racks
 from audit.renumbered import renumbered
@@ -32,6 +31,7 @@ from settling import Also, Check, healthy, reachable
 from tree import Tree, drain, render
 from tree.diff import difference, with_access
 from tree.foreign import Objects, objects
+from tree.misspelt import misspelt
 from tree.record import Record
 from tree.since import since as changed_since
 from verify import verify

@@ -4,12 +4,12 @@
 from typing import Any
 
 import pytest
-from audit.misspelt import misspelt
 from converge import Severity
 from intent.model import Dialect, Role
 from lab.nvue import paths
 from online import Site
 from tree import render
+from tree.misspelt import misspelt
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import rack
 from unit.cumulus_fabric.online.small import RELEASES, SMALL, small

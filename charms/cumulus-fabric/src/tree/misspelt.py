@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from converge import Finding, Severity
+
 from tree import Path, Tree, get_tree, leaves
 from tree.diff import DECLARED_PORTS, LOOPBACK, PORTS, SETTINGS
 from tree.foreign import IN_SCOPE
