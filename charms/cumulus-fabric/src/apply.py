@@ -21,7 +21,7 @@ from rest.client import CONFIRMED_BY, Nvue, Progress
 from rest.connection import SwitchError
 from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
-from settling import Check, settle
+from settling import Check, Ready, always, settle
 from tree.diff import inverse
 
 FORWARD = 2 / 3
@@ -111,6 +111,8 @@ class Run:
     check: Check  # finds what is worse with the fabric than before
     policy: ApplyPolicy
     together: Together = lambda _: True
+    # Whether a wave may begin: who was interrupted by an earlier one is back
+    ready: Ready = always
     # The revision that this run has created on each switch
     revisions: dict[str, str] = field(default_factory=dict[str, str], init=False)
     unsaved: list[str] = field(default_factory=list[str], init=False)
@@ -150,6 +152,8 @@ class Run:
 
     def _wave(self, wave: Sequence[str]) -> Sequence[Finding]:
         """Change a wave, wait until the fabric has settled, and confirm; the findings if that fails."""
+        if self.begun and (waits := self._ready(wave, self._left(self.policy.settle, self.forward_until))):
+            return waits
         self.begun.append(wave)
         waiting, failed = self.fleet.each(wave, self._start)
         if failed:
@@ -246,7 +250,9 @@ class Run:
         failed: dict[str, SwitchError] = {}
         for number, wave in enumerate(waves):
             if number:
-                self._rest(len(waves) - number)
+                # Who does not come back in time does not keep the others from going back.
+                share = self._left(math.inf, self.policy.until) / (len(waves) - number + 1)
+                self._ready(wave, min(self.policy.settle, share))
             back, lost = self.fleet.each(wave, self._roll_back_switch)
             done |= back
             failed |= lost
@@ -258,12 +264,8 @@ class Run:
             told.append(Finding(Severity.BLOCKED, name, what, remedy))
         return Report(results, (*reasons, *told))
 
-    def _rest(self, waves: int) -> None:
-        """Let hosts come back on what was rolled back, as long as there is time for so many more waves."""
-        look = self.check(self.changes.keys())
-        share = self._left(math.inf, self.policy.until) / (waves + 1)
-        seconds = min(self.policy.settle, share)
-        settle(lambda: replace(look(), lasting=False), seconds, self.policy.poll, self.clock)
+    def _ready(self, wave: Sequence[str], seconds: float) -> Sequence[Finding]:
+        return settle(lambda: self.ready(wave), seconds, self.policy.poll, self.clock)
 
     def _roll_back_switch(self, switch: Nvue) -> Result:
         if self.results.get(switch.name) is Result.UNCHANGED:

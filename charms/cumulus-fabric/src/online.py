@@ -3,11 +3,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from apply import DEFAULTS, ApplyPolicy, Run, Together, by_wave
 from attachments.attached import Attached, Loss
-from attachments.losses import company, interruptions, losses, still_attached, unnamed
+from attachments.losses import Company, losses, unnamed
 from audit import identity
 from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
@@ -27,7 +27,7 @@ from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from restore import Restoration, not_planned, nothing_earlier, taken_back
-from settling import Also, Check, healthy, reachable
+from settling import Also, Check, always, healthy, reachable, returned
 from tree import Tree, drain, render
 from tree.diff import difference, with_access
 from tree.foreign import Objects, objects
@@ -226,7 +226,8 @@ class Site:
     def plan(self, survey: Survey, canary: str = "", order: str = DEFAULTS.order) -> Plan[Candidate]:
         """The plan of an apply, with the waves in which it would change the switches."""
         found, needed = survey.plan, survey.changes
-        waves = self.waves(needed, self._together(survey, needed), canary, order)
+        together = Company(Attached(self.fabric, survey.observed.switches), needed).together
+        waves = self.waves(needed, together, canary, order)
         if found.blocked or len(waves) < 2:
             return found
         told = "; then ".join(", ".join(wave) for wave in waves)
@@ -344,30 +345,22 @@ class Site:
         also: Also = lambda _: (),
     ) -> Report:
         """Make these changes in waves, each checked against ``survey``, and for what ``also`` finds."""
-        together = self._together(survey, needed)
-        waves = self.waves(needed, together, canary, policy.order)
+        read = survey.observed.switches
+        company = Company(Attached(self.fabric, read), needed)
+        waves = self.waves(needed, company.together, canary, policy.order)
         if not waves:
-            return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
-        if not reachable_only:
-            check = self._health(survey, also)
-        elif together([*needed]):
-            check = reachable(self.fleet, survey.observed.switches)
-        else:
-            steady = partial(still_attached, Attached(self.fabric, survey.observed.switches), needed)
-            check = reachable(self.fleet, survey.observed.switches, steady)
-        return Run({**needed}, self.fleet, check, policy, together).go(waves)
+            return Report(dict.fromkeys(read, Result.UNCHANGED))
+        check = reachable(self.fleet, read) if reachable_only else self._health(survey, also)
+        ready = returned(self.fleet, read, company.waiting) if company.taken else always
+        return Run({**needed}, self.fleet, check, policy, company.together, ready).go(waves)
 
     def waves(self, needed: Collection[str], together: Together, canary: str, order: str) -> list[list[str]]:
         """Which switches change at the same time, in order; none of the waves takes anybody's last way."""
         names = [name for name in self.names if name in needed]
-        by_role = [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
         first = canary if canary in names else "".join(names[:1])
-        roles = by_role if order == "role" else ()
+        chosen = Role if order == "role" else ()
+        roles = [[switch.name for switch in self.fabric.by_role(role)] for role in chosen]
         return by_wave(names, first, roles, self.fleet.limit, together)
-
-    def _together(self, survey: Survey, needed: Mapping[str, Change]) -> Together:
-        """Whether nobody loses the last way while these change at once who keeps it if they do not."""
-        return company(Attached(self.fabric, survey.observed.switches), interruptions(needed))
 
     def _health(self, survey: Survey, also: Also) -> Check:
         """Finds what is worse than at the time of ``survey``.

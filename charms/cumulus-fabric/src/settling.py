@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the fabric is worse than before a run, and whether waiting can help. Only reads."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from converge import Finding
@@ -36,8 +36,16 @@ Look = Callable[[], Verdict]
 Check = Callable[[Collection[str]], Look]
 """Prepares the looks after one wave; it is given the switches still to change."""
 
+Ready = Callable[[Sequence[str]], Verdict]
+"""Looks whether a wave may begin."""
+
 Also = Callable[[Mapping[str, SwitchState]], Collection[Finding]]
 """Finds more that must not be, in the switches that were read."""
+
+
+def always(_: Sequence[str]) -> Verdict:
+    """Every wave may begin."""
+    return Verdict()
 
 
 def settle(look: Look, timeout: float, poll: float, clock: Clock) -> tuple[Finding, ...]:
@@ -110,14 +118,23 @@ def healthy(
     return prepare
 
 
-def reachable(fleet: Fleet, names: Collection[str], also: Also | None = None) -> Check:
-    """Finds the switches that do not answer any more, and what ``also`` finds in their state."""
+def reachable(fleet: Fleet, names: Collection[str]) -> Check:
+    """Finds the switches that do not answer any more."""
 
     def look() -> Verdict:
-        seen = observe(fleet, names, state=also is not None)
-        return _verdict([*seen.findings, *(also(seen.switches) if also else ())], seen.errors)
+        seen = observe(fleet, names, state=False)
+        return _verdict(list(seen.findings), seen.errors)
 
     return lambda _: look
+
+
+def returned(
+    fleet: Fleet,
+    names: Collection[str],
+    waiting: Callable[[Sequence[str], Mapping[str, SwitchState]], Collection[Finding]],
+) -> Ready:
+    """Whether those are back who would be cut by a wave, by the state of these switches now."""
+    return lambda wave: Verdict(tuple(waiting(wave, observe(fleet, names).switches)))
 
 
 def _verdict(found: Collection[Finding], errors: Mapping[str, SwitchError]) -> Verdict:

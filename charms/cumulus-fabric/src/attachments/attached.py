@@ -107,10 +107,6 @@ class Attached:
                     found.append(Loss(f"{name} {leg.name}", why, names, OTHER_LEG, self._alone(leg)))
         return found
 
-    def in_use(self, name: str) -> set[str]:
-        """The ports of a switch that hosts use."""
-        return {port for leg in self._used(name) for port in leg.ports}
-
     def missing(self, leaf: Switch) -> Iterator[Finding]:
         """A finding for each bond that its host has up at another leaf, and not at ``leaf``."""
         for bond in leaf.bonds if leaf.name in self.seen else ():

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changes of switches take from those who are attached to them: for good, and for a moment. Pure."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from converge import Finding, Severity
 from plan import Change
-from tree.seen import is_up
 from tree.taken import NOTHING, Taken, gone, interrupted
-from verify import CABLE_REMEDY
 
 from attachments.attached import Attached, Loss, States
 
@@ -41,27 +41,45 @@ def interruptions(changes: Mapping[str, Change]) -> dict[str, Taken]:
     return {name: taken for name, taken in found.items() if taken != NOTHING}
 
 
-def company(attached: Attached, taken: Mapping[str, Taken]) -> Callable[[Sequence[str]], bool]:
-    """Whether nobody loses the last way while switches change at the same time who keeps it otherwise."""
+@dataclass(frozen=True)
+class Company:
+    """Which switches may change at the same time: those without which nobody loses the last way.
 
-    def losing(names: Iterable[str]) -> set[str]:
-        found = attached.lost({name: taken[name] for name in names}, briefly=True)
-        return {each.subject for each in found}
+    Whoever loses it by the change of one switch alone is not asked for again.
+    """
 
-    anyway = {name: losing([name]) for name in taken}
+    attached: Attached  # before the run
+    changes: Mapping[str, Change]  # by switch
 
-    def together(names: Sequence[str]) -> bool:
-        these = [name for name in names if name in taken]
-        return len(these) < 2 or losing(these) <= set[str]().union(*(anyway[name] for name in these))
+    @cached_property
+    def taken(self) -> dict[str, Taken]:
+        """What the change of each switch interrupts."""
+        return interruptions(self.changes)
 
-    return together
+    @cached_property
+    def _going(self) -> set[tuple[str, ...]]:
+        """The legs and hosts that lose their last way for good, as the operator has allowed."""
+        forever = {name: gone(each.before, each.patch) for name, each in self.changes.items()}
+        return {each.names[:2] for each in self.attached.lost(forever)}
 
+    @cached_property
+    def _anyway(self) -> dict[str, set[str]]:
+        return {name: {each.subject for each in self._lost(self.attached, [name])} for name in self.taken}
 
-def still_attached(attached: Attached, changes: Mapping[str, Change], now: States) -> list[Finding]:
-    """A finding for each port of a host that has lost its link although the change keeps the port."""
-    return [
-        Finding(Severity.WAITING, f"{name} {port}", "has lost its link", CABLE_REMEDY)
-        for name, each in changes.items()
-        for port in sorted(attached.in_use(name) - gone(each.before, each.patch).ports)
-        if name in now and not is_up(now[name].state, port)
-    ]
+    def _lost(self, attached: Attached, names: Sequence[str]) -> list[Loss]:
+        return attached.lost({name: self.taken[name] for name in names}, briefly=True)
+
+    def together(self, names: Sequence[str]) -> bool:
+        """Whether these may change at once."""
+        return not self._new(self.attached, names) if len(names) > 1 else True
+
+    def _new(self, attached: Attached, names: Sequence[str]) -> list[Loss]:
+        these = [name for name in names if name in self.taken]
+        known = set[str]().union(*(self._anyway[name] for name in these))
+        return [each for each in self._lost(attached, these) if each.subject not in known]
+
+    def waiting(self, names: Sequence[str], now: States) -> list[Finding]:
+        """Who has not come back yet on another switch, and would be cut if these changed ``now``."""
+        attached = replace(self.attached, seen=now)
+        found = [each for each in self._new(attached, names) if each.names[:2] not in self._going]
+        return [Finding(Severity.WAITING, each.subject, each.what, each.remedy) for each in found]

@@ -97,9 +97,13 @@ def test_no_wave_takes_both_leaves_of_a_rack_nor_all_spines(
 
 
 class Bonds:
-    """Whether a bond of the first rack has its LACP partner on any of its leaves, at each change of them."""
+    """Whether a bond of the first rack has its LACP partner on any of its leaves, at each change of them.
 
-    def __init__(self, made: Rack) -> None:
+    The link of a leaf that was changed comes back after so many ``seconds``.
+    """
+
+    def __init__(self, made: Rack, seconds: float = 15.0) -> None:
+        self._seconds = seconds
         self.bonded: list[bool] = []
         members = [made.wires.members[name] for name in ("Leaf0-1", "Leaf0-2")]
         until = dict[str, float]()
@@ -117,11 +121,30 @@ class Bonds:
 
         def applied(tree: dict[str, Any]) -> Issue | None:
             issue = apply(tree)
-            until[member.name] = made.clock.monotonic() + 4.0  # until its links are up again
+            until[member.name] = made.clock.monotonic() + self._seconds
             self.bonded.append(any(each.bonded("bond1") for each in members))
             return issue
 
         member.apply = applied
+
+
+def test_a_wave_waits_for_the_hosts_of_the_one_before() -> None:
+    with rack(fabric(), applied=True) as made:
+        site = taking_over(fabric(change=with_lossy_roce), made)
+        bonds = Bonds(made)
+        assert site.apply(policy=ApplyPolicy(settle=60.0)).applied
+        assert bonds.bonded == [True, True]
+
+
+def test_a_run_goes_back_if_a_host_does_not_come_back_on_its_first_leaf() -> None:
+    with rack(fabric(), applied=True) as made:
+        site = taking_over(fabric(change=with_lossy_roce), made)
+        before, bonds = made.applied, Bonds(made, seconds=900.0)
+        report = site.apply(policy=ApplyPolicy(settle=60.0))
+        assert report.verdict == "fully rolled back: every switch runs what it ran before"
+        assert report.reasons[0].sentence().startswith("Leaf0-2 bond1: host-bond1 has no other leg")
+        assert made.applied == before
+        assert all(bonds.bonded)
 
 
 def test_a_run_takes_no_rack_whole_on_its_way_back() -> None:
