@@ -74,7 +74,6 @@ OPENERS = {
     "lib/converge/bounded.py": "connections to switches and services, with limits of bytes and time",
     "lib/exporter/server.py": "connections to the exporter, with limits of number, bytes and time",
     "lib/converge/opener.py": "the same for urllib",
-    "lib/exporter/server.py": "the exporter's own connections, which it counts and ends",
     "lib/yamlfile/reader.py": "reads the YAML files that an operator names",
     "lib/hostnic/machine.py": "the System of a real host",
     "lib/hostnic/netlink/channel.py": "its netlink sockets",
