@@ -250,6 +250,7 @@ def test_what_the_hosts_alone_know_is_not_said_before_they_do(adopt, name):
         (['"eno1:8"', "nothing yet"], "eno1:8"),
         (['"eno1:8"', '"eno1:4"'], None),
         (["nothing", "nothing"], None),
+        (['"eno1:8 eno2:4 ens2f0:4 ens2…', "nothing"], None),  # a status that was cut
     ],
 )
 @pytest.mark.parametrize("numvfs", ["8", "auto"])

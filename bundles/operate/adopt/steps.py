@@ -17,8 +17,8 @@ from operate.adopt.hypervisors import DRIVER, FIRMWARE, NUMVFS, OFFLOAD, Group, 
 
 LOOK = "grep -H . /sys/class/net/*/device/sriov_numvfs"
 """Shows how many VFs each port of a host has."""
-_PRINTED = re.compile(rf"{NUMVFS}=\"?((?:[\w.-]+:\d+ *)+)")
-"""The value in a status of sriov-switchdev (its preflight.py)."""
+_PRINTED = re.compile(rf'{NUMVFS}=(?:"((?:[\w.-]+:\d+ ?)+)"|({SENTINEL})(?![\w:]))')
+"""The whole value in a status of sriov-switchdev (its preflight.py); one that was cut has no second quote."""
 Commands = tuple[tuple[str, ...], ...]
 _AGAIN = ("pipx", "run", "tox", "-e", "juju", "--", "adopt")
 Said = Iterable[tuple[str, str]]
@@ -108,7 +108,7 @@ def left(bundle: Bundle, group: Group, chassis: Application, said: Said) -> str 
     """
     value, name = left_to(bundle, chassis.name), group.name(bundle, DRIVER)
     told = [each for unit, each in said if unit.startswith(f"{name}/")]
-    values = [found[1] for each in told if (found := _PRINTED.search(each))]
+    values = [found[1] or found[2] for each in told if (found := _PRINTED.search(each))]
     if names_ports(chassis.option(NUMVFS)):
         values.append(value)
     kept = {pair for each in values if each != SENTINEL for pair in pairs(each)}
