@@ -18,12 +18,10 @@ def publish(system: System, told: Facts, *, place: bool, address: str = "") -> t
     """
     try:
         facts.publish(system, told)
-        if place:
-            install.install(system, told.charm, address)
+        return install.install(system, told.charm, address) if place else ()
     except (OSError, StepError, InvalidValue) as error:
         what = f"cannot be kept up to date: {words(error)}"
         return (Finding(Severity.WARNING, SUBJECT, what, RETRIED),)
-    return ()
 
 
 def remove(system: System, charm: str) -> list[str]:

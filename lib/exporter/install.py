@@ -4,16 +4,21 @@
 Each charm installs a copy of its own. The unit starts the first one that exists in the order of
 :data:`CHARMS`, so that its text stays the same when a charm comes or goes; the charm whose copy runs owns the
 unit's file. The address at which a charm is to be scraped is in a file beside its copy: the unit has those of
-all charms, whichever one's copy runs. Hooks that find all in place start no process.
+all charms, whichever one's copy runs. They are part of a command of the unit, so what is no address, or could
+be of others than root, is left out. Hooks that find all in place start no process.
 """
 
 import re
+from ipaddress import ip_address
 
+from converge import Finding, Severity, cause
+from converge.document import readable
+from converge.shape import InvalidValue
 from hostnic.boot import bootcopy, installed, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
 from hostnic.ops.boot import InstallBootCopy
-from hostnic.system import System, read_text
+from hostnic.system import System, if_told, read_own, read_text
 
 from exporter.facts import COPIES
 
@@ -67,12 +72,14 @@ def copy_of(charm: str) -> BootCopy:
     return BootCopy(charm, MODULES, "exporter", ("prometheus_client",))
 
 
-def install(system: System, charm: str, address: str = "") -> None:
+def install(system: System, charm: str, address: str = "") -> tuple[Finding, ...]:
     """Put this charm's copy and its ``address`` in place, and have the unit run the first charm's copy.
 
-    Of a unit that is another charm's, only the addresses are changed.
+    Of a unit that is another charm's, only the addresses are changed. Returns a finding for each file of
+    another charm whose address is not served.
 
-    Raises OSError or StepError if something cannot be written, or systemd refuses.
+    Raises OSError or StepError if something cannot be written, or systemd refuses; InvalidValue if
+    ``address`` is none.
     """
     copy = copy_of(charm)
     stamp = bootcopy.stamp(copy)
@@ -80,10 +87,11 @@ def install(system: System, charm: str, address: str = "") -> None:
     if restart:
         InstallBootCopy(copy, stamp).run(system)
     _keep_address(system, copy, address)
+    addresses, unread = _addresses(system)
     if _present(system)[:1] != [charm]:
-        _serve_all(system)
-        return
-    if read_text(system, units.path(UNIT)) != (text := unit_text(*_addresses(system))).strip():
+        _serve(system, addresses)
+        return unread
+    if read_text(system, units.path(UNIT)) != (text := unit_text(*addresses)).strip():
         system.files.install(units.path(UNIT), text.encode())
         units.reload(system, [UNIT])
         restart = True
@@ -92,6 +100,7 @@ def install(system: System, charm: str, address: str = "") -> None:
         restart = True
     if restart:
         system.run(["systemctl", "restart", UNIT])
+    return unread
 
 
 def remove(system: System, charm: str) -> None:
@@ -110,7 +119,7 @@ def remove(system: System, charm: str) -> None:
     if not system.files.exists(path):
         return
     if _present(system):
-        if not _serve_all(system) and ran:
+        if not _serve(system, _addresses(system)[0]) and ran:
             system.run(["systemctl", "restart", UNIT])
         return
     if not ran:
@@ -125,23 +134,49 @@ def _address_of(charm: str) -> str:
     return f"{copy_of(charm).directory}/{ADDRESS}"
 
 
-def _addresses(system: System) -> list[str]:
-    """Those of all charms; units on one machine mostly have the same."""
-    return sorted({text for charm in CHARMS if (text := read_text(system, _address_of(charm)))})
+def _addresses(system: System) -> tuple[list[str], tuple[Finding, ...]]:
+    """Those of all charms, each once, and a finding for each file that holds none to be believed."""
+    found, unread = set[str](), list[Finding]()
+    for charm in CHARMS:
+        path = _address_of(charm)
+        try:
+            found.add(read_address(read_own(system, path)))
+        except FileNotFoundError:
+            continue
+        except (OSError, InvalidValue) as error:
+            what = f"is not served: {cause(error)} ({path})"
+            remedy = "its next hook mends that; where it has no unit, delete the file"
+            unread.append(Finding(Severity.WARNING, f"{ADDRESS} of {charm}", what, remedy))
+    return sorted(found), tuple(unread)
+
+
+def read_address(text: str) -> str:
+    """The IP address in a file at :data:`ADDRESS`, as Python writes it.
+
+    Raises InvalidValue if it is none, or has a scope: the unit's shell and systemd would read more into that.
+    """
+    given = text.strip()
+    try:
+        if "%" not in given:
+            return str(ip_address(given))
+    except ValueError:
+        pass
+    raise InvalidValue(ADDRESS, given, "an IP address without a scope")
 
 
 def _keep_address(system: System, copy: BootCopy, address: str) -> None:
     path = _address_of(copy.charm)
-    if address and read_text(system, path) != address:
-        system.files.install(path, f"{address}\n".encode())
+    text = f"{address}\n"
+    if address and if_told(lambda: read_own(system, path)) != text:
+        system.files.install(path, readable(text, read_address).encode())
     elif not address and system.files.exists(path):
         system.files.remove(path)
 
 
-def _serve_all(system: System) -> bool:
-    """Have the unit, whichever revision's it is, serve the addresses of all charms; whether it did not."""
+def _serve(system: System, addresses: list[str]) -> bool:
+    """Have the unit, whichever revision's it is, serve these addresses; whether it did not."""
     text = read_text(system, units.path(UNIT)) or ""
-    wanted = re.sub(SERVES, "".join(f" {address}" for address in _addresses(system)), text)
+    wanted = re.sub(SERVES, "".join(f" {address}" for address in addresses), text)
     if wanted == text:
         return False
     system.files.install(units.path(UNIT), f"{wanted}\n".encode())

@@ -8,6 +8,8 @@ import urllib.error
 from pathlib import Path
 
 import pytest
+from converge import Severity
+from converge.shape import InvalidValue
 from exporter import install
 from hostnic.boot import bootcopy, units
 from hostnic.testing import FakeHost
@@ -107,6 +109,20 @@ def test_a_copy_that_another_user_could_change_is_replaced(name: str) -> None:
     assert host.trace[-1] == f"run systemctl restart {UNIT}"
 
 
+UNSAFE = (
+    b"",
+    b"10.0.0.7 10.0.0.9",
+    b"10.0.0.7\n10.0.0.9\n",
+    b"10.0.0.7; done'; reboot; '",
+    b"fe80::1%; reboot",
+    b"$(reboot)",
+    b"\\g<9>",
+    b"\xff\xfe",
+    b"1" * 5000,
+)
+"""Addresses that a shell, systemd or a pattern would read as more, or that are none."""
+
+
 def served(host: FakeHost) -> list[str]:
     """The addresses that the unit gives the exporter."""
     text = host.files.read(units.path(UNIT))
@@ -159,6 +175,45 @@ def test_only_the_addresses_of_another_revisions_unit_are_changed() -> None:
     install.install(host, "cumulus-fabric", "10.0.0.7")
     assert served(host) == ["10.0.0.7"]
     assert "\nRestartSec=7\n" in host.files.read(path)
+
+
+@pytest.mark.parametrize("content", UNSAFE)
+def test_what_is_no_address_stays_out_of_the_units_command_and_its_charm_mends_it(content: bytes) -> None:
+    host = FakeHost()
+    install.install(host, "nic-firmware", "10.0.0.7")
+    install.install(host, "roce-qos", "10.0.0.8")
+    path = "/usr/lib/ovn-offload/nic-firmware/exporter.address"
+    host.disk.install(path, content, 0o644)
+
+    (finding,) = install.install(host, "roce-qos", "10.0.0.8")
+
+    assert (finding.severity, finding.subject) == (Severity.WARNING, "exporter.address of nic-firmware")
+    assert finding.what.startswith("is not served: exporter.address: ")
+    assert finding.what.endswith(f" is not allowed; expected an IP address without a scope ({path})")
+    assert served(host) == ["10.0.0.8"]
+    assert install.install(host, "nic-firmware", "10.0.0.7") == ()
+    assert served(host) == ["10.0.0.7", "10.0.0.8"]
+
+
+def test_an_address_that_others_could_have_written_is_not_served() -> None:
+    host = FakeHost()
+    install.install(host, "nic-firmware", "10.0.0.7")
+    host.disk.give("/usr/lib/ovn-offload/nic-firmware/exporter.address", owner=1000)
+
+    (finding,) = install.install(host, "roce-qos", "10.0.0.8")
+
+    assert "belongs to" in finding.what
+    assert served(host) == ["10.0.0.8"]
+    assert install.install(host, "nic-firmware", "10.0.0.7") == ()
+    assert served(host) == ["10.0.0.7", "10.0.0.8"]
+
+
+@pytest.mark.parametrize("address", ["fe80::1%eth0", "10.0.0.7; reboot", "node-1"])
+def test_no_address_is_written_that_could_not_be_read_again(address: str) -> None:
+    host = FakeHost()
+    with pytest.raises(InvalidValue, match="expected an IP address without a scope"):
+        install.install(host, "roce-qos", address)
+    assert not host.files.exists("/usr/lib/ovn-offload/roce-qos/exporter.address")
 
 
 def test_the_unit_is_limited() -> None:
