@@ -15,11 +15,16 @@ MLX5 = "mlx5_core"
 IPOIB = "ipoib"
 """The kind of an InfiniBand port's netdev (ipoib_main.c)."""
 
-FLASH_RECOVERY = (
-    *("15b3:01f6", "15b3:01f8", "15b3:01ff", "15b3:0209", "15b3:020b", "15b3:020d", "15b3:020f", "15b3:0211"),
-    *("15b3:0212", "15b3:0214", "15b3:0216", "15b3:0218", "15b3:021c", "15b3:021e"),
+FLASH_RECOVERY = frozenset(
+    f"15b3:{number:04x}"
+    for number in (0x1F6, 0x1F8, 0x1FF, 0x209, 0x20B, 0x20D, *range(0x20F, 0x222), *range(0x224, 0x228))
 )
-"""ConnectX-3 to -8 and BlueField without firmware, as pci.ids names them: "Flash Recovery" (livefish)."""
+"""NICs without firmware: ConnectX-3, -3 Pro, Connect-IB, ConnectX-4 to -10, and BlueField 1 to 4.
+
+pci.ids (2026.08.22) has "Flash Recovery" or "Secure Flash Recovery" in their names, and mstflint's
+kernel/mst_main.c has the former of ConnectX-4 to -9 and BlueField in mst_livefish_pci_table. What both have
+between and above these ids are PCIe switches (0222, 0223, 0228, 0229) and switches.
+"""
 
 
 class Port(NamedTuple):
