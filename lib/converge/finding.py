@@ -25,6 +25,12 @@ def one_line(text: str) -> str:
     return " ".join("".join(shown).split())
 
 
+def without_query(text: str) -> str:
+    """An address, or what is said of one, up to its query, which may have a token."""
+    before, mark, _ = text.partition("?")
+    return f"{before}?..." if mark else before
+
+
 def cause(error: Exception | str) -> str:
     """What an error says, as a part of a sentence: without the kernel's number and the full stop."""
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")

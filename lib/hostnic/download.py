@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``download.py URL FILE SECONDS``: downloads for a limited time, and continues what an earlier run left.
+"""``download.py FILE SECONDS``: downloads for a limited time, and continues what an earlier run left.
 
-It prints ``all`` or ``part``, and how many bytes FILE has. It runs in a process of its own, which can be
-killed at its deadline: hooks import this module only to know its path. FILE is removed if it would become too
-large, or leave too little room on its file system.
+The URL is its standard input, since its query may have a token, which no list of processes and no message may
+show. It prints ``all`` or ``part``, and how many bytes FILE has. It runs in a process of its own, which can
+be killed at its deadline: hooks import this module only to know its path. FILE is removed if it would become
+too large, or leave too little room on its file system.
 """
 
 import os
@@ -130,12 +131,15 @@ def main() -> int:
     from urllib.error import HTTPError
 
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    url, name, seconds = sys.argv[1:]
+    from converge.finding import without_query
+
+    url, (name, seconds) = sys.stdin.read(), sys.argv[1:]
     path = Path(name)
     try:
         whole = fetch(url, path, float(seconds))
     except (OSError, HTTPException, ValueError) as error:
-        print(error if isinstance(error, HTTPError) else getattr(error, "reason", error), file=sys.stderr)
+        said = error if isinstance(error, HTTPError) else getattr(error, "reason", error)
+        print(without_query(str(said)), file=sys.stderr)
         return 1
     print("all" if whole else "part", path.stat().st_size)
     return 0

@@ -241,9 +241,9 @@ class Machine:
     def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
         return process.run(argv, timeout)
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+    def run(self, argv: Sequence[str], timeout: float = 60.0, given: str = "") -> str:
         self._note("run", *argv)
-        return process.run(argv, timeout)
+        return process.run(argv, timeout, given)
 
     def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
         from hostnic.network import tcp  # only before a reboot is granted

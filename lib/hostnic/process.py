@@ -22,12 +22,19 @@ _WAIT = 3600.0
 """Seconds between two looks at the time that is left; a selector waits for no infinite one."""
 
 
-def run(argv: Sequence[str], timeout: float = 60.0) -> str:
-    """Run ``argv`` in the C locale, and return its standard output.
+def run(argv: Sequence[str], timeout: float = 60.0, given: str = "") -> str:
+    """Run ``argv`` in the C locale with ``given`` as its standard input, and return its standard output.
 
     Raises CommandError as :func:`ended`, or if it ended with a code other than 0.
     """
-    code, stdout, stderr = ended(argv, timeout, env={**os.environ, "LC_ALL": "C"})
+    env = {**os.environ, "LC_ALL": "C"}
+    if given:
+        with os.fdopen(os.memfd_create("given"), "w+b") as file:  # on a disk it could outlive this
+            file.write(given.encode())
+            file.seek(0)
+            code, stdout, stderr = ended(argv, timeout, given=file, env=env)
+    else:
+        code, stdout, stderr = ended(argv, timeout, env=env)
     if code:
         raise failure(argv, code, stdout, stderr)
     return stdout

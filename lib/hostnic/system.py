@@ -310,8 +310,11 @@ class System(Protocol):
         """
         ...
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
-        """Run a command that changes the machine; otherwise as :meth:`query`."""
+    def run(self, argv: Sequence[str], timeout: float = 60.0, given: str = "") -> str:
+        """Run a command that changes the machine; otherwise as :meth:`query`.
+
+        ``given`` is its standard input: what no list of processes and no trace may show.
+        """
         ...
 
     def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:

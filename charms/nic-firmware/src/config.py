@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from charmkit.options import check, option
 from charmkit.output import Output
 from charmkit.reboot.policy import RebootOptions
+from converge.finding import without_query
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
@@ -65,8 +66,8 @@ def settings(name: str, text: str) -> dict[str, str]:
 
 
 def _check_url(url: str) -> None:
-    """Refuse an address that cannot be fetched, or that has a password, which is not shown."""
-    shown = re.sub(r"(?s)^([a-zA-Z]+://)?.*@", r"\1...@", url)
+    """Refuse an address that cannot be fetched, or that has a password. What may be secret is not shown."""
+    shown = without_query(re.sub(r"(?s)^([a-zA-Z]+://)?.*@", r"\1...@", url))
     if _USER.match(url):
         allowed = "an address without user and password, which everybody who may read the model would see; "
         allowed += "attach such a file instead: juju attach-resource nic-firmware firmware=FILE"

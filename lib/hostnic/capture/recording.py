@@ -129,7 +129,7 @@ class _ReadOnly:
         self.dcb = handled(system.dcb if system else None, DataCentreBridging, handle)
         self.devlink = handled(system.devlink if system else None, Devlink, handle)
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
+    def run(self, argv: Sequence[str], timeout: float = 60.0, given: str = "") -> str:  # noqa: ARG002
         _refuse(" ".join(argv))
 
     def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:  # noqa: ARG002

@@ -61,6 +61,7 @@ class FakeKernel:
         self.reboots = 0
         self.trace: list[str] = []
         self.spawned: list[tuple[str, ...]] = []
+        self.given = ""  # standard input of the last command that changes something
         self.asked: list[tuple[str, str]] = []
         self.contacted: list[str] = []
         self.silent_hosts: set[str] = set()
@@ -209,8 +210,9 @@ class FakeKernel:
         self._fail("run", *argv)
         return self._output(argv)
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - no command takes time
+    def run(self, argv: Sequence[str], timeout: float = 60.0, given: str = "") -> str:  # noqa: ARG002
         self.spawned.append(tuple(argv))
+        self.given = given
         self.trace.append(" ".join(("run", *argv)))
         self._fail("run", *argv)
         return self._output(argv)

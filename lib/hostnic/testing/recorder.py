@@ -31,6 +31,6 @@ class Recorder:
         if call.writes:
             self.writes.append(" ".join((call.verb, *words)))
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+    def run(self, argv: Sequence[str], timeout: float = 60.0, given: str = "") -> str:
         self.writes.append(" ".join(("run", *argv)))
-        return self._system.run(argv, timeout)
+        return self._system.run(argv, timeout, given)

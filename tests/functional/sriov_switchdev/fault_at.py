@@ -36,11 +36,11 @@ class Faulty(Recorder):
             raise OSError(errno.EIO, "Input/output error")
         super()._note(call, words)
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+    def run(self, argv: Sequence[str], timeout: float = 60.0, given: str = "") -> str:
         if self.armed:
             self.armed = False
             raise CommandError(argv, f"{argv[0]} failed (1): Input/output error", 1)
-        return super().run(argv, timeout)
+        return super().run(argv, timeout, given)
 
 
 def main() -> dict[str, Any]:

@@ -23,6 +23,10 @@ ENDLESS = {
     "/away": (FOUND + b"/\r\n\r\n", 0, b" " * 65536),
     "/around": (FOUND + b"/around\r\n\r\n", 0.1, b" "),
     "/ftp": (FOUND + b"ftp://127.0.0.1/fw.bin\r\n\r\n", 0.1, b" "),
+    "/signed-ftp": (FOUND + b"ftp://127.0.0.1/fw.bin?token=5ecre7\r\n\r\n", 0.1, b" "),
+    "/signed-file": (FOUND + b"file:///fw.bin?token=5ecre7\r\n\r\n", 0.1, b" "),
+    "/signed-port": (FOUND + b"http://127.0.0.1:x?token=5ecre7\r\n\r\n", 0.1, b" "),
+    "/echo?token=5ecre7": (b"HTTP/1.0 403 no /echo?token=5ecre7\r\n\r\n", 0.1, b" "),
 }
 """What these pages begin with, the pause before more, and more."""
 
@@ -39,7 +43,7 @@ class Server(BaseHTTPRequestHandler):
     """The pages without end whose client took all that there is."""
 
     def do_GET(self) -> None:
-        if self.path == "/missing":
+        if self.path.partition("?")[0] == "/missing":
             self.send_error(404, "Not Found")
             return
         if self.path in ENDLESS:
@@ -89,8 +93,8 @@ def server() -> Iterator[str]:
 
 
 def run(url: str, path: Path, seconds: float = 30) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-I", PROGRAM, url, str(path), str(seconds)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False)
+    argv = [sys.executable, "-I", PROGRAM, str(path), str(seconds)]
+    return subprocess.run(argv, input=url, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("page", ["/", "/whole"])
@@ -131,6 +135,22 @@ def test_the_program_says_in_one_sentence_why_it_failed(
 ) -> None:
     done = run(server + page, tmp_path / "file")
     assert (done.returncode, done.stderr) == (1, f"{says}\n")
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("/missing?token=5ecre7", "HTTP Error 404: Not Found"),
+        ("/echo?token=5ecre7", "HTTP Error 403: no /echo?..."),
+        ("/signed-ftp", "ftp://127.0.0.1/fw.bin?..."),
+        ("/signed-file", "'file:///fw.bin?..."),
+        ("/signed-port", "nonnumeric port: 'x'"),
+    ],
+)
+def test_no_message_has_the_query_of_an_address(tmp_path: Path, server: str, page: str, says: str) -> None:
+    done = run(server + page, tmp_path / "file")
+    assert says in done.stderr
+    assert (done.returncode, "5ecre7" in done.stderr + done.stdout) == (1, False)
 
 
 def test_another_range_than_was_asked_for_is_not_added(tmp_path: Path, server: str) -> None:

@@ -57,7 +57,7 @@ def test_power_is_cut_right_after_the_fetch(fetched: Node) -> None:
     lose_power(fetched.host)
     fetched.emit()
     assert flash(fetched)[0] == NEW
-    assert not spawned(fetched, URL), "the image was durable"
+    assert not spawned(fetched, PROGRAM), "the image was durable"
 
 
 def burned(node: Node, **options: object) -> Node:
@@ -123,7 +123,7 @@ def test_an_image_that_was_touched_is_read_once(node: Node) -> None:
     node.host.disk.content[KEPT] = image()
     node.emit()
     assert digests_read(node) == [("sha256sum", KEPT)]
-    assert not spawned(node, URL)
+    assert not spawned(node, PROGRAM)
     node.emit()
     assert digests_read(node) == []
 
@@ -152,7 +152,7 @@ def test_a_disk_that_decays_is_noticed_right_before_a_burn(fetched: Node) -> Non
     assert flash(fetched)[0] != NEW
     assert len(fetched.host.flash.begun) == 1, "only the one that was refused"
     fetched.emit()
-    assert spawned(fetched, URL)
+    assert spawned(fetched, PROGRAM)
     assert flash(fetched)[0] == NEW
 
 
@@ -172,7 +172,7 @@ def test_a_damaged_image_is_fetched_again(fetched: Node, content: bytes | None) 
     else:
         fetched.host.disk.content[KEPT] = content
     fetched.emit()
-    assert spawned(fetched, URL)
+    assert spawned(fetched, PROGRAM)
     assert flash(fetched)[0] == NEW
 
 
@@ -212,7 +212,7 @@ def test_a_download_goes_on_in_the_next_hook_and_one_reboot_serves_all(node: Nod
 
 def test_a_download_is_given_less_than_two_minutes(node: Node) -> None:
     offer(node, firmware_policy="auto").emit()
-    seconds = float(spawned(node, URL)[0][-1])
+    seconds = float(spawned(node, PROGRAM)[0][-1])
     assert seconds + images.OVERTIME_S <= images.FETCH_S <= 120
 
 
@@ -227,13 +227,13 @@ def test_what_follows_a_download_ends_within_the_two_minutes_too(
     for name in ("run", "query"):
         real = getattr(node.host, name)
 
-        def ask(argv: list[str], timeout: float = 60.0, real: Any = real) -> str:
+        def ask(argv: list[str], timeout: float = 60.0, real: Any = real, **standard_input: str) -> str:
             words = " ".join(argv)
             if PROGRAM in words:
                 node.host.sleep(images.FETCH_S - 30)
             if any(word in words for word in ("cp ", "zipfile", "install -d", "sync ")):
                 given[words.split("/")[0]] = node.host.now() + timeout - began
-            return real(argv, timeout)
+            return real(argv, timeout, **standard_input)
 
         monkeypatch.setattr(node.host, name, ask)
     node.emit()

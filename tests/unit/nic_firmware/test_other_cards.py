@@ -71,8 +71,8 @@ def test_a_named_card_that_mstflint_does_not_know_blocks(made: Made) -> None:
 class Flips(FakeHost):
     """A BlueField whose firmware goes to DPU mode as soon as any parameter is set."""
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
-        said = super().run(argv, timeout)
+    def run(self, argv: Sequence[str], timeout: float = 60.0, given: str = "") -> str:
+        said = super().run(argv, timeout, given)
         if argv[0] == "mstconfig" and "set" in argv:
             self.cards[0].settings["INTERNAL_CPU_OFFLOAD_ENGINE"].next_boot = 0
         return said

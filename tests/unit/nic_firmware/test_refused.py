@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the firmware refuses for good, lacks, or cannot tell since it does not run: named, with what helps."""
 
+import hashlib
 from collections.abc import Callable
 
 import pytest
+from hostnic.download import PROGRAM
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
 from hostnic.testing import FakeHost, card, tools
 from hostnic.testing.nic import mst
+from hostnic.testing.nic.flash import image
+from unit.nic_firmware.images import NEW, flash
 from unit.nic_firmware.node import PF0, Node, machine, nics, rdg
 
 DENIED = "-E- Failed to set configuration: Access denied\n"
@@ -253,3 +257,32 @@ def test_a_password_in_the_address_is_refused_and_not_shown(node: Node, url: str
 def test_an_address_without_password_is_taken(node: Node, url: str) -> None:
     status = node.deploy(firmware_url=url, firmware_sha256="0" * 64, reboot_policy="manual")
     assert "firmware-url" not in status.message
+
+
+# A token in the query of an address.
+
+TOKEN = "X-Amz-Signature=5ecre7"
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["served", "missing"])
+def test_a_token_in_the_address_reaches_no_command_and_no_message(node: Node, served: bool) -> None:
+    url = f"https://files.example/fw.bin?X-Amz-Date=20260101&{TOKEN}"
+    if served:
+        node.host.flash.web[url] = image()
+    digest = hashlib.sha256(image()).hexdigest()
+    rdg(node.host)
+    status = node.configure(firmware_url=url, firmware_sha256=digest, firmware_policy="auto").emit()
+    assert any(PROGRAM in argv for argv in node.host.spawned)
+    said = f"{node.host.spawned} {node.host.trace} {node.log} {status.message} {node.findings()}"
+    assert TOKEN not in said
+    assert "files.example" not in str(node.host.spawned)
+    assert (flash(node)[0] == NEW) == served
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://files.example/fw?{}", "files.example/fw?{}", "https://files.example/a b?{}"]
+)
+def test_a_token_in_an_address_that_is_refused_is_not_shown(node: Node, url: str) -> None:
+    status = node.deploy(firmware_url=url.format(TOKEN), firmware_sha256="0" * 64, reboot_policy="manual")
+    assert (status.name, "option firmware-url" in status.message) == ("blocked", True)
+    assert TOKEN not in node.log + status.message

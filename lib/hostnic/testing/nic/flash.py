@@ -146,8 +146,8 @@ def _show(host: "FakeKernel", unit: str, burn: Burn | None) -> str:
 
 
 def download(host: "FakeKernel", argv: list[str]) -> str:
-    """``python3 -I download.py URL FILE SECONDS`` (:mod:`hostnic.download`), with a server of byte ranges."""
-    url, target = argv[3:5]
+    """``python3 -I download.py FILE SECONDS`` (:mod:`hostnic.download`), with a server of byte ranges."""
+    url, target = host.given, argv[3]
     if url not in host.flash.web:
         raise failure(argv, 1, "", "HTTP Error 404: Not Found")
     whole, had = host.flash.web[url], host.disk.content[target]
