@@ -53,7 +53,7 @@ class Severity(enum.IntEnum):
     WAITING = 3
     """Something else has to finish first; resolves itself."""
     HELD = 4
-    """Planned, and waiting for the operator's approval."""
+    """Waits for the operator, and keeps nothing else from going on: most are planned, and need approval."""
     BLOCKED = 5
     """Only the operator can mend it."""
 

@@ -28,6 +28,7 @@ from converge.finding import RETRIED
 from hostnic import version
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
+from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.handover import Handover
 from hostnic.system import System
 from nic import changes
@@ -145,7 +146,8 @@ class NicFirmwareCharm(HostCharm[Survey]):
         """Request the reboot that activates what is set, here or from the charm that owns reboots."""
         options = self._options()
         findings = tuple(dict.fromkeys((*findings, *self._remember(survey))))
-        left = unfinished(findings)
+        # No reboot mends a NIC in flash recovery: neither this host's nor the next one's waits for it.
+        left = unfinished(finding for finding in findings if LIVEFISH not in finding.what)
         need = Need(
             reasons=survey.reboot_reasons,
             not_ready="the download of firmware" if self._downloading else survey.not_ready,

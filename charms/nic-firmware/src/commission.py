@@ -140,10 +140,10 @@ def commission(
         observed = ask(system, _look(system), wanted)
         planned = plan(wanted, observed, findings)
         found = verify(wanted, observed, planned, RELEASE)
-        # A hook leaves a NIC in flash recovery to the operator; a new machine with one is not ready.
-        failures += [f for f in found if f.severity >= Severity.WAITING or LIVEFISH in f.what]
+        failures += [f for f in found if f.severity >= Severity.WAITING]
     elif dry_run:
         found = verify(wanted, observed, planned, RELEASE)
+        # A hook leaves a NIC in flash recovery to the operator; a new machine with one is not ready.
         failures += [f for f in found if f.severity is Severity.BLOCKED or LIVEFISH in f.what]
     unique = tuple(dict.fromkeys(failures))
     asked = {port.bdf: networkboot.NAMES for nic in observed.nics for port in nic.ports}

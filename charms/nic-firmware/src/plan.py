@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic
-from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.system import HostStep, System
 from nic import burning, changes, ethernet
 from nic.activation import given_up, held_reboot
@@ -23,7 +22,7 @@ def plan(
 ) -> Plan[System]:
     """The steps that bring the firmware to ``wanted``, what waits, and what prevents it.
 
-    A NIC that preflight blocks is left alone; the others are planned.
+    A NIC that preflight blocks or holds is left alone; the others are planned.
 
     ``findings`` are those of the selection and the survey: a blocking one blocks the whole plan.
     ``host_steps`` are for the host's side of the profile gpudirect (gpu.py). ``release`` is what the operator
@@ -35,7 +34,7 @@ def plan(
     about = [finding for each in troubled.values() for finding in each]
     for nic in chosen_nics(wanted, observed):
         trouble = troubled.get(nic.slot, ())
-        if any(finding.severity is Severity.BLOCKED or LIVEFISH in finding.what for finding in trouble):
+        if any(finding.severity >= Severity.HELD for finding in trouble):
             continue
         steps = [step for port in nic.ports for step in _set_steps(nic, port.bdf, wanted, observed)]
         burns, said = burning.steps([nic], observed)

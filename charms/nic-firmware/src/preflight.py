@@ -114,7 +114,7 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
         enough = vfs is None or vfs.matches(str(port.total_vfs))
         if LIVEFISH in answer.reason:  # it is no reason to hold what other NICs wait for
             remedy = answer.remedy.replace("BDF", port.bdf)
-            yield Finding(Severity.WARNING, port.bdf, answer.reason, remedy)
+            yield Finding(Severity.HELD, port.bdf, answer.reason, remedy)
         elif observed.lockdown and enough:
             what = (
                 f"{answer.reason}; it offers {port.total_vfs} VFs, and the other parameters are not checked"

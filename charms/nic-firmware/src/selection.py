@@ -95,10 +95,10 @@ def choose(
 
 
 def _without_firmware(port: Port) -> Finding:
-    """A NIC in flash recovery. It is no reason to hold what other NICs wait for, so it blocks nothing."""
+    """A NIC in flash recovery: the operator has to see it, but what other NICs wait for goes on."""
     burn = f"mstflint -d {port.bdf} -i IMAGE burn"
     remedy = f"on the host, burn its vendor's image with {burn}, then power-cycle"
-    return Finding(Severity.WARNING, port.bdf, LIVEFISH, remedy)
+    return Finding(Severity.HELD, port.bdf, LIVEFISH, remedy)
 
 
 def _left(port: Port, used: str) -> Finding:

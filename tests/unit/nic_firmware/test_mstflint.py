@@ -25,8 +25,7 @@ SAID = {
 def test_an_error_of_mstconfig_becomes_a_sentence_and_a_remedy(node: Node, said: str) -> None:
     node.host.answers[("mstconfig",)] = failure(["mstconfig"], 3, f"{said}\n", "")
     status = node.emit()
-    # A NIC without firmware is the operator's; nothing else waits for it.
-    assert status.name == ("active" if "Livefish" in said else "blocked")
+    assert status.name == "blocked"
     assert SAID[said] in node.findings()
     assert node.mst() == []
 

@@ -193,10 +193,13 @@ def test_a_nic_in_flash_recovery_hides_no_reboot_and_holds_no_lock(
     assert "set for the next boot, and not active yet" in found
     assert "blocked" not in found
     assert not [line for line in node.host.spawned if DEAD in line]
+    assert "approve-reboot" in node.state.unit_status.message
     node.configure(reboot_policy="always", reboot_settle=0).emit()
     assert node.reboots_asked == 1
-    assert node.boot().name == "active"
-    assert "the host verifies" not in node.state.unit_status.message
+    status = node.boot()
+    assert status.name == "blocked"
+    assert f"mstflint -d {DEAD} -i IMAGE burn" in status.message
+    assert "the host verifies" not in node.findings()
 
 
 def test_a_firmware_that_says_livefish_is_treated_alike(
@@ -207,18 +210,24 @@ def test_a_firmware_that_says_livefish_is_treated_alike(
     answering(lambda argv: livefish if DEAD in argv or "0000:5e:00.1" in argv else None)
     node.deploy(reboot_policy="always", reboot_settle=0)
     assert node.reboots_asked == 1
-    assert node.boot().name == "active"
-    assert f"mstflint -d {DEAD} -i IMAGE burn" in node.findings()
+    status = node.boot()
+    assert status.name == "blocked"
+    assert f"mstflint -d {DEAD} -i IMAGE burn" in status.message
+    assert "the host verifies" not in node.findings()
 
 
-def test_a_host_whose_only_nic_is_in_flash_recovery_is_told_so(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("devices", ["auto", PF0])
+def test_a_host_whose_only_nic_is_in_flash_recovery_is_blocked(
+    database: Database, monkeypatch: pytest.MonkeyPatch, devices: str
 ) -> None:
     dead = card("3b", ports=1, device="15b3:0212")
     dead.ports[0].driver = None
     node = Node(machine(cards=[dead]), database, monkeypatch)
-    node.deploy(reboot_policy="manual")
+    status = node.deploy(reboot_policy="manual", devices=devices)
+    assert status.name == "blocked"
+    assert f"mstflint -d {PF0} -i IMAGE burn" in status.message
     assert "livefish mode (flash recovery)" in node.findings()
+    assert node.reboots_asked == 0
     assert "no Mellanox NIC" not in node.findings()
 
 
