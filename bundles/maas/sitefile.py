@@ -40,7 +40,7 @@ class Secret(str):
         """
         path = Path(self.removeprefix("file:")).expanduser()
         try:
-            return private.keep(reader.only_line(private.read(path)))
+            return private.keep(reader.only_line(reader.private(path)))
         except ValueError as error:
             raise StepError(f"{path} {error}", "write the value into it, as its only line") from None
 

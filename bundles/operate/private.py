@@ -56,20 +56,6 @@ def without(text: str) -> str:
     return text
 
 
-def read(path: Path) -> str:
-    """The text of a file that nobody else can read.
-
-    Raises StepError if it cannot be read, is not text, or others can read it.
-    """
-    try:
-        if not path.is_dir() and path.stat().st_mode & 0o077:
-            raise StepError(f"{path} can be read by others", f"run chmod 600 {path}")
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", "it is not UTF-8 text")
-        raise StepError(f"{path} cannot be read: {said}") from error
-
-
 def create(path: Path) -> int:
     """A new file of mode 0600, open for writing, with room for a content that is made later.
 

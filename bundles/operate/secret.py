@@ -37,7 +37,7 @@ def give(juju: Juju, name: str, application: str, credentials: Path, options: li
     failed.
     """
     try:
-        user, password = reader.login(private.read(credentials))
+        user, password = reader.login(reader.private(credentials))
     except ValueError as error:
         raise StepError(f"{credentials} {error}", "write one line user:password into it") from None
     private.keep(password)

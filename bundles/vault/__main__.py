@@ -22,6 +22,7 @@ from operate import private
 from operate.client import Juju, mapping
 from vault import client
 from vault.client import Keys, Vault
+from yamlfile import reader
 
 STREAM = "-"
 
@@ -74,7 +75,7 @@ def _tls(cacert: str) -> ssl.SSLContext:
 
 
 def _keys(options: argparse.Namespace) -> Keys:
-    return client.parse(sys.stdin.read() if options.keys == STREAM else private.read(Path(options.keys)))
+    return client.parse(sys.stdin.read() if options.keys == STREAM else reader.private(Path(options.keys)))
 
 
 def _init(options: argparse.Namespace, juju: Juju) -> int:

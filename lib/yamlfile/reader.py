@@ -9,12 +9,15 @@ is text. A key that stands twice is refused.
 :attr:`Map.twice` lists keys that stand twice.
 """
 
+import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+from converge import StepError
 from converge.shape import InvalidValue
 
 from yamlfile.values import FileError, Map, Place, Seq, place_of
@@ -144,6 +147,25 @@ def text_of(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise FileError("this is not UTF-8", Place(str(path), line)) from error
+
+
+def private(path: Path) -> str:
+    """The text of a file that nobody but its owner may read or write.
+
+    A link is followed. What is checked is the file that is then read, so that it does not matter who may
+    exchange files in the directory: what another user puts there everybody can read, or the operator cannot.
+
+    Raises StepError if it cannot be read, is not text, or others may read or write it.
+    """
+    try:
+        with path.open() as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise StepError(f"{path} can be read by others", f"run chmod 600 {path}")
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", "it is not UTF-8 text")
+        raise StepError(f"{path} cannot be read: {said}") from error
 
 
 def only_line(text: str) -> str:

@@ -2,6 +2,8 @@
 """What others than root could have written is not believed, and nothing is written through their links."""
 
 import errno
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from converge import Severity
 from hostnic import exclusive, handover, own
 from hostnic.firmware import mstconfig, msterrors
 from hostnic.handover import Handover
-from hostnic.machine import Machine
+from hostnic.machine import Machine, check_owner
 from hostnic.system import NotOwnError, System, read_own
 from hostnic.testing import FakeHost
 
@@ -88,6 +90,58 @@ def test_a_directory_that_others_can_write_makes_all_in_it_theirs(place: Real) -
             act()
     place.chmod(directory, 0o755)
     assert read_own(place.system, path) == "{}"
+
+
+LINK, DIRECTORY, FILE = stat.S_IFLNK | 0o777, stat.S_IFDIR, stat.S_IFREG
+
+MINE = {
+    "root's group may write its directory": (0, 0, DIRECTORY | 0o775),
+    "another group may read its file": (0, USER, FILE | 0o640),
+    "a link has every right, and is whose it is": (0, USER, LINK),
+    "others may add files to a sticky directory": (0, USER, DIRECTORY | 0o1777),
+}
+THEIRS = {
+    "a group may write the directory": (0, USER, DIRECTORY | 0o775),
+    "a group may write the directory of a daemon": (0, 1, DIRECTORY | 0o770),
+    "a group may write the file": (0, USER, FILE | 0o620),
+    "everybody may write the file": (0, 0, FILE | 0o602),
+    "a sticky bit on a file protects nothing": (0, USER, FILE | 0o1620),
+    "another user's link": (USER, 0, LINK),
+    "another user's directory, though it is sticky": (USER, 0, DIRECTORY | 0o1777),
+    "another user's file that only he can read": (USER, USER, FILE | 0o600),
+}
+
+
+@pytest.mark.parametrize("found", MINE.values(), ids=MINE)
+def test_what_only_root_can_change_is_roots(found: tuple[int, int, int]) -> None:
+    check_owner("/x", *found)
+
+
+@pytest.mark.parametrize("found", THEIRS.values(), ids=THEIRS)
+def test_what_another_user_or_group_can_change_is_theirs(found: tuple[int, int, int]) -> None:
+    with pytest.raises(NotOwnError, match=r"^/x belongs to user"):
+        check_owner("/x", *found)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to a group")
+def test_a_directory_that_a_group_can_write_is_refused_on_the_real_host(tmp_path: Path) -> None:
+    place = Real(tmp_path)
+    place.put(f"{tmp_path}/a/file")
+    os.chown(tmp_path / "a", 0, USER)
+    (tmp_path / "a").chmod(0o775)
+    with pytest.raises(NotOwnError, match="/a belongs to user 0 and group 1000 with mode 0775"):
+        read_own(place.system, f"{tmp_path}/a/file")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links to another user")
+def test_another_users_link_is_no_way_on_the_real_host(tmp_path: Path) -> None:
+    place = Real(tmp_path)
+    place.put(f"{tmp_path}/disk/file")
+    place.link(f"{tmp_path}/a", f"{tmp_path}/disk")
+    assert read_own(place.system, f"{tmp_path}/a/file") == "{}"
+    os.lchown(tmp_path / "a", USER, USER)
+    with pytest.raises(NotOwnError, match="/a belongs to user 1000"):
+        read_own(place.system, f"{tmp_path}/a/file")
 
 
 def test_a_sticky_directory_leaves_roots_files_to_root(place: Real) -> None:

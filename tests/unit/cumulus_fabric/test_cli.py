@@ -115,7 +115,7 @@ MISUSED = [
     (("render", "--intent", RDG, "--format", "xml"), "invalid choice: 'xml'"),
     (("render",), "the following arguments are required: --intent"),
     (("frobnicate",), "invalid choice: 'frobnicate'"),
-    ((*PLAN, "{open}"), "--credentials: others can read"),
+    ((*PLAN, "{open}"), "/open can be read by others; run chmod 600 "),
     ((*PLAN, "{empty}"), "/empty has no value; give one line user:password"),
     ((*PLAN, "{several}"), "/several has more than one line; give one line user:password"),
     ((*PLAN, "/tmp"), "--credentials: /tmp cannot be read: Is a directory"),

@@ -4,7 +4,6 @@
 import getpass
 import re
 import ssl
-import stat
 import sys
 import tempfile
 import warnings
@@ -12,6 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from converge import StepError
 from converge.shape import InvalidValue
 from rest.connection import Credentials
 from tree import record as remembered
@@ -145,10 +145,12 @@ def credentials(name: str) -> Credentials:
 
     Raises UsageError if it cannot be read, others can read it, or it holds no user and password, or more.
     """
-    with _accessing(f"--credentials: {name}"):
-        line = sys.stdin.readline() if name == "-" else _private(Path(name))
     try:
+        with _accessing("--credentials: standard input"):
+            line = sys.stdin.readline() if name == "-" else reader.private(Path(name))
         found = Credentials(*reader.login(line))
+    except StepError as error:
+        raise UsageError("; ".join(filter(None, (f"--credentials: {error}", error.remedy)))) from None
     except ValueError as error:
         raise UsageError(f"--credentials: {name} {error}; give {CREDENTIALS}") from None
     if not found.usable:
@@ -186,9 +188,3 @@ def confirmed(question: str) -> bool:
             return terminal.readline(80).strip().lower() == b"yes"
     except (OSError, KeyboardInterrupt):
         return False
-
-
-def _private(path: Path) -> str:
-    if not path.is_dir() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise UsageError(f"--credentials: others can read {path}; run: chmod 600 {path}")
-    return path.read_text()
