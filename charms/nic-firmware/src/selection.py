@@ -14,7 +14,7 @@ from hostnic.devices.port import FLASH_RECOVERY, Nic, Port
 from hostnic.devices.selector import Auto, Entry
 from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
-from hostnic.firmware.msterrors import LIVEFISH, UNKNOWN
+from hostnic.firmware.msterrors import BURN, LIVEFISH, UNKNOWN
 from hostnic.handover import Handover
 from nic.ethernet import makes_ethernet, port_of
 from observed import Answer, Observed
@@ -96,9 +96,7 @@ def choose(
 
 def _without_firmware(port: Port) -> Finding:
     """A NIC in flash recovery: the operator has to see it, but what other NICs wait for goes on."""
-    burn = f"mstflint -d {port.bdf} -i IMAGE burn"
-    remedy = f"on the host, burn its vendor's image with {burn}, then power-cycle"
-    return Finding(Severity.HELD, port.bdf, LIVEFISH, remedy)
+    return Finding(Severity.HELD, port.bdf, LIVEFISH, BURN.replace("BDF", port.bdf))
 
 
 def _left(port: Port, used: str) -> Finding:

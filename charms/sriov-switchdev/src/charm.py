@@ -25,6 +25,7 @@ from converge import Finding, Plan, unfinished, words
 from converge.execute import Outcome, execute
 from exporter.facts import Flows
 from hostnic import version
+from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.handover import Handover
 from hostnic.system import System
 from nic.steps import pairs_of
@@ -86,7 +87,9 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
 
     def publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need."""
-        options, left = load_config(self, Options), unfinished(findings)
+        options = load_config(self, Options)
+        # No reboot mends a NIC in flash recovery: neither this host's nor the next one's waits for it.
+        left = unfinished(finding for finding in findings if LIVEFISH not in finding.what)
         need = Need(
             reasons=reboot_reasons(survey.wanted, survey.plan),
             not_ready=survey.not_ready,

@@ -10,8 +10,7 @@ from desired import Desired, Port
 from hostnic.devices.inventory import BLUEFIELD, CONNECTX3
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
-from hostnic.devices.port import FLASH_RECOVERY, MLX5
-from hostnic.firmware.msterrors import LIVEFISH
+from hostnic.devices.port import MLX5
 from nic.steps import needs_work, other_card
 from observed import NextBoot, Observed, Writer
 
@@ -155,9 +154,6 @@ def _without_mlx5(pf: Pf) -> tuple[str, str]:
         return "a ConnectX-3 has no switchdev mode", NOT_THIS_ONE
     if pf.port.driver == "mlx4_core":
         return "its driver, mlx4_core, has no switchdev mode", NOT_THIS_ONE
-    if pf.port.device in FLASH_RECOVERY:
-        burn = f"mstflint -d {pf.bdf} -i IMAGE burn"
-        return LIVEFISH, f"on the host, burn its vendor's image with {burn}, then power-cycle"
     bind = "bind it to mlx5_core"
     if pf.port.driver:  # vfio-pci, for example: an instance or DPDK has the port
         bind = f"{NOT_THIS_ONE}, or, once nothing uses it, {bind}"

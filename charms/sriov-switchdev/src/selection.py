@@ -11,6 +11,8 @@ from hostnic.devices import inventory, lag, selector
 from hostnic.devices.model import Bond, Host, Pf
 from hostnic.devices.port import MLX5
 from hostnic.devices.selector import Auto, Choice, Entry
+from hostnic.firmware.msterrors import LIVEFISH
+from nic import recovery
 from observed import Observed
 
 BY_CARD = (5, 16)
@@ -43,6 +45,7 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
         *(() if options.selected else _left_alone(host, {port.bdf for port in choice.ports})),
     ]
     gone = _gone(options, observed, choice)
+    findings += recovery.without_firmware((port.bdf for port in (*gone, *choice.ports)), host)
     known = {name for port in gone for name in _names(port)}
     if choice.refusal:
         findings.append(choice.refusal)
@@ -50,7 +53,7 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
         findings += selector.missing(name for name in choice.absent if name not in known)
     away = {port.nic for port in gone if port.lag}
     ports: list[Port] = []
-    for chosen, vfs in choice.chosen:
+    for chosen, vfs in (each for each in choice.chosen if not host.in_flash_recovery(each.port.bdf)):
         pf = next(pf for pf in host.pfs if pf.port == chosen)
         was = observed.previous.port(pf.bdf)
         returns = was is not None and was.lag and was.nic in away  # so the next boot has both ports
@@ -83,6 +86,7 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     required = options.vf_lag == "required"
     missed = observed.boot.missed.union(port.bdf for port in observed.previous.absent)
     missed &= {port.bdf for port in gone if not host.pf(port.bdf)}
+    missed |= {port.bdf for port in ports if host.in_flash_recovery(port.bdf)}
     there = tuple(port for port in ports if port.bdf not in missed)
     absent = (*(port for port in ports if port.bdf in missed), *displaced)
     return Desired(there, steering, required, options.uplink_queues, absent), tuple(findings)
@@ -168,6 +172,9 @@ def _choose(
         return port.bdf in ours
 
     auto = Auto(means, NOTHING, BOND if usable else ELSEWHERE, application if usable else "")
+    dead = next((pf for pf in host.pfs if host.in_flash_recovery(pf.bdf)), None)
+    if dead and not any(_may_be_chosen(port) for port in there if not host.in_flash_recovery(port.bdf)):
+        auto = Auto(means, LIVEFISH, recovery.remedy(dead.bdf))
     choice = selector.choose(entries, there, auto, options.num_vfs)
     others = [port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)]
     if not others:

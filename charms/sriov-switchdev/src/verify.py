@@ -93,6 +93,8 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
         else:
             yield from _lag(there, severity, remedy)
     for port in wanted.absent:
+        if observed.host.in_flash_recovery(port.bdf):
+            continue  # see selection
         yield Finding(Severity.BLOCKED, *_absent(port, wanted), GONE)
 
 

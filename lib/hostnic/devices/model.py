@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from converge import Finding
 
 from hostnic.devices.lag import Lag
-from hostnic.devices.port import Port
+from hostnic.devices.port import FLASH_RECOVERY, Port
 
 EswitchMode = Literal["legacy", "switchdev", "switchdev_inactive"]
 
@@ -105,6 +105,12 @@ class Host(NamedTuple):
     def pf(self, name: str) -> Pf | None:
         """The PF with this BDF or netdev name, or None."""
         return next((pf for pf in self.pfs if name in (pf.bdf, pf.netdev)), None)
+
+    def in_flash_recovery(self, bdf: str) -> bool:
+        """Whether the port at this address has no firmware; its NIC may show fewer ports than it has."""
+        pf, slot = self.pf(bdf), bdf.rpartition(".")[0]
+        of_nic = (pf,) if pf else (other for other in self.pfs if other.port.nic == slot)
+        return any(other.port.device in FLASH_RECOVERY for other in of_nic)
 
     def bond(self, name: str | None) -> Bond | None:
         """The bond of this name, or None."""

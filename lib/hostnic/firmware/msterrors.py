@@ -21,6 +21,7 @@ OPEN = "Failed to open the device|Cannot open Device|mopen:"
 
 UNKNOWN = "mstflint does not know this device"
 LIVEFISH = "the NIC is in livefish mode (flash recovery): it runs without its firmware"
+BURN = "on the host, burn its vendor's image with mstflint -d BDF -i IMAGE burn, then power-cycle"
 HANGS = "did not end within"
 """In the reason of a tool that was stopped at its deadline."""
 
@@ -28,7 +29,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"Livefish",
         LIVEFISH,
-        "on the host, burn its vendor's image with mstflint -d BDF -i IMAGE burn, then power-cycle",
+        BURN,
     ),
     (
         r"Unsupported device|Device not supported|Unsupported Device|Failed to identify the device",

@@ -132,14 +132,3 @@ def test_a_card_of_which_the_driver_makes_one_netdev_is_to_be_left_out(
     node.boot()
     findings = node.action("verify")["findings"]
     assert "take it out of option devices" in findings
-
-
-def test_a_nic_in_flash_recovery_is_to_be_burned_and_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    dead = card("5e", ports=1, device="15b3:0212")
-    dead.ports[0].driver = None
-    node = Node(compute_node(cards=[card(), dead]), monkeypatch)
-    assert node.configure(devices="bond0 0000:5e:00.0").emit().name == "blocked"
-    findings = node.action("verify")["findings"]
-    assert "the NIC is in livefish mode (flash recovery)" in findings
-    assert "mstflint -d 0000:5e:00.0 -i IMAGE burn" in findings
-    assert "bind it to mlx5_core" not in findings

@@ -15,7 +15,7 @@ def located(wanted: Desired, host: Host) -> Desired:
 
     A port is found by its permanent MAC address first. One that is not found so is looked for beside another
     port of its NIC that is found, and else at its own address, where another card may be. It is absent if
-    another declared port has that address.
+    another declared port has that address, or its NIC is in flash recovery.
     """
     found = {port: bdf for port in wanted.everything if (bdf := _by_mac(port, host))}
     slots = {_slot(port.bdf): _slot(bdf) for port, bdf in found.items()}
@@ -29,7 +29,8 @@ def located(wanted: Desired, host: Host) -> Desired:
             continue
         taken.add(bdf)
         moved = port._replace(bdf=bdf, former=(*port.former, port.bdf)) if bdf != port.bdf else port
-        (ports if bdf in there or port in wanted.ports else absent).append(moved)
+        waited_for = (bdf in there or port in wanted.ports) and not host.in_flash_recovery(bdf)
+        (ports if waited_for else absent).append(moved)
     ports = _with_cards(ports)
     return wanted._replace(ports=tuple(sorted(ports, key=lambda port: port.bdf)), absent=tuple(absent))
 
