@@ -77,7 +77,8 @@ class RoceQosCharm(HostCharm[Survey]):
 
     def apply(self, plan: Plan[System], announce: Announce) -> Outcome[System]:
         """Run the plan's steps and count them; one that fails stops the others of its part, not all."""
-        before.keep(self.system, self._seen.observed.among(self._seen.new))
+        observed = self._seen.observed
+        before.keep(self.system, observed.among(self._seen.new), observed)
         before.release(self.system, self._seen.released, plan)
         outcome = execute(plan, self.system, announce)
         record.note(self.system, outcome.done)

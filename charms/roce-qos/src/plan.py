@@ -14,7 +14,7 @@ from desired import Desired
 from hostnic.ops.marking import ENCAP_TOS, SetEgressMap, SetEncapTos
 from hostnic.system import HostStep, System
 from nic import steps
-from nic.before import Before, give_back
+from nic.before import Before, give_back, give_marks_back
 from observed import Observed, QosPort
 
 
@@ -44,6 +44,7 @@ def plan(
     run += [step for port in ports for step in steps.lldp(wanted, port)]
     run += rolling
     run += _vlans(wanted, observed, ports)
+    run += give_marks_back(wanted, released, observed)
     run += _encap_tos(wanted, observed)
     # Last: what instances send does not depend on it.
     run += _connections(wanted, ports)

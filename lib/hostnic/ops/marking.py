@@ -48,16 +48,16 @@ class SetRoceDefaults:
 
 @dataclass(frozen=True)
 class SetEgressMap:
-    """Have every packet of the VLAN device ``netdev`` carry ``pcp``, whatever its socket's priority."""
+    """Have every packet of the VLAN device ``netdev`` carry ``pcp``, or one for each socket priority."""
 
     netdev: str
-    pcp: int
+    pcp: int | tuple[int, ...]
 
     def run(self, system: System) -> None:
-        wanted = (self.pcp,) * vlan.SOCKET_PRIORITIES
+        wanted = (self.pcp,) * vlan.SOCKET_PRIORITIES if isinstance(self.pcp, int) else self.pcp
         if vlan.egress(system, self.netdev) == wanted:
             return
-        pairs = [f"{priority}:{self.pcp}" for priority in range(vlan.SOCKET_PRIORITIES)]
+        pairs = [f"{priority}:{pcp}" for priority, pcp in enumerate(wanted)]
         with refusal.explained(f"the egress map of {self.netdev}"):
             system.run(["ip", "link", "set", "dev", self.netdev, "type", "vlan", "egress-qos-map", *pairs])
         if vlan.egress(system, self.netdev) != wanted:

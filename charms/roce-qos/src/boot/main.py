@@ -62,8 +62,9 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
     except (OSError, ValueError) as error:
         return (f"{bootfile.PATH}: {words(error)}; the next hook of the charm rewrites it",)
     try:
+        first = not system.files.exists(record.SERVED)
         record.begin(system)
-        problems = _converge(system, wanted, deadline)
+        problems = _converge(system, wanted, deadline, first)
     except OSError as error:
         problems = (unreadable(error),)
     try:
@@ -86,7 +87,9 @@ def _without_others(wanted: Desired, observed: Observed) -> tuple[Desired, list[
     ]
 
 
-def _converge(system: System, wanted: Desired, deadline: float, rounds: int = ROUNDS) -> tuple[str, ...]:
+def _converge(
+    system: System, wanted: Desired, deadline: float, first: bool, rounds: int = ROUNDS
+) -> tuple[str, ...]:
     # If a port is still missing or out of its bond, the others are set now, and the next hook does the rest.
     looks: list[Observed] = []
     until(system, lambda: _formed(system, wanted, looks), deadline)
@@ -97,10 +100,11 @@ def _converge(system: System, wanted: Desired, deadline: float, rounds: int = RO
         wanted, others = _without_others(wanted.where_they_are(observed.macs), observed)
         found = plan(wanted, observed, preflight(wanted, observed))
         if found.steps:
-            before.keep(system, observed.among(wanted.ports))
+            ours = None if first else wanted
+            before.keep(system, observed.among(wanted.ports), observed, ours)
         failed = execute(found, system, _announce).findings if found.steps else ()
     if found.steps and not failed and rounds > 1:
-        return (*others, *_converge(system, wanted, min(deadline, AGAIN_DEADLINE), rounds - 1))
+        return (*others, *_converge(system, wanted, min(deadline, AGAIN_DEADLINE), first, rounds - 1))
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]
     held = [f"held: {item.step.what}: {item.reason}; {item.release}" for item in found.held]
     return (*others, *(finding.sentence() for finding in (*blocking, *failed)), *held)

@@ -13,11 +13,14 @@ from typing import Any, NamedTuple, cast
 
 from converge import Disruption, Plan, Step
 from desired import Desired
+from hostnic.devices import vlan
 from hostnic.devices.port import MLX5
+from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import App, Ets
-from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc
+from hostnic.netlink.dcb import App, Dcb, Ets
+from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.lldp import SetLldp
+from hostnic.ops.marking import SetEgressMap, SetRoceDefaults
 from hostnic.system import HostStep, System, read_own
 from observed import Observed, QosPort
 
@@ -26,6 +29,10 @@ from nic.steps import cost, in_turn
 PATH = "/run/ovn-offload/roce-qos/before.json"
 UNSET = Ets((0,) * dcb.CLASSES, (dcb.STRICT,) * dcb.CLASSES, (0,) * dcb.CLASSES)
 """One class for all traffic, as drivers report it that were never told otherwise."""
+UNMAPPED = (0,) * vlan.SOCKET_PRIORITIES
+
+KERNELS = Defaults(MODES["v2"], 0)
+"""Where nobody has set them (drivers/infiniband/core/cma.c: cma_add_one, CMA_PREFERRED_ROCE_GID_TYPE)."""
 
 
 class Before(NamedTuple):
@@ -35,6 +42,9 @@ class Before(NamedTuple):
     pfc: tuple[int, ...] = ()
     apps: tuple[App, ...] = ()
     pause: bool = False  # global pause frames were on, in either direction
+    dcbx: int | None = None  # DCBX mode; None without DCBX, and where it is not known
+    defaults: Defaults = KERNELS  # of new RDMA connections
+    egress: Mapping[str, tuple[int, ...]] = {}  # PCP by socket priority of VLAN devices above it, by name
 
 
 def read(system: System) -> dict[str, Before]:
@@ -42,24 +52,51 @@ def read(system: System) -> dict[str, Before]:
     try:
         raw = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
         return {bdf: _decoded(each) for bdf, each in raw.items()}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         return {}
 
 
-def keep(system: System, ports: Iterable[QosPort]) -> None:
-    """Record what ports have that the charm is about to set for the first time in this boot."""
+def keep(system: System, ports: Iterable[QosPort], observed: Observed, ours: Desired | None = None) -> None:
+    """Record what ports have that the charm is about to set for the first time in this boot.
+
+    Where the charm may have set them in this boot already, as a revision without this record did, what is as
+    in ``ours`` was not there before.
+    """
     known = read(system)
     new = {
-        port.bdf: Before(
-            port.dcb.ets or UNSET,
-            port.dcb.pfc.priorities if port.dcb.pfc else (),
-            port.dcb.apps,
-            port.pause is not None and (port.pause.rx or port.pause.tx),
-        )
+        port.bdf: _without(ours, _now(port, observed), port)
         for port in ports
         if port.dcb and port.driver.name != MLX5 and port.bdf not in known
     }
     _write(system, known, known | new)
+
+
+def _now(port: QosPort, observed: Observed) -> Before:
+    found = port.dcb or Dcb()
+    return Before(
+        found.ets or UNSET,
+        found.pfc.priorities if found.pfc else (),
+        found.apps,
+        port.pause is not None and (port.pause.rx or port.pause.tx),
+        found.dcbx,
+        port.defaults or KERNELS,
+        {each.netdev: each.egress for each in observed.vlans if each.lower in (port.netdev, port.bond)},
+    )
+
+
+def _without(ours: Desired | None, found: Before, port: QosPort) -> Before:
+    """What was found, with the driver's and the kernel's own values instead of the charm's."""
+    if ours is None:
+        return found
+    pcps = {(pcp,) * vlan.SOCKET_PRIORITIES for _, pcp in ours.vlans}
+    return found._replace(
+        ets=UNSET if found.ets == ours.ets else found.ets,
+        pfc=() if found.pfc == ours.qos.pfc else found.pfc,
+        apps=tuple(app for app in found.apps if app not in ours.apps(port.driver)),
+        dcbx=None if found.dcbx == port.driver.dcbx_ask else found.dcbx,
+        defaults=KERNELS if found.defaults == ours.defaults else found.defaults,
+        egress={name: pcp for name, pcp in found.egress.items() if pcp not in pcps},
+    )
 
 
 def release(system: System, released: Mapping[str, Before], planned: Plan[System]) -> None:
@@ -102,15 +139,63 @@ def _undone(wanted: Desired, before: Before, port: QosPort) -> Iterator[HostStep
     if before.pause and wanted.qos.pfc and port.pause and not (port.pause.rx or port.pause.tx):
         what, op = f"turn global pause frames of {netdev} on again", SetPause(netdev, on=True)
         yield Step(f"{port.bdf}/pause", what, why, cost(port, dcb.PAUSE), op)
+    if _had_other_dcbx(before, port):
+        what, mode = f"give {netdev} its own DCBX mode back", before.dcbx or 0
+        yield Step(f"{port.bdf}/dcbx", what, why, cost(port, dcb.MODE), TakeDcbx(netdev, mode, mode))
     if port.drop_in and port.lldp:
         what, op = f"stop networkd from using LLDP on {netdev}", SetLldp(port.drop_in, False)
         yield Step(f"{port.bdf}/lldp", what, why, Disruption.NONE, op)
 
 
+def _had_other_dcbx(before: Before, port: QosPort) -> bool:
+    """Whether the charm has changed the DCBX mode from another one of the host's; drivers take no others."""
+    had, now = before.dcbx or 0, port.dcb.dcbx if port.dcb else None
+    taken = now == port.driver.dcbx_ask and not port.driver.may_set(Dcb(dcbx=had))
+    return taken and bool(had & dcb.HOST)
+
+
+def give_marks_back(wanted: Desired, released: Mapping[str, Before], observed: Observed) -> list[HostStep]:
+    """The same for what RDMA devices and VLAN devices have, as far as no port that is kept uses them too.
+
+    The ToS of OVN's tunnels stays: it is the host's, and the option for it goes on.
+    """
+    kept, why = observed.among(wanted.ports), "auto has released the port"
+    devices, lowers = (
+        {port.rdma for port in kept},
+        {name for port in kept for name in (port.netdev, port.bond)},
+    )
+    found: dict[str, HostStep] = {}
+    for port in observed.among(released):
+        before, rdma = released[port.bdf], port.rdma
+        if rdma and rdma not in devices and port.defaults == wanted.defaults != before.defaults:
+            what = f"give new connections of {rdma.device} their own {before.defaults.words} back"
+            key, op = f"{port.bdf}/defaults", SetRoceDefaults(rdma, before.defaults)
+            step = HostStep(key, what, why, Disruption.NONE, op, f"RDMA of {rdma.device}")
+            found.setdefault(rdma.device, step)
+        for device in observed.vlans:
+            pcp, was = dict(wanted.vlans).get(device.id), before.egress.get(device.netdev, UNMAPPED)
+            above = device.lower in (port.netdev, port.bond) and device.lower not in lowers
+            if above and set(device.egress) == {pcp} and device.egress != was:
+                what = f"give {device.netdev} its own egress map back"
+                key, op = f"{port.bdf}/egress {device.netdev}", SetEgressMap(device.netdev, was)
+                step = HostStep(key, what, why, Disruption.NONE, op, f"VLAN {device.netdev}")
+                found.setdefault(device.netdev, step)
+    return list(found.values())
+
+
 def _decoded(raw: dict[str, Any]) -> Before:
     shares = Ets(*(tuple(each) for each in raw["ets"]))
     apps = tuple(App(*map(int, each)) for each in raw["apps"])
-    return Before(shares, tuple(map(int, raw["pfc"])), apps, bool(raw["pause"]))
+    mode, tos = raw.get("defaults", KERNELS)
+    return Before(
+        shares,
+        tuple(map(int, raw["pfc"])),
+        apps,
+        bool(raw["pause"]),
+        None if raw.get("dcbx") is None else int(raw["dcbx"]),
+        Defaults(str(mode), int(tos)),
+        {str(name): tuple(map(int, pcps)) for name, pcps in raw.get("egress", {}).items()},
+    )
 
 
 def _write(system: System, known: Mapping[str, Before], wanted: Mapping[str, Before]) -> None:

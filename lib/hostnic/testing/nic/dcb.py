@@ -201,7 +201,10 @@ class FakeDcb:
     def set_dcbx(self, mode: int) -> Changed:
         """SDCBX; the driver says no without a reason. What changed, as from :meth:`set`."""
         self._need_ops("DCBX")
-        if self.refuses or self.firmware_agent or mode != self.quirks.takes_over:
+        # A driver that began as the host's goes back to that, too (ixgbe_dcbnl_setdcbx: CEE).
+        began = self.quirks.dcbx or 0
+        accepted = (self.quirks.takes_over, *([began] if began & dcb.HOST else []))
+        if self.refuses or self.firmware_agent or mode not in accepted:
             raise OSError(errno.EINVAL, f"DCBX: the driver refuses mode {dcbx_words(mode)}")
         before = self._kept()
         if "restarts" in self.quirks.closes and mode != self.dcbx:
