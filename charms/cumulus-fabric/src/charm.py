@@ -217,7 +217,8 @@ class CumulusFabricCharm(ops.CharmBase):
                 auto = options.apply_policy == "auto" and not self._follows_hosts
                 if auto and site.since(survey, last).plan.steps:
                     how = policy(options, site, logger.info)
-                    taken_back = site.apply((), options.canary, how, last=last).reasons
+                    part = partial(site.since, last=last)
+                    taken_back = site.apply((), options.canary, how, part=part).reasons
                     survey = site.survey(state=True)
                 self._remember(site, survey)
                 return self._differences(site, survey, taken_back)
@@ -234,7 +235,7 @@ class CumulusFabricCharm(ops.CharmBase):
         remember(self._record, survey.record)
         last = last_intent(self._record, self._intent, self._fabric)
         known = last is self._fabric or len(survey.wanted) < len(site.names)
-        if not known and not site.since(survey, last).changes:
+        if not known and not (site.since(survey, last) if last else survey).changes:
             self._record[INTENT] = self._intent
 
     def _differences(

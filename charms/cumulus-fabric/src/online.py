@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The four verbs on a whole site, for the charm and for the command line."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -161,13 +161,17 @@ class Site:
         return replace(survey, losses=found, removed=self.ownership.named, around=attached.seen)
 
     def since(self, survey: Survey, last: Fabric | None) -> Survey:
-        """The survey with what has changed in the intent since the ``last`` one that was applied."""
-        if last is None:
-            return survey
+        """The survey with what has changed in the intent since the ``last`` one that was applied.
+
+        If that is not known, whatever differs may be somebody's work: only switches are left on which nobody
+        has configured anything.
+        """
         patches: dict[str, Tree] = {}
         for name, patch in survey.patches.items():
-            seen, old = survey.observed.switches[name], last.switch(name)
-            if last is self.fabric:
+            seen, old = survey.observed.switches[name], last and last.switch(name)
+            if last is None:
+                patches[name] = {} if objects(seen.applied) else patch
+            elif last is self.fabric:
                 patches[name] = {}
             elif old is None or not patch:
                 patches[name] = patch
@@ -240,17 +244,16 @@ class Site:
         policy: ApplyPolicy = DEFAULTS,
         approved: str = "",
         cut_off: Collection[str] = (),
-        last: Fabric | None = None,
+        part: Callable[[Survey], Survey] = lambda whole: whole,
     ) -> Report:
         """Bring these switches, or all, to the intent.
 
         Nothing is sent if the audit blocks, one of these switches does not answer or runs what another apply
         has not confirmed, if somebody would lose the last way to the network who is not named in ``cut_off``,
         or if the plan, of these switches or of all, does not have the digest that was ``approved``. Without a
-        canary, the first switch that needs a change goes first. With the ``last`` intent that was applied,
-        only what has changed since is.
+        canary, the first switch that needs a change goes first. Only the ``part`` of the survey is applied.
         """
-        survey = self.since(self.survey(names, state=True), last)
+        survey = part(self.survey(names, state=True))
         stopped = tuple(each for each in survey.plan.findings if each.severity is Severity.BLOCKED)
         stopped = stopped or blocking(survey.held(cut_off))
         if stopped := stopped or self._unconfirmed(survey.observed.switches):

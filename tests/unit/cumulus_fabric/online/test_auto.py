@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """With apply-policy=auto, a hook writes what a change of the intent is about, and tells the rest."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,12 +91,44 @@ def test_a_change_that_failed_is_tried_again(auto: Unit) -> None:
     assert has_vlan(auto)
 
 
-def test_an_intent_that_cannot_be_read_any_more_is_as_good_as_none(auto: Unit) -> None:
-    peers = next(each for each in auto.state.relations if each.endpoint == "applied")
+def without_record(unit: Unit) -> None:
+    """As a fabric that another tool has built."""
+
+
+def unreadable_record(unit: Unit) -> None:
+    unit.emit()
+    peers = next(each for each in unit.state.relations if each.endpoint == "applied")
     peers.local_app_data[INTENT] = "version: 99"
-    typed(auto.rack, "Leaf0-1", SHUT)
-    assert auto.emit().name == "active"
-    assert shut(auto.rack, "Leaf0-1") == set()
+
+
+@pytest.mark.parametrize("before", [without_record, unreadable_record])
+@pytest.mark.parametrize("event", ["config_changed", "upgrade_charm", "leader_elected"])
+def test_without_a_known_intent_what_differs_is_told_until_one_apply(
+    running: Unit, before: Callable[[Unit], object], event: str
+) -> None:
+    before(running)
+    typed(running.rack, "Leaf0-1", SHUT)
+    running.configure(apply_policy="auto", intent=intent(another_network))
+    for _ in range(2):
+        status = running.emit(event)
+        assert "settings differ from the intent" in status.message
+        assert "run the action apply" in status.message
+        assert (running.writes, shut(running.rack, "Leaf0-1")) == ([], {"swp9"})
+    assert running.action("apply")["applied"] == "true"
+    assert (has_vlan(running), shut(running.rack, "Leaf0-1")) == (True, set())
+    typed(running.rack, "Leaf0-1", SHUT)
+    running.configure(intent=intent()).emit()
+    assert (has_vlan(running), shut(running.rack, "Leaf0-1")) == (False, {"swp9"})
+
+
+def test_without_a_known_intent_a_switch_that_runs_nothing_is_configured(running: Unit) -> None:
+    """The first hook, or the next one after it has reached only a part of the switches."""
+    runs(running.rack, factory("Leaf0-2", False), "Leaf0-2")
+    typed(running.rack, "Leaf0-1", SHUT)
+    status = running.configure(apply_policy="auto").emit()
+    assert {line.split()[0] for line in running.writes} == {"Leaf0-2"}
+    assert "Leaf0-1: 1 setting differs from the intent" in status.message
+    assert shut(running.rack, "Leaf0-1") == {"swp9"}
 
 
 def test_a_drained_switch_that_loses_its_configuration_begins_as_drained(running: Unit) -> None:
