@@ -79,7 +79,7 @@ def test_a_plan_ends_with_its_digest_although_steps_and_findings_are_cut(
     monkeypatch.setattr(switches, "MOST", 20)
     short = many("plan")[1]
     assert "\n44 more steps: --all shows them\n" in short
-    assert "\n14 more findings: --all shows them\n" in short
+    assert "\n15 more findings: --all shows them\n" in short
     assert short.splitlines()[-1] == out.splitlines()[-1]
     assert digest_in(short) in short.splitlines()[-1]
 
@@ -103,9 +103,9 @@ def test_a_refused_apply_and_audit_are_cut_and_tell_what_shows_the_rest(many: Sh
     (many.directory / "intent.yaml").write_text(json.dumps(content))
     intent = ("--intent", str(many.directory / "intent.yaml"))
     status, out, _ = many.alone("audit", *intent)
-    assert (status, columns(out, 0)) == (1, ["blocked"] * 60 + ["11"])
-    assert out.splitlines()[-1] == "11 more findings: --all shows them"
-    assert columns(many.alone("audit", *intent, "--all")[1], 0) == ["blocked"] * 70 + ["info"]
+    assert (status, columns(out, 0)) == (1, ["blocked"] * 60 + ["12"])
+    assert out.splitlines()[-1] == "12 more findings: --all shows them"
+    assert columns(many.alone("audit", *intent, "--all")[1], 0) == ["blocked"] * 70 + ["info"] * 2
     status, out, _ = many("apply")
     assert status == 1
     assert out.count("is unmanaged, on") == 60
