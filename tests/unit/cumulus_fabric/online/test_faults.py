@@ -63,16 +63,25 @@ def undisturbed(waits: str) -> Rack:
 
 def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
     look = ["read operational", "read applied", *["read operational"] * 6]
+    # A later switch is asked first whether the user may change it.
+    allowed = ["create", "drop"]
+    # What the candidate is made from, and what was applied before and meanwhile, is read beside it.
+    prepare = ["list", "create", "read changeset", "patch", "patch", "diff", "list", "apply"]
     # Whether `ays` only passes is for one more look to tell.
-    prepare, polls = ["create", "patch", "patch", "diff", "apply"], ["poll"] * (3 if waits == "ays" else 2)
-    assert undisturbed.calls(LAST) == [
-        *(*look, "list", *look),  # before anything, then all revisions, and after the canary
+    polls = [*["poll"] * (3 if waits == "ays" else 2), "list"]
+
+    def calls(name: str) -> list[str]:
+        return [each.partition("-")[0] for each in undisturbed.calls(name)]
+
+    assert calls(LAST) == [
+        *(*look, "list", *allowed),  # before anything, then all revisions
+        *(*look, *look),  # after the canary, and whether its hosts are back
         *(*prepare, *polls, *look, "poll", "confirm", "poll"),
     ]
     prepare.remove("patch")
-    assert undisturbed.calls(CANARY) == [
+    assert calls(CANARY) == [
         *(*look, "list", *prepare, *polls, *look, "poll", "confirm", "poll"),
-        *look,  # after the others
+        *(*look, *look),  # before the others, and after them
     ]
 
 
@@ -148,7 +157,7 @@ def test_a_switch_that_is_lost_before_it_has_a_revision_has_nothing_to_take_back
     before = deepcopy(three.applied)
     three.servers[LAST].inject(Fault(kind, times=0, call="create"))
     report = change(three)
-    assert report.results[LAST] is Result.UNCHANGED
+    assert report.results == {CANARY: Result.ROLLED_BACK}, "the others were not begun"
     assert report.verdict == "fully rolled back: every switch runs what it ran before"
     assert LAST in [each.subject for each in report.reasons]
     assert outcome(three, before) == "rolled back"
@@ -216,7 +225,8 @@ def test_a_failing_canary_leaves_the_others_untouched(three: Rack) -> None:
     three.wires.refuse[CANARY] = Issue("systemctl", "no")
     assert not change(three).applied
     for name in ("Leaf0-1", "Leaf0-2"):
-        assert {"create", "patch", "apply", "confirm"}.isdisjoint(three.calls(name))
+        assert {"patch", "apply", "confirm"}.isdisjoint(three.calls(name))
+        assert three.calls(name).count("create") == three.calls(name).count("drop") == 1
 
 
 def test_a_change_that_cuts_management_rolls_itself_back(three: Rack) -> None:
