@@ -7,7 +7,7 @@ from functools import cached_property
 
 from apply import DEFAULTS, ApplyPolicy, Run, Together, by_wave
 from attachments.attached import Attached, Loss
-from attachments.losses import Company, losses, unnamed
+from attachments.losses import Company, losses, networks, unnamed
 from audit import identity
 from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
@@ -157,8 +157,9 @@ class Site:
             errors = {**survey.observed.errors, **again.errors}
             survey = replace(survey, observed=Observed({**seen, **again.switches}, errors))
         attached = self.attached(survey.observed)
-        found = tuple(losses(attached, survey.changes, "keep it in the intent"))
-        return replace(survey, losses=found, removed=self.ownership.named, around=attached.seen)
+        changes, named, keep = survey.changes, self.ownership.named, "keep it in the intent"
+        found = (*losses(attached, changes, keep), *networks(attached, changes, named, keep))
+        return replace(survey, losses=found, removed=named, around=attached.seen)
 
     def since(self, survey: Survey, last: Fabric | None) -> Survey:
         """The survey with what has changed in the intent since the ``last`` one that was applied.

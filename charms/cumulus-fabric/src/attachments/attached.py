@@ -64,6 +64,7 @@ class Loss(NamedTuple):
     names: tuple[str, ...]  # any of them names it in ``cut-off``; the first one is the plainest
     remedy: str  # what gives it another way
     alone: bool = False  # it has never had a second one
+    parts: Collection[str] = ()  # all of these together name it, too
 
     def finding(self, verb: str, severity: Severity = Severity.BLOCKED) -> Finding:
         """What stops a run of the ``verb``, and how the operator lets it go on."""
@@ -99,11 +100,11 @@ class Attached:
         linked = {name for name, (_, kept) in self._sessions(whole).items() if kept}
         rest = Rest(whole, linked if self.fabric.by_role(Role.SPINE) else None)
         for name in taken:
-            for leg in self._used(name):
+            for leg in self.used(name):
                 goes = whole[name].has(*leg.ports) and leg.segment not in told
                 if why := self._why(leg, rest, briefly) if goes else "":
                     told |= {leg.segment} - {""}
-                    names = (leg.name, self._host(leg), name)
+                    names = (leg.name, self.host(leg), name)
                     found.append(Loss(f"{name} {leg.name}", why, names, OTHER_LEG, self._alone(leg)))
         return found
 
@@ -124,7 +125,7 @@ class Attached:
         for leaf in self.fabric.by_role(Role.LEAF):
             if not self._is_drained(leaf.name):
                 continue
-            used = {leg.name for leg in self._used(leaf.name)}
+            used = {leg.name for leg in self.used(leaf.name)}
             found: dict[bool, list[str]] = {True: [], False: []}
             for bond in leaf.bonds:
                 others = self._others(leaf.name, bond.segment.esi)
@@ -165,7 +166,7 @@ class Attached:
             if members and links.isdisjoint(members):
                 yield Leg(name, bond, members, ethernet_segment(now.applied, bond))
 
-    def _used(self, name: str) -> Iterator[Leg]:
+    def used(self, name: str) -> Iterator[Leg]:
         """The legs at a leaf that somebody uses: those with a link."""
         now = self.before.get(name) or self.seen.get(name)
         if now is None or self._is_spine(name):
@@ -177,7 +178,7 @@ class Attached:
     def _others(self, name: str, segment: str) -> list[Leg]:
         return [leg for leg in self._by_segment.get(segment, ()) if leg.switch != name] if segment else []
 
-    def _host(self, leg: Leg) -> str:
+    def host(self, leg: Leg) -> str:
         """Who is at a leg: as the intent says, or as LLDP shows."""
         switch = self.fabric.switch(leg.switch)
         known = (
@@ -204,7 +205,7 @@ class Attached:
 
     def _why(self, leg: Leg, rest: Rest, briefly: bool) -> str:
         """Why the host of a leg has no other one; empty if it has."""
-        host = self._host(leg)
+        host = self.host(leg)
         if not leg.segment:
             return f"{host} is attached to {leg.switch} alone"
         others = self._others(leg.switch, leg.segment)

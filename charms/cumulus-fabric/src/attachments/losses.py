@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changes of switches take from those who are attached to them: for good, and for a moment. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from converge import Finding, Severity
+from converge.finding import few
+from intent import ports
 from plan import Change
-from tree.taken import NOTHING, Taken, gone, interrupted
+from tree.taken import NOTHING, Taken, gone, interrupted, vlans_gone
 
 from attachments.attached import Attached, Loss, States
 
 
 def unnamed(losses: Iterable[Loss], cut_off: Collection[str]) -> list[Loss]:
     """Those whom the operator has not named as somebody who may lose the network."""
-    return [each for each in losses if {*cut_off}.isdisjoint(each.names)]
+    named = {*cut_off}
+    others = (each for each in losses if named.isdisjoint(each.names))
+    return [each for each in others if not each.parts or not named.issuperset(each.parts)]
 
 
 def losses(attached: Attached, changes: Mapping[str, Change], keep: str) -> list[Loss]:
@@ -33,6 +38,37 @@ def losses(attached: Attached, changes: Mapping[str, Change], keep: str) -> list
             if not loss.alone and loss.subject not in known:
                 found.append(loss._replace(what=f"would be interrupted, and {loss.what}"))
     return found
+
+
+def networks(
+    attached: Attached, changes: Mapping[str, Change], removed: Collection[str], keep: str
+) -> Iterator[Loss]:
+    """The VLANs that ports with a link would lose, and that hosts surely use.
+
+    That is one without a tag, which has the host's own addresses, and one that the intent keeps for other
+    hosts. What leaves the intent altogether leaves on purpose. What is named in ``removed`` does, too.
+    """
+    kept = {
+        str(network.vlan)
+        for switch in attached.fabric.switches
+        for port in (*switch.bonds, *switch.single_homed)
+        for network in port.networks
+    }
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for name, each in changes.items():
+        going = vlans_gone(each.before, each.patch)
+        for leg in attached.used(name) if any(going.values()) else ():
+            for vlan, untagged in going.get(leg.ports[0], {}).items():
+                if (untagged or vlan in kept) and f"{leg.name}:vlan{vlan}" not in removed:
+                    found[vlan][f"{name} {leg.name}"] = attached.host(leg)
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
+    for vlan, places in sorted(found.items(), key=lambda each: ports.natural(each[0])):
+        alike[tuple(places.items())].append(f"vlan{vlan}")
+    for where, vlans in alike.items():
+        hosts = few([*dict.fromkeys(host for _, host in where)])
+        what = f"{hosts} would lose it at {few([place for place, _ in where])}, with a link there"
+        for run in ports.compact(vlans).split(","):
+            yield Loss(f"VLAN {run.removeprefix('vlan')}", what, (run,), keep, parts=ports.names(run))
 
 
 def interruptions(changes: Mapping[str, Change]) -> dict[str, Taken]:

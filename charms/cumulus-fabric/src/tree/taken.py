@@ -3,17 +3,17 @@
 
 They lose a port for good if the tree that the switch then runs does not attach it any more, and for a moment
 while a setting of it changes. A VLAN that comes or goes takes no port from anybody, unless it is the last one
-there.
+there; which ones a port loses is told apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tree import Tree, as_tree, covers, get_tree
+from tree import Tree, as_tree, covers, get_path, get_tree
 from tree.cost import costs
 from tree.diff import IN_VRF
 from tree.drain import shut
-from tree.foreign import carried, objects
+from tree.foreign import ACCESS, VLANS, carried, objects
 
 OF_VLANS = ("bridge/domain/br_default/vlan/*", "interface/*/bridge/domain/br_default/*")
 """Those of them that concern single VLANs: links, sessions and the other VLANs stay."""
@@ -63,6 +63,22 @@ def gone(before: Tree, patch: Tree) -> Taken:
     return Taken(ports=frozenset(lost | sessions))
 
 
+def vlans_gone(before: Tree, patch: Tree) -> Mapping[str, Mapping[str, bool]]:
+    """By front-panel port that stays attached, the VLANs that it loses; True for the one without a tag."""
+    after = patched(before, patch)
+    then, now = _attached(before), _attached(after)
+    plain, others = _untagged(before), _untagged(after)
+    return {
+        port: {
+            vlan: plain.get(port) == vlan
+            for vlan in vlans
+            if vlan not in now[port] or (plain.get(port) == vlan != others.get(port))
+        }
+        for port, vlans in then.items()
+        if now.get(port)
+    }
+
+
 def patched(tree: Tree, patch: Tree) -> Tree:
     """What a switch runs once ``patch`` is applied; null unsets."""
     result = dict(tree)
@@ -94,3 +110,14 @@ def _attached(tree: Tree) -> dict[str, set[str]]:
         vlans = {vlan for vlan in carried(tree, name) if vlan.isdigit() or vlan == "all"}
         found |= dict.fromkeys(ports, vlans)
     return found
+
+
+def _untagged(tree: Tree) -> dict[str, str]:
+    """The VLAN of each of these ports that goes without a tag, if one is configured."""
+    found = {
+        port: get_path(tree, ("interface", name, *VLANS[:-1], "untagged"))
+        or get_path(tree, ("interface", name, *ACCESS))
+        for name, ports in legs(tree)
+        for port in ports
+    }
+    return {port: str(vlan) for port, vlan in found.items() if vlan}

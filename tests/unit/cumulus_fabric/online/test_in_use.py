@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from charmkit.fabric import Host, Neighbour, Port
 from lab.nvue import Fault
+from names import cut_off
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import POLICY, refuse_at, sentences, work
@@ -273,3 +274,94 @@ def test_a_port_of_the_intent_is_asked_for_wherever_the_intent_has_it(site: Rack
 
     site.site = taking_over(after(moved), site)
     assert sentences(site.site.apply(policy=POLICY))[0].startswith(ALONE.format("swp23", "juju"))
+
+
+def without_internal_in_a_rack(content: dict[str, Any]) -> None:
+    others = [name for name in content["networks"] if name != "internal"]
+    content["racks"][1]["hosts"]["networks"] = others
+
+
+def without_public_on_juju(content: dict[str, Any]) -> None:
+    content["racks"][0]["single-homed"]["juju"]["networks"] = ["oam"]
+
+
+def oam_tagged_on_juju(content: dict[str, Any]) -> None:
+    content["racks"][0]["single-homed"]["juju"]["untagged"] = "none"
+
+
+def another_number_for_oam(content: dict[str, Any]) -> None:
+    content["networks"]["oam"]["vlan"] = 3001
+
+
+AT_JUJU = "juju would lose it at Leaf0-1 swp23, with a link there"
+NETWORKS = {
+    "a VLAN that other hosts keep": (without_public_on_juju, "9", AT_JUJU),
+    "a VLAN that other racks keep": (
+        without_internal_in_a_rack,
+        "10",
+        "node3, node4, node5 would lose it at Leaf1-1 bond3, Leaf1-1 bond4, Leaf1-1 bond5 and 3 more, with a "
+        "link there",
+    ),
+    "the VLAN without a tag, which stays with one": (oam_tagged_on_juju, "3000", AT_JUJU),
+    "the VLAN without a tag, of all hosts": (
+        another_number_for_oam,
+        "3000",
+        "host-bond1, host-bond2, juju and 4 more would lose it at "
+        "Leaf0-1 bond1, Leaf0-1 bond2, Leaf0-1 swp23 and 9 more, with a link there",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "vlan", "said"), NETWORKS.values(), ids=NETWORKS)
+def test_a_network_that_a_host_uses_goes_only_by_name(
+    site: Rack, change: Change, vlan: str, said: str
+) -> None:
+    site.site = taking_over(after(change), site)
+    site.forget()
+    plan = site.site.survey().plan
+    assert plan.steps == ()
+    assert plan.held
+    report = site.site.apply(policy=POLICY, cut_off=["juju", "vlan101"])
+    remedy = f"keep it in the intent, or run apply with cut-off=vlan{vlan} if it may lose its network"
+    assert sentences(report) == [f"VLAN {vlan}: {said}; {remedy}"]
+    assert site.writes() == []
+    assert site.site.apply(policy=POLICY, cut_off=[f"vlan{vlan}"]).applied
+
+
+def test_vlans_that_go_together_are_named_together(site: Rack) -> None:
+    def more(content: dict[str, Any]) -> None:
+        content["provider-vlans"] = "1001-1010,1020"
+
+    def fewer(content: dict[str, Any]) -> None:
+        more(content)
+        content["racks"][1]["hosts"]["networks"] = [*content["networks"]]
+
+    site.site = taking_over(after(more), site)
+    assert site.site.apply(policy=POLICY).applied
+    site.site = taking_over(after(fewer), site)
+    assert [each.subject for each in site.site.survey().losses] == ["VLAN 1001-1010", "VLAN 1020"]
+    assert not site.site.apply(policy=POLICY, cut_off=cut_off("vlan1001-1009 vlan1020")).applied
+    assert site.site.apply(policy=POLICY, cut_off=cut_off("vlan1000-1020")).applied
+
+
+def test_a_network_of_a_host_that_is_off_goes(site: Rack) -> None:
+    site.wires.cut.add(("Leaf0-1", "swp23"))
+    site.site = taking_over(after(without_public_on_juju), site)
+    assert site.site.apply(policy=POLICY).applied
+
+
+def without_internal(content: dict[str, Any]) -> None:
+    del content["networks"]["internal"]
+
+
+def test_a_network_that_leaves_the_intent_for_all_hosts_leaves_on_purpose(site: Rack) -> None:
+    site.site = taking_over(after(without_internal), site)
+    assert site.site.apply(policy=POLICY).applied
+    assert "10" not in site.applied["Leaf1-1"]["bridge"]["domain"]["br_default"]["vlan"]
+
+
+def test_a_vlan_of_others_goes_from_a_port_when_it_is_named_for_removal(site: Rack) -> None:
+    typed(site, "Leaf0-1", on_port("swp23", {"vlan": {"10": {}}}))
+    made = taking_over(NAMED, site)
+    named = type(made.ownership)(made.ownership.made, frozenset({"swp23:vlan10"}))
+    assert Site(NAMED, made.fleet, ownership=named).apply(policy=POLICY).applied
