@@ -8,6 +8,7 @@ Four witnesses are heard: the other leaf (its bond is up), the leaves that have 
 LLDP (both ends of a bond show the same host), and what hosts report through relation ``fabric``.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -269,13 +270,21 @@ class Attached:
     def _reported(self, leg: Leg) -> str:
         """Why a host that is attached here does not have another leg, by its own report."""
         mac = leg.segment[3:20]
-        for host, number in self._reporting(leg.switch, leg.ports):
+        told = f"reports no other port with LACP partner {mac}"
+        reporting = list(self._reporting(leg.switch, leg.ports))
+        for host, number in reporting:
             mine = host.ports[number]
             others = [
                 each for each in host.ports if each is not mine and each.bond and each.bond == mine.bond
             ]
             if not any(each.partner_mac == mac for each in others):
-                return f"{host.hostname} reports no other port with LACP partner {mac}"
+                return f"{host.hostname} {told}"
+        # Where the leaf sends no LLDP, the host knows only by LACP that it is there.
+        name = self.host(leg)
+        for host in self.reports if not reporting else ():
+            bonds = Counter(each.bond for each in host.ports if each.bond and each.partner_mac == mac)
+            if same_system(host.hostname, name) and 1 in bonds.values():
+                return f"{host.hostname} {told}"
         return ""
 
     # -- sessions

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch leaves only if no host loses its last way to the network."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from charmkit.fabric import Host, Neighbour, Port
 from lab.nvue.fabric import HostPort
+from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import NO_LEG, refuse_at, sentences, without_graceful_shutdown, work
-from unit.cumulus_fabric.online.site import Rack
+from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.unmanaged import ON, on_port, typed
 
 
@@ -91,6 +93,26 @@ def test_a_host_whose_other_leg_does_not_carry_stops_it(six: Rack, break_it: Any
     assert six.writes() == []
 
 
+@pytest.mark.parametrize("deaf", ["Leaf0-1", "Leaf0-2"])
+@pytest.mark.parametrize("broken", [name for name in MISSING if name != "another host is there"])
+def test_without_lldp_on_either_leaf_the_other_witnesses_stop_it(six: Rack, broken: str, deaf: str) -> None:
+    """No neighbour on any port is no sign that nobody is there: lldpd may not run after a boot."""
+    six.wires.deaf = {deaf}
+    break_it, said = MISSING[broken]
+    break_it(six)
+    six.forget()
+    refused = work(six, "Leaf0-2").drain()
+    said = said.replace("host-bond1", "bond1" if deaf == "Leaf0-2" else "host-bond1")
+    assert sentences(refused)[0].startswith(f"Leaf0-2 bond1: {said}; bring its other leg up first")
+    assert six.writes() == []
+
+
+@pytest.mark.parametrize("deaf", ["Leaf0-1", "Leaf0-2"])
+def test_a_switch_is_drained_while_lldpd_is_dead_if_all_hosts_have_another_leg(six: Rack, deaf: str) -> None:
+    six.wires.deaf = {deaf}
+    assert work(six, "Leaf0-2").drain().applied
+
+
 def test_a_server_that_waits_in_pxe_is_cut_off_only_by_name(six: Rack) -> None:
     """It has a link to both leaves, LACP with none, and boots through one of them."""
     for leaf in ("Leaf0-1", "Leaf0-2"):
@@ -142,8 +164,11 @@ def test_a_port_without_a_host_does_not_stop_it(six: Rack) -> None:
     assert work(six, "Leaf0-2").drain().applied
 
 
-def reported(partner: str | None) -> Host:
-    """A host of rack 0 by its own report: one port at each leaf, the other one with this LACP partner."""
+def reported(partner: str | None, deaf: str = "", name: str = "host-bond1") -> Host:
+    """A host of rack 0 by its own report: one port at each leaf, the other one with this LACP partner.
+
+    It hears nothing by LLDP of a leaf that is ``deaf``.
+    """
     mac = "44:38:39:be:ef:01"
     ports = [
         Port(
@@ -153,11 +178,11 @@ def reported(partner: str | None) -> Host:
             mtu=9000,
             bond="bond0",
             partner_mac=mac if n else partner,
-            neighbour=Neighbour("44:38:39:00:00:01", "swp9", f"Leaf0-{n + 1}"),
+            neighbour=None if leaf == deaf else Neighbour("44:38:39:00:00:01", "swp9", leaf),
         )
-        for n in (0, 1)
+        for n, leaf in enumerate(("Leaf0-1", "Leaf0-2"))
     ]
-    return Host("host-bond1", tuple(ports))
+    return Host(name, tuple(ports))
 
 
 @pytest.mark.parametrize("partner", [None, "44:38:39:be:ef:02"])
@@ -168,3 +193,19 @@ def test_a_host_that_reports_no_other_leg_stops_it(six: Rack, partner: str | Non
     )
     assert six.writes() == []
     assert work(six, "Leaf0-2", reports=[reported("44:38:39:be:ef:01")]).drain().applied
+
+
+@pytest.mark.parametrize("deaf", ["Leaf0-1", "Leaf0-2"])
+def test_a_hosts_report_counts_while_lldpd_is_dead(deaf: str) -> None:
+    """The intent says who is at the bond, and LACP how many legs it has."""
+
+    def named(content: dict[str, Any]) -> None:
+        content["racks"][0]["hosts"] = {"ports": "swp9-10", "names": ["node1", "node2"]}
+
+    told = partial(reported, deaf=deaf, name="node1")
+    with rack(fabric(change=named), applied=True) as made:
+        made.wires.deaf = {deaf}
+        refused = work(made, "Leaf0-2", reports=[told(None)]).drain()
+        assert sentences(refused)[0].startswith("Leaf0-2 bond1: node1 reports no other port with LACP")
+        assert made.writes() == []
+        assert work(made, "Leaf0-2", reports=[told("44:38:39:be:ef:01")]).drain().applied
