@@ -9,6 +9,7 @@ where the switch lets a confirmation be refused.
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from converge import Finding, Plan, Severity
@@ -21,13 +22,19 @@ from rest.client import CONFIRMED_BY, Nvue, Progress
 from rest.connection import SwitchError
 from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
+from rest.warned import KEEP, overwritten, told
 from settling import Check, Ready, always, settle
+from tree import as_tree
 from tree.diff import inverse
+from tree.seen import is_up
 
 FORWARD = 2 / 3
 """The share of a run's time for changes; the rest is for taking them back if one of them fails."""
 
 AGAIN = "fix the cause and apply again"
+UP = ("type", "link/state", "link/oper-status")
+"""What shows of an interface whether it is a port and up."""
+
 PLAN_AGAIN = "run plan again, and apply with the digest that it then shows"
 """The remedy where a switch is no longer what the plan was made for."""
 
@@ -102,6 +109,16 @@ def _since(switch: Nvue, known: Collection[str]) -> str:
     return next((each for each in _applied(switch) if each not in known), "")
 
 
+def _links(switch: Nvue) -> list[str]:
+    """The ports of a switch that are up, without those of its management."""
+    state = {"interface": switch.get("/interface", include=[f"/*/{part}" for part in UP])}
+    return [
+        name
+        for name, each in state["interface"].items()
+        if as_tree(each).get("type") == "swp" and is_up(state, name)
+    ]
+
+
 @dataclass
 class Run:
     """Makes changes on switches, wave by wave."""
@@ -118,6 +135,8 @@ class Run:
     unsaved: list[str] = field(default_factory=list[str], init=False)
     begun: list[Sequence[str]] = field(default_factory=list[Sequence[str]], init=False)  # waves
     results: dict[str, Result] = field(default_factory=dict[str, Result], init=False)
+    # What switches have warned of, and were told to do nevertheless
+    warned: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]], init=False)
 
     def __post_init__(self) -> None:
         self.clock = self.fleet.clock
@@ -134,14 +153,14 @@ class Run:
             began = self.clock.monotonic()
             if number and self._left(longest, self.forward_until) < longest:
                 later = tuple(name for wave in waves[number:] for name in wave)
-                return Report(dict(self.results), tuple(self._save()), left=later)
+                return Report(dict(self.results), (*told(self.warned), *self._save()), left=later)
             self.policy.announce(f"applying on {', '.join(wave)}")
             reasons = self._wave(wave)
             if reasons:
                 self.policy.announce(f"rolling back: {reasons[0].sentence()}")
                 return self._roll_back(reasons)
             longest = max(longest, self.clock.monotonic() - began)
-        return Report(dict(self.results), tuple(self._save()))
+        return Report(dict(self.results), (*told(self.warned), *self._save()))
 
     def _left(self, seconds: float, until: float) -> float:
         """``seconds``, or what is left until then if that is less."""
@@ -193,16 +212,35 @@ class Run:
                 return self._unchanged(switch)
             raise SwitchError("refused", f"another applied revision {landed} meanwhile", PLAN_AGAIN)
         waiting = AwaitsConfirmation(self.clock)
+
+        def done(seen: Progress) -> bool:
+            return seen.applied or waiting(seen) or self._made_by_another(switch, seen)
+
         seen = reach(
             switch,
             revision,
-            lambda: switch.apply(revision, self.policy.confirm),
+            lambda: switch.apply(revision, self.policy.confirm, ask=True),
             started=lambda seen: seen.state != "pending",
-            reached=lambda seen: seen.applied or waiting(seen) or self._made_by_another(switch, seen),
+            reached=lambda seen: seen.warns or done(seen),
             polling=self._polling(),
         )
+        if seen.warns:
+            self._heed(switch, revision, seen.issues, first=len(before) == 1)
+            self.warned[switch.name] = seen.issues
+            seen = reach(
+                switch,
+                revision,
+                lambda: switch.go_on(revision, yes=True),
+                started=lambda seen: not seen.warns,
+                reached=done,
+                polling=self._polling(),
+            )
         if seen.state == "pending":
             return self._unchanged(switch)
+        if seen.state == "ays" and switch.difference(revision):
+            what = "it asks something before it applies the change, and its answer does not show what"
+            remedy = f"run nv config apply {revision} on it, read the question, and answer no"
+            raise SwitchError("refused", what, remedy)
         if seen.applied:
             what = "it applied the change permanently instead of waiting for a confirmation"
             raise SwitchError("refused", what, "upgrade it to a release that has nv config apply --confirm")
@@ -212,6 +250,23 @@ class Run:
             what = f"another applied revision {landed} at the same moment, which this run would undo"
             raise SwitchError("refused", what, PLAN_AGAIN)
         return True
+
+    def _heed(self, switch: Nvue, revision: str, said: Sequence[str], first: bool) -> None:
+        """Refuse to go on where NVUE would overwrite files that somebody changed.
+
+        With the ``first`` revision of a switch it always says so, of the files of the image: there it goes
+        on if no link is up that the files could be of use for.
+
+        Raises SwitchError where it does not go on; the switch then applies nothing.
+        """
+        if not (files := overwritten(said)) or (first and not _links(switch)):
+            return
+        with suppress(SwitchError):  # unanswered, the switch gives up by itself, and Undo waits for it
+            switch.go_on(revision, yes=False)
+            if switch.progress(revision).failed:
+                self._unchanged(switch)
+        what = f"NVUE would overwrite {', '.join(files)}, which somebody changed on the switch"
+        raise SwitchError("refused", what, KEEP)
 
     def _made_by_another(self, switch: Nvue, seen: Progress) -> bool:
         """Whether another apply has made this change meanwhile: NVUE begins none that changes nothing."""
@@ -257,12 +312,12 @@ class Run:
             done |= back
             failed |= lost
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
-        told: list[Finding] = []
+        unsure: list[Finding] = []
         for name, error in failed.items():
             what = f"its rollback could not be confirmed: {error.reason}"
             remedy = error.remedy or self._what_follows(self.fleet.switches[name], error)
-            told.append(Finding(Severity.BLOCKED, name, what, remedy))
-        return Report(results, (*reasons, *told))
+            unsure.append(Finding(Severity.BLOCKED, name, what, remedy))
+        return Report(results, (*reasons, *unsure, *told(self.warned)))
 
     def _ready(self, wave: Sequence[str], seconds: float) -> Sequence[Finding]:
         return settle(lambda: self.ready(wave), seconds, self.policy.poll, self.clock)

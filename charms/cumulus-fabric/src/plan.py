@@ -16,7 +16,7 @@ from intent import ports
 from rest.answers import ITS_RESULT
 from rest.client import Nvue
 from tree import Path, Tree, as_tree, get_path, leaves
-from tree.cost import disruption
+from tree.cost import disruption, restarts_frr
 from tree.diff import inverse
 
 
@@ -128,7 +128,9 @@ def nothing_left(digest: str) -> Finding:
 
 def plan(needed: Iterable[Change], findings: Sequence[Finding] = ()) -> Plan[Candidate]:
     """The steps for all switches, and what blocks them: the audit's findings, switches that do not answer."""
-    result = Plan[Candidate](tuple(step for change in needed for step in change.steps), (), tuple(findings))
+    changes = tuple(needed)
+    steps = tuple(step for change in changes for step in change.steps)
+    result = Plan[Candidate](steps, (), (*_restarts(changes), *findings))
     return replace(result, steps=()) if result.blocked else result
 
 
@@ -140,6 +142,13 @@ def hold(found: Plan[Candidate], why: Sequence[Finding]) -> Plan[Candidate]:
     reason = f"{why[0].subject}: {why[0].what}{more}"
     held = tuple(Held(step, reason, why[0].remedy) for step in found.steps)
     return replace(found, steps=(), held=held, findings=(*why, *found.findings))
+
+
+def _restarts(needed: Iterable[Change]) -> list[Finding]:
+    """Where an apply restarts a service of the switch, which NVUE would ask about."""
+    names = [each.name for each in needed if restarts_frr(each.patch, each.before)]
+    told = f"restarts on {', '.join(names)}, where BGP begins or ends, with all its sessions"
+    return [Finding(Severity.INFO, "FRR", told)] if names else []
 
 
 def unplanned(would: Tree, patch: Tree) -> list[str]:

@@ -20,6 +20,10 @@ NO_CONTENT = (5, 10)
 """The release from which on a DELETE is answered with 204 instead of an empty object."""
 
 
+WORDS = {"save": "save", "confirm_no": "refuse", "ays_yes": "go on", "ays_no": "decline"}
+"""What a client asks a revision to become, and the call's name."""
+
+
 @dataclass(frozen=True)
 class Call:
     """One request as the switch saw it."""
@@ -34,7 +38,7 @@ class Call:
         """What the call does, in one word or two."""
         if self.path == "/revision" or self.path.startswith("/revision/"):
             if self.method == "PATCH":
-                if word := {"save": "save", "confirm_no": "refuse"}.get((self.body or {}).get("state")):
+                if word := WORDS.get((self.body or {}).get("state")):
                     return word
                 return "apply" if "state-controls" in (self.body or {}) else "confirm"
             read = "list" if self.path == "/revision" else "poll"

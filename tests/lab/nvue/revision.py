@@ -4,6 +4,7 @@
 The states are those that gpncfg, a client of real switches, lists.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lab.nvue.rules import Issue
@@ -25,7 +26,8 @@ TITLES = {
 class Revision:
     """A candidate configuration, how far it has come, and the answers given to what is asked on its way.
 
-    ``rollback_target`` is the revision by which the switch takes it back.
+    ``rollback_target`` is the revision by which the switch takes it back, ``asks`` what goes on with it once
+    its question is answered.
     """
 
     tree: Tree
@@ -34,6 +36,7 @@ class Revision:
     issues: list[Issue] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
     rollback_target: str = ""
+    asks: Callable[[], None] | None = None
 
     def as_json(self) -> Tree:
         issues = {f"{number:05}": issue.as_json() for number, issue in enumerate(self.issues)}

@@ -16,11 +16,18 @@ from lab.nvue.factory import HOSTNAME, factory, told
 from lab.nvue.revision import BUSY, DONE, RefusedError, Revision
 from lab.nvue.rules import Issue, Rules
 from lab.nvue.trees import Tree, diff, merge, nested
+from lab.nvue.warnings import FIRST_FILES, UNANSWERED, warnings
 
 CONFIRMATIONS = ("confirm_yes", "confirm_no")
+SURE = ("ays_yes", "ays_no")
+STATES = ("apply", "save", *CONFIRMATIONS, *SURE)
+"""What a client may ask for."""
 
 PASSING = 1.0
-"""Seconds, at most, that a question takes which was answered in advance."""
+"""Seconds, at most, that the state of a question takes where nothing is asked, or the answer is there."""
+
+PATIENCE = 30.0
+"""Seconds that it waits for an answer to its question; how many a real one does is not published."""
 
 
 class Switch:
@@ -30,6 +37,7 @@ class Switch:
         prompts: questions to which it takes an answer in advance (``auto-prompt``).
         nested: whether a revision is shown below its own name: ``{"6": {"state": …}}``.
         declines: whether its release has ``confirm_no``.
+        edited: files that somebody changed since NVUE wrote them, which it overwrites with the next apply.
 
     Args:
         hostname: its name at the start, where no ``tree`` says another; every switch comes as cumulus.
@@ -75,6 +83,7 @@ class Switch:
         self._before = ""
         self._call_off: Callable[[], None] = lambda: None
         self._stopped = False
+        self.edited = list(FIRST_FILES) if tree is None else []
         start = factory(hostname, self.rules.new) if tree is None else tree
         # As on a real switch, what it booted with has an id of its own, the first one.
         self.applied_id = self.saved_id = self._next_id()
@@ -170,13 +179,17 @@ class Switch:
 
     def request(self, name: str, body: Any) -> Tree:
         """PATCH /revision/ID: apply, confirm, or save."""
-        if not isinstance(body, dict) or body.get("state") not in ("apply", *CONFIRMATIONS, "save"):
+        if not isinstance(body, dict) or body.get("state") not in STATES:
             raise RefusedError(400, f"{body!r} is not a state transition")
         with self.lock:
             name, revision = self._named(name), self._get(name)
             if body["state"] == "save":
                 self.saved_id = self.applied_id
                 return revision.as_json()
+            if revision.asks is not None and revision.state == "ays":
+                return self._go_on(name, revision, body["state"])
+            if body["state"] in SURE:
+                raise RefusedError(409, f"revision {name} asks nothing")
             if revision.state == self.waits:
                 return self._answer(name, revision, body)
             if body["state"] in CONFIRMATIONS:
@@ -191,9 +204,6 @@ class Switch:
                 return revision.as_json()
             prompts = body.get("auto-prompt", {}).items()
             revision.answers = {asked: answer for asked, answer in prompts if asked in self.prompts}
-            if revision.answers.get("ays") != "ays_yes":
-                revision.state, revision.progress = "ays_fail", "Are you sure?"
-                return revision.as_json()
             confirm = self._confirm_seconds(revision, body)
             revision.state, revision.progress, revision.issues = "apply", "Executing", []
             self._later(self.pace, partial(self._check, name, confirm))
@@ -245,15 +255,49 @@ class Switch:
                 self._step(revision, "invalid", "Invalid config", issues)
                 return
             self._step(revision, "checking", "Checking config")
-            # Where `ays` is what waits for the confirmation, nothing else is called so.
-            following = self._work if self.waits == "ays" else self._sure
+            asked = [] if "ays" in revision.answers else self._warnings(revision.tree)
+            # Where `ays` is what waits for the confirmation, it does not pass beside that.
+            following = self._work if self.waits == "ays" and not asked else self._sure
             self._later(self.pace, partial(following, name, confirm))
 
+    def _warnings(self, tree: Tree) -> list[Issue]:
+        return warnings(self.applied, tree, self.edited)
+
     def _sure(self, name: str, confirm: float | None) -> None:
-        """The question whether to go on, which was answered in advance: its state passes by itself."""
+        """The question whether to go on; where there is none, or the answer is there, its state passes."""
+        revision = self.revisions[name]
         with self.lock:
-            self._step(self.revisions[name], "ays", "Are you sure?")
-            self._later(min(self.pace, PASSING), partial(self._work, name, confirm))
+            asked, answer = self._warnings(revision.tree), revision.answers.get("ays")
+            work = partial(self._work, name, confirm)
+            self._step(revision, "ays", "Are you sure?", asked)
+            if not asked or answer == "ays_yes":
+                self._later(min(self.pace, PASSING), work)
+            elif answer == "ays_no":
+                self._decline(revision)
+            else:
+                revision.asks = work
+                self._later(PATIENCE, partial(self._unanswered, name))
+
+    def _go_on(self, name: str, revision: Revision, answer: str) -> Tree:
+        """The answer to the question whether to go on."""
+        if answer not in SURE or revision.asks is None:
+            raise RefusedError(409, f"revision {name} waits for an answer")
+        self._call_off()
+        if answer == "ays_no":
+            self._decline(revision)
+        else:
+            self._later(min(self.pace, PASSING), revision.asks)
+            revision.asks = None
+        return revision.as_json()
+
+    def _decline(self, revision: Revision) -> None:
+        revision.asks = None
+        self._step(revision, "ays_fail", "Declined apply after warnings")
+
+    def _unanswered(self, name: str) -> None:
+        with self.lock:
+            self.revisions[name].asks = None
+            self._step(self.revisions[name], "ays_fail", "Aborted apply after warnings", [UNANSWERED])
 
     def _work(self, name: str, confirm: float | None) -> None:
         """The box is being changed: files are written, services reload."""
@@ -273,7 +317,7 @@ class Switch:
                 else:
                     self._step(revision, "apply_fail", "Failed to apply", [issue])
                 return
-            self.applied_id = name
+            self.applied_id, self.edited = name, []
             if confirm is None:
                 self._finish(name)
                 return

@@ -24,8 +24,11 @@ PORT = 8765
 IDLE_TIMEOUT_S = 20.0
 """Seconds after which an idle connection is replaced, because the switch's web server closes it."""
 
-ANSWERS = {"ays": "ays_yes", "ignore_fail": "ignore_fail_no"}
-"""Answers given in advance to NVUE's questions ``Are you sure?`` and ``Failure during apply. Ignore?``."""
+NEVER_IGNORE = {"ignore_fail": "ignore_fail_no"}
+"""The answer given in advance to NVUE's question ``Failure during apply. Ignore?``."""
+
+ANSWERS = {"ays": "ays_yes", **NEVER_IGNORE}
+"""The same, with that to ``Are you sure?``, where nothing is lost that has not been asked for before."""
 
 APPLIED_STATES = ("applied", "applied_and_saved", "saved", "previous")
 """States of a revision that runs or ran; some releases call them ``previous`` or ``saved``."""
@@ -75,6 +78,11 @@ class Progress:
     def asks(self) -> bool:
         """Whether the switch asks to ignore that FRR or switchd did not reload; it has not rolled back."""
         return self.state == "ignore_fail"
+
+    @property
+    def warns(self) -> bool:
+        """Whether the switch asks whether to apply it, because of what its issues say."""
+        return self.state == "ays" and bool(self.issues)
 
     @property
     def applied(self) -> bool:
@@ -161,16 +169,26 @@ class Nvue:
         """What applying a revision would change. NVUE refuses to apply one that changes nothing."""
         return self._configured("/", [("rev", revision), ("diff", "applied")])
 
-    def apply(self, revision: str, confirm: int | None = None) -> None:
+    def apply(self, revision: str, confirm: int | None = None, *, ask: bool = False) -> None:
         """Start to apply; with ``confirm`` the switch rolls back by itself after so many seconds.
+
+        With ``ask``, what the switch warns of is not accepted in advance; see :meth:`go_on`.
 
         Raises SwitchError if the switch may have started nevertheless; see :meth:`progress`.
         """
         # No answer to `confirm` in advance: it would confirm at once.
-        body: Tree = {"state": "apply", "auto-prompt": ANSWERS}
+        body: Tree = {"state": "apply", "auto-prompt": NEVER_IGNORE if ask else ANSWERS}
         if confirm is not None:
             body["state-controls"] = {"confirm": confirm}
         # Sent once: a second request could reach a revision that waits for its confirmation.
+        self.request("PATCH", _revision(revision), body=body, pauses=())
+
+    def go_on(self, revision: str, yes: bool) -> None:
+        """Answer what a switch asks that warns of what an apply does; after a no it applies nothing.
+
+        Raises SwitchError if the switch may have got the answer nevertheless; see :meth:`progress`.
+        """
+        body: Tree = {"state": "ays_yes" if yes else "ays_no"}
         self.request("PATCH", _revision(revision), body=body, pauses=())
 
     def confirm(self, revision: str) -> None:

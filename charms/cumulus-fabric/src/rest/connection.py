@@ -34,8 +34,9 @@ MOST = 32 * bounded.MIB
 class SwitchError(StepError):
     """Why a request failed; ``kind`` is the kind of failure.
 
-    ``unreachable`` may be temporary, and the switch may have done what was asked; with ``refused`` the switch
-    itself rejected it; ``certificate``, ``credentials`` and ``proxy`` are for the operator to fix.
+    ``unreachable`` may be temporary, and the switch may have done what was asked; with ``slow`` it is still
+    at it; with ``refused`` it rejected it; ``certificate``, ``credentials`` and ``proxy`` are for the
+    operator to fix.
     """
 
     def __init__(self, kind: str, reason: str, remedy: str = "", status: int = 0) -> None:

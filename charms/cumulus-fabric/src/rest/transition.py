@@ -39,7 +39,7 @@ class AwaitsConfirmation:
 
     def __call__(self, seen: Progress) -> bool:
         """Whether it waits, now that this state has been read."""
-        if seen.state != "ays":
+        if seen.state != "ays" or seen.warns:
             self._since = None
             return seen.state == "confirm"
         if self._since is None:
@@ -58,7 +58,7 @@ def reach(
 ) -> Progress:
     """Request a transition and wait for it; repeat the request if it was lost.
 
-    Raises SwitchError if the switch refused, or did not finish in time.
+    Raises SwitchError if the switch refused, or did not finish in time: of kind ``slow`` if it still answers.
     """
     clock = polling.clock
     deadline = clock.monotonic() + polling.deadline
@@ -79,7 +79,7 @@ def reach(
                 continue
         if late:
             what = f"not finished within {polling.deadline:g} s: {seen.state if seen else 'no answer'}"
-            raise SwitchError("unreachable", what, LONGER)
+            raise SwitchError("slow" if seen else "unreachable", what, LONGER)
         clock.sleep(polling.poll)
 
 

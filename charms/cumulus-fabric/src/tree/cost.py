@@ -30,6 +30,24 @@ CUTS_NETWORK = (
 """Settings whose change or removal interrupts the hosts' network for a moment."""
 
 
+RUNS_BGP = (("router", "bgp", "enable"), ("router", "bgp", "state"))
+"""Whether FRR has a daemon for BGP. NVUE restarts all of FRR where the list of its daemons changes."""
+
+
+def restarts_frr(patch: Tree, before: Tree) -> bool:
+    """Whether a patch starts or ends BGP on a switch."""
+    set_to = dict(leaves(patch))
+    for path in RUNS_BGP:
+        changed = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in set_to), ())
+        if changed and _on(set_to[changed]) != _on(get_path(before, path)):
+            return True
+    return False
+
+
+def _on(value: object) -> bool:
+    return value in ("on", "enabled")
+
+
 def disruption(patch: Tree, before: Tree) -> Disruption:
     """None for new objects; more if the running configuration of an object changes."""
     return max((cost for _, cost in costs(patch, before)), default=Disruption.NONE)

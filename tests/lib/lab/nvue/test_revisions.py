@@ -117,13 +117,6 @@ def test_an_unencoded_slash_names_no_revision(call: Caller) -> None:
     assert call("GET", f"/revision/{name}")[0] == 404
 
 
-def test_without_the_answer_to_are_you_sure_nothing_is_applied(call: Caller, switch: Switch) -> None:
-    running, name = switch.applied_id, call.create()
-    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-    assert call("PATCH", f"/revision/{name}", {"state": "apply"})[1]["state"] == "ays_fail"
-    assert switch.applied_id == running
-
-
 @pytest.mark.parametrize(
     ("code", "answers", "state"),
     [

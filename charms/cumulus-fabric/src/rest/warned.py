@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch warns of before it applies a revision, and asks whether to go on. Pure.
+
+Facts: Cumulus Linux user guide, "NVUE API" and "nv set system config apply"; the words are those that
+``nv config apply`` prints.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+
+from converge import Finding, Severity
+
+OVERWRITES = "WILL be overwritten"
+"""What NVUE says of files that somebody changed; with ``overwrite controlled`` it says so and keeps them."""
+
+RENAMES = "current hostname "
+"""How a warning begins that the plan has, too."""
+
+KEEP = (
+    "run nv set system config apply ignore FILE on it to keep a file; "
+    "or keep a copy, and run nv set system config apply overwrite all and nv config apply, which asks"
+)
+"""The remedy where NVUE would overwrite files."""
+
+
+def overwritten(issues: Collection[str]) -> list[str]:
+    """The files that NVUE asks whether to overwrite; none if it asks something else."""
+    said = [each for each in issues if OVERWRITES in each]
+    files = [path for each in said for path in re.findall(r"(?:^|\s)- (/\S+)", each)]
+    return files or [" ".join(each.split()) for each in said]
+
+
+def told(warned: Mapping[str, Collection[str]]) -> list[Finding]:
+    """What switches warned of when they were told to go on, by name; the same of several as one finding."""
+    by_whom: dict[str, list[str]] = {}
+    for name in sorted(warned):
+        for said in warned[name]:
+            if not said.startswith(RENAMES):
+                by_whom.setdefault(" ".join(said.split()), []).append(name)
+    warnings = ((", ".join(names), f"NVUE said: {said}") for said, names in by_whom.items())
+    return [Finding(Severity.WARNING, *warning) for warning in warnings]
