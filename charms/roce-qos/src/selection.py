@@ -54,8 +54,8 @@ def resolve(options: Options, observed: Observed, last: Desired | None, applicat
     tos = None if options.ovn_encap_tos == KEEP else options.ovn_encap_tos
     if tos == INHERIT and observed.encap_tos not in (None, "", INHERIT) and not (last and last.encap_tos):
         tos, what = None, f"is {observed.encap_tos}, which this charm did not set, and stays so"
-        remedy = f"run: juju config {application} {ENCAP_TOS}={observed.encap_tos}, or to have {INHERIT}: "
-        remedy += f"ovs-vsctl remove Open_vSwitch . external_ids {ENCAP_TOS}"
+        remedy = f"run: juju config {application} {ENCAP_TOS}={observed.encap_tos}; or, to have {INHERIT}, "
+        remedy += f"run ovs-vsctl remove Open_vSwitch . external_ids {ENCAP_TOS} on this host"
         findings.append(Finding(Severity.WARNING, ENCAP_TOS, what, remedy))
     wanted = Desired(
         ports=tuple(sorted([*(port.bdf for port in chosen), *kept])),

@@ -137,7 +137,7 @@ def choose(entries: Sequence[Entry], ports: Sequence[Port], auto: Auto, vfs: int
     if entries:
         refused = refuse(f"matches no device on this host ({' '.join(absent)}){there}")
     else:
-        command = f"run: juju config {auto.application} {OPTION}=PORTS, or "
+        command = f"run: juju config {auto.application} {OPTION}=PORTS; or "
         remedy = command + auto.remedy if ports and auto.application else auto.remedy
         refused = refuse(f"is auto, but {auto.nothing}{there}", remedy)
     return refused._replace(absent=tuple(absent))

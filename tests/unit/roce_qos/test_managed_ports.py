@@ -51,7 +51,7 @@ def test_auto_without_a_bond_blocks(monkeypatch: pytest.MonkeyPatch, application
     node = Node(compute_node(bonded=False), monkeypatch).deployed_as(application)
     status = node.emit()
     assert status.name == "blocked"
-    command = f"run: juju config {application} devices=PORTS, or bond the ports in MAAS; "
+    command = f"run: juju config {application} devices=PORTS; or bond the ports in MAAS; "
     assert status.message.startswith(command)
     assert "no port with data centre bridging is in a kernel bond" in status.message
 

@@ -68,6 +68,6 @@ def test_ports_outside_a_bond_lead_the_message_with_the_command(
     status = node.emit("config_changed")
     assert (status.name, status.message) == (
         "blocked",
-        f"run: juju config {application} devices=PORTS, or bond the ports in MAAS; devices: is auto, but no "
+        f"run: juju config {application} devices=PORTS; or bond the ports in MAAS; devices: is auto, but no "
         "port of an mlx5 NIC is in a kernel bond; ports here are: enp59s0f0np0, enp59s0f1np1",
     )
