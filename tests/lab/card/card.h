@@ -21,6 +21,7 @@
 #include <linux/workqueue.h>
 #include <net/devlink.h>
 #include <asm/pci.h>
+#include "compat.h"
 
 #define VCX_MAX_PORTS	2
 /* Two ports of 127 VFs fill one bus: 2 PFs + 254 VFs = 256 functions. */
@@ -102,7 +103,6 @@ struct vcx_vf {
 struct vcx_wire {
 	char name[IFNAMSIZ];		/* empty: no cable */
 	struct net_device __rcu *lower;
-	netdevice_tracker tracker;
 };
 
 /* All under rtnl. */

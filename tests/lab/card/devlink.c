@@ -3,6 +3,10 @@
 #include <linux/etherdevice.h>
 #include "card.h"
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0)
+DEFINE_MUTEX(vcx_devlink_mutex);
+#endif
+
 static struct vcx_port *vcx_devlink_port(struct devlink *devlink)
 {
 	struct vcx_port **port = devlink_priv(devlink);
@@ -60,9 +64,14 @@ static int vcx_mode_get(struct devlink *devlink, u16 *mode)
 
 static int vcx_mode_set(struct devlink *devlink, u16 mode, struct netlink_ext_ack *extack)
 {
+	int err;
+
 	if (!vcx_eswitch_manager(devlink))
 		return -EOPNOTSUPP;
-	return vcx_esw_set_mode(vcx_devlink_port(devlink), mode, extack);
+	vcx_devlink_enter();
+	err = vcx_esw_set_mode(vcx_devlink_port(devlink), mode, extack);
+	vcx_devlink_leave();
+	return err;
 }
 
 static int vcx_inline_get(struct devlink *devlink, u8 *mode)
@@ -120,7 +129,9 @@ static int vcx_reload_down(struct devlink *devlink, bool netns_change,
 	}
 	if (pci_num_vf(port->pdev))
 		NL_SET_ERR_MSG_MOD(extack, "reload while VFs are present is unfavorable");
+	vcx_devlink_enter();
 	vcx_unload(port);
+	vcx_devlink_leave();
 	return 0;
 }
 
@@ -128,8 +139,13 @@ static int vcx_reload_up(struct devlink *devlink, enum devlink_reload_action act
 			 enum devlink_reload_limit limit, u32 *actions_performed,
 			 struct netlink_ext_ack *extack)
 {
+	int err;
+
 	*actions_performed = BIT(action);
-	return vcx_load(vcx_devlink_port(devlink));
+	vcx_devlink_enter();
+	err = vcx_load(vcx_devlink_port(devlink));
+	vcx_devlink_leave();
+	return err;
 }
 
 static const struct devlink_ops vcx_devlink_ops = {
@@ -266,7 +282,7 @@ struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev)
 		devlink_free(devlink);
 		return ERR_PTR(err);
 	}
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 16, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 	devlink_set_features(devlink, DEVLINK_F_RELOAD);
 #endif
 	return devlink;

@@ -102,7 +102,7 @@ static int vcx_sriov_configure(struct pci_dev *pdev, int num)
 
 static int vcx_probe_vf(struct pci_dev *pdev, struct vcx_port *port)
 {
-	struct vcx_vf *vf = &port->vf[pci_iov_vf_id(pdev)];
+	struct vcx_vf *vf = &port->vf[pdev->devfn - vcx_vf_devfn(port, 0)];
 	struct net_device *netdev;
 
 	if (vcx_fault(port, VCX_VF_NO_PROBE) == vf->index) {

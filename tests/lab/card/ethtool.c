@@ -115,9 +115,7 @@ static int vcx_set_channels(struct net_device *dev, struct ethtool_channels *ch)
 	return 0;
 }
 
-static void vcx_get_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
-			      struct kernel_ethtool_ringparam *kernel_ring,
-			      struct netlink_ext_ack *extack)
+static void vcx_get_ringparam(struct net_device *dev, struct ethtool_ringparam *ring VCX_RING_MORE)
 {
 	const struct vcx_settings *set = vcx_settings_of(dev);
 
@@ -128,9 +126,7 @@ static void vcx_get_ringparam(struct net_device *dev, struct ethtool_ringparam *
 }
 
 /* mlx5e_ethtool_set_ringparam() rounds up to powers of two. */
-static int vcx_set_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
-			     struct kernel_ethtool_ringparam *kernel_ring,
-			     struct netlink_ext_ack *extack)
+static int vcx_set_ringparam(struct net_device *dev, struct ethtool_ringparam *ring VCX_RING_MORE)
 {
 	u32 rx = roundup_pow_of_two(max(ring->rx_pending, 1U));
 	u32 tx = roundup_pow_of_two(max(ring->tx_pending, 1U));

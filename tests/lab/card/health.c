@@ -13,11 +13,9 @@
 #define devl_health_reporter_destroy devlink_port_health_reporter_destroy
 #endif
 
-/* mlx5_health_try_recover(), for the reporter fw_fatal; under the devlink lock */
-static int vcx_recover_fatal(struct devlink_health_reporter *reporter, void *context,
-			     struct netlink_ext_ack *extack)
+/* mlx5_health_try_recover(); under the devlink lock */
+static int vcx_recover(struct vcx_port *port)
 {
-	struct vcx_port *port = devlink_health_reporter_priv(reporter);
 	int err;
 
 	dev_warn(&port->pdev->dev, "handling bad device here\n");
@@ -34,6 +32,18 @@ static int vcx_recover_fatal(struct devlink_health_reporter *reporter, void *con
 		vcx_err(port, "mlx5_health_try_recover", "health recovery failed\n");
 	else
 		vcx_info(port, "health recovery succeeded\n");
+	return err;
+}
+
+/* Of the reporter fw_fatal */
+static int vcx_recover_fatal(struct devlink_health_reporter *reporter, void *context,
+			     struct netlink_ext_ack *extack)
+{
+	int err;
+
+	vcx_devlink_enter();
+	err = vcx_recover(devlink_health_reporter_priv(reporter));
+	vcx_devlink_leave();
 	return err;
 }
 

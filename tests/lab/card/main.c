@@ -87,7 +87,7 @@ bool vcx_lag_debugfs = true;
 module_param_named(lag_debugfs, vcx_lag_debugfs, bool, 0644);
 MODULE_PARM_DESC(lag_debugfs, "Show mlx5/<bdf>/lag in debugfs (N: as kernels before 5.19); read when a PF is bound");
 
-bool vcx_esw_none;
+bool vcx_esw_none = LINUX_VERSION_CODE < KERNEL_VERSION(5, 16, 0);
 EXPORT_SYMBOL_GPL(vcx_esw_none);
 module_param_named(esw_none, vcx_esw_none, bool, 0444);
 MODULE_PARM_DESC(esw_none, "As Linux 5.15: no eswitch without VFs, whose end ends switchdev; no LAG in debugfs");

@@ -19,10 +19,16 @@ struct vcx_rdma {
 static LIST_HEAD(vcx_rdmas);		/* of the work alone */
 
 /* vport_basic_q_cnts and vport_extended_err_cnts of counters.c, since 6.4 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 16, 0)
+#define VCX_RDMA_STAT(name) name
+static const char * const vcx_rdma_counters[VCX_VPORT_RDMA] = {
+#else
+#define VCX_RDMA_STAT(stat) { .name = stat }
 static const struct rdma_stat_desc vcx_rdma_counters[VCX_VPORT_RDMA] = {
-	{ .name = "vport_out_of_buffer" },
-	{ .name = "vport_out_of_sequence" },
-	{ .name = "vport_local_ack_timeout_err" },
+#endif
+	VCX_RDMA_STAT("vport_out_of_buffer"),
+	VCX_RDMA_STAT("vport_out_of_sequence"),
+	VCX_RDMA_STAT("vport_local_ack_timeout_err"),
 };
 
 /* The VF whose representor has this port of the device; NULL for the uplink. */

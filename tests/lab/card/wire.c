@@ -58,7 +58,7 @@ static void vcx_wire_detach(struct vcx_port *port)
 	netdev_rx_handler_unregister(lower);
 	dev_set_promiscuity(lower, -1);
 	synchronize_net();
-	netdev_put(lower, &wire->tracker);
+	dev_put(lower);
 	vcx_carrier_update(port);
 }
 
@@ -69,7 +69,7 @@ static void vcx_wire_attach(struct vcx_port *port, struct net_device *lower)
 		return;
 	}
 	dev_set_promiscuity(lower, 1);
-	netdev_hold(lower, &port->wire.tracker, GFP_KERNEL);
+	dev_hold(lower);
 	rcu_assign_pointer(port->wire.lower, lower);
 }
 
