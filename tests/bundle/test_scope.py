@@ -7,7 +7,7 @@ import pytest
 import yaml
 from bundle.documents import ROOT
 from check import checker
-from lab import image
+from lab.releases import RELEASES
 
 TEXT = (ROOT / "bundles/scope.md").read_text()
 OUT, COMPATIBLE = (
@@ -76,7 +76,8 @@ def test_the_bundle_on_a_real_juju_is_as_large_as_it_is():
 
 def test_open_vswitch_and_netplan_are_told_of_each_release_of_the_guests():
     for part in ("Open vSwitch", "netplan"):
-        assert set(re.findall(r"Debian \d+", told(part, "lab"))) == {DEBIAN[each] for each in image.RELEASES}
+        seen = set(re.findall(r"Debian \d+|Ubuntu \d\d\.04", told(part, "")))
+        assert seen == {each.title.partition(" with ")[0] for each in RELEASES.values()}
 
 
 def test_each_release_in_which_dpdk_is_run_is_told():

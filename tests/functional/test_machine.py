@@ -9,7 +9,7 @@ from lab.juju import HookError, Unit
 
 @pytest.mark.every_release
 def test_boots_the_release_with_systemd_and_nothing_failed(machine: Guest) -> None:
-    assert f"VERSION_CODENAME={machine.release.name}" in machine.read("/etc/os-release")
+    assert f"VERSION_CODENAME={machine.release.suite}" in machine.read("/etc/os-release")
     assert machine.run("systemctl is-system-running").stdout == "running\n"
     assert machine.run("systemctl list-units --failed --plain --no-legend").stdout == ""
 

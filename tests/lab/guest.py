@@ -20,10 +20,11 @@ from lab import code, host, iommu, qemu
 from lab.accel import accelerator, qemu_version
 from lab.cable import Nic
 from lab.channel import Agent, ChannelError, Monitor
-from lab.image import RELEASES, Image, digest, image, locked
+from lab.image import Image, digest, image, locked
 from lab.juju import Unit
 from lab.patience import STALLED, Patience
 from lab.progress import Step
+from lab.releases import RELEASES
 
 MEMORY = 1024  # MiB
 BOOTED = "first-boot"
@@ -72,7 +73,7 @@ class Guest:
     or two runs on one host, share nothing but the image.
 
     Args:
-        release: ``trixie`` or ``bookworm``.
+        release: one of ``lab.releases``.
         console_log: keep the serial console's log at this path, too, when the guest is gone.
         nics: its ends of cables to other guests; see :mod:`lab.cable`.
         setup: what it is besides the image.
@@ -181,7 +182,7 @@ class Guest:
             other.unlink()
         create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(self._image.disk)]
         subprocess.run([*create, str(self._disk)], check=True, stdin=subprocess.DEVNULL)
-        with Step(f"Debian {self.release.name}: first boot of {self._name}"):
+        with Step(f"{self.release.title}: first boot of {self._name}"):
             self._start(cold=True)
             if self._setup.script:
                 self.run(self._setup.script, timeout=600)  # several may boot side by side

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guests' disk images: Debian packages, the virtual card built for their kernel, a slim initial RAM disk.
+"""The guests' disk images: packages, the virtual card built for their kernel, a slim initial RAM disk.
 
 Two layers, both cached outside the tree. The *base* is what mmdebstrap made of the package list, and is
 redone when that list changes. The *image* adds the files in ``images/root``, the card's module and the Python
@@ -21,64 +21,12 @@ from pathlib import Path
 
 from lab import host
 from lab.progress import Step
+from lab.releases import RELEASES, Release
 
 HERE = Path(__file__).parent
 FILES = HERE / "images"
 CARD = Path(os.environ.get("LAB_CARD") or HERE / "card")
 REQUIREMENTS = HERE.parent / "requirements" / "guest.txt"
-
-PACKAGES = [
-    *(
-        "systemd-sysv",
-        "udev",
-        "dbus",
-        "kmod",
-        "linux-image-amd64",
-        "linux-headers-amd64",
-        "make",
-        "busybox-static",
-    ),
-    *(
-        "openvswitch-switch",
-        "netplan.io",
-        "iproute2",
-        "iputils-ping",
-        "ethtool",
-        "pciutils",
-        "mstflint",
-        "tcpdump",
-    ),
-    *("python3", "python3-yaml", "qemu-guest-agent"),
-    *("ovn-central", "ovn-host", "iperf3"),  # the rack's overlay
-    *("bc", "jq", "net-tools"),  # what NVIDIA's ovs-tests call
-    "openssh-server",  # calibrate/ reaches a server's card through it
-    *("rdma-core", "ibverbs-providers", "rdmacm-utils", "perftest"),  # RoCE over rdma_rxe
-]
-
-
-@dataclass(frozen=True)
-class Release:
-    """A Debian release, the Ubuntu series that it stands for, its Python, and what it alone has."""
-
-    name: str
-    series: str
-    python: str
-    extra: tuple[str, ...] = ()
-
-    @property
-    def packages(self) -> list[str]:
-        return [*PACKAGES, *self.extra]
-
-
-RELEASES = {
-    r.name: r
-    for r in (
-        # The twin of the fabric (twin/) needs trixie's kernel and FRR.
-        Release("trixie", "noble", "3.13", extra=("frr", "lldpd")),
-        Release("bookworm", "jammy", "3.11"),
-    )
-}
-
 
 CHOSEN = os.environ.get("LAB_RELEASES", "trixie").split(",")
 """The releases that functional tests run on."""
@@ -149,23 +97,23 @@ def run(step: Step, command: list[str], env: dict[str, str] | None = None) -> No
 
 def base(release: Release) -> Path:
     """The release with its packages, as a tar archive."""
-    path = host.cache() / f"base-{release.name}-{digest([release.name, *release.packages])}.tar"
+    path = host.cache() / f"base-{release.name}-{digest([repr(release), *release.packages])}.tar"
     if path.exists():
         return path
     for old in host.earlier(f"base-{release.name}-*.tar"):
         old.unlink()
     with (
         tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
-        Step(f"Debian {release.name}: installing packages into a new base system") as step,
+        Step(f"{release.title}: installing packages into a new base system") as step,
     ):
         partial = Path(work) / "base.tar"
         without = ("doc", "man", "locale")
         run(
             step,
             [
-                "mmdebstrap", "--variant=apt", f"--include={','.join(release.packages)}",
+                "mmdebstrap", "--variant=apt", *(f"--include={package}" for package in release.packages),
                 *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in without),
-                release.name, str(partial),
+                *release.mmdebstrap, release.suite, str(partial),
             ],
             env={"INITRD": "No"},  # the image brings its own
         )  # fmt: skip
@@ -203,7 +151,7 @@ def _assemble(release: Release, target: Path) -> None:
     # Not in the cache: under a user namespace other user ids must reach and write this directory.
     with (
         tempfile.TemporaryDirectory(prefix="ovn-lab-", dir="/var/tmp") as name,
-        Step(f"Debian {release.name}: building the virtual card and the disk image") as step,
+        Step(f"{release.title}: building the virtual card and the disk image") as step,
     ):
         work = Path(name)
         work.chmod(0o777)
@@ -212,7 +160,8 @@ def _assemble(release: Release, target: Path) -> None:
         shutil.copytree(FILES / "root", files)
         for script in ("init", "customize.sh"):
             shutil.copy(FILES / script, files / "usr/lib/lab" / script)
-        shutil.copytree(FILES / release.series, files / "usr/share/lab")
+        if not release.ubuntu:
+            shutil.copytree(FILES / release.series, files / "usr/share/lab")
         shutil.copytree(packages, files / "opt/site-packages")
         (files / "usr/src/card").mkdir(parents=True)
         for source in _card_sources():
@@ -258,7 +207,7 @@ def image(name: str) -> Image:
     release = RELEASES[name]
     host.require()
     with locked(host.cache() / f"{release.name}.lock"):
-        key = digest([release.name, *release.packages, REQUIREMENTS, *_tree(FILES), *_card_sources()])
+        key = digest([repr(release), *release.packages, REQUIREMENTS, *_tree(FILES), *_card_sources()])
         target = host.cache() / f"image-{release.name}-{key}"
         if not target.exists():
             _assemble(release, target)

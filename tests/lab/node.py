@@ -19,11 +19,12 @@ from lab import checks, juju
 from lab.accel import accelerator
 from lab.guest import Guest, GuestError
 from lab.host import HostError
-from lab.image import RELEASES, image
+from lab.image import image
 from lab.observed.faults import IN_USE, NODE, OF_A_NODE, OFFLOADING, Seen, quiet, table, try_out
 from lab.observed.panels import empty
 from lab.observed.watch import Target, watching
 from lab.progress import Step, seconds
+from lab.releases import RELEASES
 from lab.shell import interact
 
 CHARM = "sriov-switchdev"
@@ -36,7 +37,7 @@ MORE = ("list-devices", "show-offload", "show-health")
 def main() -> int:
     """Run the lab; returns the exit status."""
     parser = argparse.ArgumentParser(prog="tox -e node --", description=__doc__.partition("\n")[0])
-    parser.add_argument("--release", choices=RELEASES, default="trixie", help="guest: Debian 13 or 12")
+    parser.add_argument("--release", choices=RELEASES, default="trixie", help="what the node runs")
     parser.add_argument("--charm", default=CHARM, help="the charm to converge the node with")
     parser.add_argument("--keep", action="store_true", help="leave the node running until Enter is pressed")
     parser.add_argument("--shell", action="store_true", help="end with a root shell on the node")
@@ -51,7 +52,7 @@ def main() -> int:
     began = time.monotonic()
     try:
         release = RELEASES[options.release]
-        print(f"One compute node: Debian {release.name} for Ubuntu {release.series}; {options.charm}\n")
+        print(f"One compute node: {release.title}; {options.charm}\n")
         with Step("Image and accelerator") as step:
             step.note(accelerator(image(release.name))[1].partition(",")[0])
         with ExitStack() as stack:

@@ -14,7 +14,10 @@ early="virtio_pci virtio_blk ext4"
 for module in $early $(cat /etc/modules-load.d/lab.conf) veth geneve vxlan cls_flower rdma_rxe; do
     modprobe -S "$kernel" --show-depends "$module"
 done | while read -r _ path _; do
-    case $path in *.xz) [ ! -f "$path" ] || { busybox xz -dc "$path" >"${path%.xz}" && rm "$path"; } ;; esac
+    case $path in
+    *.xz) [ ! -f "$path" ] || { busybox xz -dc "$path" >"${path%.xz}" && rm "$path"; } ;;
+    *.zst) [ ! -f "$path" ] || zstd -q -d --rm "$path" ;;
+    esac
 done
 depmod "$kernel"
 
@@ -25,6 +28,7 @@ echo "making the initial RAM disk"
 ram=$(mktemp -d)
 mkdir -p "$ram/bin" "$ram/lib" "$ram/dev" "$ram/proc" "$ram/root"
 cp /bin/busybox "$ram/bin/"
+: >"$ram/modules" # stays empty with Ubuntu's kernels, which have these drivers built in
 for tool in sh mount umount cat echo insmod sleep poweroff switch_root; do ln -s busybox "$ram/bin/$tool"; done
 for module in $early; do modprobe -S "$kernel" --show-depends "$module"; done |
     while read -r _ path _; do
@@ -57,7 +61,7 @@ passwd -q -d root
 echo 0b5e0a0fff0a4d6c9c1f5ed6a1a8f0c3 >/etc/machine-id
 touch -d '+1 minute' /etc/.updated /var/.updated # no first-boot updates
 echo node-1 >/etc/hostname
-: >/etc/lsb-release # Ubuntu has it: the place to mount it on
+[ -e /etc/lsb-release ] || : >/etc/lsb-release # the place to mount Ubuntu's on
 : >/etc/fstab
 echo "LABEL=ovn-offload /opt/ovn-offload ext4 ro,nofail,x-systemd.device-timeout=300s 0 0" >>/etc/fstab
 mkdir -p /opt/ovn-offload /var/lib/lab

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lab import host
-from lab.image import RELEASES, base, digest, locked
+from lab.image import base, digest, locked
 from lab.progress import Step
+from lab.releases import RELEASES
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements/openstack.txt"
 RELEASE = RELEASES["trixie"]
