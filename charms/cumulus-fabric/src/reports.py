@@ -147,10 +147,10 @@ def remember(databag: MutableMapping[str, str], seen: Record, returned: Collecti
     before = recorded(databag)
     now = Record({**before.made, **seen.made}, (before.drained | seen.drained).difference(returned))
     if now != before:
-        if len(text := record.written(now)) <= record.MAX_CHARS:
-            databag[RECORD] = text
-        else:
-            logger.warning("the record of what was made stays: it would need %d characters", len(text))
+        try:
+            databag[RECORD] = record.written(now)
+        except InvalidValue as error:
+            logger.warning("the record of what was made stays as it is: %s", error)
 
 
 def last_intent(databag: Mapping[str, str], text: str, fabric: Fabric) -> Fabric | None:

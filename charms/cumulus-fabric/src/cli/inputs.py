@@ -87,10 +87,14 @@ def record(name: str) -> Record:
 
 
 def write_record(name: str, found: Record) -> None:
-    """Replace the record in this file. Raises UsageError if it cannot be written."""
+    """Replace the record in this file. Raises UsageError if it cannot be written, or read again."""
     beside = Path(f"{name}.new")
+    try:
+        content = remembered.written(found)
+    except InvalidValue as error:
+        raise UsageError(f"--record: {name} stays as it is: {error}") from None
     with _accessing(f"--record: {name}", "written"):
-        beside.write_text(f"{remembered.written(found)}\n")
+        beside.write_text(f"{content}\n")
         beside.replace(name)
 
 

@@ -7,10 +7,10 @@ charm keeps this in its peer relation, and the command line in a file:
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from converge.document import read_json
+from converge.document import read_json, readable
 from converge.shape import AnyText, JsonRecord, ListOf, MappingOf, Text
 from intent import ports
 
@@ -47,16 +47,30 @@ _RECORD = JsonRecord(_record, {"made": _MADE, "drained": ListOf(AnyText(), "name
 
 
 def written(record: Record) -> str:
-    """The record as text, with the names as ranges."""
+    """The record as text, with the names as ranges.
+
+    An object whose name would be read as others, such as a bond ``po1-3``, is left out: else these others
+    would be removed as objects of this charm. Raises InvalidValue if the text is too long to be read.
+    """
     content: dict[str, Any] = {
         switch: {
-            kind: ports.compact(each.name for each in found if each.kind == kind)
+            kind: _ranges(each.name for each in found if each.kind == kind)
             for kind in sorted({each.kind for each in found})
         }
         for switch, found in sorted(record.made.items())
     }
     whole = {"version": VERSION, "made": content, "drained": sorted(record.drained)}
-    return json.dumps(whole, sort_keys=True)
+    return readable(json.dumps(whole, sort_keys=True), read)
+
+
+def _ranges(names: Iterable[str]) -> str:
+    whole = {name for name in names if ports.names(name) == (name,)}
+    text = ports.compact(whole)
+    if whole == {*ports.names(text)}:
+        return text
+    return ",".join(
+        sorted(whole, key=lambda name: (not name[:1].isdecimal(), name))
+    )  # no stem before numbers
 
 
 def read(text: str) -> Record:

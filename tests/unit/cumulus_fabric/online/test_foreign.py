@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from audit.foreign import Ownership, named
 from cli import __main__ as cli
+from cli.inputs import UsageError, write_record
 from converge import Severity
 from hypothesis import given
 from hypothesis import strategies as st
@@ -313,6 +314,38 @@ def test_a_record_is_read_as_it_was_written(made: dict[str, frozenset[Object]]) 
     for drained in (frozenset[str](), frozenset({"Leaf0-2", "Spine0"})):
         whole = record.Record(made, drained)
         assert record.read(record.written(whole)) == whole
+
+
+@pytest.mark.parametrize("odd", ["po1-3", "a,b", "blue-1-3", "1-2", "fe80::1-2", "x" * 200 + "1,2", ""])
+def test_a_name_that_would_be_read_as_others_is_left_out(odd: str) -> None:
+    """Else these others, which somebody else has made, would be removed as this charm's."""
+    sound = frozenset({Object("bond", "bond1"), Object("bond", "bond2"), Object("vlan", "10")})
+    text = record.written(record.Record({"Leaf0-1": sound | {Object("bond", odd)}}))
+    assert record.read(text) == record.Record({"Leaf0-1": sound})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["99999999999", "100000000000", "x5"],
+        ["9999999999", "10000000000", "b", "7"],
+        [f"x{number}" for number in range(1, 5001)],
+    ],
+)
+def test_names_of_which_no_range_is_opened_come_one_by_one(names: list[str]) -> None:
+    whole = record.Record({"Leaf0-1": frozenset(Object("setting", name) for name in names)})
+    assert record.read(record.written(whole)) == whole
+
+
+def test_a_record_that_is_too_long_to_be_read_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "record.json"
+    kept.write_text("{}")
+    monkeypatch.setattr(record, "MAX_CHARS", 20)
+    with pytest.raises(UsageError, match=r"record\.json stays as it is: .* at most 20 characters"):
+        write_record(str(kept), record.Record(drained=frozenset({"Spine0"})))
+    assert kept.read_text() == "{}"
 
 
 def test_the_command_line_keeps_it_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
