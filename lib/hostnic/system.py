@@ -342,6 +342,8 @@ class System(Protocol):
 
 
 HostStep = Step[System]
+UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+"""What reading a missing or damaged file of ours raises."""
 
 
 def read_boot_id(system: System) -> str:

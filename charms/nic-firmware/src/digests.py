@@ -6,10 +6,10 @@ They do not show what a failing disk does to it: a burn reads its image again.
 """
 
 import json
-from typing import Any, cast
 
 from hostnic.firmware import mstflint
-from hostnic.system import FileStat, System, read_own
+from hostnic.ops.files import write_own
+from hostnic.system import UNREADABLE, FileStat, System, read_own
 
 PATH = "/var/lib/ovn-offload/firmware/digests.json"
 
@@ -50,13 +50,16 @@ class Digests:
         if self._current == self._remembered:
             return
         rows = {path: [*stat, digest] for path, (stat, digest) in sorted(self._current.items())}
-        self._system.files.install(PATH, json.dumps(rows).encode())
+        write_own(self._system, PATH, json.dumps(rows), _decode, 0o644)
 
 
 def _read(system: System) -> dict[str, Known]:
     """What is remembered; nothing if there is no file, or it cannot be read."""
     try:
-        rows = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
-        return {path: (FileStat(*stat), str(digest)) for path, (*stat, digest) in rows.items()}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return _decode(read_own(system, PATH))
+    except UNREADABLE:
         return {}
+
+
+def _decode(text: str) -> dict[str, Known]:
+    return {path: (FileStat(*stat), str(digest)) for path, (*stat, digest) in json.loads(text).items()}

@@ -16,7 +16,8 @@ from digests import Digests
 from hostnic.download import FREE, PROGRAM
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Image
-from hostnic.system import CommandError, NotOwnError, System, read_own
+from hostnic.ops.files import write_own
+from hostnic.system import UNREADABLE, CommandError, NotOwnError, System, read_own
 
 DIRECTORY = "/var/lib/ovn-offload/firmware"
 PART = ".part"
@@ -84,7 +85,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
     if twice or not psids:
         what = f"the archive has more than one image for {twice}" if twice else "the archive has no .bin file"
         raise StepError(what, "attach one image for each PSID")
-    system.files.install(_index(digest), json.dumps(found).encode())
+    write_own(system, _index(digest), json.dumps(found), _rows, 0o644)
     for image in found:
         digests.note(image.path, image.digest)
     digests.save()
@@ -120,17 +121,21 @@ def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
     """
     images = list[Image]()
     try:
-        for row in cast("list[list[Any]]", json.loads(read_own(system, _index(digest)))):
-            image, texts = Image(*row), all(isinstance(cell, str) and cell for cell in row)
+        for image in _rows(read_own(system, _index(digest))):
+            texts = all(isinstance(cell, str) and cell for cell in image)
             if not texts or image.path.rpartition("/")[0] != f"{DIRECTORY}/{digest}":
                 return ()
             system.files.check_own(image.path)
             if digests.of(image.path) != image.digest:
                 return ()
             images.append(image)
-    except (OSError, ValueError, TypeError, RecursionError):
+    except UNREADABLE:
         return ()
     return tuple(images)
+
+
+def _rows(text: str) -> list[Image]:
+    return [Image(*row) for row in cast("list[list[Any]]", json.loads(text))]
 
 
 def _download(system: System, url: str, digest: str) -> str:

@@ -7,9 +7,9 @@ reboot, and never causes another one. An image whose burns failed is not burned 
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
-from hostnic.system import System, read_own
+from hostnic.system import UNREADABLE, System, read_own
 
 PATH = "/var/lib/ovn-offload/nic-firmware.json"
 VERSION = 1
@@ -115,9 +115,8 @@ def read(system: System) -> Record:
 
 def _stored(system: System) -> Record | None:
     try:
-        raw: object = json.loads(read_own(system, PATH))
-        return _decode(cast("dict[str, Any]", raw))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+        return _decode(read_own(system, PATH))
+    except UNREADABLE:
         return None
 
 
@@ -175,6 +174,7 @@ def write(system: System, record: Record) -> None:
             system.files.remove(PATH)
     elif record != _stored(system):
         text = json.dumps(_encode(record), sort_keys=True, indent=1) + "\n"
+        _decode(text)  # nothing is written that could not be read again
         system.files.install(PATH, text.encode(), 0o600)
 
 
@@ -193,7 +193,9 @@ def _encode(record: Record) -> dict[str, Any]:
     }
 
 
-def _decode(raw: dict[str, Any]) -> Record:
+def _decode(text: str) -> Record:
+    raw: dict[str, Any] = json.loads(text)
+
     def waits(item: dict[str, Any]) -> Waiting:
         return Waiting(str(item["value"]), str(item["boot_id"]), item["power_cycle"] is True)
 

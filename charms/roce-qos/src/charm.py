@@ -15,12 +15,13 @@ import ops
 import record
 from actions import counters, qos
 from boot import files
-from charmkit.fabric import HOST, POLICY
+from charmkit.fabric import HOST, POLICY, Host
 from charmkit.host import Announce, HostCharm, HostReconciler
 from charmkit.output import Output
 from charmkit.reconcile import Removed, answer, load_config, load_params, main
 from config import Options, Reading
 from converge import Finding, Plan, Severity, unfinished, words
+from converge.document import readable
 from converge.execute import Outcome, execute
 from converge.finding import RETRIED
 from converge.shape import InvalidValue
@@ -87,8 +88,6 @@ class RoceQosCharm(HostCharm[Survey]):
     def publish(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Publish this host to the fabric, and the requested parameters to nic-firmware."""
         relation = self._fabric()
-        if relation and survey.fabric.host:
-            relation.data[self.unit][HOST] = survey.fabric.host.to_json()
         left = unfinished(survey.findings)
         given = Handover(
             NAME,
@@ -97,6 +96,12 @@ class RoceQosCharm(HostCharm[Survey]):
             parameters=firmware_requests.parameters(survey.wanted, survey.observed),
             pending=left.phrase() if left else "",
         )
+        try:
+            if relation and survey.fabric.host:
+                relation.data[self.unit][HOST] = readable(survey.fabric.host.to_json(), Host.from_json)
+        except InvalidValue as error:
+            what = f"is not told what this host runs: {error}"
+            findings = (Finding(Severity.WARNING, "the fabric", what, RETRIED), *findings)
         try:
             handover.publish(self.system, given)
             record.forget(self.system, survey.plan)

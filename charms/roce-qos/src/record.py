@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from converge import Plan
-from hostnic.system import HostStep, System, read_own
+from hostnic.ops.files import write_own
+from hostnic.system import UNREADABLE, HostStep, System, read_own
 from observed import BootRecord
 
 DIRECTORY = "/run/ovn-offload/roce-qos"
@@ -42,10 +43,14 @@ class Writes(NamedTuple):
 def written(system: System) -> dict[str, Writes]:
     """By the step's key; nothing where no hook has set anything, or the record cannot be read."""
     try:
-        raw = cast("dict[str, Any]", json.loads(read_own(system, WRITTEN)))
-        return {key: Writes(str(digest), int(times), float(at)) for key, (digest, times, at) in raw.items()}
-    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        return _written(read_own(system, WRITTEN))
+    except UNREADABLE:
         return {}
+
+
+def _written(text: str) -> dict[str, Writes]:
+    raw = cast("dict[str, Any]", json.loads(text))
+    return {key: Writes(str(digest), int(times), float(at)) for key, (digest, times, at) in raw.items()}
 
 
 def note(system: System, done: Iterable[HostStep]) -> None:
@@ -73,17 +78,21 @@ def _digest(step: HostStep) -> str:
 
 def _write(system: System, known: Mapping[str, Writes]) -> None:
     if known != written(system):
-        system.files.install(WRITTEN, (json.dumps(known) + "\n").encode(), 0o600)
+        write_own(system, WRITTEN, json.dumps(known) + "\n", _written)
 
 
 def read(system: System) -> BootRecord:
     """The record; an empty one when no unit ran or it cannot be read."""
     try:
-        raw = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
-        running = bool(raw["running"]) and system.now() - float(raw["at"]) < BOOT_TIMEOUT_S
-        return BootRecord(running, tuple(str(line) for line in raw["problems"]))
-    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        running, at, problems = _boot(read_own(system, PATH))
+    except UNREADABLE:
         return BootRecord()
+    return BootRecord(running and system.now() - at < BOOT_TIMEOUT_S, problems)
+
+
+def _boot(text: str) -> tuple[bool, float, tuple[str, ...]]:
+    raw = cast("dict[str, Any]", json.loads(text))
+    return bool(raw["running"]), float(raw["at"]), tuple(str(line) for line in raw["problems"])
 
 
 def begin(system: System) -> None:
@@ -95,4 +104,4 @@ def begin(system: System) -> None:
 def write(system: System, running: bool, problems: Sequence[str] = ()) -> None:
     """Record whether a unit is at work."""
     content = {"running": running, "at": system.now(), "problems": list(problems)}
-    system.files.install(PATH, (json.dumps(content) + "\n").encode(), 0o600)
+    write_own(system, PATH, json.dumps(content) + "\n", _boot)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import desired
+from boot import bootfile
 from charmkit.output import Table
 from charmkit.reconcile import ActionError
 from converge import StepError
@@ -151,9 +152,8 @@ def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
         if port not in gone
     )
     try:
-        InstallFile(desired.PATH, before._replace(ports=ports, absent=()).to_json().encode(), 0o600).run(
-            system
-        )
+        text = before._replace(ports=ports, absent=()).to_json()
+        InstallFile(desired.PATH, text.encode(), 0o600, bootfile.from_json).run(system)
     except StepError as error:
         raise ActionError(error.reason) from error
     told = {

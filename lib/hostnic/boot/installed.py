@@ -2,12 +2,16 @@
 """What a charm keeps on a host for the next boot: its boot copy, small files, enabled units."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from converge import Disruption, Step
 
 from hostnic.boot import Installed, bootcopy, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import System, if_told, read_own
+
+if TYPE_CHECKING:
+    from hostnic.ops.files import Reader
 
 NONE = "there is none that only root can write"
 
@@ -22,12 +26,18 @@ def look(system: System, copy: BootCopy, paths: Iterable[str], names: Iterable[s
 
 
 def steps(
-    found: Installed, copy: BootCopy, wanted: Mapping[str, str], names: Sequence[str], private: str
+    found: Installed,
+    copy: BootCopy,
+    wanted: Mapping[str, str],
+    names: Sequence[str],
+    private: str,
+    read: "Reader",
 ) -> list[Step[System]]:
     """The steps that put on disk what the next boot needs; they disturb nothing that runs.
 
     ``wanted`` has the text of each small file by its path, in the order of installation; only root may read
-    the one at ``private``. The units ``names`` are enabled once their files are there.
+    the one at ``private``, which ``read`` has to take. The units ``names`` are enabled once their files are
+    there.
     """
     todo: list[Step[System]] = []
     if found.stamp != (stamp := bootcopy.stamp(copy)):
@@ -42,7 +52,8 @@ def steps(
             from hostnic.ops.files import InstallFile  # a hook on a host in order installs nothing
 
             why = NONE if now is None else "it has other content"
-            op = InstallFile(path, text.encode(), 0o600 if path == private else 0o644)
+            how = (0o600, read) if path == private else (0o644, None)
+            op = InstallFile(path, text.encode(), *how)
             todo.append(Step(path, f"install {path}", why, Disruption.NONE, op))
     for name in names:
         if name not in found.enabled:

@@ -5,10 +5,12 @@ import json
 from typing import Any
 
 import pytest
-from boot import bootfile
+from boot import bootfile, files
 from charmkit.fabric import STRICT, Marking, Qos
+from converge import StepError
 from converge.shape import InvalidValue
 from desired import Desired
+from hostnic.testing import FakeHost
 
 WANTED = Desired(
     ("0000:3b:00.0", "10000:01:00.1"),
@@ -67,6 +69,23 @@ def test_a_wrong_field_is_one_sentence(path: str, value: object, sentence: str) 
     assert sentence in str(refused.value)
 
 
-def test_a_wrong_state_is_refused_before_it_is_written() -> None:
-    with pytest.raises(InvalidValue, match=r"^mode: 'v3' is not allowed"):
-        bootfile.to_json(WANTED._replace(mode="v3"))
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"mode": "v3"}, "mode: 'v3' is not allowed"),
+        ({"ports": ("0000:3b:00.0", "0000:3b:00.0")}, "ports: "),
+        ({"devices": "x" * 70_000}, "at most 65536 characters"),
+    ],
+)
+def test_a_state_that_could_not_be_read_again_is_a_failed_step(
+    wrong: dict[str, object], sentence: str
+) -> None:
+    host = FakeHost()
+    steps = files.install_steps(WANTED._replace(**wrong), files.look(host))  # pyright: ignore[reportArgumentType]
+    (step,) = (step for step in steps if step.key == bootfile.PATH)
+
+    with pytest.raises(StepError, match=r"^cannot write .*: it could not be read again: ") as failed:
+        step.op.run(host)
+
+    assert sentence in failed.value.reason
+    assert not host.files.exists(bootfile.PATH)

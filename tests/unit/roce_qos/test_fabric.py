@@ -84,6 +84,20 @@ def test_a_fabric_that_has_said_nothing_yet_is_told_all_the_same(converged: Node
     assert Host.from_json(converged.published()).ports
 
 
+def test_what_the_fabric_could_not_read_is_a_warning_and_what_it_knows_stays(
+    converged: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converged.relate(POLICY.to_json()).emit("relation_changed", converged.fabric)
+    before = converged.published()
+    monkeypatch.setattr(Host, "longest", len(before) - 1)
+
+    status = converged.emit("update_status")
+
+    assert status.name == "active"
+    assert "the fabric: is not told what this host runs: host: " in converged.log
+    assert converged.published() == before
+
+
 def test_a_port_with_settings_outside_the_scheme_publishes_no_qos(converged: Node) -> None:
     converged.host.port(P1).dcb.driver_restarts()
     converged.host.port(P1).dcb.refuses = True

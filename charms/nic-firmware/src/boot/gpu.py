@@ -51,7 +51,7 @@ def steps(host: Host, nics: Iterable[str] | None) -> Iterator[HostStep | Held[Sy
             yield from installed.removal(there, (UNIT,), PATHS, (COPY.directory,))
         return
     files = {WANTED: to_json(nics), units.path(UNIT): UNIT_TEXT}
-    yield from installed.steps(host.installed, COPY, files, (UNIT,), private=WANTED)
+    yield from installed.steps(host.installed, COPY, files, (UNIT,), WANTED, from_json)
     for wrong in host.wrong:
         what = f"set {wrong.register} of {wrong.bdf} to {wrong.wanted:#x}"
         op = SetRegister(wrong)

@@ -67,11 +67,7 @@ _DESIRED = JsonRecord(Desired, _KEYS, required=tuple(_KEYS))
 
 
 def to_json(wanted: Desired) -> str:
-    """The text of the file at ``PATH``.
-
-    Raises InvalidValue as :func:`from_json` does, before anything is written.
-    """
-    _DESIRED.check(wanted)
+    """The text of the file at ``PATH``."""
     content = {"version": VERSION, **wanted._asdict(), "qos": asdict(wanted.qos)}
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
 

@@ -113,7 +113,7 @@ def last_desired(found: Installed) -> Desired | None:
 
 def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
     """What must be on disk for the next boot. These steps disrupt nothing."""
-    return installed.steps(found, COPY, wanted_files(wanted), ENABLED, bootfile.PATH)
+    return installed.steps(found, COPY, wanted_files(wanted), ENABLED, bootfile.PATH, bootfile.from_json)
 
 
 def removal(drop_ins: Iterable[str], found: Installed) -> Plan[System]:

@@ -19,9 +19,10 @@ from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Dcb, Ets
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
+from hostnic.ops.files import write_own
 from hostnic.ops.lldp import SetLldp
 from hostnic.ops.marking import SetEgressMap, SetRoceDefaults
-from hostnic.system import HostStep, System, read_own
+from hostnic.system import UNREADABLE, HostStep, System, read_own
 from observed import Observed, QosPort
 
 from nic.steps import cost, in_turn
@@ -50,9 +51,8 @@ class Before(NamedTuple):
 def read(system: System) -> dict[str, Before]:
     """By PCI address; nothing where the record is missing or cannot be read."""
     try:
-        raw = cast("dict[str, Any]", json.loads(read_own(system, PATH)))
-        return {bdf: _decoded(each) for bdf, each in raw.items()}
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
+        return _decoded(read_own(system, PATH))
+    except UNREADABLE:
         return {}
 
 
@@ -183,7 +183,12 @@ def give_marks_back(wanted: Desired, released: Mapping[str, Before], observed: O
     return list(found.values())
 
 
-def _decoded(raw: dict[str, Any]) -> Before:
+def _decoded(text: str) -> dict[str, Before]:
+    raw = cast("dict[str, Any]", json.loads(text))
+    return {bdf: _of_port(each) for bdf, each in raw.items()}
+
+
+def _of_port(raw: dict[str, Any]) -> Before:
     shares = Ets(*(tuple(each) for each in raw["ets"]))
     apps = tuple(App(*map(int, each)) for each in raw["apps"])
     mode, tos = raw.get("defaults", KERNELS)
@@ -203,4 +208,4 @@ def _write(system: System, known: Mapping[str, Before], wanted: Mapping[str, Bef
         return
     content = {bdf: each._asdict() for bdf, each in wanted.items()}
     with contextlib.suppress(OSError):  # as with what hooks have set: without it, less is given back
-        system.files.install(PATH, (json.dumps(content) + "\n").encode(), 0o600)
+        write_own(system, PATH, json.dumps(content) + "\n", _decoded)

@@ -12,7 +12,7 @@ from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
 from hostnic.system import HostStep, System
 
-from boot import budget
+from boot import bootfile, budget
 
 _BOOT = (
     "boot",
@@ -191,7 +191,7 @@ PATHS = (desired.PATH, RULE, units.path(RESTORE), units.path(EARLY), units.path(
 
 def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
     """The steps that put on disk what the next boot needs; they disturb nothing that runs."""
-    return installed.steps(found, COPY, wanted_files(wanted), UNITS, desired.PATH)
+    return installed.steps(found, COPY, wanted_files(wanted), UNITS, desired.PATH, bootfile.from_json)
 
 
 def removal(found: Installed, armed: bool) -> Plan[System]:
