@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from hostnic.devices.place import place_of
 from hostnic.devices.port import is_other_card
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
@@ -44,10 +45,12 @@ class Desired(NamedTuple):
         """The same, with ports at the PCI addresses at which their permanent MAC addresses are now.
 
         ``there`` has the permanent MAC address at each PCI address of the host. A card goes to another
-        address with another slot, with a card that is added beside it, and with an update of the BIOS.
+        address with another slot, with a card that is added beside it, and with an update of the BIOS. A port
+        that is not found stays at its own address unless one that is found has that now.
         """
-        at, known = {mac: bdf for bdf, mac in there.items() if mac}, dict(self.macs)
-        places = {bdf: at.get(known.get(bdf, ""), bdf) for bdf in self.ports}
+        known = dict(self.macs)
+        found = {bdf: at for bdf in self.ports if (at := place_of(known.get(bdf), bdf, there))}
+        places = {bdf: bdf for bdf in {*self.ports} - {*found.values()}} | found
         macs = {places[bdf]: mac for bdf, mac in self.macs if bdf in places}
         return self._replace(ports=tuple(sorted({*places.values()})), macs=tuple(sorted(macs.items())))
 

@@ -3,6 +3,8 @@
 
 import pytest
 from boot import bootfile
+from config import Options
+from desired import Desired
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic, pfc
 
 
@@ -95,3 +97,25 @@ def test_ports_that_have_exchanged_their_addresses_are_both_served(converged: No
     assert converged.boot().message == ""
     assert pfc(converged.host) == [(3,), (3,)]
     assert served(converged) == (PF0, PF1)
+
+
+A, B = "b8:3f:d2:00:00:0a", "b8:3f:d2:00:00:0b"
+NEW0, NEW1 = "0000:86:00.0", "0000:86:00.1"
+
+
+@pytest.mark.parametrize(
+    ("there", "found"),
+    [
+        ({PF0: A, PF1: B}, {PF0: A, PF1: B}),
+        ({PF0: B, PF1: A}, {PF0: B, PF1: A}),
+        ({NEW0: A, NEW1: B}, {NEW0: A, NEW1: B}),
+        ({PF1: A}, {PF1: A}),  # the other one is gone: who is at its address is no other card
+        ({PF0: B}, {PF0: B}),
+        ({NEW0: A, NEW1: A, PF1: B}, {PF0: A, PF1: B}),
+        ({}, {PF0: A, PF1: B}),
+    ],
+)
+def test_each_port_is_where_its_mac_address_is(there: dict[str, str | None], found: dict[str, str]) -> None:
+    wanted = Desired((PF0, PF1), Options().qos, macs=((PF0, A), (PF1, B))).where_they_are(there)
+    assert (wanted.ports, dict(wanted.macs)) == (tuple(sorted(found)), found)
+    assert not any(wanted.is_other(bdf, mac) for bdf, mac in there.items() if bdf in found)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from desired import Desired, Port
 from hostnic.devices.model import Host
+from hostnic.devices.place import place_of
 
 
 def located(wanted: Desired, host: Host) -> Desired:
@@ -17,7 +18,8 @@ def located(wanted: Desired, host: Host) -> Desired:
     port of its NIC that is found, and else at its own address, where another card may be. It is absent if
     another declared port has that address, or its NIC is in flash recovery.
     """
-    found = {port: bdf for port in wanted.everything if (bdf := _by_mac(port, host))}
+    macs = {pf.bdf: pf.mac for pf in host.pfs}
+    found = {port: bdf for port in wanted.everything if (bdf := place_of(port.mac, port.bdf, macs))}
     slots = {_slot(port.bdf): _slot(bdf) for port, bdf in found.items()}
     there, taken = {pf.bdf for pf in host.pfs}, set[str]()
     ports, absent = list[Port](), list[Port]()
@@ -33,14 +35,6 @@ def located(wanted: Desired, host: Host) -> Desired:
         (ports if waited_for else absent).append(moved)
     ports = _with_cards(ports)
     return wanted._replace(ports=tuple(sorted(ports, key=lambda port: port.bdf)), absent=tuple(absent))
-
-
-def _by_mac(port: Port, host: Host) -> str | None:
-    """Where this host has a port with its permanent MAC address; None if at no address, or at several."""
-    at = [pf.bdf for pf in host.pfs if port.mac and pf.mac == port.mac]
-    if port.bdf in at:
-        return port.bdf
-    return at[0] if len(at) == 1 else None
 
 
 def _slot(bdf: str) -> str:
