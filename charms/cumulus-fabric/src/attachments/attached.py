@@ -147,11 +147,16 @@ class Attached:
 
     @cached_property
     def _by_segment(self) -> dict[str, list[Leg]]:
-        """The open legs of all switches, with a link or without, by their Ethernet segment."""
+        """The open legs of all switches, with a link or without, by their Ethernet segment.
+
+        That may be another one than before: of the leaves of a rack, the first one gets it first.
+        """
         found: dict[str, list[Leg]] = {}
         for name, now in self.seen.items():
+            earlier = self.before[name].applied if name in self.before else now.applied
             for leg in self._open(name, now):
-                found.setdefault(leg.segment, []).append(leg)
+                for segment in {leg.segment, ethernet_segment(earlier, leg.name)}:
+                    found.setdefault(segment, []).append(leg)
         return found
 
     @cached_property

@@ -116,6 +116,6 @@ class Company:
 
     def waiting(self, names: Sequence[str], now: States) -> list[Finding]:
         """Who has not come back yet on another switch, and would be cut if these changed ``now``."""
-        attached = replace(self.attached, seen=now)
+        attached = replace(self.attached, seen=now, before=self.attached.seen)
         found = [each for each in self._new(attached, names) if each.names[:2] not in self._going]
         return [Finding(Severity.WAITING, each.subject, each.what, each.remedy) for each in found]

@@ -136,6 +136,19 @@ def test_a_wave_waits_for_the_hosts_of_the_one_before() -> None:
         assert bonds.bonded == [True, True]
 
 
+def test_a_wave_knows_the_other_leg_of_a_host_by_the_segment_that_it_had() -> None:
+    """The first leaf of a rack has another ESI than the second one until that is changed, too."""
+
+    def another_segment_mac(content: dict[str, Any]) -> None:
+        content["leaves"]["segment-mac"] = "44:38:39:FF:00:01"
+
+    with rack(fabric(), applied=True) as made:
+        site = taking_over(fabric(change=another_segment_mac), made)
+        bonds = Bonds(made)
+        assert site.apply(policy=ApplyPolicy(settle=60.0)).verdict == "fully applied: 4 switches changed"
+        assert bonds.bonded == [True, True]
+
+
 def test_a_run_goes_back_if_a_host_does_not_come_back_on_its_first_leaf() -> None:
     with rack(fabric(), applied=True) as made:
         site = taking_over(fabric(change=with_lossy_roce), made)
