@@ -162,6 +162,8 @@ def unplanned(would: Tree, patch: Tree) -> list[str]:
 def _beside(would: Tree, patch: Tree, path: Path) -> Iterator[Path]:
     for key, value in would.items():
         below, planned = as_tree(value), as_tree(patch.get(key))
+        if key == "auto" and path[-1:] == ("vni",) and None in patch.values():
+            continue  # the plan unsets it by the number that it stands for
         if key not in patch:
             yield from (each for each, _ in leaves({key: value}, path))
         elif planned and below:
