@@ -103,7 +103,7 @@ def use(site: Site, survey: Survey) -> None:
     list(attached.cut())
     for switch in fabric.switches:
         attached.lost({switch.name: ALL})
-        attached.in_use(switch.name)
+        list(attached.used(switch.name))
         if switch.name in seen:
             list(isolated(switch, seen[switch.name]))
         list(attached.missing(switch))
