@@ -38,4 +38,4 @@ def told(warned: Mapping[str, Collection[str]]) -> list[Finding]:
             if not said.startswith(RENAMES):
                 by_whom.setdefault(" ".join(said.split()), []).append(name)
     warnings = ((", ".join(names), f"NVUE said: {said}") for said, names in by_whom.items())
-    return [Finding(Severity.WARNING, *warning) for warning in warnings]
+    return [Finding(Severity.INFO, *warning) for warning in warnings]

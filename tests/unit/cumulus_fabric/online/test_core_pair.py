@@ -53,7 +53,7 @@ def test_the_picture_has_each_cable_once() -> None:
 
 def test_they_become_a_fabric_in_one_apply(two: Rack) -> None:
     assert [each for each in audit(PAIR) if each.severity is Severity.BLOCKED] == []
-    assert two.site.apply(policy=POLICY).reasons == ()
+    assert two.site.apply(policy=POLICY).applied
     assert (two.site.survey().plan.steps, worse(two)) == ((), [])
     two.wires.cut |= {("Leaf0-1", "swp31"), ("Leaf0-1", "swp32")}
     assert any("the BGP session" in each or "the link to Leaf0-2 is down" in each for each in worse(two))
@@ -86,13 +86,13 @@ def test_two_of_one_as_speak_ibgp(release: str) -> None:
     one = fabric(change=one_as)
     assert [each for each in audit(one) if each.severity is Severity.BLOCKED] == []
     with rack(one, release=release) as made:
-        assert made.site.apply(policy=POLICY).reasons == ()
+        assert made.site.apply(policy=POLICY).applied
         assert (made.site.survey().plan.steps, worse(made)) == ((), [])
 
 
 def test_one_alone_comes_first(two: Rack) -> None:
-    assert two.site.apply(["Leaf0-2"], policy=POLICY).reasons == ()
-    assert two.site.apply(policy=POLICY).reasons == ()
+    assert two.site.apply(["Leaf0-2"], policy=POLICY).applied
+    assert two.site.apply(policy=POLICY).applied
     assert worse(two) == []
 
 

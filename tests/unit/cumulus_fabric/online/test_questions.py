@@ -86,7 +86,7 @@ def test_the_first_push_goes_on_where_no_link_is_up(waits: str, release: str) ->
         report = made.site.apply(policy=POLICY)
         assert report.verdict == "fully applied: 3 switches changed"
         (files, restart) = report.reasons
-        assert files.severity is restart.severity is Severity.WARNING
+        assert files.severity is restart.severity is Severity.INFO
         assert files.subject == restart.subject == "Leaf0-1, Leaf0-2, Spine0"
         assert "WILL be overwritten. - /etc/nsswitch.conf" in files.what
         assert restart.what == RESTART
@@ -120,7 +120,7 @@ def test_what_else_it_warns_of_is_told_and_done(three: Rack) -> None:
     report = change(three)
     assert report.verdict == "fully applied: 3 switches changed"
     assert [(each.severity, each.subject, each.what) for each in report.reasons] == [
-        (Severity.WARNING, LAST, "NVUE said: the moon is full")
+        (Severity.INFO, LAST, "NVUE said: the moon is full")
     ]
 
 
