@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bring switches to the intent as one confirmed commit: all of them, or none.
+"""Bring switches to the intent as one confirmed commit: all of them, or none, but for one that is too slow.
 
 The switches of a wave change at the same time; the canary is the first wave. A changed switch waits for its
 confirmation and rolls back by itself without it, so that a switch that loses its management recovers. A wave
 is confirmed once the fabric is at least as healthy as before. Any failure rolls the whole run back, at once
-where the switch lets a confirmation be refused.
+where the switch lets a confirmation be refused. A switch that is still at it when its time is over goes back
+alone, if the fabric is as healthy with the others changed and that one as before: then they do not depend on
+it, and the run ends there.
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -130,11 +132,14 @@ class Run:
     together: Together = lambda _: True
     # Whether a wave may begin: who was interrupted by an earlier one is back
     ready: Ready = always
+    whole: bool = False  # whether one that is too slow takes all the others back
     # The revision that this run has created on each switch
     revisions: dict[str, str] = field(default_factory=dict[str, str], init=False)
     unsaved: list[str] = field(default_factory=list[str], init=False)
     begun: list[Sequence[str]] = field(default_factory=list[Sequence[str]], init=False)  # waves
     results: dict[str, Result] = field(default_factory=dict[str, Result], init=False)
+    # The switches that were too slow and went back alone, and why
+    slow: dict[str, SwitchError] = field(default_factory=dict[str, SwitchError], init=False)
     # What switches have warned of, and were told to do nevertheless
     warned: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]], init=False)
 
@@ -152,15 +157,22 @@ class Run:
         for number, wave in enumerate(waves):
             began = self.clock.monotonic()
             if number and self._left(longest, self.forward_until) < longest:
-                later = tuple(name for wave in waves[number:] for name in wave)
-                return Report(dict(self.results), (*told(self.warned), *self._save()), left=later)
+                return self._ended(waves[number:])
             self.policy.announce(f"applying on {', '.join(wave)}")
             reasons = self._wave(wave)
             if reasons:
                 self.policy.announce(f"rolling back: {reasons[0].sentence()}")
                 return self._roll_back(reasons)
+            if self.slow:
+                return self._ended(([*self.slow], *waves[number + 1 :]))
             longest = max(longest, self.clock.monotonic() - began)
-        return Report(dict(self.results), (*told(self.warned), *self._save()))
+        return self._ended(())
+
+    def _ended(self, left: Iterable[Sequence[str]]) -> Report:
+        """The report of a run that is not taken back, with the waves that are left."""
+        late = [each._replace(severity=Severity.WARNING) for each in failures(self.slow)]
+        later = tuple(name for wave in left for name in wave)
+        return Report(dict(self.results), (*late, *told(self.warned), *self._save()), left=later)
 
     def _left(self, seconds: float, until: float) -> float:
         """``seconds``, or what is left until then if that is less."""
@@ -175,17 +187,32 @@ class Run:
             return waits
         self.begun.append(wave)
         waiting, failed = self.fleet.each(wave, self._start)
-        if failed:
-            return failures(failed, AGAIN)
         changed = [name for name, yes in waiting.items() if yes]
-        if not changed:
-            return ()
-        look = self.check(self.changes.keys() - set(self._started))
+        alone = not self.whole and (changed or len(self.begun) > 1)
+        if failed and not (alone and all(error.kind == "slow" for error in failed.values())):
+            return failures(failed, AGAIN)
+        if changed:
+            look = self.check(self.changes.keys() - {*self._started} | failed.keys())
+            seconds = self._left(self.policy.settle, self.forward_until)
+            if worse := settle(look, seconds, self.policy.poll, self.clock):
+                return (*failures(failed), *worse)
+            _, unconfirmed = self.fleet.each(changed, self._confirm)
+            if unconfirmed:
+                return failures({**failed, **unconfirmed}, AGAIN)
+        return self._alone(failed) if failed else ()
+
+    def _alone(self, slow: Mapping[str, SwitchError]) -> Sequence[Finding]:
+        """Take back those that are too slow; the findings if they do not go back, or the others need them."""
+        back, lost = self.fleet.each(slow, self._roll_back_switch)
+        if lost:
+            return failures(slow)
+        self.results |= back
+        look = self.check(self.changes.keys() - {*self._started} | slow.keys())
         seconds = self._left(self.policy.settle, self.forward_until)
         if worse := settle(look, seconds, self.policy.poll, self.clock):
-            return worse
-        _, failed = self.fleet.each(changed, self._confirm)
-        return failures(failed, AGAIN)
+            return (*failures(slow), *worse)
+        self.slow = {**slow}
+        return ()
 
     def _start(self, switch: Nvue) -> bool:
         """Prepare a revision and apply it up to its confirmation; False if there was nothing to apply.

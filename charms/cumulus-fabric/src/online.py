@@ -356,7 +356,7 @@ class Site:
             return Report(dict.fromkeys(read, Result.UNCHANGED))
         check = reachable(self.fleet, read) if reachable_only else self._health(survey, also)
         ready = returned(self.fleet, read, company.waiting) if company.taken else always
-        return Run({**needed}, self.fleet, check, policy, company.together, ready).go(waves)
+        return Run({**needed}, self.fleet, check, policy, company.together, ready, reachable_only).go(waves)
 
     def waves(self, needed: Collection[str], together: Together, canary: str, order: str) -> list[list[str]]:
         """Which switches change at the same time, in order; none of the waves takes anybody's last way."""

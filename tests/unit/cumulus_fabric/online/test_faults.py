@@ -23,6 +23,9 @@ from unit.cumulus_fabric.online.small import CANARY, CHANGED, LAST, SMALL
 POLICY = ApplyPolicy(confirm=120, settle=30.0, deadline=60.0, poll=5.0)
 
 
+WANTED = {each.name: render.tree(CHANGED, each, Dialect.UNTIL_5_14) for each in CHANGED.switches}
+
+
 def make(waits: str = "confirm") -> AbstractContextManager[Rack]:
     """Three switches that run the intent; it has changed since. They wait for confirmations in that state."""
     return rack(SMALL, applied=True, waits=waits, fleet=InTurn)
@@ -48,8 +51,7 @@ def outcome(three: Rack, before: dict[str, Any]) -> str:
     """What really became of the switches; a mixture has no word."""
     if three.applied == before:
         return "rolled back"
-    wanted = {each.name: render.tree(CHANGED, each, Dialect.UNTIL_5_14) for each in CHANGED.switches}
-    differ = [name for name, tree in three.applied.items() if difference(tree, wanted[name])]
+    differ = [name for name, tree in three.applied.items() if difference(tree, WANTED[name])]
     return "a mixture" if differ else "applied"
 
 
@@ -68,7 +70,9 @@ def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
     # What the candidate is made from, and what was applied before and meanwhile, is read beside it.
     prepare = ["list", "create", "read changeset", "patch", "patch", "diff", "list", "apply"]
     # Whether `ays` only passes is for one more look to tell.
-    polls = [*["poll"] * (3 if waits == "ays" else 2), "list"]
+    polls = ["poll"] * (3 if waits == "ays" else 2)
+    # And whether that is a question, or the wait for its confirmation, for what it runs.
+    polls += ["diff", "list"] if waits == "ays" else ["list"]
 
     def calls(name: str) -> list[str]:
         return [each.partition("-")[0] for each in undisturbed.calls(name)]
@@ -92,6 +96,8 @@ def case(waits: str, name: str, fault: Fault) -> str:
         three.servers[name].inject(fault)
         report = change(three)
         really = outcome(three, before)
+        if really == "a mixture" and report.left:
+            return ""  # one was too slow; the test with any failure looks at each switch
         if really == "a mixture" or report.applied is not (really == "applied"):
             return f"call {fault.at}: {really}, {report}"
         if report.results and not report.verdict.startswith(f"fully {really}"):
@@ -129,7 +135,13 @@ def test_the_report_says_what_runs_after_any_failure(waits: str, errors: dict[st
             assert outcome(three, before) == "applied"
             return
         unknown = [name for name, result in report.results.items() if result is Result.UNKNOWN]
-        kept = {name: tree for name, tree in before.items() if name not in unknown}
+        # Where one was too slow, the others have stayed changed.
+        done = [name for name, result in report.results.items() if result is Result.APPLIED]
+        assert bool(done) == bool(report.left)
+        assert {name: bool(difference(three.applied[name], WANTED[name])) for name in done} == dict.fromkeys(
+            done, False
+        )
+        kept = {name: tree for name, tree in before.items() if name not in {*unknown, *done}}
         assert {name: three.applied[name] for name in kept} == kept
         assert all(name in report.verdict for name in unknown)
 
@@ -259,7 +271,7 @@ def test_a_switch_that_does_not_wait_for_its_confirmation_rolls_everything_back(
 
 def test_nobody_confirms_in_advance(undisturbed: Rack) -> None:
     bodies = [call.body for call in undisturbed.servers[LAST].calls if call.name in ("apply", "confirm")]
-    assert [list(body["auto-prompt"]) for body in bodies] == [["ays", "ignore_fail"]] * 2
+    assert [list(body["auto-prompt"]) for body in bodies] == [["ignore_fail"], ["ays", "ignore_fail"]]
 
 
 RELOAD = Issue("systemctl", "Unable to reload-or-restart services (frr)")

@@ -3,11 +3,13 @@
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from apply import ApplyPolicy
 from cli.wording import translated
-from lab.nvue import Switch
+from converge import Severity
+from lab.nvue import Issue, Switch
 from online import Site
 from output.report import Report, Result
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
@@ -38,15 +40,67 @@ def when(box: Switch, step: str, happens: Callable[[], None]) -> None:
     setattr(box, step, then)
 
 
-def test_a_switch_that_is_too_slow_names_the_option_that_gives_it_more_time(three: Rack) -> None:
+@pytest.mark.parametrize("slow", [LAST, "Leaf0-2"])
+def test_a_switch_that_is_too_slow_goes_back_alone(three: Rack, slow: str) -> None:
+    """The others are settled without it; the option that gives it more time is named."""
     before = deepcopy(three.applied)
-    three.servers[LAST].switch.takes = 100.0
+    three.servers[slow].switch.takes = 100.0
     report = change(three)
-    (reason,) = (each for each in report.reasons if each.subject == LAST)
+    (other,) = {LAST, "Leaf0-2"} - {slow}
+    assert report.results == {CANARY: Result.APPLIED, slow: Result.ROLLED_BACK, other: Result.APPLIED}
+    (reason,) = report.reasons
+    assert (reason.severity, reason.subject) == (Severity.WARNING, slow)
     assert (reason.what, reason.remedy) == ("not finished within 60 s: apply", LONGER)
     assert "a larger --settle gives each switch more time" in translated(reason.remedy)
+    assert not report.applied
+    assert report.verdict == (
+        f"applied on 2 switches, not yet on {slow}: run apply again; "
+        "a larger settle-timeout lets one run change more"
+    )
+    three.clock.sleep(600)
+    assert three.applied[slow] == before[slow]
+    three.servers[slow].switch.takes = 3.0
+    assert change(three).verdict == "fully applied: 1 switch changed"
+
+
+def test_a_canary_that_is_too_slow_ends_the_run(three: Rack) -> None:
+    before = deepcopy(three.applied)
+    three.servers[CANARY].switch.takes = 100.0
+    report = change(three)
+    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert [(each.subject, each.remedy) for each in report.reasons] == [(CANARY, LONGER)]
+    assert three.applied == before
+    assert "apply" not in three.calls(LAST)
+
+
+def test_others_that_depend_on_one_that_is_too_slow_go_back_with_it(three: Rack) -> None:
+    """Their session with the spine is gone while it has not come along."""
+    before = deepcopy(three.applied)
+    three.servers[LAST].switch.takes = 100.0
+    member = three.wires.members["Leaf0-2"]
+    original = member.apply
+
+    def needs(tree: dict[str, Any]) -> Issue | None:
+        three.wires.cut.add(("Leaf0-2", "swp31")) if "50" in str(tree["bridge"]) else three.wires.cut.clear()
+        return original(tree)
+
+    member.apply = needs
+    report = change(three)
+    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.reasons[0].subject == LAST
+    assert any("link to Spine0 is down" in each.what for each in report.reasons)
     three.clock.sleep(600)
     assert three.applied == before
+
+
+def test_a_rollback_takes_all_of_them_or_none(three: Rack) -> None:
+    assert change(three).applied
+    runs = deepcopy(three.applied)
+    three.servers[LAST].switch.takes = 100.0
+    report = three.site.rollback(policy=POLICY)
+    assert report.verdict == "not restored: every switch runs what it ran before"
+    three.clock.sleep(600)
+    assert three.applied == runs
 
 
 def test_each_switch_has_the_whole_time(three: Rack) -> None:
