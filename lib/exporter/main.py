@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from hostnic.machine import Machine
 from hostnic.system import System
@@ -97,14 +97,16 @@ def main(arguments: Sequence[str], machine: Callable[[], System] = Machine) -> i
     except ValueError:
         print("usage: exporter.pyz [ADDRESS ...]", file=sys.stderr)
         return 5
-    from prometheus_client import CollectorRegistry, make_wsgi_app
+    from prometheus_client import CollectorRegistry
+    from prometheus_client import make_wsgi_app as wsgi  # pyright: ignore[reportUnknownVariableType]
 
     from exporter.server import Server
 
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))  # in all threads, which begin from here on
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Exporter(machine))
-    servers = [Server(address, PORT, make_wsgi_app(registry)) for address in addresses]
+    app = cast("Callable[..., Any]", wsgi(registry))
+    servers = [Server(address, PORT, app) for address in addresses]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"serving on {', '.join(addresses)} port {PORT}", flush=True)

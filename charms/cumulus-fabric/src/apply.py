@@ -26,7 +26,7 @@ from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
 from rest.warned import KEEP, overwritten, told
 from settling import Check, Ready, always, settle
-from tree import as_tree
+from tree import nodes
 from tree.diff import inverse
 from tree.seen import is_up
 
@@ -115,9 +115,7 @@ def _links(switch: Nvue) -> list[str]:
     """The ports of a switch that are up, without those of its management."""
     state = {"interface": switch.get("/interface", include=[f"/*/{part}" for part in UP])}
     return [
-        name
-        for name, each in state["interface"].items()
-        if as_tree(each).get("type") == "swp" and is_up(state, name)
+        name for name, each in nodes(state, "interface") if each.get("type") == "swp" and is_up(state, name)
     ]
 
 

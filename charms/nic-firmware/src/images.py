@@ -122,8 +122,7 @@ def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
     images = list[Image]()
     try:
         for image in _rows(read_own(system, _index(digest))):
-            texts = all(isinstance(cell, str) and cell for cell in image)
-            if not texts or image.path.rpartition("/")[0] != f"{DIRECTORY}/{digest}":
+            if image.path.rpartition("/")[0] != f"{DIRECTORY}/{digest}":
                 return ()
             system.files.check_own(image.path)
             if digests.of(image.path) != image.digest:
@@ -135,7 +134,10 @@ def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
 
 
 def _rows(text: str) -> list[Image]:
-    return [Image(*row) for row in cast("list[list[Any]]", json.loads(text))]
+    rows = cast("list[list[Any]]", json.loads(text))
+    if not all(isinstance(cell, str) and cell for row in rows for cell in row):
+        raise ValueError("a row has a field that is no text")
+    return [Image(*row) for row in rows]
 
 
 def _download(system: System, url: str, digest: str) -> str:

@@ -26,6 +26,7 @@ class Recorder:
         self.devlink = heard(system.devlink, Devlink, self._note)
         self.now, self.sleep = system.now, system.sleep
         self.query, self.answering, self.control = system.query, system.answering, system.control
+        self.database = system.database
 
     def _note(self, call: Call, words: Sequence[str]) -> None:
         if call.writes:
