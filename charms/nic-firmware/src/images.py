@@ -136,7 +136,7 @@ def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
 def _rows(text: str) -> list[Image]:
     rows = cast("list[list[Any]]", json.loads(text))
     if not all(isinstance(cell, str) and cell for row in rows for cell in row):
-        raise ValueError("a row has a field that is no text")
+        raise ValueError("an image without one of its texts")
     return [Image(*row) for row in rows]
 
 
