@@ -91,9 +91,9 @@ class FileDoor(Door):
             raise mlx5.refuse(errno.ENODEV)
         port, vf = found[0]
         if action == "unbind":
-            vf.driver, vf.netns, vf.vdpa = None, False, None
+            vf.driver, vf.netns, vf.vdpa, vf.probed_at = None, False, None, None
         elif action == "bind":
-            mlx5.bind(port, vf, driver)
+            mlx5.bind(port, vf, driver, now)
         else:
             raise missing(f"{pci.DRIVERS}/{driver}/{action}")
 

@@ -233,6 +233,9 @@ class FakeKernel:
     def sleep(self, seconds: float) -> None:
         self.clock += seconds
         for nic in self.cards:
+            for vf in (vf for port in nic.ports for vf in port.vfs if vf.probed_at is not None):
+                if vf.probed_at is not None and self.clock >= vf.probed_at:
+                    vf.driver, vf.probed_at = "mlx5_core", None
             due = self._lag_due.get(nic.slot)
             if due is not None and self.clock >= due:
                 del self._lag_due[nic.slot]

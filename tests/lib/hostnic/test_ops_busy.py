@@ -10,7 +10,7 @@ from hostnic.ops.eswitch import (
     SetSteeringMode,
 )
 from hostnic.ops.refusal import BUSY_TIME
-from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs
+from hostnic.ops.vf import BIND_TIME, BindVf, CreateVfs, DestroyVfs
 from hostnic.testing import FakeHost, card
 from hostnic.testing.filedoor import FileDoor
 from hostnic.testing.states import free, switchdev, with_vfs
@@ -109,14 +109,20 @@ def test_a_driver_that_stays_busy_is_no_matter_of_vfs_that_exist() -> None:
     assert "kernel log" in error.remedy
 
 
-def test_a_vf_whose_probe_is_deferred_is_waited_for() -> None:
+@pytest.mark.parametrize("seconds", [0.5, 30.0, BIND_TIME - 1])
+def test_a_vf_whose_probe_is_deferred_is_waited_for(seconds: float) -> None:
     host = probing(with_vfs(FakeHost()))
+    host.vf(VF0).deferred = seconds
+    BindVf(VF0).run(host)
+    assert host.vf(VF0).driver == "mlx5_core"
+    assert host.clock >= seconds
 
-    class Deferred(FileDoor):
-        def write(self, path: str, value: str) -> None:
-            super().write(path, value)
-            raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    host.files = Deferred(host)
+def test_but_not_for_ever() -> None:
+    host = probing(with_vfs(FakeHost()))
+    host.vf(VF0).deferred = BIND_TIME + 30
+    error = refused(BindVf(VF0), host)
+    assert error.reason == f"mlx5_core did not take VF {VF0} within 60 s"
+    host.sleep(60)
     BindVf(VF0).run(host)
     assert host.vf(VF0).driver == "mlx5_core"

@@ -59,12 +59,18 @@ def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
     return vf
 
 
-def bind(port: FakePort, vf: FakeVf, driver: str) -> None:
-    """``echo BDF > drivers/<driver>/bind``; PCI probes no VF while autoprobe is off (pci-driver.c)."""
+def bind(port: FakePort, vf: FakeVf, driver: str, now: float) -> None:
+    """``echo BDF > drivers/<driver>/bind``; PCI probes no VF while autoprobe is off (pci-driver.c).
+
+    A probe that is put off answers EAGAIN, and the kernel repeats it by itself (bind_store in bus.c).
+    """
     if not port.autoprobe:
         raise refuse(errno.ENODEV)
     if vf.driver is not None or (vf.never_probes and driver == "mlx5_core"):
         raise refuse(errno.EBUSY)
+    if vf.deferred and driver == "mlx5_core":
+        vf.probed_at = now + vf.deferred
+        raise refuse(errno.EAGAIN)
     vf.driver = driver
 
 

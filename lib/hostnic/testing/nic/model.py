@@ -35,7 +35,7 @@ class FakeVdpa:
 
 @dataclass
 class FakeVf:
-    """A VF: ``ready`` is the time at which its device appears.
+    """A VF: ``ready`` is the time at which its device appears, ``deferred`` how long mlx5 puts its probe off.
 
     ``growth`` is what it counts in a second: ``packets``, ``bytes``, what the kernel handled of them as
     ``software_packets``, ``software_bytes``, and ``vport_…`` as RDMA has it.
@@ -45,6 +45,8 @@ class FakeVf:
     bdf: str
     ready: float
     never_probes: bool = False
+    deferred: float = 0.0
+    probed_at: float | None = None  # when the kernel probes it again by itself
     driver: str | None = None
     mac: str | None = None  # that its netdev has, and names its permanent one, once it was given one
     netns: bool = False
