@@ -26,7 +26,7 @@ from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
 from rest.warned import KEEP, overwritten, told
 from settling import Check, Ready, always, settle
-from tree import nodes
+from tree import get_tree
 from tree.diff import inverse
 from tree.seen import is_up
 
@@ -113,10 +113,9 @@ def _since(switch: Nvue, known: Collection[str]) -> str:
 
 def _links(switch: Nvue) -> list[str]:
     """The ports of a switch that are up, without those of its management."""
-    state = {"interface": switch.get("/interface", include=[f"/*/{part}" for part in UP])}
-    return [
-        name for name, each in nodes(state, "interface") if each.get("type") == "swp" and is_up(state, name)
-    ]
+    found = switch.get("/interface", include=[f"/*/{part}" for part in UP])
+    ports = [name for name in found if get_tree(found, name).get("type") == "swp"]
+    return [name for name in ports if is_up({"interface": found}, name)]
 
 
 @dataclass

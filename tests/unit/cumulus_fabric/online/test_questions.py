@@ -97,9 +97,11 @@ def test_the_first_push_asks_where_links_are_up(release: str) -> None:
     with rack(SMALL, release=release, fleet=InTurn) as made:
         box = made.servers[CANARY].switch
         operational = box.operational
+        odd = {"swp1": None, "swp2": {"type": ["swp"]}, "swp3": {"type": "swp", "link": "up"}}
 
         def links_up() -> dict[str, object]:
             shown = deepcopy(operational())
+            shown["interface"] |= odd
             shown["interface"]["swp13"] = {
                 "type": "swp",
                 "link": {"state": {"up": {}}, "oper-status": "up"},
