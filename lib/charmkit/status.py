@@ -5,15 +5,19 @@ from collections.abc import Sequence
 
 import ops
 from converge import Finding, Severity, worst_first
+from converge.finding import one_line
 
-LONGEST = 200
-"""Characters of a status message. A remedy stays whole even if it needs more."""
+LONGEST = 100
+"""Characters of a status message. `juju status` cuts a message at 120, of which "(config-changed) " takes 17
+while that hook runs (Juju 4.0.15). tests/docs/test_remedies.py holds each remedy to its part of them."""
+
+ALTERNATIVE = "; "
+"""Ends the first way to mend a finding; what follows are others, or explains it, and is left to `verify`."""
+
+SEE = " (see verify)"
 
 _COMMANDS = ("run ", "run: ", "juju ")
-"""Begin a remedy that is a command. A terminal often cuts the end of a line of `juju status`."""
-
-_FACT = 80
-"""Characters of the fact that stay beside a long remedy: they name the option or the device."""
+"""Begin a remedy that is a command."""
 
 
 def unit_status(findings: Sequence[Finding]) -> ops.StatusBase:
@@ -36,15 +40,21 @@ def unit_status(findings: Sequence[Finding]) -> ops.StatusBase:
 
 
 def _message(worst: Finding, others: int) -> str:
-    """The finding in one line. A remedy comes first and whole if it is a command, or the line is too long."""
-    count = f" (+{others} more, see verify)" if others else ""
-    sentence = worst.sentence()
-    fits = len(sentence) + len(count) <= LONGEST
-    if fits and not (worst.remedy.startswith(_COMMANDS) and worst.severity >= Severity.HELD):
-        return sentence + count
-    count = count if fits else count or " (see verify)"
-    first = f"{worst.remedy}; " if worst.remedy else ""
-    room = max(LONGEST - len(first) - len(count) - 1, _FACT)
+    """The finding in one line: all of it, or the first way to mend it and what fits of the fact.
+
+    The remedy comes first if it is a command, or if the fact has to be cut. The count of the other findings
+    gives way to the remedy, and to a fact that fits without it.
+    """
     fact = worst._replace(remedy="").sentence()
-    shown = fact if fits or len(fact) <= room else f"{fact[:room].rstrip(' ,;:')}…"
-    return f"{first}{shown}{count}"
+    remedy = one_line(worst.remedy)
+    first = remedy.partition(ALTERNATIVE)[0]
+    count = f" (+{others} more, see verify)" if others else ""
+    hints = (count, f" (+{others} more)", "") if others else (SEE, "")
+    command = remedy.startswith(_COMMANDS) and worst.severity >= Severity.HELD
+    for shown, hint in ((remedy, count), *((first, hint) for hint in hints)):
+        line = "; ".join(filter(None, (shown, fact) if command else (fact, shown))) + hint
+        if len(line) <= LONGEST:
+            return line
+    begins, needed = (f"{first}; ", len(f"{first}; {worst.subject}…")) if first else ("", 0)
+    hint = next((each for each in hints if needed + len(each) <= LONGEST), "")
+    return f"{f'{begins}{fact}'[: LONGEST - len(hint) - 1].rstrip(' ,;:')}…{hint}"

@@ -174,7 +174,7 @@ def occupied(system: System, charm: str, unit: str) -> tuple[Finding, ...]:
     if other == unit or not _lives(system, other):
         return ()
     what = f"{other} keeps this machine already, and two units would undo each other's settings"
-    remedy = "keep one unit of this charm on each machine: remove the relation of the other to its principal"
+    remedy = "remove the relation of the other to its principal; keep one unit of this charm on each machine"
     return (Finding(Severity.BLOCKED, charm, what, remedy),)
 
 
@@ -205,7 +205,7 @@ def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Findin
             Severity.BLOCKED,
             "option reboot-owner",
             f"{reboot_owner} here, but {other.reboot_owner} for {other.unit} on the same machine",
-            "give all nic-firmware applications on it the same reboot-owner; nothing reboots until then",
+            "give all nic-firmware applications on it one reboot-owner; nothing reboots until then",
         )
         for other in others
         if other.reboot is not None and other.reboot_owner != reboot_owner
@@ -253,7 +253,7 @@ def _malformed(writer: str, error: InvalidValue | OSError) -> Finding:
         Severity.WARNING,
         path_of(writer),
         f"ignored: {reason}",
-        f"refresh the charm {writer} and this one to the same revision, or delete the file",
+        f"refresh {writer} and this charm to one revision, or delete the file",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from converge.shape import InvalidValue
 
-PAIRS = "pairs of a switch and the SHA-256 of its certificate, such as Leaf0-1=9F:86:…"
+PAIRS = "pairs such as Leaf0-1=9F:86:…; that is a switch and the SHA-256 of its certificate"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", re.ASCII)
 """A switch's."""
 

@@ -88,7 +88,7 @@ class Model:
         for value in table.accepted:
             if value.says and app.options.get(value.option) == str(value.value):
                 return table.status, value.says
-        return table.status, f"{table.says}; ports here are: none"
+        return table.status, table.says
 
     def access(self, app):
         secret = self.secrets.get(app.options.get("credentials", ""))

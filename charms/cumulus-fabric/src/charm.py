@@ -106,7 +106,7 @@ class CumulusFabricCharm(ops.CharmBase):
     def _fabric(self) -> Fabric:
         text = self._intent
         if not text.strip():
-            what = "is not set, and no resource intent is attached"
+            what = "is not set, and no resource is attached"
             remedy = f"run: juju config {self.app.name} intent=@FILE"
             raise InputError(Finding(Severity.BLOCKED, "option intent", what, remedy))
         try:
@@ -153,8 +153,8 @@ class CumulusFabricCharm(ops.CharmBase):
         app = self.app.name
         wrong = partial(Finding, Severity.BLOCKED, "option credentials")
         if secret is None:
-            what = "is not set: the ID of a secret with user and password"
-            raise InputError(wrong(what, f"run: juju config {app} credentials=ID"))
+            remedy = f"run: juju config {app} credentials=ID; ID is that of a secret with user and password"
+            raise InputError(wrong("is not set", remedy))
         try:
             content = secret.get_content(refresh=True)
         except ops.ModelError:  # it is gone, or not granted to this application
@@ -162,7 +162,7 @@ class CumulusFabricCharm(ops.CharmBase):
             raise InputError(wrong(what, f"run: juju grant-secret NAME {app}")) from None
         found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
         if not found.usable:
-            remedy = "give it the keys user and password, each one line of text, the user without a colon"
+            remedy = "give it the keys user and password, each one line of text; the user without a colon"
             raise InputError(wrong("the secret has no usable user or password", remedy))
         return found
 

@@ -57,5 +57,5 @@ def _left_to_the_command_line(switch: Switch) -> tuple[str, str]:
     given = f"--intent FILE --credentials FILE --known-hosts FILE --switch {switch.name}"
     return (
         f"runs {switch.platform}, which only the command line configures",
-        f"run pipx run tox -e fabric -- apply {given}",
+        f"apply it from the command line; run pipx run tox -e fabric -- apply {given}",
     )

@@ -26,8 +26,8 @@ from tree.seen import bonded, is_up, neighbours, switches_by_chassis
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
 CABLING_REMEDY = "move the cable or correct the intent"
-NAMES_REMEDY = "set host-names: true in the intent, or name the switch, so that LLDP tells it from others"
-LLDP_REMEDY = "run sudo systemctl restart lldpd on it, if that is not running half a minute after a boot"
+NAMES_REMEDY = "set host-names: true in the intent, or name the switch; then LLDP tells it from others"
+LLDP_REMEDY = "run sudo systemctl restart lldpd on it; after a boot, give it half a minute first"
 SYSTEM_REMEDY = "look again when the host's own system runs"
 BOND_REMEDY = "check that the host bonds both ports with 802.3ad"
 APPLY_REMEDY = "run the action apply"

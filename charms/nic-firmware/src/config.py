@@ -48,7 +48,7 @@ _SETTING = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>[A-Za-z0-9_.+-]{{1,64}}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _URL = re.compile(r"https?://(?:\[[0-9a-fA-F:.]+\]|[!-.0-9;-?A-~]+)(?::[0-9]{1,5})?/[!-~]*")
 _USER = re.compile(r"[a-zA-Z]+://[^/?#]*@")
-_SETTINGS = "NAME=value words, such as 'CQE_COMPRESSION=AGGRESSIVE CNP_DSCP_P1=48', each name once"
+_SETTINGS = "NAME=value, such as CNP_DSCP_P1=48; several are separated by spaces, each name once"
 
 
 def settings(name: str, text: str) -> dict[str, str]:
@@ -69,7 +69,7 @@ def _check_url(url: str) -> None:
     """Refuse an address that cannot be fetched, or that has a password. What may be secret is not shown."""
     shown = without_query(re.sub(r"(?s)^([a-zA-Z]+://)?.*@", r"\1...@", url))
     if _USER.match(url):
-        allowed = "an address without user and password, which everybody who may read the model would see; "
+        allowed = "an address without user and password; everybody who may read the model would see them, so "
         allowed += "attach such a file instead: juju attach-resource nic-firmware firmware=FILE"
         raise InvalidValue("firmware-url", shown, allowed)
     if not _URL.fullmatch(url):
@@ -102,7 +102,9 @@ class Options(RebootOptions):
         settings("parameters", self.parameters)
         for word in self.profiles:
             if word not in PROFILES:
-                raise InvalidValue("profile", word, f"a comma list of {', '.join(PROFILES)}, or nothing")
+                raise InvalidValue(
+                    "profile", word, f"some of {', '.join(PROFILES)}; separated by commas, or nothing"
+                )
         if self.firmware_url:
             _check_url(self.firmware_url)
         if self.firmware_sha256 and not _SHA256.fullmatch(self.firmware_sha256):

@@ -92,7 +92,7 @@ def _undecided(wanted: Desired, observed: Observed) -> Iterator[Held[System]]:
         parameter = observed.answers.get(bdf, Answer()).parameters.get(setting.name)
         if parameter and not setting.matches(parameter.next_boot):
             own = f"run set-parameters devices={bdf} parameters={setting.name}=ETH"
-            release = f"if it is to be Ethernet, {own}, or name {bdf} in option devices"
+            release = f"if it is to be Ethernet, name {bdf} in option devices; or {own}"
             reason = "reboot-policy is manual, and this port may be meant as InfiniBand"
             yield Held(_conversion(bdf, bdf, setting, observed), reason, release)
 

@@ -54,8 +54,8 @@ def becoming_ethernet(wanted: Desired, observed: Observed) -> Iterator[Finding]:
         parameter = observed.answers.get(port.bdf, Answer()).parameters.get(name)
         if parameter and mstconfig.number(parameter.current) == 1 != mstconfig.number(parameter.next_boot):
             what = f"{name} is {parameter.next_boot} at the next boot, which takes InfiniBand from this port"
-            keep = f"run set-parameters devices={port.bdf} parameters={name}=IB to keep it"
-            remedy = f"{keep}, or name {port.bdf} in option devices; no reboot until then"
+            keep = f"run set-parameters devices={port.bdf} parameters={name}=IB"
+            remedy = f"{keep}; or, to have Ethernet, name {port.bdf} in option devices; no reboot until then"
             yield Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.infiniband[port.bdf]}", remedy)
 
 
@@ -66,8 +66,9 @@ def becoming_dpu(wanted: Desired, observed: Observed) -> Iterator[Finding]:
         if ENGINE in settings or not engine:
             continue
         if mstconfig.number(engine.current) == 1 and mstconfig.number(engine.next_boot) == 0:
-            keep = f"run set-parameters devices={bdf} parameters={ENGINE}=1 to keep NIC mode"
-            remedy = f"{keep}, or add {ENGINE}=0 to option parameters; no reboot until then"
+            keep = f"run set-parameters devices={bdf} parameters={ENGINE}=1"
+            remedy = f"set {ENGINE} to 1 again to keep NIC mode; {keep}, "
+            remedy += f"or, for DPU mode, add {ENGINE}=0 to option parameters; no reboot until then"
             yield Finding(
                 Severity.BLOCKED, bdf, "this BlueField is in DPU mode from the next boot on", remedy
             )
@@ -100,7 +101,7 @@ def _from_infiniband(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[
 
 def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Finding:
     what = f"{setting} ({setting.source}) would take Ethernet from this port"
-    remedy = "the NIC is not changed; set allow-ethernet-loss=true if the port may lose Ethernet"
+    remedy = "set allow-ethernet-loss=true if the port may lose Ethernet; the NIC is not changed"
     if state is State.ACTIVATE:
         what += " with the next boot, for which it is set"
         remedy = f"set {setting.name} back, or set allow-ethernet-loss=true; no reboot until then"

@@ -25,7 +25,7 @@ GATED = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}
 
 SAME = "set both to the same value, or remove one"
 NEWER = "install a newer mstflint if it is to be set too"
-NOTHING, REMEDY = "this host has no Mellanox NIC", "relate this charm to applications on hosts with one"
+NOTHING, REMEDY = "this host has no Mellanox NIC", "relate it to applications on hosts with one"
 
 
 class Chosen(NamedTuple):

@@ -27,8 +27,8 @@ from preflight import becoming_ethernet, preflight, taking
 from record import FIRMWARE
 
 NOT_LEFT = (
-    "the firmware, the BIOS or the BMC sets it back: set it in the BIOS' page of the NIC or in the BMC's "
-    "profile of the server, or declare what is there; to try again, on the host:"
+    "set it in the BIOS' page of the NIC or in the BMC's profile of the server; or declare what is there; "
+    "it is the firmware, the BIOS or the BMC that sets it back; to try again, run on the host:"
 )
 UNBLOCKED = "this is done once nothing blocks it"
 

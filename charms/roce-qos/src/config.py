@@ -65,7 +65,7 @@ class Options:
         words = self.pfc_priorities.replace(",", " ").split()
         if words == [NONE]:
             return ()
-        allowed = "priorities 0 to 7 separated by spaces, each once, or none"
+        allowed = "priorities 0 to 7, or none; separated by spaces, each once"
         if not words or len(set(words)) != len(words) or not set(words) <= set("01234567"):
             raise InvalidValue("pfc-priorities", self.pfc_priorities, allowed)
         return tuple(sorted(int(word) for word in words))
@@ -84,7 +84,7 @@ class Options:
     @property
     def vlans(self) -> tuple[tuple[int, int], ...]:
         """VLAN id and the PCP that its packets get, by VLAN."""
-        allowed = "VLAN:PCP pairs separated by spaces, such as 2:5, each VLAN once"
+        allowed = "VLAN:PCP pairs such as 2:5; separated by spaces, each VLAN once"
         pairs = _pairs("vlan-egress-map", self.vlan_egress_map, _VLAN, allowed)
         if any(int(vlan) > 4094 for vlan in pairs):
             raise InvalidValue("vlan-egress-map", self.vlan_egress_map, allowed)
@@ -93,14 +93,14 @@ class Options:
     @property
     def cc_params(self) -> tuple[tuple[str, int], ...]:
         """Congestion control parameters, by the name that mlx5's debugfs has."""
-        allowed = "name=number pairs such as rp_ai_rate=5 np_cnp_prio=6, each once"
+        allowed = "name=number pairs such as rp_ai_rate=5; separated by spaces, each name once"
         pairs = _pairs("dcqcn", self.dcqcn, _DCQCN, allowed)
         if any(int(value) > 0xFFFFFFFF for value in pairs.values()):
             raise InvalidValue("dcqcn", self.dcqcn, allowed)
         return tuple(sorted((name, int(value)) for name, value in pairs.items()))
 
     def _shares(self) -> dict[int, Share]:
-        allowed = "class:percent or class:strict pairs such as 0:50 6:strict, each once"
+        allowed = "class:percent or class:strict pairs such as 0:50 6:strict; each class once"
         pairs = _pairs("ets", self.ets, _SHARE, allowed)
         return {int(tc): STRICT if share == STRICT else int(share) for tc, share in pairs.items()}
 

@@ -65,7 +65,7 @@ def _congestion_control(
     hidden = "see whether kernel lockdown hides debugfs" if connectx else "only ConnectX has it"
     through_firmware = nic_firmware_present and bool(connectx)
     deploy = "" if through_firmware or not connectx else "deploy nic-firmware to this machine"
-    remedy = f"{deploy}, or {hidden}" if deploy else hidden
+    remedy = f"{deploy}; or {hidden}" if deploy else hidden
     # What other NICs lack says nothing about those that have it.
     ports = connectx or ports
     yield from _dcqcn(options, ports, through_firmware, remedy)

@@ -23,6 +23,6 @@ def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
             what = f"its driver takes no settings in DCBX mode {dcbx_words(mode)}"
             remedy = "set dcbx-takeover=true, or leave the port out of option devices"
         elif port.driver.agent:
-            remedy = f"{port.driver.agent.format(port.netdev)}, or leave it out of option devices"
+            remedy = f"{port.driver.agent.format(port.netdev)}; or leave it out of option devices"
         found.append(Finding(Severity.BLOCKED, port.netdev, what, remedy))
     return found

@@ -136,10 +136,10 @@ def _nothing(bonded: Sequence[QosPort], observed: Observed) -> tuple[str, str]:
     connectx = [port for port in observed.ports if port.driver.name == MLX5 and not port.port.infiniband]
     lacking = [port for port in bonded if port.dcb is None and (port in connectx or not connectx)]
     if not bonded:
-        return "no port with data centre bridging is in a kernel bond", "bond the ports in MAAS"
+        return "no port with DCB is bonded", "bond the ports in MAAS"
     if lacking and (connectx or len(lacking) == len(bonded)):
         names = " and ".join(port.netdev for port in lacking)
-        remedy = "boot a kernel whose driver has it (mlx5: CONFIG_MLX5_CORE_EN_DCB), or name other ports"
+        remedy = "boot a kernel whose driver has it, or name other ports; mlx5 needs CONFIG_MLX5_CORE_EN_DCB"
         return f"the driver of {names} in a kernel bond has no data centre bridging", remedy
     if connectx:
         names = ", ".join(port.netdev for port in connectx)

@@ -34,8 +34,8 @@ AT_WORK = Finding(
 )
 """Hooks do not change the ports meanwhile."""
 STOP_IT = (
-    "stop what does (lldpad, dcbtool, mlnx_qos or dcb in a service, cron or a udev rule), then run: "
-    f"systemctl restart {files.AGAIN}"
+    "stop what does (lldpad, dcbtool, mlnx_qos or dcb); it may be in a service, cron or a udev rule; "
+    f"then run systemctl restart {files.AGAIN}"
 )
 
 

@@ -92,7 +92,7 @@ def read_previous(system: System) -> Previous:
     except (OSError, ValueError, RecursionError) as error:
         raise StepError(
             f"{record.PREVIOUS}, the state before a live change, cannot be read: {words(error)}",
-            f"check that this node answers on its network, then remove {record.PREVIOUS}, or reboot",
+            f"check that this node answers on its network; then remove {record.PREVIOUS}, or reboot",
         ) from None
 
 
@@ -120,7 +120,7 @@ class Arm:
             raise StepError(
                 f"neither gateway nor controller ({', '.join(asked) or 'none is known'}) answers a ping, "
                 "so that a live change could not be confirmed",
-                f"make one of them answer, or set allow-live=false and {self.approve}",
+                f"make one of them answer; or set allow-live=false and {self.approve}",
             )
         # If a hook died before its confirmation, the state before that hook is the one to restore.
         armed, before = record.armed(system), self.before
@@ -132,7 +132,7 @@ class Arm:
             text = readable(json.dumps(content, indent=1), _previous)
         except InvalidValue as error:
             what = f"the state before the change could not be read again to restore it: {error}"
-            raise StepError(what, f"set allow-live=false and {self.approve}") from None
+            raise StepError(what, f"set allow-live=false; then {self.approve}") from None
         system.files.install(record.PREVIOUS, text.encode(), 0o600)
         # The unit writes its record before it looks whether a timer is armed: one of the two gives way.
         if record.is_restoring(system):

@@ -130,18 +130,18 @@ def _why_held(
     cost = _cost(now)
     using = _rdma_users(pairs)
     if using and cost >= Disruption.LINK_FLAP:
-        return using, f"stop that, or {approve}"
+        return using, f"stop that; or {approve}"
     if cost <= Disruption.LINK_FLAP:
         return "", ""
     ends = {step.key.partition("/")[0] for step in now if step.disruption >= Disruption.VF_DESTROYING}
     busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs if pf.bdf in ends for vf in pf.vfs)
     if busy:
-        return f"VFs are in use: {busy}", f"free them, then {approve}"
+        return f"VFs are in use: {busy}", f"free them; then {approve}"
     if not allow_live:
-        return COSTS[cost], f"{approve}, or set allow-live=true"
+        return COSTS[cost], f"{approve}; or set allow-live=true"
     if alone := _without_neighbour(pairs, now, observed.host):
         fix = f"fix {' or '.join(observed.host.beside(alone)) or 'its other port'}"
-        return steps.only_carrier(alone), f"{fix}, or {approve}"
+        return steps.only_carrier(alone), f"{fix}; or {approve}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", approve
     if _given_up(wanted, observed):

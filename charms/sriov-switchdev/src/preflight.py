@@ -15,7 +15,7 @@ from nic.steps import needs_work, other_card
 from observed import NextBoot, Observed, Writer
 
 NOT_THIS_ONE = "take it out of option devices"
-DPU_HAS_IT = f"in DPU mode the DPU has it: {NOT_THIS_ONE}; in NIC mode use kernel 5.19 or later"
+DPU_HAS_IT = f"in DPU mode, where the DPU has it, {NOT_THIS_ONE}; in NIC mode, use kernel 5.19 or later"
 
 
 def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
@@ -52,7 +52,9 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
     what = f"{writer.tool} sets VFs or eswitch modes too"
     remedy = f"remove {keys} from this file; existing VFs stay"
     if writer.tool == "netplan":
-        remedy = f"remove {keys} from the ethernets of this file ({names}); do not run netplan apply"
+        remedy = (
+            f"edit this file, without netplan apply; remove {keys} from the ethernets of this file ({names})"
+        )
     elif writer.tool == "ovn-chassis":
         what = "ovn-chassis sets VFs too"
         left = " ".join(f"{setting.name}:{setting.vfs}" for setting in others if setting.vfs)
@@ -66,18 +68,17 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
         remedy = f"{disable}; existing VFs stay, so do not start it again"
     elif writer.tool == "driverctl":
         what = f"driverctl binds {names} to {keys} when the host boots"
-        remedy = "remove this file; do not run driverctl unset-override, which unbinds the device at once"
+        remedy = "remove this file, but not with driverctl unset-override; that unbinds the device at once"
     elif writer.tool == "tuned":
-        remedy += (
-            " until tuned is stopped, restarted or given another profile: it writes back what was there, "
-        )
-        remedy += "so leave it alone until the next boot"
+        remedy = f"do not restart tuned, but {remedy} until tuned is stopped, restarted or given another "
+        remedy += "profile: it writes back what was there, so leave it alone until the next boot"
     elif "initramfs" in writer.path or "dracut" in writer.path:
-        remedy += ", and run update-initramfs -u -k all, or with dracut: dracut --force --regenerate-all"
+        remedy = f"remove {keys} from this file, and make the initramfs anew; existing VFs stay; "
+        remedy += "run update-initramfs -u -k all, or with dracut: dracut --force --regenerate-all"
     elif writer.tool == "a unit":
         others_too = any(setting.ports is None for setting in ours)
         leave = "leave this charm's ports out there; if it serves no other NIC, " if others_too else ""
-        remedy = f"{leave}systemctl disable {names}, without --now, or {remedy}"
+        remedy = f"{leave}systemctl disable {names}, without --now; or {remedy}"
     yield Finding(Severity.BLOCKED, writer.path, what, remedy)
 
 
@@ -105,7 +106,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
         yield warning(
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
-            f"if it does not form, set num-vfs and NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG}",
+            f"if it does not form, set num-vfs and NUM_OF_VFS to {MAX_VFS_WITH_LAG}; nic-firmware sets that",
         )
     elif port.lag and offered > MAX_VFS_WITH_LAG and _may_lack_lag(pf) and not needs_work(port, pf):
         yield warning(
@@ -115,7 +116,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     if not pf.iommu:
         yield warning(
             "no IOMMU group: instances cannot take VFs",
-            "enable it in the BIOS, and on x86 boot with intel_iommu=on iommu=pt (MAAS: options of the tag)",
+            "enable it in the BIOS; on x86 also boot with intel_iommu=on iommu=pt (MAAS: options of the tag)",
         )
     if pf.carrier is False:
         yield warning(f"{pf.netdev} has no carrier", "check cable and switch port")
@@ -128,12 +129,12 @@ def _destroyed(port: Port, pf: Pf) -> Iterator[Finding]:
             Severity.BLOCKED,
             port.bdf,
             f"{_change(port, pf)} would destroy VFs in use: {used}",
-            "move the instances to another host first, and take this host's own network, processes and vDPA "
-            f"devices off the VFs; or leave {pf.port.num_vfs} VFs in mode {pf.eswitch_mode}",
+            "move the instances to another host first; take this host's own network, processes and vDPA "
+            f"devices off the VFs, too; or leave {pf.port.num_vfs} VFs in mode {pf.eswitch_mode}",
         )
     if pf.subfunctions:
         what = f"{_change(port, pf)} would destroy subfunctions: {', '.join(pf.subfunctions)}"
-        again = "once nothing uses them, delete them (devlink port del) and make them again afterwards"
+        again = "once nothing uses them, delete them (devlink port del); make them again afterwards"
         yield Finding(Severity.BLOCKED, port.bdf, what, f"{again}; or {NOT_THIS_ONE}")
 
 
@@ -156,7 +157,7 @@ def _without_mlx5(pf: Pf) -> tuple[str, str]:
         return "its driver, mlx4_core, has no switchdev mode", NOT_THIS_ONE
     bind = "bind it to mlx5_core"
     if pf.port.driver:  # vfio-pci, for example: an instance or DPDK has the port
-        bind = f"{NOT_THIS_ONE}, or, once nothing uses it, {bind}"
+        bind = f"{NOT_THIS_ONE}; or, once nothing uses it, {bind}"
     return f"the port is bound to {pf.port.driver or 'no driver'}, not to mlx5_core", bind
 
 
@@ -174,8 +175,8 @@ def _change(port: Port, pf: Pf) -> str:
 def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
     now = f"the firmware offers {pf.port.total_vfs} VFs, {port.num_vfs} are asked for"
     raise_it = (
-        f"set NUM_OF_VFS to {port.num_vfs} or more, PF_NUM_OF_VF_VALID off and SRIOV_EN on "
-        "(charm nic-firmware), or lower num-vfs"
+        f"set NUM_OF_VFS of nic-firmware to {port.num_vfs} or more, or lower num-vfs; "
+        "the firmware also needs PF_NUM_OF_VF_VALID off and SRIOV_EN on"
     )
     if after.vfs is None:
         why = f"; it cannot be asked about the next boot ({after.reason})" if after.reason else ""

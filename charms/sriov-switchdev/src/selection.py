@@ -199,7 +199,7 @@ def _may_be_chosen(port: inventory.Port) -> bool:
     return ours and not port.infiniband
 
 
-NOTHING, BOND = "no port of an mlx5 NIC is in a kernel bond", "bond the ports in MAAS"
+NOTHING, BOND = "no mlx5 port is bonded", "bond the ports in MAAS"
 ELSEWHERE = "relate this charm to applications on hosts with a ConnectX whose ports are Ethernet"
 
 
@@ -220,7 +220,7 @@ def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
                 Severity.BLOCKED,
                 port.bdf,
                 f"{bond}, which this port belongs in, does not exist",
-                "see networkctl and journalctl -u systemd-networkd, or take the bond out of netplan's files",
+                "see networkctl and journalctl -u systemd-networkd; or take the bond out of netplan's files",
             )
 
 
@@ -319,7 +319,7 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
             return f"the port itself is in {pf.port.bridge}, which is not a kernel bond", BOTH_PORTS
         return (
             f"the port itself is in {OVS}; a bond of Open vSwitch is not a kernel bond",
-            "make a kernel bond of both ports (MAAS: Create Bond) and put the bond into the bridge",
+            "make a kernel bond of both ports and put it into the bridge; in MAAS that is Create Bond",
         )
     bond = host.bond(pf.bond)
     if bond is None:
@@ -340,7 +340,8 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     if pf.esw_multiport:
         return (
             "the devlink parameter esw_multiport is on, which excludes VF-LAG",
-            f"devlink dev param set pci/{pf.bdf} name esw_multiport value false cmode runtime",
+            "turn it off; run devlink dev param set "
+            f"pci/{pf.bdf} name esw_multiport value false cmode runtime",
         )
     return None
 

@@ -141,7 +141,7 @@ class Dispatcher:
             return ()  # the service has been started again meanwhile
         what = f"gave up after {ATTEMPTS} attempts: {said or 'juju-exec said nothing'}"
         service = self._names.service
-        remedy = f"fix what journalctl -u {service} shows, then run systemctl start {service}"
+        remedy = f"fix what journalctl -u {service} shows; then run systemctl start {service}"
         return (Finding(Severity.WARNING, SUBJECT, what, remedy),)
 
     def now(self) -> None:

@@ -8,7 +8,7 @@ from converge.shape import InvalidValue
 
 from charmkit.options import check, option
 
-PARALLEL = "a number of units from 1, or a percentage of all units from 1% to 100%"
+PARALLEL = "a number of units from 1, or 1% to 100% of them"
 """What the option ``reboot-parallel`` allows."""
 
 _NUMBER = r"[1-9][0-9]{0,4}"

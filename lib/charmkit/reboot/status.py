@@ -17,6 +17,10 @@ STUCK = 30 * 60
 """Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
 
 SUBJECT = "reboot"
+PREPARED = "see what it stops, then run approve-reboot"
+"""Comes before the command where the operator has to see to something first (`UnitState.prepare`)."""
+BY_ITSELF = "it goes on by itself"
+"""The remedy where the operator may wait: what a reboot waits for is about to end."""
 _SHOWN = 3
 
 
@@ -90,7 +94,7 @@ def duration(seconds: int) -> str:
 
 def _still_needed(host: UnitNow, own: UnitState) -> Finding:
     what = f"rebooted, and still needs a reboot for {_shown(own.still_needed)}"
-    remedy = f"fix what verify reports, then {_approve(host)}; no policy repeats the reboot"
+    remedy = f"fix what verify reports; then {_approve(host)}, since no policy repeats the reboot"
     return Finding(Severity.BLOCKED, SUBJECT, what, remedy)
 
 
@@ -117,29 +121,33 @@ def _needed(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Clust
     if host.need.not_ready:
         return Finding(Severity.WAITING, SUBJECT, f"waits for {host.need.not_ready}; {needed}")
     approve = _approve(host)
+    prepared = f"{PREPARED}; {approve}" if own.prepare else approve
+    despite = f"to reboot all the same, {approve}"
     if own.missing_members:
         what = f"waits, since a cluster misses a member ({own.missing_members}); {needed}"
-        return Finding(Severity.HELD, SUBJECT, what, f"to reboot all the same, {approve}")
+        return Finding(Severity.HELD, SUBJECT, what, f"bring the member back; {despite}")
     if not own.consent and not approved(host.unit, own, cluster):
         if policy.reboot_policy == "when-idle":
             what = f"waits until the host is idle ({host.busy}); {needed}"
-            return Finding(Severity.WAITING, SUBJECT, what, f"or {approve}")
-        return Finding(Severity.HELD, SUBJECT, needed, approve)
+            return Finding(Severity.WAITING, SUBJECT, what, f"{BY_ITSELF}; {despite}")
+        return Finding(Severity.HELD, SUBJECT, needed, prepared)
     if cluster.stopped and not approved(host.unit, own, cluster):
-        return Finding(Severity.HELD, SUBJECT, f"stopped by cancel-reboots; {needed}", approve)
+        return Finding(Severity.HELD, SUBJECT, f"stopped by cancel-reboots; {needed}", prepared)
     others = ", ".join(unit for unit in cluster.held_up_by if unit != host.unit)
     if others:
-        return Finding(Severity.WAITING, SUBJECT, f"waits for {others} to settle; {needed}", f"or {approve}")
+        what = f"waits for {others} to settle; {needed}"
+        return Finding(Severity.WAITING, SUBJECT, what, f"{BY_ITSELF}; {despite}")
     found = cluster.may_be_down.items()
     missing = {unit: what for unit, what in found if (unit, what) != (host.unit, UNSETTLED)}
     if missing:
         # A host in its grace period settles without the operator, or its own status says what he has to do.
-        stays = policy.reboot_policy == "manual" and set(missing.values()) != {UNSETTLED}
+        by_itself = set(missing.values()) == {UNSETTLED}
+        stays = policy.reboot_policy == "manual" and not by_itself
         return Finding(
             Severity.HELD if stays else Severity.WAITING,
             SUBJECT,
             f"waits, since {_missing(missing)}; {needed}",
-            f"to reboot all the same, {approve}",
+            f"{BY_ITSELF if by_itself else 'look at those units'}; {despite}",
         )
     if not cluster.held or host.unit in cluster.held:
         return Finding(Severity.WAITING, SUBJECT, f"waits for the leader to grant it; {needed}")
@@ -174,7 +182,7 @@ def _stuck(host: UnitNow, cluster: Cluster, unit: str) -> Finding:
 
 def _release(host: UnitNow, cluster: Cluster, unit: str) -> str:
     which = f" unit={unit}" if len(cluster.held) > 1 else ""
-    return f"look at that host, or {_run_release(host.unit)}{which}"
+    return f"look at that host; or {_run_release(host.unit)}{which}"
 
 
 def _run_release(unit: str) -> str:

@@ -20,9 +20,11 @@ OPTION = "devices"
 AUTO = "auto"
 MOST = 0xFFFF
 """NumVFs is a field of 16 bits in the SR-IOV capability; the firmware's own limit is checked later."""
-ALLOWED = "'auto', or names of netdevs, bonds or PCI addresses separated by spaces, "
-WITH_COUNTS = f"each with ':' and 0 to {MOST} VFs if wanted, not all 0, such as 'enp63s0f0:8 enp63s0f1:8'"
-WITHOUT_COUNTS = "without a number of VFs, such as 'enp63s0f0 enp63s0f1'"
+NAMES = "; these are netdevs, bonds or PCI addresses separated by spaces, "
+WITH_COUNTS = (
+    f"auto, or ports such as enp63s0f0:8{NAMES}each with ':' and 0 to {MOST} VFs if wanted, not all 0"
+)
+WITHOUT_COUNTS = f"auto, or ports without numbers of VFs{NAMES}such as 'enp63s0f0 enp63s0f1'"
 ENTRY = re.compile(
     r"(?:(?P<address>(?:[0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])|(?P<name>[A-Za-z0-9_.-]{1,15}))"
     r"(?::(?P<count>[0-9]{1,5}))?"
@@ -76,7 +78,7 @@ def parse(text: str, option: str = OPTION, *, counts: bool = True) -> tuple[Entr
     words = text.split()
     if words == [AUTO]:
         return ()
-    allowed = ALLOWED + (WITH_COUNTS if counts else WITHOUT_COUNTS)
+    allowed = WITH_COUNTS if counts else WITHOUT_COUNTS
     if not words:
         raise InvalidValue(option, "", allowed)
     entries = [_entry(word, option, allowed) for word in words]
@@ -133,13 +135,13 @@ def choose(entries: Sequence[Entry], ports: Sequence[Port], auto: Auto, vfs: int
                 return refuse(f"asks for both {before.vfs} and {count} VFs on {port.bdf}")
     if chosen:
         return Choice(tuple(chosen[bdf] for bdf in sorted(chosen)), absent=tuple(absent))
-    there = f"; ports here are: {', '.join(port.netdev or port.bdf for port in ports) or 'none'}"
+    there = f"; ports here are: {', '.join(port.netdev or port.bdf for port in ports)}" if ports else ""
     if entries:
         refused = refuse(f"matches no device on this host ({' '.join(absent)}){there}")
     else:
         command = f"run: juju config {auto.application} {OPTION}=PORTS; or "
         remedy = command + auto.remedy if ports and auto.application else auto.remedy
-        refused = refuse(f"is auto, but {auto.nothing}{there}", remedy)
+        refused = refuse(f"is auto, but {auto.nothing}", remedy + there)
     return refused._replace(absent=tuple(absent))
 
 

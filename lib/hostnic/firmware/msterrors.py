@@ -21,7 +21,7 @@ OPEN = "Failed to open the device|Cannot open Device|mopen:"
 
 UNKNOWN = "mstflint does not know this device"
 LIVEFISH = "the NIC is in livefish mode (flash recovery): it runs without its firmware"
-BURN = "on the host, burn its vendor's image with mstflint -d BDF -i IMAGE burn, then power-cycle"
+BURN = "burn its vendor's image on the host, then power-cycle; the command is mstflint -d BDF -i IMAGE burn"
 HANGS = "did not end within"
 """In the reason of a tool that was stopped at its deadline."""
 
@@ -57,7 +57,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"-E- (?P<fact>.*Illegal constraint)",
         "the values do not go together ({fact})",
-        "lower NUM_OF_VFS or NUM_VF_MSIX: all PFs share the NIC's interrupt vectors and BAR space",
+        "lower NUM_OF_VFS or NUM_VF_MSIX; all PFs share the NIC's interrupt vectors and BAR space",
     ),
     (r"(?P<fact>Duplicate parameter.*)", "{fact}", "name each parameter once"),
     (
@@ -136,7 +136,7 @@ def _words(system: System, error: CommandError) -> tuple[str, str]:
         return error.reason, remedy
     if re.search(f"{OPEN}|semaphore", said) and (mode := locked_down(system)):
         reason = f"the kernel is locked down ({mode}, Secure Boot), which keeps mstflint from the NIC"
-        remedy = "install mstflint-dkms with its key enrolled, or set the parameters before Secure Boot is on"
+        remedy = "install mstflint-dkms with its key enrolled; or set the parameters before Secure Boot is on"
         return reason, remedy
     for pattern, reason, remedy in KNOWN:
         if match := re.search(pattern, said):

@@ -117,6 +117,6 @@ class AwaitLag:
             f"the NIC with {' and '.join(self.bdfs)} has no VF-LAG after {self.deadline:g} s"
             + (f" but one of type {kinds.pop()}" if kinds else "")
             + lag.reason(system, self.bdfs[0]),
-            "all ports of the NIC, and nothing else, must be in one bond of mode 802.3ad, balance-xor or "
-            "active-backup, in switchdev mode, with all VFs unbound",
+            "put all ports of the NIC, and nothing else, in one bond; it needs mode 802.3ad, balance-xor "
+            "or active-backup, the ports in switchdev mode, and all VFs unbound",
         )

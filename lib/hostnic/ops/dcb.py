@@ -122,9 +122,7 @@ class TakeDcbx:
     def run(self, system: System) -> None:
         if _has(read(system, self.netdev), self.bits):
             return
-        remedy = (
-            self.agent or "switch off LLDP and DCBX in the NIC's firmware (charm nic-firmware), then reboot"
-        )
+        remedy = self.agent or "switch off LLDP and DCBX in the firmware (charm nic-firmware), then reboot"
         with refusal.explained(f"the firmware keeps DCBX of {self.netdev}", remedy):
             system.dcb.set_dcbx(self.netdev, self.mode)
         now = read(system, self.netdev)

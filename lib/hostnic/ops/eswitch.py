@@ -22,9 +22,9 @@ UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 NO_OFFLOADS = "Failed setting eswitch to offloads"
 """mlx5's words when the firmware makes no switch for offloads (eswitch_offloads.c)."""
 STANDING = {
-    "Socket Direct": "the driver makes one netdev of all PCI functions of this card: "
-    "take it out of option devices",
-    "IPsec": "stop what offloads IPsec to this port, such as strongSwan (see ip xfrm policy)",
+    "Socket Direct": "take it out of option devices; "
+    "the driver makes one netdev of all PCI functions of this card",
+    "IPsec": "stop what offloads IPsec to this port, such as strongSwan; see ip xfrm policy",
     "net namespace": "move the port's netdev back into the host's network namespace",
     "traps": "set the action of its traps to drop (devlink trap show)",
 }
@@ -240,7 +240,7 @@ def _explain(system: System, bdf: str, mode: str, error: OSError) -> StepError:
         return StepError(
             f"another operation holds the eswitch of {bdf}, and mode {mode} was not set within "
             f"{BUSY_TIME:g} s: {said}",
-            "nothing has to be freed: see devlink monitor and the kernel log for what changes this NIC",
+            "see devlink monitor and the kernel log for what changes this NIC; nothing has to be freed",
         )
     if BUSY in said:
         return _of_rules(system, bdf, mode, said)
@@ -263,7 +263,7 @@ def _of_rules(system: System, bdf: str, mode: str, said: str) -> StepError:
     if not rules:
         return StepError(
             f"the eswitch of {bdf} is in use, and mode {mode} was not set within {BUSY_TIME:g} s: {said}",
-            "tc shows no offloaded rule: see devlink monitor and the kernel log for an operation that runs",
+            "see devlink monitor and the kernel log for an operation that runs; tc shows no offloaded rule",
         )
     listed = ", ".join(f"{count} of {netdev}" for netdev, count in rules.items())
     return StepError(
@@ -279,8 +279,8 @@ def _of_firmware(system: System, bdf: str, mode: str, said: str) -> StepError:
     if bound:
         return StepError(
             f"the firmware of {bdf} refused eswitch mode {mode}, since VFs are bound: {bound}: {said}",
-            "move instances away, unbind the VFs (echo VF > /sys/bus/pci/drivers/DRIVER/unbind), and stop "
-            "what binds them (sriov_drivers_autoprobe, driverctl, libvirt)",
+            "move instances away and unbind the VFs; run echo VF > /sys/bus/pci/drivers/DRIVER/unbind, and "
+            "stop what binds them (sriov_drivers_autoprobe, driverctl, libvirt)",
         )
     return StepError(
         f"the firmware of {bdf} refused eswitch mode {mode}: {said}",

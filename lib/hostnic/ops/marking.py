@@ -25,7 +25,7 @@ class SetRoceDefaults:
 
     def run(self, system: System) -> None:
         """Make the device's directory if there is none, and write what differs."""
-        remedy = f"check that module rdma_cm is loaded, configfs is mounted, and {self.port.device} exists"
+        remedy = f"check that rdma_cm is loaded, configfs is mounted, and {self.port.device} exists"
         with refusal.explained(f"RoCE defaults of {self.port.device}", remedy):
             if not system.files.exists(rdma.CONFIGFS):
                 system.run(["modprobe", "rdma_cm"])

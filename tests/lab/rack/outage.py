@@ -18,7 +18,7 @@ def of_one(rack: Rack) -> list[Check]:
     controller.cut_power([crashed])
     more_vfs(rack, 1)
     # A long status begins with the remedy and may end before the reason.
-    silent = ["does not answer", "to reboot all the same, run: juju run"]
+    silent = ["does not answer", "look at those units"]
     found = [*_waits(rack, leader, silent, "is down before its turn")]
     controller.power_on([crashed])
     rack.display.phase(f"{crashed} fails in its turn")

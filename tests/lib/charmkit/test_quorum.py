@@ -195,10 +195,9 @@ def test_a_host_keeps_its_lock_and_waits_until_all_members_are_there(application
     out = app.hook(0)
 
     assert (node.reboots, app.holder) == (0, "sriov/0")
-    assert (
-        f"reboot: waits, since a cluster misses a member (OVN_Southbound in {NAME}: "
-        "member 007f at ssl:10.0.0.33:66"
-    ) in out.unit_status.message
+    assert out.unit_status.message.startswith(
+        "bring the member back; reboot: waits, since a cluster misses a member (OVN_Southbound"
+    )
     assert node.wakes_in == 60
     put(node.host, {SB.data: raft()})
     app.hook(0)
@@ -237,7 +236,7 @@ def test_a_host_asks_also_where_its_unit_does_not_lead(application: Any, hook: s
     out = getattr(app, hook)(1)
 
     assert (node.reboots, app.holder) == (0, "sriov/1")
-    assert f"RabbitMQ in {NAME}: member rabbit@juju-1 does not run" in out.unit_status.message
+    assert "waits, since a cluster misses a member (RabbitMQ in" in out.unit_status.message
     assert node.wakes_in == 60
     put(node.host, {RABBIT.data: rabbit()})
     app.hook(1)

@@ -113,7 +113,7 @@ def test_a_cancelled_roll_stays_stopped_under_every_policy(application: Any, mod
 
     assert app.reboots == [0, 0]
     assert out.unit_status == testing.BlockedStatus(
-        f"run: juju run sriov/leader approve-reboot; reboot: stopped by cancel-reboots; needed for {WHY}"
+        "run: juju run sriov/leader approve-reboot; reboot: stopped by cancel-reboots; needed f… (see verify)"
     )
     app.action(0, "approve-reboot")
     app.hook(0)

@@ -51,7 +51,7 @@ def test_durations(seconds: int, text: str):
             Cluster(),
             Severity.WAITING,
             "reboot: waits until the host is idle (instance-1 running); needed for 8 VFs at the next boot; "
-            "or run: juju run sriov/leader approve-reboot",
+            "it goes on by itself; to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="waits until idle",
         ),
         pytest.param(
@@ -62,7 +62,7 @@ def test_durations(seconds: int, text: str):
             Severity.HELD,
             "reboot: waits, since sriov/3 does not answer at port 22; "
             "sriov/7 has not run a hook; needed for 8 VFs at the next boot; "
-            "to reboot all the same, run: juju run sriov/leader approve-reboot",
+            "look at those units; to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="another host may be down",
         ),
         pytest.param(
@@ -72,7 +72,7 @@ def test_durations(seconds: int, text: str):
             Cluster(may_be_down={f"sriov/{n}": "is away" for n in range(3, 8)}),
             Severity.WAITING,
             "reboot: waits, since sriov/3 is away; sriov/4 is away; sriov/5 is away; and 2 more; "
-            "needed for 8 VFs at the next boot; to reboot all the same, "
+            "needed for 8 VFs at the next boot; look at those units; to reboot all the same, "
             "run: juju run sriov/leader approve-reboot",
             id="many hosts may be down",
         ),
@@ -84,7 +84,7 @@ def test_durations(seconds: int, text: str):
             Severity.WAITING,
             "reboot: waits, since sriov/3 has booted and has not settled yet; "
             "needed for 8 VFs at the next boot; "
-            "to reboot all the same, run: juju run sriov/leader approve-reboot",
+            "it goes on by itself; to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="another host settles, which needs no approval",
         ),
         pytest.param(
@@ -95,7 +95,7 @@ def test_durations(seconds: int, text: str):
             Severity.HELD,
             "reboot: waits, since sriov/3 has booted and has not settled yet; "
             "sriov/7 does not answer at port 22; needed for 8 VFs at the next boot; "
-            "to reboot all the same, run: juju run sriov/leader approve-reboot",
+            "look at those units; to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="one settles and another one may be down",
         ),
         pytest.param(
@@ -105,7 +105,7 @@ def test_durations(seconds: int, text: str):
             Cluster(held_up_by=("sriov/0", "sriov/3", "sriov/7")),
             Severity.WAITING,
             "reboot: waits for sriov/3, sriov/7 to settle; needed for 8 VFs at the next boot; "
-            "or run: juju run sriov/leader approve-reboot",
+            "it goes on by itself; to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="waits for others that came back and have not settled",
         ),
         pytest.param(
@@ -133,7 +133,7 @@ def test_durations(seconds: int, text: str):
             HELD_BY_OTHER,
             Severity.WAITING,
             "reboot: waits for sriov/7, whose turn began 3 h 2 min ago; needed for 8 VFs at the next boot; "
-            "look at that host, or run: juju run sriov/leader release-reboot-lock",
+            "look at that host; or run: juju run sriov/leader release-reboot-lock",
             id="waits for its turn",
         ),
         pytest.param(
@@ -208,8 +208,8 @@ def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
         (
             Severity.BLOCKED,
             "reboot: rebooted, and still needs a reboot for 8 VFs at the next boot; "
-            "fix what verify reports, then run: juju run sriov/leader approve-reboot; "
-            "no policy repeats the reboot",
+            "fix what verify reports; then run: juju run sriov/leader approve-reboot, "
+            "since no policy repeats the reboot",
         )
     ]
 
@@ -227,7 +227,7 @@ def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
     assert [finding.sentence() for finding in findings] == (
         [
             f"reboot: sriov/7 has held the lock for {duration(STUCK + age)}; "
-            "look at that host, or run: juju run sriov/leader release-reboot-lock"
+            "look at that host; or run: juju run sriov/leader release-reboot-lock"
         ]
         if named
         else []
@@ -246,7 +246,7 @@ def test_a_unit_that_waits_for_a_stuck_holder_says_what_to_do_unless_it_leads(
     waits = report(HOST._replace(leader=leader), RebootOptions("always"), wants, cluster)[0]
 
     assert waits.what.startswith("waits for sriov/7, ")
-    help_text = "look at that host, or run: juju run sriov/leader release-reboot-lock"
+    help_text = "look at that host; or run: juju run sriov/leader release-reboot-lock"
     assert waits.remedy == (help_text if helped else "")
 
 

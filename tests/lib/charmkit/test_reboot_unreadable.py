@@ -57,9 +57,7 @@ def test_the_leader_replaces_a_state_that_cannot_be_read_and_the_roll_goes_on(
 
     said = app.hook(0).unit_status
     assert said.name == "blocked"
-    assert said.message.startswith(
-        f"{RELEASE}; reboot: no reboot is granted, since what the leader published"
-    )
+    assert said.message.startswith(f"{RELEASE}; reboot: no reboot is granted, since wh")
     assert app.app_data[KEY] == left, "another revision that can read it may lead again"
 
     now[0] += GONE_FOR

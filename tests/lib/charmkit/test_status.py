@@ -64,11 +64,26 @@ def test_a_command_for_the_operator_comes_first_and_whole(remedy: str):
     assert unit_status([finding(Severity.WARNING, remedy=remedy)]).message == f"bond0: is wrong; {remedy}"
 
 
-def test_eighty_characters_of_the_fact_stay_beside_a_remedy_that_fills_the_status():
-    remedy = "r" * LONGEST
-    message = unit_status([finding(Severity.BLOCKED, "x" * 300, remedy)]).message
+def test_of_a_long_remedy_the_first_way_is_shown():
+    remedy = "take the port out of option devices; or set it in the BIOS, and power-cycle the machine"
+    message = unit_status([finding(Severity.BLOCKED, "has lost its link", remedy)]).message
 
-    assert message == f"{remedy}; {'bond0: '.ljust(80, 'x')}… (see verify)"
+    assert message == "bond0: has lost its link; take the port out of option devices (see verify)"
+
+
+def test_the_first_way_comes_before_the_subject_where_the_fact_has_to_be_cut():
+    remedy = "take the port out of option devices; or set it in the BIOS, and power-cycle the machine"
+    message = unit_status([finding(Severity.BLOCKED, "has lost its link" * 9, remedy)]).message
+
+    assert message.startswith("take the port out of option devices; bond0: has lost its link")
+    assert message.endswith("… (see verify)")
+
+
+def test_the_count_of_the_others_gives_way_to_remedy_and_subject():
+    remedy = "run " + "r" * 71
+    findings = [finding(Severity.BLOCKED, "x" * 300, remedy), finding(Severity.BLOCKED)]
+
+    assert unit_status(findings).message == f"{remedy}; bond0: xxxxx… (+1 more)"
 
 
 def test_a_long_sentence_is_cut_and_points_to_verify():
@@ -83,14 +98,6 @@ def test_a_remedy_comes_first_and_whole_where_the_fact_has_to_be_cut():
 
     assert len(message) <= LONGEST
     assert message.startswith("run approve-reboot; bond0: xxx")
-
-
-def test_a_remedy_that_is_longer_than_a_status_is_not_cut():
-    remedy = "do " + "this and " * 30 + "that"
-
-    message = unit_status([finding(Severity.BLOCKED, "is wrong", remedy)]).message
-
-    assert message == f"{remedy}; bond0: is wrong (see verify)"
 
 
 @given(st.lists(st.builds(finding, st.sampled_from(Severity), st.text(max_size=300)), max_size=30))

@@ -27,7 +27,6 @@ from hostnic.testing import FakeHost
 ONE = "juju-3f1a2b-0-lxd-1"
 WHY = "8 VFs at the next boot"
 PATH = "/run/ovn-offload/sriov.members"
-APPROVE = "run: juju run sriov/leader approve-reboot"
 
 
 def seal(**fields: Any) -> str:
@@ -178,7 +177,7 @@ def test_what_the_operator_has_to_see_to_is_named_before_the_approval(applicatio
         "osd.0, osd.3 of Ceph stop: see that its health is good, and set noout before; "
         f"Vault in {ONE} comes back sealed: unseal it after"
     )
-    assert said.startswith(f"{APPROVE}; reboot: needed for {WHY}; osd.0, osd.3 of Ceph stop: ")
+    assert said.startswith(f"see what it stops, then run approve-reboot; reboot: needed for {WHY}")
     assert results["prepare"] == f"sriov/1: {told}"
     assert decode_unit(node.data[KEY]).prepare == told
 

@@ -240,7 +240,7 @@ def test_a_charm_that_wants_a_reboot_from_another_owner_is_named():
     assert finding.severity is Severity.BLOCKED
     assert finding.sentence() == (
         "option reboot-owner: nic-firmware here, but x for x/1 on the same machine; "
-        "give all nic-firmware applications on it the same reboot-owner; nothing reboots until then"
+        "give all nic-firmware applications on it one reboot-owner; nothing reboots until then"
     )
 
 

@@ -12,12 +12,12 @@ from converge import Finding, Plan, Severity
 SAID = [
     ("to apply exactly this, run apply with plan=0f3a", "to apply exactly this, run apply with --plan 0f3a"),
     (
-        "change the intent, or run plan and apply with remove=bond7,vlan9",
-        "change the intent, or run plan and apply with --remove bond7,vlan9",
+        "change the intent; or run plan and apply with remove=bond7,vlan9",
+        "change the intent; or run plan and apply with --remove bond7,vlan9",
     ),
     (
-        "fix it, or run drain with cut-off=node1 if it may lose its network",
-        "fix it, or run drain with --cut-off node1 if it may lose its network",
+        "fix it; or run drain with cut-off=node1 if it may lose its network",
+        "fix it; or run drain with --cut-off node1 if it may lose its network",
     ),
     (
         "run rollback switch='Leaf0-1 Leaf1-1'; a larger settle-timeout lets one run change more",
@@ -29,8 +29,8 @@ SAID = [
     ),
     ("run the action apply", "run apply"),
     (
-        "set ca-certificate to the authority that signed it, or pin it with pinned-certificates",
-        "give the authority that signed it with --ca, or pin it with --pin",
+        "set ca-certificate to the authority that signed it; or pin it with pinned-certificates",
+        "give the authority that signed it with --ca; or pin it with --pin",
     ),
     (
         "option juju-https-proxy: is not the URL of an HTTP proxy",

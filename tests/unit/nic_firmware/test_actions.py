@@ -95,7 +95,7 @@ def test_set_parameters_names_the_power_cycle_that_the_tool_requires(node: Node)
     node.configure(profile="").emit()
     node.host.cards[0].stuck = True
     done = node.action("set-parameters", parameters="CNP_DSCP_P1=26")
-    assert done["then"].startswith("CNP_DSCP_P1: a reboot is not enough: power-cycle the machine")
+    assert done["then"].startswith("CNP_DSCP_P1: power-cycle the machine, since a reboot is not enough")
 
 
 def test_set_parameters_sets_a_gate_before_the_parameter_that_it_hides(node: Node) -> None:

@@ -81,7 +81,7 @@ def test_without_a_database_the_firmware_itself_decides(node: Node) -> None:
 
 @pytest.mark.parametrize("value", WRONG["parameters"])
 def test_set_parameters_refuses_what_the_option_refuses(value: str) -> None:
-    with pytest.raises(ValueError, match=r"^parameters: .* is not allowed; expected NAME=value words"):
+    with pytest.raises(ValueError, match=r"^parameters: .* is not allowed; expected NAME=value"):
         SetParameters(parameters=value)
 
 

@@ -46,7 +46,7 @@ def test_a_host_that_has_only_a_connectx_3_is_no_failure(made: Made) -> None:
 def test_a_virtual_machine_with_a_vf_has_no_nic(made: Made) -> None:
     node = made(machine(cards=[card(device="15b3:101e", ports=1)]))
     node.converge()
-    assert "relate this charm to applications on hosts with one" in node.findings()
+    assert "relate it to applications on hosts with one" in node.findings()
     assert node.mst() == []
 
 

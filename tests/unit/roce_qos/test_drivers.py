@@ -48,7 +48,7 @@ def test_the_firmware_agent_of_bnxt_blocks_with_its_reason(monkeypatch: pytest.M
         port.driver_restarts()
     status = node.emit()
     assert status.name == "blocked"
-    assert "DCBX mode firmware ieee" in status.message
+    assert "DCBX mode firmware ieee" in node.log
     assert nic(node.writes) == []
 
 

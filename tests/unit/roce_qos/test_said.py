@@ -16,7 +16,7 @@ class TestRoceQos(OnAMachineWithoutConnectX):
 
     @pytest.fixture
     def fresh(self, monkeypatch: pytest.MonkeyPatch) -> Fresh:
-        choose = "run: juju config roce-qos devices=PORTS; or bond the ports in MAAS; devices: is auto"
+        choose = "run: juju config roce-qos devices=PORTS; devices: is auto"
         return [
             (lambda: Node(compute_node(), monkeypatch), ""),
             (lambda: Node(compute_node(bonded=False), monkeypatch), choose),

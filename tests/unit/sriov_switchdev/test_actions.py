@@ -67,7 +67,7 @@ def test_the_plan_of_a_new_node_lists_what_runs_and_what_is_held(node: Node) -> 
         held.index("0000:3b:00.0/vfs") < held.index("0000:3b:00.0/switchdev") < held.index("0000:3b:00/lag")
     )
     assert held.index("0000:3b:00/lag") < held.index("0000:3b:00.0/bind")
-    assert {step["release"] for step in plan["held"]} == {f"{APPROVE}, or set allow-live=true"}
+    assert {step["release"] for step in plan["held"]} == {f"{APPROVE}; or set allow-live=true"}
 
 
 def test_verify_says_what_differs_and_what_releases_it(node: Node) -> None:

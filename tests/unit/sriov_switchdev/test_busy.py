@@ -49,7 +49,7 @@ def test_a_nic_that_stays_busy_says_what_really_tries_again(small: Node, error: 
     assert small.host.reachable
     (finding,) = [line for line in small.findings().splitlines() if "the boot step failed" in line]
     assert "hook" not in finding
-    assert finding.endswith(f"; then {APPROVE}, or set allow-live=true")
+    assert finding.endswith(f"; then {APPROVE}; or set allow-live=true")
     small.emit("update_status")
     assert nic(small.writes) == []
     small.host.faults.clear()

@@ -129,7 +129,7 @@ def test_what_does_not_tell_its_port_is_a_warning_and_holds_a_live_change(
     node.deploy(num_vfs=2, allow_live=True, reboot_policy="manual")
     said = node.findings()
     assert f"{PORT0} carries RDMA of perhaps the NFS server (rdma 20049)" in said
-    assert f"stop that, or {APPROVE}" in said
+    assert f"stop that; or {APPROVE}" in said
     assert nic(node.writes) == []
 
 

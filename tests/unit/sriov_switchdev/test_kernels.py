@@ -66,8 +66,8 @@ def test_a_bluefield_without_vfs_is_blocked_on_the_ga_kernel_since_it_may_be_in_
     assert node.converge().name == "blocked"
     assert modes(node.host) == [("none", 0), ("none", 0)]
     findings = node.action("verify")["findings"]
-    assert "in DPU mode the DPU has it: take it out of option devices" in findings
-    assert "in NIC mode use kernel 5.19 or later" in findings
+    assert "in DPU mode, where the DPU has it, take it out of option devices" in findings
+    assert "in NIC mode, use kernel 5.19 or later" in findings
 
 
 def test_a_live_change_of_the_number_of_vfs_on_the_ga_kernel(old: Node) -> None:

@@ -273,7 +273,7 @@ def test_vf_lag_that_is_missing_is_never_forced_while_a_vf_is_in_use(converged: 
     converged.emit("update_status")
     assert nic(converged.writes) == []
     assert state(converged.host) == before
-    assert f"VFs are in use: VF 0000:3b:00.4 by {user}; free them, then {APPROVE}" in converged.log
+    assert f"VFs are in use: VF 0000:3b:00.4 by {user}; free them; then {APPROVE}" in converged.log
 
 
 # Removal.

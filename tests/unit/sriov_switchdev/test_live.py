@@ -42,7 +42,7 @@ def test_a_port_outside_a_bond_waits_for_the_reboot_only_with_the_hosts_network_
     if what == "nothing":
         assert status.name == "active"
     else:
-        assert f"would cut this host's network now; {APPROVE}, or set allow-live=true" in node.log
+        assert f"would cut this host's network now; {APPROVE}; or set allow-live=true" in node.log
         assert nic(node.writes) == []
 
 
@@ -56,7 +56,7 @@ def test_a_port_that_a_process_of_dpdk_has_open_waits_for_the_reboot(
     host.open_rdma(PF0, 4711, "ovs-vswitchd")
     node = Node(host, monkeypatch).configure(devices=f"{PORT0}:2", vf_lag="disabled", allow_live=True)
     node.set_up()
-    assert f"{PORT0} is open in ovs-vswitchd (4711); stop that, or {APPROVE}" in node.log
+    assert f"{PORT0} is open in ovs-vswitchd (4711); stop that; or {APPROVE}" in node.log
     assert nic(node.writes) == []
     host.disk.remove("/proc/4711/fd/7")
     assert node.emit("update_status").name == "active"
@@ -91,7 +91,7 @@ def test_the_only_port_that_carries_traffic_is_left_alone_and_the_preview_says_s
     assert nic(small.writes) == []
     preview = small.action("plan")["plan"]
     assert f"{lit} is the only port of bond0 that carries traffic" in preview
-    assert f"fix {dark}, or {APPROVE}" in preview
+    assert f"fix {dark}; or {APPROVE}" in preview
     # The cable is back.
     small.host.network.unplugged.clear()
     assert small.emit("update_status").name == "active"

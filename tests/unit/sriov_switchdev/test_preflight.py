@@ -66,7 +66,7 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
     "too few VFs now and after the next boot": (
         firmware(4, 4),
         "the firmware offers 4 VFs, 8 are asked for, and 4 after the next boot",
-        "set NUM_OF_VFS to 8 or more, PF_NUM_OF_VF_VALID off and SRIOV_EN on (charm nic-firmware)",
+        "set NUM_OF_VFS of nic-firmware to 8 or more, or lower num-vfs",
     ),
     "the firmware's number is current and the driver offers fewer": (
         lambda host: [setattr(port, "total_vfs", 4) for port in host.network.ports()],
@@ -77,12 +77,12 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
     "a number per PF that is too small": (
         per_pf(4),
         "the firmware offers 4 VFs, 8 are asked for, and 4 after the next boot",
-        "set NUM_OF_VFS to 8 or more, PF_NUM_OF_VF_VALID off and SRIOV_EN on (charm nic-firmware)",
+        "set NUM_OF_VFS of nic-firmware to 8 or more, or lower num-vfs",
     ),
     "SR-IOV off in firmware for good": (
         firmware(8, 8, on=False, on_after=False),
         "the firmware offers 0 VFs, 8 are asked for, and 0 after the next boot",
-        "SRIOV_EN on (charm nic-firmware)",
+        "PF_NUM_OF_VF_VALID off and SRIOV_EN on",
     ),
     "too few VFs and firmware access denied": (
         both(
@@ -99,7 +99,7 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
             ),
         ),
         "it cannot be asked about the next boot (mstconfig: Failed to open the device",
-        "charm nic-firmware",
+        "set NUM_OF_VFS of nic-firmware to 8 or more",
     ),
     "ovn-chassis still sets VFs": (
         file("/etc/netplan/150-charm-ovn.yaml", OVN_CHASSIS),
@@ -117,7 +117,7 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
             "network: {version: 2, ethernets: {enp59s0f0np0: {virtual-function-count: 4}}}\n",
         ),
         "netplan sets VFs or eswitch modes too",
-        "remove virtual-function-count from the ethernets of this file (enp59s0f0np0); do not",
+        "remove virtual-function-count from the ethernets of this file (enp59s0f0np0)",
     ),
     "netplan sets the mode with quoted keys": (
         file(
@@ -153,7 +153,7 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
     "subfunctions on the eswitch": (
         subfunction,
         "going from 0 to 8 VFs would destroy subfunctions: pf0sf88",
-        "delete them (devlink port del) and make them again afterwards; or take it out of option devices",
+        "delete them (devlink port del); make them again afterwards; or take it out of option devices",
     ),
 }
 

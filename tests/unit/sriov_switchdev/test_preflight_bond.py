@@ -119,5 +119,5 @@ def test_auto_without_a_bond_says_what_the_host_has(monkeypatch: pytest.MonkeyPa
     node = Node(compute_node(bonded=False), monkeypatch)
     status = node.emit("config_changed")
     assert status.name == "blocked"
-    assert "no port of an mlx5 NIC is in a kernel bond" in status.message
+    assert "no mlx5 port is bonded" in status.message
     assert nic(node.writes) == []

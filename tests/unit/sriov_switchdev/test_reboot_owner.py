@@ -93,7 +93,7 @@ def test_what_is_held_names_the_command_of_the_owner(node: Node) -> None:
     )
     node.host.disk.install("/run/ovn-offload/nic-firmware.json", unit.encode(), 0o600)
     node.host.disk.install("/var/lib/juju/agents/unit-firmware-a-0/agent.conf", b"", 0o600)
-    assert "run: juju run firmware-a/leader approve-reboot, or set allow-live" in node.action("plan")["plan"]
+    assert "run: juju run firmware-a/leader approve-reboot; or set allow-live" in node.action("plan")["plan"]
 
 
 def test_the_reboot_request_ends_with_the_reboot_and_the_second_hook_writes_nothing(node: Node) -> None:

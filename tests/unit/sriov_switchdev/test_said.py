@@ -14,7 +14,7 @@ class TestSriovSwitchdev(OnAMachineWithoutConnectX):
     @pytest.fixture
     def fresh(self, monkeypatch: pytest.MonkeyPatch) -> Fresh:
         approve = "run: juju run sriov-switchdev/leader approve-reboot; reboot: needed for 3b:00"
-        choose = "run: juju config sriov-switchdev devices=PORTS; or bond the ports in MAAS; devices: is auto"
+        choose = "run: juju config sriov-switchdev devices=PORTS; devices: is auto"
         return [
             (lambda: Node(compute_node(), monkeypatch), approve),
             (lambda: Node(compute_node(bonded=False), monkeypatch), choose),

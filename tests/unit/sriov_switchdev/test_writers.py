@@ -55,7 +55,7 @@ OURS: dict[str, tuple[Files, str]] = {
     ),
     "netplan, both": (
         netplan(f"{OTHER}: {{{COUNTED}}}, {PORT}: {{embedded-switch-mode: switchdev}}"),
-        f"remove embedded-switch-mode from the ethernets of this file ({PORT}); do not",
+        f"remove embedded-switch-mode from the ethernets of this file ({PORT})",
     ),
     "ovn-chassis, both": (
         netplan(f"{OTHER}: {{{COUNTED}}}, {PORT}: {{virtual-function-count: 8}}", OVN),
@@ -127,7 +127,7 @@ OURS: dict[str, tuple[Files, str]] = {
         rule(f'SUBSYSTEM=="pci", RUN+="/usr/sbin/devlink dev eswitch set pci/{BDF} mode legacy"'),
         "99-vf.rules",
     ),
-    "a unit": (unit(f"/bin/sh -c '{echo(PORT)}'"), "systemctl disable vfs.service, without --now, or"),
+    "a unit": (unit(f"/bin/sh -c '{echo(PORT)}'"), "systemctl disable vfs.service, without --now; or"),
     "a unit's script": (
         {**unit(f"/usr/local/sbin/vfs {PORT}"), "/usr/local/sbin/vfs": f"#!/bin/sh\n{echo('$1')}\n"},
         "/usr/local/sbin/vfs",
@@ -298,7 +298,7 @@ OURS: dict[str, tuple[Files, str]] = {
     ),
     "the initramfs": (
         {"/etc/initramfs-tools/scripts/init-top/vfs": f"#!/bin/sh\n{echo(PORT)}\n"},
-        "and run update-initramfs -u -k all",
+        "run update-initramfs -u -k all",
     ),
     "a hook of libvirt": (
         {"/etc/libvirt/hooks/qemu": f"#!/bin/bash\n[ $2 = prepare ] && {echo(PORT)}\n"},

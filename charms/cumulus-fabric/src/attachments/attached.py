@@ -69,7 +69,7 @@ class Loss(NamedTuple):
 
     def finding(self, verb: str, severity: Severity = Severity.BLOCKED) -> Finding:
         """What stops a run of the ``verb``, and how the operator lets it go on."""
-        remedy = f"{self.remedy}, or run {verb} {CUT_OFF}{self.names[0]} if it may lose its network"
+        remedy = f"{self.remedy}; or run {verb} {CUT_OFF}{self.names[0]} if it may lose its network"
         return Finding(severity, self.subject, self.what, remedy)
 
 

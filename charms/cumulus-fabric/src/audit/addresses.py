@@ -75,7 +75,7 @@ def racks_by_place(fabric: Fabric) -> Iterator[Finding]:
     """Racks without numbers of their own: with the list, the numbers of those that stay would change."""
     if len(fabric.racks) > 1 and any(leaf.counted for leaf in fabric.by_role(Role.LEAF)):
         what = "have their places in the list as numbers, from which names, addresses and segment MACs follow"
-        remedy = "write the numbers once, so that each rack keeps its own: pipx run tox -qq -e fabric -- "
+        remedy = "write the numbers once, so that each rack keeps its own; run pipx run tox -qq -e fabric -- "
         yield Finding(Severity.INFO, "racks", what, f"{remedy}fix-numbers --intent FILE > NEW-FILE")
 
 

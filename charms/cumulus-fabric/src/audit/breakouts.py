@@ -115,7 +115,7 @@ def running(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         port, number = ports.lane(interface) or (interface, None)
         have = _mode(applied, port)
         want = _mode(wanted, port)
-        undo = "run nv unset interface {} link breakout and nv config apply on the switch"
+        undo = "run nv unset interface {} link breakout && nv config apply on the switch"
         if number is None and have not in (WHOLE, want):
             how = f"the intent splits {{}} {want}" if want != WHOLE else "the intent uses {} whole"
             if want == "disabled":
@@ -123,7 +123,7 @@ def running(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
             used = [
                 each for each in get_tree(applied, "interface") if (ports.lane(each) or "")[:1] == (port,)
             ]
-            or_undo = f"correct the intent, or, if nothing needs {ports.compact(used)}, {undo}"
+            or_undo = f"correct the intent; or, if nothing needs {ports.compact(used)}, {undo}"
             remedy = or_undo if used else undo
             found[f"{{}}: the breakout on the switch is {have}, but {how}", remedy].append(port)
         elif number is not None and want == WHOLE and have == WHOLE:

@@ -124,16 +124,16 @@ class Comparison(Running):
         staying = self.kept - self.left
         if others := [each for each in staying if blocking.isdisjoint({each.said, *each.wholes})]:
             what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
-            remedy = f"add it to the intent, or run plan and apply with {REMOVE}={listed(others)}"
+            remedy = f"add it to the intent; or run plan and apply with {REMOVE}={listed(others)}"
             yield Finding(Severity.INFO, self.name, what, remedy)
         if svis := gateways(self.applied, going):
             those = ports.compact(svis)
             what = f"interface {those} has an address on a VLAN that would be removed"
-            remedy = f"{typed([f'interface {those}'])}, or keep the VLAN"
+            remedy = f"remove interface {those} first; {typed([f'interface {those}'])}, or keep the VLAN"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
         if on_them := users(self.applied, going):
             what = f"{', '.join(on_them)}: {ON_REMOVED}"
-            remedy = f"{typed(on_them)}, or keep {ports.compact(on_them.values())}"
+            remedy = f"remove that first; {typed(on_them)}, or keep {ports.compact(on_them.values())}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
         yield from shared(self, self.patch)
         if beside := settings(self.applied, self.wanted, self.tree, self.patch):
@@ -159,8 +159,9 @@ class Comparison(Running):
             those, verbs = ports.compact(found), "carries" if len(found) == 1 else "carry"
             what = f"{those} {verbs} all VLANs of the bridge, and would carry VLAN {vlans} no longer, "
             what += "which this charm did not make"
-            remedy = f"run nv set interface {those} bridge domain {VLANS[2]} vlan all, or with the VLANs "
-            remedy += "that its hosts need instead of all, and nv config apply on the switch"
+            command = f"nv set interface {those} bridge domain {VLANS[2]} vlan all && nv config apply"
+            remedy = f"set vlan all on {those} itself; run {command} on the switch; "
+            remedy += "or set the VLANs that its hosts need instead of all"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
 
     def _joining(self) -> Iterator[Finding]:
@@ -179,7 +180,9 @@ class Comparison(Running):
             those, vlans, interfaces = map(ports.compact, zip(*each, strict=True))
             what = f"{those} would get VLAN {vlans}, which VRF {vrf} routes (interface {interfaces}): "
             what += "the hosts there would be in that VRF"
-            remedy = f"give the network another vlan in the intent, unless its hosts belong in VRF {vrf}"
+            remedy = (
+                f"give the network another vlan in the intent; if its hosts belong in VRF {vrf}, leave it"
+            )
             yield Finding(Severity.WARNING, self.name, what, remedy)
         yield from self._taken_over(getting)
 
@@ -197,14 +200,14 @@ class Comparison(Running):
             joining = ports.compact({port for vlan in vlans for port in getting[vlan]})
             what = f"VLAN {those}{f' with VNI {vnis}' if vnis else ''}: others have that on the switch; "
             what += f"{joining} would join it, and apply makes it this charm's"
-            remedy = "if it is another network than the intent's, give that one another vlan and vni in the "
-            remedy += f"intent, and leave this one to others (unmanaged: {{vlans: {those}}})"
+            remedy = "if it is another network, give yours another vlan and vni in the intent; "
+            remedy += f"then leave this one to others (unmanaged: {{vlans: {those}}})"
             yield Finding(Severity.WARNING, self.name, what, remedy)
 
     def _or_remove(self, choice: str, found: Collection[Object]) -> str:
         """The choice, or to remove what was found; the intent may leave that to others."""
         if these := listed([each for each in found if each not in self.left]):
-            return f"{choice}, or run plan and apply with {REMOVE}={these}"
+            return f"{choice}; or run plan and apply with {REMOVE}={these}"
         return choice
 
     def depending(self, patch: Tree) -> Iterator[Finding]:

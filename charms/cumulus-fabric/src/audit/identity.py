@@ -68,7 +68,8 @@ def exchanged(fabric: Fabric, seen: Mapping[str, SwitchState]) -> Iterator[Findi
         if switch and (other := _numbered(fabric, switch, runs := numbers(state.applied))):
             what = f"runs AS {runs.asn} and loopback {other.loopback}, which the intent gives to {other.name}"
             keep = f"set switches.{name}.asn to {runs.asn} and switches.{name}.loopback to {other.loopback}"
-            remedy = f"{keep}, or give the racks their numbers again (racks[].number); to exchange them, "
+            remedy = f"keep its numbers in the intent; {keep}, "
+            remedy += "or give the racks their numbers again (racks[].number); to exchange them, "
             yield Finding(Severity.BLOCKED, name, what, f"{remedy}first apply numbers that no switch has")
 
 

@@ -34,7 +34,7 @@ def mlag(fabric: Fabric, switches: Mapping[str, Comparison], roles: Mapping[str,
         others = [each for each in fabric.switches if each.rack == switch.rack and each.name != name]
         if unread := [each.name for each in others if each.name not in switches]:
             why = f"{unread[0]} was not read, and the hosts may use this leaf alone"
-            remedy = f"run plan for all switches: {why}"
+            remedy = f"run plan for all switches; {why}"
         else:
             secondary = [
                 each for each in (name, *(mate.name for mate in others)) if roles.get(each) == SECOND
@@ -83,8 +83,8 @@ def _next(
         return f"run apply switch='{blank[0]}' first, so that its hosts have another leaf"
     used = _used(switch, switches[switch.name].applied)
     if not used:
-        first = f"once its hosts use the rack's other leaf, {typed(found)}"
-        return f"{first}, and then run apply switch='{switch.name}'"
+        then = f"{typed(found)}, and then run apply switch='{switch.name}'"
+        return f"once its hosts use the rack's other leaf, remove MLAG; {then}"
     closed = [
         each.name for each in mates if each.name in having and not _used(each, switches[each.name].applied)
     ]
@@ -92,14 +92,14 @@ def _next(
         return f"leave MLAG behind on {closed[0]} first, whose ports to hosts are shut down"
     close = typed((), [f"interface {ports.compact(used)} link state down"])
     if done:
-        return f"move its hosts to {done[0].name}: {close}, and then run plan again"
-    first = "one leaf at a time, first the one that nv show mlag calls secondary"
+        return f"move its hosts to {done[0].name}; {close}, and then run plan again"
+    first = "one leaf at a time, the secondary first; nv show mlag tells which it is"
     if len(secondary) == 1:
         if switch.name not in secondary:
-            reason = f"the secondary: without {switch.name} its bonds go down"
-            return f"leave MLAG behind on {secondary[0]} first, {reason}"
+            reason = f"without {switch.name} its bonds go down"
+            return f"leave MLAG behind on {secondary[0]} first, the secondary; {reason}"
         first = f"{switch.name} first, the secondary"
-    return f"leave MLAG behind on {first}: {close}, and then run plan again, which names the next step"
+    return f"leave MLAG behind on {first}; {close}, and then run plan again, which names the next step"
 
 
 def _multihomed(switch: Switch, applied: Tree) -> bool:

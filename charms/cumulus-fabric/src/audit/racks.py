@@ -220,8 +220,8 @@ class Racks:
 
     def _remedy(self, known: Mapping[int, int | None], leaf: Switch, other: Switch) -> str:
         if not leaf.counted:
-            return f"give {other.path} the number {leaf.rack} again, or change one rack after the other"
-        return f"give the racks their numbers: {FIX} {self._in_order(known)} > NEW-FILE"
+            return f"give {other.path} the number {leaf.rack} again; or change one rack after the other"
+        return f"give the racks their numbers; run {FIX} {self._in_order(known)} > NEW-FILE"
 
     def _in_order(self, known: Mapping[int, int | None]) -> str:
         """The numbers of the racks in the order of the list: known, told by what runs, as now, or free."""

@@ -38,5 +38,5 @@ def renumbered(switch: Switch, applied: Tree) -> Iterator[Finding]:
         keep = ",".join(f"{port}={kept[port]}" for port in sorted(kept, key=ports.natural))
         what = f"hosts would get other numbers, by which the leaves tell them apart: {few(moved)}"
         command = f"fix-numbers --intent FILE --keep {switch.name}:{keep}"
-        remedy = f"fix the numbers: pipx run tox -qq -e fabric -- {command} > NEW-FILE"
+        remedy = f"fix the numbers in the intent; run pipx run tox -qq -e fabric -- {command} > NEW-FILE"
         yield Finding(Severity.BLOCKED, switch.name, what, remedy)

@@ -59,7 +59,8 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         those = ports.compact(found)
         verb = "is" if len(found) == 1 else "are"
         what = f"{those} {verb} in bridge {bridge}, which is not in the intent"
-        remedy = f"{typed([f'interface {those} bridge domain {bridge}'])}, or remove {those} from the intent"
+        command = typed([f"interface {those} bridge domain {bridge}"])
+        remedy = f"take {those} out of bridge {bridge}; {command}, or remove {those} from the intent"
         yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
@@ -91,7 +92,7 @@ def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
             # As a trunk with its VLAN it goes on to serve its host
             trunk = [f"{access.removesuffix('access')}{key} {get_path(node, ACCESS)}" for key in TRUNK]
             trunk = trunk if access in found else []
-            remedy = f"remove {port} from the intent, or {typed(found, trunk)}"
+            remedy = f"remove {port} from the intent; or {typed(found, trunk)}"
             yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
@@ -124,14 +125,13 @@ def _other_sessions(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]
         what = f"the BGP sessions on {ports.compact(these)} would move from peer group {group} to {GROUP}, "
         what += f"and lose these settings of {group}: {lost}"
         paths = ", ".join(f"{' '.join(IN_VRF)} neighbor {port} peer-group" for port in these)
-        remedy = f"set these on peer group {GROUP} with nv set and nv config apply on the switch first, or "
+        remedy = f"set these on peer group {GROUP} first (nv set, nv config apply); or "
         remedy += f"leave the sessions' group to others (switches.{name}.unmanaged.settings: [{paths}])"
         yield Finding(Severity.BLOCKED, name, what, remedy)
     if found and get_path(wanted, ("peer-group", GROUP, "remote-as")) == "external":
         what = f"the BGP sessions on {ports.compact(found)} are iBGP, and the change to eBGP would cut them"
-        remedy = (
-            "give both switches one AS in the intent (leaves.asn), or change the sessions on the switches"
-        )
+        remedy = "give both switches one AS in the intent (leaves.asn); "
+        remedy += "or change the sessions on the switches"
         yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
@@ -162,7 +162,7 @@ def _vlans_of_vrfs(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
                 f"VLAN {ports.compact(picked)} is in the range from which the switch picks a VLAN for the "
                 f"VNI of VRF {vrf} ({own['begin']}-{own['end']})"
             )
-            remedy = f"give the network another vlan in the intent, or set vrf {vrf} evpn vlan on the switch"
+            remedy = f"give the network another vlan in the intent; or set vrf {vrf} evpn vlan on the switch"
             yield Finding(Severity.WARNING, name, what, remedy)
 
 

@@ -15,7 +15,7 @@ from tree.diff import IN_VRF
 from tree.foreign import LISTENING, VLANS, Object, Objects
 from tree.render import BRIDGE, GROUP
 
-REMOVE_FIRST = "remove it with nv unset and nv config apply on the switch, and run decommission again"
+REMOVE_FIRST = "remove it on the switch (nv unset, nv config apply); then run decommission again"
 """The remedy for what needs something that a decommission would remove."""
 
 
@@ -121,11 +121,10 @@ def shared(running: Running, patch: Tree) -> Iterator[Finding]:
         if heirs := list(row.heirs(running, path)):
             is_now = f"is {have}" if have is not None else "is not set"
             what = f"{' '.join(path)} {is_now}, the intent says {value}, and {few(heirs)} would get that, too"
-            by_hand = (
-                f"run nv set {' '.join(path)} {value} and nv config apply on the switch if that is right"
-            )
+            by_hand = f"if that is right, set it on the switch; run nv set {' '.join(path)} {value}"
+            by_hand += " && nv config apply"
             chosen = "" if have in CHOSEN_BY_SWITCH else row.choice.format(name=name, value=have)
-            yield Finding(Severity.BLOCKED, name, what, f"{chosen}, or {by_hand}" if chosen else by_hand)
+            yield Finding(Severity.BLOCKED, name, what, f"{chosen}; or {by_hand}" if chosen else by_hand)
 
 
 def depending(running: Running, patch: Tree) -> Iterator[Finding]:
@@ -149,7 +148,7 @@ def depending(running: Running, patch: Tree) -> Iterator[Finding]:
 def typed(unset: Iterable[str], instead: Iterable[str] = ()) -> str:
     """A remedy, or a part of one: to unset these settings on the switch, and to set those."""
     commands = [*(f"nv unset {path}" for path in unset), *(f"nv set {setting}" for setting in instead)]
-    return f"run {', '.join(commands)} and nv config apply on the switch"
+    return f"run {' && '.join([*commands, 'nv config apply'])} on the switch"
 
 
 def others(applied: Tree) -> Iterator[tuple[str, list[str]]]:

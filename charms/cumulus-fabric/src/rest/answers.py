@@ -22,7 +22,7 @@ MAX_VALUES = 2**21
 ITS_RESULT = "juju operations lists it, and juju show-task N has its result"
 """Where an earlier or another action is found, by its task's number."""
 
-BUSY = f"if another change of it is under way, wait until that has ended ({ITS_RESULT}), and apply again"
+BUSY = f"if another change of it is under way, wait for its end, and apply again; {ITS_RESULT}"
 """The remedy where the switch is at another change."""
 
 REASONS = {status.value: status.phrase for status in HTTPStatus}
@@ -67,7 +67,7 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
     reason = f"the switch answers {status} to {what}: {said}"
     if status < HTTPStatus.BAD_REQUEST:
         # NVUE sends no redirects. Following one would send the password to another place.
-        remedy = f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
+        remedy = f"check what listens at {place}; NVUE sends no redirects, and the charm follows none"
         raise SwitchError("unreachable", reason, remedy, status)
     kind = "unreachable" if status in RETRIED_STATUSES else "refused"
     raise SwitchError(kind, reason, BUSY if status == HTTPStatus.CONFLICT else "", status)

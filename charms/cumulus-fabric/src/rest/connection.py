@@ -24,7 +24,9 @@ RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 LOOK_S = 120.0
 """Seconds after which no further part of a switch is read; a healthy one takes a few for all."""
 
-REST_OFF = "if NVUE's REST API is off, as on Cumulus Linux 5.5, see docs/how-to/fabric-day-zero.md"
+REST_OFF = (
+    "if its REST API is off, see docs/how-to/fabric-day-zero.md; it is off at first on Cumulus Linux 5.5"
+)
 """What helps where nothing listens at the REST API's port."""
 
 MOST = 32 * bounded.MIB
@@ -184,7 +186,7 @@ class _Https(bounded.Connection):
 
 def refused(address: str, said: str) -> SwitchError:
     """The error for a certificate that is not trusted."""
-    remedy = "set ca-certificate to the authority that signed it, or pin it with pinned-certificates"
+    remedy = "set ca-certificate to the authority that signed it; or pin it with pinned-certificates"
     return SwitchError("certificate", f"the certificate of {address} is refused: {said}", remedy)
 
 
@@ -224,7 +226,7 @@ def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
     if parts.scheme == "https":
         # Its password needs TLS to the proxy, and the tunnel TLS within TLS, which http.client lacks.
         what = "option juju-https-proxy: a proxy with a password is not supported at an https:// URL"
-        remedy = "give the proxy's http:// URL, which sends that password unencrypted, or a proxy without one"
+        remedy = "give a proxy without a password; or its http:// URL, which sends that password unencrypted"
         raise SwitchError("proxy", what, remedy)
     user = Credentials(unquote(parts.username), unquote(parts.password or ""))
     return host, port, {"Proxy-Authorization": user.header}

@@ -17,14 +17,14 @@ from record import FIRMWARE, Record, Waiting
 from nic import changes
 
 POWER_CYCLE = (
-    "a reboot is not enough: power-cycle the machine "
-    "(maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID); "
+    "power-cycle the machine, since a reboot is not enough; "
+    "with MAAS: maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID; "
     "with newer firmware a reboot may be enough"
 )
 REVIVAL = "a reboot of the host brings it back"
 NOT_REVIVED = (
-    "its reset failed in an earlier boot, and a reboot did not bring it back: see the kernel log, and "
-    "power-cycle the machine; if the NIC was taken out, name the others in option devices"
+    "see the kernel log, and power-cycle the machine; its reset failed in an earlier boot, and a reboot did "
+    "not bring it back; if the NIC was taken out, name the others in option devices"
 )
 OFTEN = 2
 """A value that was set so often, and is not there, is not set again: each time may cost a reboot."""

@@ -39,7 +39,7 @@ def _given_up(nic: Nic, flash: Flash, image: Image, known: Record) -> Iterator[F
         return
     last = tried.reason or "it was interrupted"
     what = f"{tried.tries} burns of firmware {image.version} did not succeed, the last one: {last}"
-    remedy = "no hook tries again; fix the cause, then run action burn, or attach another image"
+    remedy = "fix the cause, then run action burn, or attach another image; no hook tries again"
     yield Finding(Severity.BLOCKED, nic.slot, what, remedy)
 
 

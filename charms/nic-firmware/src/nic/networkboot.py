@@ -14,7 +14,7 @@ FLEXBOOT, PROTOCOL = "EXP_ROM_PXE_ENABLE", "LEGACY_BOOT_PROTOCOL"
 NAMES = (*UEFI.values(), FLEXBOOT, PROTOCOL)
 PXE = (1, 2, 4)
 """Values of LEGACY_BOOT_PROTOCOL with which FlexBoot tries PXE: first, after iSCSI, alone."""
-REMEDY = "add network-boot to profile: MAAS sees no machine that can boot only through this NIC"
+REMEDY = "add network-boot to profile; MAAS sees no machine that can boot only through this NIC"
 
 
 def off(nics: Sequence[Nic], answers: Mapping[str, Answer], driver: str) -> Iterator[Finding]:

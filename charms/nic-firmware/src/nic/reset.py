@@ -20,7 +20,7 @@ from nic.changes import Burn, Reboot
 
 TIMEOUT_S = 300.0
 """Of mstfwreset, which waits for the firmware, then for the driver."""
-INSTEAD = "no second reset is tried in this boot, and a reboot of the host does the same;"
+INSTEAD = "no second reset is tried in this boot, and a reboot of the host does the same"
 
 
 def instead_of_reboots(planned: Plan[System], wanted: Desired, observed: Observed) -> Plan[System]:
@@ -110,7 +110,7 @@ class ResetFirmware:
             msterrors.run(system, system.run, argv, TIMEOUT_S)
             self._check(system)
         except StepError as error:
-            raise StepError(error.reason, f"{INSTEAD} {self.release}") from error
+            raise StepError(error.reason, f"{self.release}; {INSTEAD}") from error
         known, ports = record.read(system), {port.bdf for port in nic.ports}
         others = {bdf: boot for bdf, boot in known.resets.items() if bdf not in ports}
         record.write(system, known._replace(resets=others))

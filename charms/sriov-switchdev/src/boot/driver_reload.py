@@ -45,9 +45,9 @@ def why_left(
     traffic, whatever their links are.
     """
     if busy := users_in_words((vf.bdf, vf.users) for vf in pf.vfs):
-        return f"VFs are in use: {busy}", f"free them (the next hook then restores {port.bdf}), or {approve}"
+        return f"VFs are in use: {busy}", f"free them (the next hook then restores {port.bdf}); or {approve}"
     if alone or carries_alone(pf, host):
-        return only_carrier(pf), f"fix {' or '.join(host.beside(pf)) or 'the other port'}, or {approve}"
+        return only_carrier(pf), f"fix {' or '.join(host.beside(pf)) or 'the other port'}; or {approve}"
     return "", ""
 
 

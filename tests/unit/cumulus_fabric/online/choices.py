@@ -84,7 +84,7 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
     "another VNI of a network": (
         {"bridge": {"domain": {"br_default": {"vlan": {"40": {"vni": {"40": None, "41": {}}}}}}}},
         "VLAN 40 has VNI 41: the intent needs that, and this charm did not make vlan40:vni41",
-        "change the intent, or run plan and apply with remove=vlan40:vni41",
+        "change the intent; or run plan and apply with remove=vlan40:vni41",
     ),
     "a VNI in another bridge": (
         OTHER_VNI,
@@ -100,7 +100,7 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         on_port("bond_tagged", {"untagged": 10}, "bond"),
         "bond_tagged has VLAN 10 untagged: the intent needs that, and this charm did not make "
         "bond_tagged:untagged",
-        "change the intent, or run plan and apply with remove=bond_tagged:untagged",
+        "change the intent; or run plan and apply with remove=bond_tagged:untagged",
     ),
     "the same segment": (
         {
@@ -117,21 +117,21 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         },
         "bond bond7 has the Ethernet segment of bond_ext: the intent needs that, and this charm did "
         "not make bond7",
-        "change the intent, or run plan and apply with remove=bond7",
+        "change the intent; or run plan and apply with remove=bond7",
     ),
     "a bond with another port only, where another host is": (
         {"interface": {"bond1": {"bond": {"member": {"swp9": None, "swp15": {}}}}, "swp15": ON_PORT}},
         "bond bond1 has swp15 in place of swp9: the intent needs that, and this charm did not make "
         "bond1:swp15",
-        "change the intent, or run plan and apply with remove=bond1:swp15",
+        "change the intent; or run plan and apply with remove=bond1:swp15",
     ),
     "an access port": (
         on_bond({"access": 77}),
         "bond1 has another use on the switch (interface bond1 bridge domain br_default access), "
         "which excludes the intent's",
-        "remove bond1 from the intent, or run nv unset interface bond1 bridge domain br_default access, "
-        "nv set interface bond1 bridge domain br_default vlan 77, "
-        "nv set interface bond1 bridge domain br_default untagged 77 and nv config apply on the switch",
+        "remove bond1 from the intent; or run nv unset interface bond1 bridge domain br_default access && "
+        "nv set interface bond1 bridge domain br_default vlan 77 && "
+        "nv set interface bond1 bridge domain br_default untagged 77 && nv config apply on the switch",
     ),
     "an ESI of another type": (
         {
@@ -141,28 +141,28 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         },
         "bond1 has another use on the switch (interface bond1 evpn multihoming segment identifier), "
         "which excludes the intent's",
-        "remove bond1 from the intent, or run nv unset interface bond1 evpn multihoming segment identifier",
+        "remove bond1 from the intent; or run nv unset interface bond1 evpn multihoming segment identifier",
     ),
     "an access port that is a member of a bond in the intent": (
         joined(on_port("swp9", {"access": 77}), {"interface": {"bond1": None}}),
         "swp9 is in bridge br_default: the intent needs that, and this charm did not make swp9",
-        "change the intent, or run plan and apply with remove=swp9",
+        "change the intent; or run plan and apply with remove=swp9",
     ),
     "a routed port": (
         {"interface": {"swp9": {"type": "swp", "IP": {"address": {"192.0.2.1/31": {}}}}}},
         "swp9 has another use on the switch (interface swp9 {ip} address), which excludes the intent's",
-        "remove swp9 from the intent, or run nv unset interface swp9 {ip} address",
+        "remove swp9 from the intent; or run nv unset interface swp9 {ip} address",
     ),
     "a port with a session of others": (
         joined(session("border", "swp9"), BORDERS),
         "swp9 has another use on the switch (vrf default router bgp neighbor swp9), which excludes "
         "the intent's",
-        "remove swp9 from the intent, or run nv unset vrf default router bgp neighbor swp9",
+        "remove swp9 from the intent; or run nv unset vrf default router bgp neighbor swp9",
     ),
     "an uplink in a tenant's VRF": (
         {"interface": {"swp31": {"type": "swp", "VRF": "blue"}}},
         "swp31 has another use on the switch (interface swp31 {vrf}), which excludes the intent's",
-        "remove swp31 from the intent, or run nv unset interface swp31 {vrf}",
+        "remove swp31 from the intent; or run nv unset interface swp31 {vrf}",
     ),
 }
 """By what it is: the tree, and the finding and the remedy (its beginning) that block the plan."""

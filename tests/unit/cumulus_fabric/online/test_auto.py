@@ -73,7 +73,7 @@ def test_a_switch_that_has_lost_its_configuration_is_told(auto: Unit) -> None:
 def test_a_host_that_would_lose_its_last_leg_holds_the_hook(auto: Unit) -> None:
     status = auto.configure(intent=intent(without_node2)).emit()
     assert (status.name, auto.writes) == ("blocked", [])
-    assert "keep it in the intent, or run apply with cut-off=bond2" in status.message
+    assert "keep it in the intent; or run apply with cut-off=bond2" in status.message
     shown = auto.action("plan")["plan"]
     assert "held because" in shown
     assert "node2 has no other leg: bond2 of Leaf0-2 goes at the same time" in shown

@@ -48,7 +48,7 @@ def test_what_belongs_to_a_bond_in_the_way_is_not_said_to_stay(three: Rack) -> N
     typed(three, "Leaf0-1", joined({"interface": {"bond7": bond, "swp15": ON_PORT}}))
     assert said(three) == [
         "Leaf0-1: bond bond7 has the Ethernet segment of bond1: the intent needs that, and this charm did "
-        "not make bond7; change the intent, or run plan and apply with remove=bond7"
+        "not make bond7; change the intent; or run plan and apply with remove=bond7"
     ]
 
 
@@ -63,8 +63,9 @@ def test_vlans_of_others_do_not_go_from_a_port_that_carries_all(three: Rack) -> 
     report = three.site.apply(policy=POLICY)
     assert [each.sentence() for each in report.reasons] == [
         "Leaf0-1: bond1 carries all VLANs of the bridge, and would carry VLAN 77,1234 no longer, which this "
-        "charm did not make; run nv set interface bond1 bridge domain br_default vlan all, or with the VLANs "
-        "that its hosts need instead of all, and nv config apply on the switch"
+        "charm did not make; set vlan all on bond1 itself; run nv set interface bond1 bridge domain "
+        "br_default vlan all && nv config apply on the switch; or set the VLANs that its hosts need instead "
+        "of all"
     ]
     assert (three.writes(), three.applied) == ([], before)
     typed(three, "Leaf0-1", on_bond({"vlan": {"all": {}}}))

@@ -211,12 +211,11 @@ def test_actions_refuse_wrong_parameters(
 
 
 NO_INTENT = (
-    "option intent: is not set, and no resource intent is attached; "
-    "run: juju config cumulus-fabric intent=@FILE"
+    "option intent: is not set, and no resource is attached; run: juju config cumulus-fabric intent=@FILE"
 )
 NO_CREDENTIALS = (
-    "option credentials: is not set: the ID of a secret with user and password; "
-    "run: juju config cumulus-fabric credentials=ID"
+    "option credentials: is not set; "
+    "run: juju config cumulus-fabric credentials=ID; ID is that of a secret with user and password"
 )
 ASKS_NO_SWITCH = {
     "audit": "severity",

@@ -98,7 +98,7 @@ def test_a_redirect_is_an_error_and_is_not_followed(nvue: Nvue, server: Server, 
         nvue.applied() if call == "read" else nvue.create()
     assert (
         failed.value.remedy
-        == f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
+        == f"check what listens at {place}; NVUE sends no redirects, and the charm follows none"
     )
     assert len(server.calls) == 1
 

@@ -32,7 +32,7 @@ PEERLINK = {
 }
 PAIR = {"ENABLE": "YES", "mac-address": "44:38:39:BE:EF:AA", "backup": {"10.10.10.2": {}}}
 AWAY = (
-    "move its hosts to Leaf0-2: run nv set interface swp9 link state down and nv config apply on the switch, "
+    "move its hosts to Leaf0-2; run nv set interface swp9 link state down && nv config apply on the switch, "
     "and then run plan again"
 )
 LEARN = {"vlan": {"7": {"vni": {"7": {"mac-learning": "YES"}}}}}
@@ -40,13 +40,14 @@ BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
     "the bond in another bridge": (
         bridged("bond1"),
         "bond1 is in bridge br_storage, which is not in the intent",
-        "run nv unset interface bond1 bridge domain br_storage and nv config apply on the switch, "
-        "or remove bond1 from the intent",
+        "take bond1 out of bridge br_storage; run nv unset interface bond1 bridge domain br_storage "
+        "&& nv config apply on the switch, or remove bond1 from the intent",
     ),
     "ports in another bridge": (
         bridged("swp31", "bond1"),
         "bond1,swp31 are in bridge br_storage, which is not in the intent",
-        "run nv unset interface bond1,swp31 bridge domain br_storage and nv config apply on the switch, "
+        "take bond1,swp31 out of bridge br_storage; "
+        "run nv unset interface bond1,swp31 bridge domain br_storage && nv config apply on the switch, "
         "or remove bond1,swp31 from the intent",
     ),
     "MLAG": (
@@ -63,24 +64,24 @@ BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
     "MAC learning": (
         {"nve": {"vxlan": {"mac-learning": "YES"}}},
         "MAC learning over VXLAN is on (nve vxlan mac-learning), which EVPN does not allow",
-        "run nv unset nve vxlan mac-learning and nv config apply on the switch",
+        "run nv unset nve vxlan mac-learning && nv config apply on the switch",
     ),
     "MAC learning of the intent's VNI": (
         {"bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"10": {"mac-learning": "YES"}}}}}}}},
         "MAC learning over VXLAN is on (bridge domain br_default vlan 10 vni 10 mac-learning), "
         "which EVPN does not allow",
-        "run nv unset bridge domain br_default vlan 10 vni 10 mac-learning and nv config apply on the switch",
+        "run nv unset bridge domain br_default vlan 10 vni 10 mac-learning && nv config apply on the switch",
     ),
     "MAC learning of another bridge's VNI": (
         {"bridge": {"domain": {"br_storage": LEARN}}},
         "MAC learning over VXLAN is on (bridge domain br_storage vlan 7 vni 7 mac-learning), "
         "which EVPN does not allow",
-        "run nv unset bridge domain br_storage vlan 7 vni 7 mac-learning and nv config apply on the switch",
+        "run nv unset bridge domain br_storage vlan 7 vni 7 mac-learning && nv config apply on the switch",
     ),
 }
 
 
-UNDO = "run nv unset interface swp9 link breakout and nv config apply on the switch"
+UNDO = "run nv unset interface swp9 link breakout && nv config apply on the switch"
 SPLIT = {
     "split, and used whole": (
         "swp9", {}, "4x", "swp9: the breakout on the switch is 4x, but the intent uses swp9 whole", UNDO,
@@ -140,7 +141,7 @@ def test_lanes_that_others_use_are_named_before_the_split_is_undone(three: Rack)
     split = {"swp9": {"link": {"breakout": {"4x": {}}}}, "swp9s0": {"type": "swp"}, "swp9s1": {"type": "swp"}}
     typed(three, "Leaf0-1", {"interface": split})
     (found,) = [f for f in three.site.survey().plan.findings if f.severity is Severity.BLOCKED]
-    assert found.remedy == f"correct the intent, or, if nothing needs swp9s0-1, {UNDO}"
+    assert found.remedy == f"correct the intent; or, if nothing needs swp9s0-1, {UNDO}"
 
 
 def test_a_port_without_lanes_beside_one_split_by_eight_is_to_be_off(three: Rack) -> None:

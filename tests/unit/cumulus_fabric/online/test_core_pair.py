@@ -70,7 +70,7 @@ def test_ibgp_between_the_two_is_named_before_the_intent_would_cut_it(two: Rack)
     found = [each for each in two.site.survey().plan.findings if each.severity is Severity.BLOCKED]
     assert {each.sentence() for each in found} == {
         f"{leaf}: the BGP sessions on swp31-32 are iBGP, and the change to eBGP would cut them; "
-        "give both switches one AS in the intent (leaves.asn), or change the sessions on the switches"
+        "give both switches one AS in the intent (leaves.asn); or change the sessions on the switches"
         for leaf in ("Leaf0-1", "Leaf0-2")
     }
     assert not two.site.apply(policy=POLICY).applied

@@ -144,7 +144,7 @@ def test_a_spine_leaves_by_bgp_alone_and_the_last_one_stays(six: Rack) -> None:
     assert refused.verdict == "nothing was sent to any switch"
     assert sentences(refused)[0] == (
         "Leaf0-1: has no EVPN session with another spine, and would lose its last one with Spine1; "
-        "bring a session with another spine up first, "
+        "bring a session with another spine up first; "
         "or run drain with cut-off=Leaf0-1 if it may lose its network"
     )
     assert len(refused.reasons) == 4

@@ -25,9 +25,9 @@ def test_a_host_has_no_other_leg_on_a_leaf_whose_ports_are_up_but_whose_routes_a
 def test_a_host_with_one_leg_stops_it_unless_it_is_named(six: Rack) -> None:
     refused = work(six, "Leaf0-1").drain()
     assert sentences(refused) == [
-        "Leaf0-1 swp23: juju is attached to Leaf0-1 alone; bring its other leg up first, "
+        "Leaf0-1 swp23: juju is attached to Leaf0-1 alone; bring its other leg up first; "
         "or run drain with cut-off=swp23 if it may lose its network",
-        "Leaf0-1 swp24: maas is attached to Leaf0-1 alone; bring its other leg up first, "
+        "Leaf0-1 swp24: maas is attached to Leaf0-1 alone; bring its other leg up first; "
         "or run drain with cut-off=swp24 if it may lose its network",
     ]
     assert six.writes() == []
@@ -120,7 +120,7 @@ def test_a_server_that_waits_in_pxe_is_cut_off_only_by_name(six: Rack) -> None:
     refused = work(six, "Leaf0-2").drain()
     assert sentences(refused) == [
         "Leaf0-2 bond1: host-bond1 has no other leg: Leaf0-1 has the bond up, but no LACP partner there; "
-        "bring its other leg up first, or run drain with cut-off=bond1 if it may lose its network"
+        "bring its other leg up first; or run drain with cut-off=bond1 if it may lose its network"
     ]
     assert six.writes() == []
     assert work(six, "Leaf0-2", cut_off=["bond1"]).drain().applied
@@ -132,7 +132,7 @@ def test_what_others_attached_to_the_leaf_alone_is_cut_off_only_by_name(six: Rac
     refused = work(six, "Leaf0-2").drain()
     assert sentences(refused) == [
         "Leaf0-2 swp20: theirs is attached to Leaf0-2 alone; "
-        "bring its other leg up first, or run drain with cut-off=swp20 if it may lose its network"
+        "bring its other leg up first; or run drain with cut-off=swp20 if it may lose its network"
     ]
     assert six.writes() == []
     assert work(six, "Leaf0-2", cut_off=["swp20"]).drain().applied

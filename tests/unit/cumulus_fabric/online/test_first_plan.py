@@ -15,8 +15,7 @@ def test_each_plan_names_what_is_missing_until_it_succeeds(fresh: Unit) -> None:
     given = dict(fresh.state.config)
     fresh.configure(intent=None, credentials=None, ca_certificate=None)
     assert fresh.failure("plan") == (
-        "option intent: is not set, and no resource intent is attached; "
-        "run: juju config cumulus-fabric intent=@FILE"
+        "option intent: is not set, and no resource is attached; run: juju config cumulus-fabric intent=@FILE"
     )
     fresh.configure(intent=intent(without_addresses))
     assert fresh.failure("plan") == (
@@ -25,8 +24,8 @@ def test_each_plan_names_what_is_missing_until_it_succeeds(fresh: Unit) -> None:
     )
     fresh.configure(intent=given["intent"])
     assert fresh.failure("plan") == (
-        "option credentials: is not set: the ID of a secret with user and password; "
-        "run: juju config cumulus-fabric credentials=ID"
+        "option credentials: is not set; "
+        "run: juju config cumulus-fabric credentials=ID; ID is that of a secret with user and password"
     )
     fresh.configure(credentials=given["credentials"])
     assert fresh.action("plan")["plan"].count("set ca-certificate to the authority that signed it") == 3

@@ -61,7 +61,7 @@ def test_what_somebody_else_configured_stays_and_is_reported(three: Rack, name: 
     before = three.applied
     said = (
         f"Leaf0-1: {name}: not in the intent and not made by this charm; stays as it is; "
-        f"add it to the intent, or run plan and apply with remove={name}"
+        f"add it to the intent; or run plan and apply with remove={name}"
     )
     assert [f.sentence() for f in three.site.survey().plan.findings] == [said]
     assert said in [f.sentence() for f in three.site.verify() if f.severity is Severity.INFO]
@@ -134,19 +134,19 @@ COLLIDING: dict[str, tuple[dict[str, Any], str, str]] = {
         {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp9": {}}}}}},
         "bond7",
         "Leaf0-1: bond bond7 has swp9: the intent needs that, and this charm did not make bond7; "
-        "change the intent, or run plan and apply with remove=bond7",
+        "change the intent; or run plan and apply with remove=bond7",
     ),
     "an uplink in the bridge": (
         {"interface": {"swp31": BRIDGED}},
         "swp31,vlan77",
         "Leaf0-1: swp31 is in bridge br_default: the intent needs that, and this charm did not make swp31; "
-        "change the intent, or run plan and apply with remove=swp31",
+        "change the intent; or run plan and apply with remove=swp31",
     ),
     "a VLAN with a VNI of the intent": (
         {"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"10": {}}}}}}}},
         "vlan77",
         "Leaf0-1: VLAN 77 has VNI 10: the intent needs that, and this charm did not make vlan77;"
-        " change the intent, or run plan and apply with remove=vlan77",
+        " change the intent; or run plan and apply with remove=vlan77",
     ),
 }
 
@@ -168,7 +168,8 @@ def test_a_vlan_with_a_gateway_is_not_removed(three: Rack) -> None:
     assert blocked(three.site) == []
     assert blocked(removing(three, "vlan77")) == [
         "Leaf0-1: interface vlan77 has an address on a VLAN that would be removed; "
-        "run nv unset interface vlan77 and nv config apply on the switch, or keep the VLAN"
+        "remove interface vlan77 first; run nv unset interface vlan77 && nv config apply on the switch, "
+        "or keep the VLAN"
     ]
 
 
@@ -199,7 +200,7 @@ def test_what_something_of_others_needs_is_not_removed(
     assert blocked(three.site) == []
     assert blocked(removing(three, name)) == [
         f"Leaf0-1: {said}: not made by this charm, on bonds or VLANs that would be removed; "
-        f"run nv unset {said} and nv config apply on the switch, or keep {name}"
+        f"remove that first; run nv unset {said} && nv config apply on the switch, or keep {name}"
     ]
 
 

@@ -51,9 +51,9 @@ def bonded(made: Rack, bond: str = "bond5") -> list[bool]:
 
 NODE5 = (
     "Leaf1-1 bond5: node5 has no other leg: bond5 of Leaf1-2 goes at the same time; "
-    "keep it in the intent, or run apply with cut-off=bond5 if it may lose its network"
+    "keep it in the intent; or run apply with cut-off=bond5 if it may lose its network"
 )
-ALONE = "Leaf0-1 {0}: {1} is attached to Leaf0-1 alone; keep it in the intent, or run apply with cut-off={0}"
+ALONE = "Leaf0-1 {0}: {1} is attached to Leaf0-1 alone; keep it in the intent; or run apply with cut-off={0}"
 
 
 def other_port(content: dict[str, Any]) -> None:
@@ -218,7 +218,7 @@ def test_nothing_interrupts_a_host_whose_other_leaf_is_drained(site: Rack) -> No
     report = site.site.apply(policy=POLICY)
     assert sentences(report)[0] == (
         "Leaf1-1 bond3: would be interrupted, and node3 has no other leg: no other leaf with its segment has "
-        "the bond up; bring its other leg up first, "
+        "the bond up; bring its other leg up first; "
         "or run apply with cut-off=bond3 if it may lose its network"
     )
     assert site.writes() == []
@@ -249,7 +249,7 @@ def test_a_rollback_asks_the_same(site: Rack) -> None:
         report = made.site.rollback(policy=POLICY)
         assert sentences(report) == [
             "Leaf1-1 bond5: node5 has no other leg: bond5 of Leaf1-2 goes at the same time; apply another "
-            "intent instead, or run rollback with cut-off=bond5 if it may lose its network"
+            "intent instead; or run rollback with cut-off=bond5 if it may lose its network"
         ]
         assert made.writes() == []
         assert made.site.rollback(policy=POLICY, cut_off=["node5"]).applied

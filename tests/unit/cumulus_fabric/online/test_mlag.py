@@ -61,7 +61,7 @@ def said(three: Rack) -> dict[str, str]:
 
 def follow(three: Rack, leaf: str, remedy: str) -> None:
     """Type the commands of a remedy on a leaf, and run the action that it ends with."""
-    commands: list[tuple[str, str]] = re.findall(r"nv (set|unset) (.+?)(?=, nv| and nv config apply)", remedy)
+    commands: list[tuple[str, str]] = re.findall(r"nv (set|unset) (.+?)(?= && nv)", remedy)
     assert commands or "run apply" in remedy, remedy
     for verb, text in commands:
         path = text.split()
@@ -86,7 +86,7 @@ def test_no_step_is_named_without_a_look_at_the_other_leaf(three: Rack) -> None:
         findings = three.site.survey([leaf]).plan.findings
         (found,) = [each for each in findings if each.severity is Severity.BLOCKED]
         why = f"{other} was not read, and the hosts may use this leaf alone"
-        assert found.remedy == f"run plan for all switches: {why}"
+        assert found.remedy == f"run plan for all switches; {why}"
     three.servers["Leaf0-2"].inject(Fault("reset", times=0))
     found, *_ = [each for each in three.site.survey().plan.findings if each.subject == "Leaf0-1"]
     assert "link state down" not in found.remedy
@@ -94,7 +94,7 @@ def test_no_step_is_named_without_a_look_at_the_other_leaf(three: Rack) -> None:
 
 def test_the_priority_decides_which_leaf_is_the_secondary(three: Rack) -> None:
     typed(three, "Leaf0-2", {"mlag": {"priority": 1000}})
-    first = "leave MLAG behind on Leaf0-1 first, the secondary: "
+    first = "leave MLAG behind on Leaf0-1 first, the secondary; "
     now = said(three)
     assert now["Leaf0-1"].startswith(f"{first}run nv set interface swp9-10 link state down")
     assert now["Leaf0-2"] == f"{first}without Leaf0-2 its bonds go down"
@@ -103,32 +103,33 @@ def test_the_priority_decides_which_leaf_is_the_secondary(three: Rack) -> None:
 def test_leaves_that_are_no_pair_have_no_secondary(three: Rack) -> None:
     """Each is the primary of its own, as while the peerlink is not configured alike."""
     typed(three, "Leaf0-2", {"mlag": {"mac-address": "44:38:39:BE:EF:BB"}})
-    begin = "leave MLAG behind on one leaf at a time, first the one that nv show mlag calls secondary: "
+    begin = "leave MLAG behind on one leaf at a time, the secondary first; nv show mlag tells which it is; "
     assert all(each.startswith(begin) for each in said(three).values())
 
 
 def test_each_step_is_named_and_one_leaf_carries_the_hosts_at_each(three: Rack) -> None:
     first, second = "Leaf0-2", "Leaf0-1"
     now = said(three)
-    shut = "run nv set interface swp9-10 link state down and nv config apply on the switch"
+    shut = "run nv set interface swp9-10 link state down && nv config apply on the switch"
     assert now == {
-        first: f"leave MLAG behind on {first} first, the secondary: {shut}, and then run plan again, "
+        first: f"leave MLAG behind on {first} first, the secondary; {shut}, and then run plan again, "
         "which names the next step",
-        second: f"leave MLAG behind on {first} first, the secondary: without {second} its bonds go down",
+        second: f"leave MLAG behind on {first} first, the secondary; without {second} its bonds go down",
     }
     follow(three, first, now[first])
     now = said(three)
     assert now[second] == f"leave MLAG behind on {first} first, whose ports to hosts are shut down"
-    unset = "nv unset mlag, nv unset interface bond1-2 bond mlag, nv unset interface peerlink,peerlink.4094"
+    unset = "nv unset mlag && nv unset interface bond1-2 bond mlag && "
+    unset += "nv unset interface peerlink,peerlink.4094"
     assert now[first] == (
-        f"once its hosts use the rack's other leaf, run {unset} and nv config apply on the switch, "
-        f"and then run apply switch='{first}'"
+        f"once its hosts use the rack's other leaf, remove MLAG; run {unset} && nv config apply "
+        f"on the switch, and then run apply switch='{first}'"
     )
     typed_only = now[first].partition(", and then run apply")[0]
     follow(three, first, typed_only)
     assert said(three) == {second: f"run apply switch='{first}' first, so that its hosts have another leaf"}
     follow(three, second, said(three)[second])
-    assert said(three) == {second: f"move its hosts to {first}: {shut}, and then run plan again"}
+    assert said(three) == {second: f"move its hosts to {first}; {shut}, and then run plan again"}
     follow(three, second, said(three)[second])
     follow(three, second, said(three)[second])
     assert three.site.apply(policy=POLICY).applied

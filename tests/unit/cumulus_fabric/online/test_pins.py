@@ -46,7 +46,7 @@ def test_a_switch_that_does_not_answer_is_named_with_what_turns_its_api_on(shell
     said = " ".join(err.split())
     assert "Connection refused" in said
     assert "Errno" not in said
-    assert "if NVUE's REST API is off, as on Cumulus Linux 5.5" in said
+    assert "if its REST API is off, see docs/how-to/fabric-day-zero.md" in said
 
 
 def test_openssls_own_line_is_a_pin(shell: Shell, authority: Certificate) -> None:

@@ -135,7 +135,7 @@ ELSEWHERE: dict[str, tuple[dict[str, Any], list[str]]] = {
         joined(vlan(77, 77), {"evpn": {"vni": {"77": {"rd": "10.10.10.1:77"}}}}),
         [
             "Leaf0-1: vlan77: not in the intent and not made by this charm; stays as it is; "
-            "add it to the intent, or run plan and apply with remove=vlan77"
+            "add it to the intent; or run plan and apply with remove=vlan77"
         ],
     ),
     "a route map of others' sessions": (

@@ -178,7 +178,7 @@ def test_racks_that_change_their_places_are_told_by_what_they_run(edit: Edit, nu
         taking(made, edited(edit))
         found = blocked(made)
         assert {each.partition(": its rack would get the number of another one; ")[2] for each in found} == {
-            "give the racks their numbers: pipx run tox -qq -e fabric -- fix-numbers --intent FILE "
+            "give the racks their numbers; run pipx run tox -qq -e fabric -- fix-numbers --intent FILE "
             f"--racks {numbers} > NEW-FILE"
         }
         assert serving(made, 0, 1, 2)
@@ -427,8 +427,8 @@ def test_numbers_that_change_places_are_refused() -> None:
         taking(made, edited(with_numbers, exchange))
         found = blocked(made)
         assert found[0].endswith(
-            "give racks[0] the number 0 again, or change one rack after the other"
-        ) or found[0].endswith("give racks[1] the number 0 again, or change one rack after the other")
+            "give racks[0] the number 0 again; or change one rack after the other"
+        ) or found[0].endswith("give racks[1] the number 0 again; or change one rack after the other")
         assert serving(made, 0, 1, 2)
 
 

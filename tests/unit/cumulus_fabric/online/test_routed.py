@@ -207,7 +207,7 @@ def test_what_is_named_as_an_object_is_not_named_again(three: Rack) -> None:
     typed(three, "Leaf0-1", joined({"interface": {**bond, "swp15": ON_PORT}}, session("underlay")))
     assert said(three.site) == [
         "Leaf0-1: bond7,swp28: not in the intent and not made by this charm; stays as it is; "
-        "add it to the intent, or run plan and apply with remove=bond7,swp28"
+        "add it to the intent; or run plan and apply with remove=bond7,swp28"
     ]
 
 

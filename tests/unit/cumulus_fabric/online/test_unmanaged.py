@@ -157,7 +157,7 @@ LEFT: dict[str, tuple[dict[str, Any], str]] = {
     "a VLAN on a bond": (
         joined(vlan(77, 77), on_port("bond_tagged", {"vlan": {"77": {}}}, "bond")),
         "bond_tagged: no longer in the intent, but this charm did not make bond_tagged:vlan77; "
-        "keep bond_tagged in the intent, or run plan and apply with remove=bond_tagged:vlan77",
+        "keep bond_tagged in the intent; or run plan and apply with remove=bond_tagged:vlan77",
     ),
     "a bond of others with the network": (
         {
@@ -171,7 +171,7 @@ LEFT: dict[str, tuple[dict[str, Any], str]] = {
             }
         },
         "vlan55: no longer in the intent, but this charm did not make bond7:vlan55; "
-        "keep vlan55 in the intent, or run plan and apply with remove=bond7:vlan55",
+        "keep vlan55 in the intent; or run plan and apply with remove=bond7:vlan55",
     ),
 }
 

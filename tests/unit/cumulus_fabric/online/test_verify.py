@@ -317,7 +317,7 @@ def test_a_switch_whose_lldpd_does_not_run_is_named(rdg: Rack, deaf: set[str]) -
     rdg.wires.deaf = deaf
     assert {each.sentence() for each in found(rdg)} == {
         f"{name}: shows no LLDP neighbour on any port: its cables and hosts cannot be checked; run sudo "
-        "systemctl restart lldpd on it, if that is not running half a minute after a boot"
+        "systemctl restart lldpd on it; after a boot, give it half a minute first"
         for name in deaf
     }
     assert {each.severity for each in found(rdg)} == {Severity.WARNING}
