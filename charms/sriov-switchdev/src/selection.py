@@ -340,8 +340,7 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     if pf.esw_multiport:
         return (
             "the devlink parameter esw_multiport is on, which excludes VF-LAG",
-            "turn it off; run devlink dev param set "
-            f"pci/{pf.bdf} name esw_multiport value false cmode runtime",
+            f"turn it off; devlink dev param set pci/{pf.bdf} name esw_multiport value false cmode runtime",
         )
     return None
 
