@@ -108,7 +108,7 @@ def test_after_two_failed_burns_the_unit_is_blocked_and_gives_the_reason(
         status = node.emit("update_status")
     assert node.host.flash.begun == [NEW, NEW]
     assert status.name == "blocked"
-    assert f"3b:00: 2 burns of firmware {NEW} did not succeed, the last one: mstflint" in status.message
+    assert f"3b:00: 2 burns of firmware {NEW} did not succeed, the last one: mstflint" in node.log
     assert f"2 burns of firmware {NEW} did not succeed, the last one: {why}" in node.findings()
     assert "run action burn, or attach another image" in node.findings()
     assert node.action("verify")["verified"] == "false"
