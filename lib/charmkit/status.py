@@ -43,7 +43,7 @@ def _message(worst: Finding, others: int) -> str:
     """The finding in one line: all of it, or the first way to mend it and what fits of the fact.
 
     The remedy comes first if it is a command, or if the fact has to be cut. The count of the other findings
-    gives way to the remedy, and to a fact that fits without it.
+    gives way to the remedy, and to the fact that comes after a command and fits without it.
     """
     fact = worst._replace(remedy="").sentence()
     remedy = one_line(worst.remedy)
@@ -51,7 +51,8 @@ def _message(worst: Finding, others: int) -> str:
     count = f" (+{others} more, see verify)" if others else ""
     hints = (count, f" (+{others} more)", "") if others else (SEE, "")
     command = remedy.startswith(_COMMANDS) and worst.severity >= Severity.HELD
-    for shown, hint in ((remedy, count), *((first, hint) for hint in hints)):
+    tried = hints[:-1] if others and not command else hints
+    for shown, hint in ((remedy, count), *((first, hint) for hint in tried)):
         line = "; ".join(filter(None, (shown, fact) if command else (fact, shown))) + hint
         if len(line) <= LONGEST:
             return line

@@ -158,11 +158,11 @@ class CumulusFabricCharm(ops.CharmBase):
         try:
             content = secret.get_content(refresh=True)
         except ops.ModelError:  # it is gone, or not granted to this application
-            what = "the secret cannot be read: it is not granted, or juju secrets does not show it"
-            raise InputError(wrong(what, f"run: juju grant-secret NAME {app}")) from None
+            remedy = f"run: juju grant-secret NAME {app}; juju secrets shows whether it is there"
+            raise InputError(wrong("the secret cannot be read", remedy)) from None
         found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
         if not found.usable:
-            remedy = "give it the keys user and password, each one line of text; the user without a colon"
+            remedy = "give it the keys user and password; each is one line of text, the user without a colon"
             raise InputError(wrong("the secret has no usable user or password", remedy))
         return found
 

@@ -82,11 +82,11 @@ def parse(text: str, option: str = OPTION, *, counts: bool = True) -> tuple[Entr
     if not words:
         raise InvalidValue(option, "", allowed)
     entries = [_entry(word, option, allowed) for word in words]
-    if all(entry.vfs == 0 for entry in entries):
-        raise InvalidValue(option, words[0], allowed)
     counted = next((word for word, entry in zip(words, entries, strict=True) if entry.vfs is not None), None)
     if counted and not counts:
         raise InvalidValue(option, counted, allowed)
+    if all(entry.vfs == 0 for entry in entries):
+        raise InvalidValue(option, words[0], f"VFs on one port at least, not all 0; allowed are {allowed}")
     return tuple(_distinct(entries, option))
 
 

@@ -207,7 +207,9 @@ def test_a_step_that_fails_without_a_remedy_of_its_own_says_that_it_is_tried_aga
     demo.refused = True
     monkeypatch.setattr(Install.__init__, "__defaults__", ("",))
     status = emit(demo, "config_changed").unit_status
-    assert status.message.startswith(f"retried at the next hook; file: failed to write {FILE}: the disk is")
+    assert status.message.startswith(
+        f"file: failed to write {FILE}: the disk is full; retried at the next hook"
+    )
 
 
 def test_actions_change_nothing_and_tell_nobody(demo: type[Demo]) -> None:

@@ -114,7 +114,7 @@ def test_under_manual_the_status_names_the_approval(node: Node, breaking: Breaki
     breaking.how = how
     node.deploy(activation="reset", reboot_settle=0)
     status = node.emit("update_status")
-    assert f"run: juju run nic-firmware/leader approve-reboot; reboot: needed for 3b:00: u" in status.message
+    assert "run: juju run nic-firmware/leader approve-reboot; reboot: needed for 3b:00: u" in status.message
     assert "bring back 3b:00" in node.action("plan")["plan"]
     assert "a reboot of the host brings it back" in node.findings()
     assert node.reboots_asked == 0

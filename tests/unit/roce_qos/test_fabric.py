@@ -193,7 +193,7 @@ def test_what_reaches_no_nic_is_a_warning_with_its_option(converged: Node) -> No
     found = converged.findings()
     for option in ("cnp-dscp", "cnp-priority", "ecn"):
         assert f"warning   {option}" in found
-    assert "deploy nic-firmware to this machine, or see whether kernel lockdown hides debugfs" in found
+    assert "deploy nic-firmware to this machine; or see whether kernel lockdown hides debugfs" in found
 
 
 def test_nic_firmware_on_the_machine_takes_it(converged: Node) -> None:
@@ -220,7 +220,7 @@ def test_a_misspelled_parameter_of_dcqcn_is_a_warning(converged: Node) -> None:
 
 def test_parameters_of_dcqcn_that_nothing_shows_are_a_warning(converged: Node) -> None:
     converged.configure(dcqcn="rp_ai_rate=5").emit()
-    remedy = "deploy nic-firmware to this machine, or see whether kernel lockdown hides debugfs"
+    remedy = "deploy nic-firmware to this machine; or see whether kernel lockdown hides debugfs"
     assert f"rp_ai_rate reaches no NIC  {remedy}" in converged.findings()
 
 

@@ -20,7 +20,7 @@ def second(converged: Node, monkeypatch: pytest.MonkeyPatch) -> Node:
 def test_it_changes_nothing_and_names_the_first_one(second: Node, host: FakeHost) -> None:
     status = second.deploy(**OTHERS)
     assert status.name == "blocked"
-    assert "roce-qos/0 keeps this machine already" in status.message
+    assert "roce-qos/0 keeps this machine already" in second.log
     assert second.writes == []
     assert host.port(P0).dcb.pfc == (3,)
     assert "remove the relation of the other to its principal" in second.findings()

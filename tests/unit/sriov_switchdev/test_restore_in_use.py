@@ -25,7 +25,7 @@ def test_vfs_in_use_on_the_lost_port_hold_it_and_the_next_hook_restores_it_when_
     assert f"free them (the next hook then restores {PF0}); or {APPROVE}" in findings
     assert "would destroy VFs in use" not in findings
     assert f"start {files.RESTORE}" in small.action("plan")["plan"]
-    assert "reboot: needed for 3b:00: back to 2+2 VFs and VF-LAG" in status.message
+    assert "reboot: needed for 3b:00: back to 2+2 VFs and VF-LAG" in small.log
     small.host.stop_instance(VF0)
     assert small.emit("update_status").name == "active", small.log
     assert f"run systemctl start {files.RESTORE}" in small.writes

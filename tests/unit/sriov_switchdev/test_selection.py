@@ -27,7 +27,7 @@ def test_a_bond_that_is_away_for_a_moment_is_not_forgotten(node: Node, devices: 
     without_a_bond(node.host)
     status = node.emit("update_status")
     assert status.name == "blocked"
-    assert "bond0, which this port belongs in, does not exist" in status.message
+    assert "bond0, which this port belongs in, does not exist" in node.log
     assert "see networkctl" in node.action("verify")["findings"]
     assert node.host.files.read(desired.PATH) == before
     assert nic(node.writes) == []
@@ -57,7 +57,7 @@ def test_another_vendors_nic_is_refused_by_name(monkeypatch: pytest.MonkeyPatch)
     node = Node(compute_node(cards=[card("3b", device="8086:1572")]), monkeypatch)
     status = node.configure(devices="enp59s0f0np0").emit()
     assert status.name == "blocked"
-    assert "not a ConnectX or BlueField NIC" in status.message
+    assert "not a ConnectX or BlueField NIC" in node.log
     assert nic(node.writes) == []
 
 
@@ -84,7 +84,7 @@ def test_a_port_that_was_left_out_is_a_warning_in_auto_and_blocks_when_required(
     assert remedy in findings
     status = node.configure(vf_lag="required").emit()
     assert status.name == "blocked"
-    assert what in status.message
+    assert what in node.log
     assert nic(node.writes) == []
     node.configure(vf_lag="disabled").emit()
     assert what not in node.action("verify")["findings"]
@@ -179,7 +179,7 @@ def test_a_port_that_cannot_be_read_is_not_called_gone(node: Node, way: str) -> 
         "whether enp59s0f0np0 is as declared is not known while it cannot be read; retried at the next hook"
     )
     assert node.state.unit_status.name == "blocked", "the next host's reboot waits"
-    assert unknown in node.state.unit_status.message
+    assert unknown in node.log
 
 
 def test_a_new_node_with_a_port_that_cannot_be_read_is_not_told_to_bond_others(node: Node) -> None:

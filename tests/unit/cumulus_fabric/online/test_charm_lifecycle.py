@@ -104,7 +104,7 @@ TROUBLE = {
     "no credentials": ({"credentials": None}, "run: juju config cumulus-fabric credentials=ID"),
     "no such secret": (
         {"credentials": "secret:d0erdgfmp25c762i8np0"},
-        "option credentials: the secret cannot be read: it is not granted, or juju secrets does not show it",
+        "option credentials: the secret cannot be read",
     ),
     "no CA": ({"ca_certificate": ""}, "ca-certificate"),
     "a strange pin": ({"pinned_certificates": f"Leaf0-1={'0' * 64}"}, "it is not the pinned one"),

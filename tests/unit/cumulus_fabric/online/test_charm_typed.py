@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from unit.cumulus_fabric.online.unit import Unit, intent
 
-COMMAND = "run pipx run tox -e fabric -- apply --intent FILE --credentials FILE --known-hosts FILE --switch "
+COMMAND = (
+    "apply it from the command line; run pipx run tox -e fabric -- "
+    "apply --intent FILE --credentials FILE --known-hosts FILE --switch "
+)
 
 
 def with_both(content: dict[str, Any]) -> None:

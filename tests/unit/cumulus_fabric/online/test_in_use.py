@@ -322,7 +322,7 @@ def test_a_network_that_a_host_uses_goes_only_by_name(
     assert plan.steps == ()
     assert plan.held
     report = site.site.apply(policy=POLICY, cut_off=["juju", "vlan101"])
-    remedy = f"keep it in the intent, or run apply with cut-off=vlan{vlan} if it may lose its network"
+    remedy = f"keep it in the intent; or run apply with cut-off=vlan{vlan} if it may lose its network"
     assert sentences(report) == [f"VLAN {vlan}: {said}; {remedy}"]
     assert site.writes() == []
     assert site.site.apply(policy=POLICY, cut_off=[f"vlan{vlan}"]).applied
