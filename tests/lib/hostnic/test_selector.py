@@ -55,7 +55,7 @@ def test_a_wrong_value_is_one_sentence_with_option_value_and_what_is_allowed(tex
     assert sentence.startswith("devices: ")
     assert says in sentence
     assert "\n" not in sentence
-    assert "expected 'auto', or names of" in sentence or "expected each device once" in sentence
+    assert "auto, or ports such as enp63s0f0:8" in sentence or "expected each device once" in sentence
 
 
 names = st.from_regex(r"[a-z][a-z0-9]{0,9}", fullmatch=True).filter(lambda name: name != "auto")
@@ -141,11 +141,11 @@ def test_a_selector_without_a_match_blocks_with_one_finding(text: str, says: str
 def test_auto_without_a_bond_lists_the_ports() -> None:
     finding = resolve(FakeHost(bonded=False), "auto").refusal
     assert finding is not None
-    assert "enp59s0f0np0" in finding.what
+    assert "enp59s0f0np0" in finding.remedy
 
 
 def test_a_number_of_vfs_is_refused_if_the_charm_takes_none() -> None:
-    with pytest.raises(InvalidValue, match=r"'b:4' is not allowed; expected .* without a number"):
+    with pytest.raises(InvalidValue, match=r"'b:4' is not allowed; expected .* without numbers of VFs"):
         selector.parse("a b:4", counts=False)
     assert selector.parse("a b", counts=False) == (Entry("a", None), Entry("b", None))
 

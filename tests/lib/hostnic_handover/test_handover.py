@@ -197,7 +197,7 @@ def test_a_malformed_file_is_one_finding_and_is_ignored(host: FakeHost, fields: 
     assert finding.severity is Severity.WARNING
     assert finding.sentence() == (
         f"/run/ovn-offload/nic-firmware.json: ignored: {reason}; "
-        "refresh the charm nic-firmware and this one to the same revision, or delete the file"
+        "refresh nic-firmware and this charm to one revision, or delete the file"
     )
 
 
