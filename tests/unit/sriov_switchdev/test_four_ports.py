@@ -102,5 +102,6 @@ def test_a_port_of_four_that_goes_away_asks_for_no_reboot(monkeypatch: pytest.Mo
     node.host.network.bonds["bond0"].members.remove(PORTS[3])
     node.host.members_changed()
     node.host.sleep(5)
-    assert "is gone" in node.emit("update_status").message
+    node.emit("update_status")
+    assert "is gone" in node.findings()
     assert node.reboots_asked == 1

@@ -68,7 +68,7 @@ def test_where_no_bond_is_known_to_be_ovns_the_operator_names_it(monkeypatch: py
     node = Node(host, monkeypatch)
     status = node.deploy(reboot_settle=0)
     assert status.name == "blocked"
-    assert "is auto, but bond0 and bond1 may be OVN's" in status.message
+    assert "is auto, but bond0 and bond1 may be OVN's" in node.findings()
     assert "run: juju config sriov-switchdev devices=PORTS" in node.findings()
     assert nic(node.writes) == []
     # ovn-chassis puts the bond into its bridge.

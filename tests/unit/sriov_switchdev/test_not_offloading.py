@@ -30,7 +30,7 @@ def test_open_vswitch_that_gives_the_nic_no_flow(node: Node, what: str) -> None:
     node.host.ovs.other_config = dict(config)
     status = node.emit("update_status")
     assert status.name == "blocked"
-    assert "Open vSwitch: gives the NIC no flow" in status.message
+    assert "Open vSwitch: gives the NIC no flow" in node.log
     assert remedy in node.findings()
     assert rows(node)[0] == "blocked"
     node.host.ovs.other_config = dict(ON)
@@ -49,7 +49,7 @@ def test_an_eswitch_without_encapsulation(node: Node) -> None:
     node.host.port("0000:3b:00.1").encap_mode = "none"
     status = node.emit("update_status")
     assert status.name == "blocked"
-    assert "0000:3b:00.1: takes no tunnel: its encap-mode is none" in status.message
+    assert "0000:3b:00.1: takes no tunnel: its encap-mode is none" in node.log
 
 
 def test_nothing_is_said_before_the_nic_is_in_switchdev_mode_nor_without_open_vswitch(node: Node) -> None:

@@ -43,7 +43,7 @@ def test_boot_leaves_another_card_alone_and_says_whose_address_it_has(small: Nod
     assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
     assert small.host.reachable
     assert status.name == "blocked"
-    assert f"{PF0}: {OTHER}{old})" in status.message
+    assert f"{PF0}: {OTHER}{old})" in small.log
     assert "run action accept-nic on this unit" in small.log
     assert "the next hook of the charm does it" not in small.log
     assert nic(small.writes) == []
