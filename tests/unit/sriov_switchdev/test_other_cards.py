@@ -65,7 +65,7 @@ def test_a_port_that_an_instance_or_dpdk_has_is_not_to_be_taken_from_it(
     assert node.configure(devices="0000:3b:00.0 0000:3b:00.1").emit().name == "blocked"
     findings = node.action("verify")["findings"]
     assert "the port is bound to vfio-pci, not to mlx5_core" in findings
-    assert "take it out of option devices, or, once nothing uses it, bind it to mlx5_core" in findings
+    assert "take it out of option devices; or, once nothing uses it, bind it to mlx5_core" in findings
 
 
 def at_two_domains(monkeypatch: pytest.MonkeyPatch, kernel: str = "6.8.0-45-generic") -> Node:

@@ -73,7 +73,8 @@ def test_a_switch_that_has_lost_its_configuration_is_told(auto: Unit) -> None:
 def test_a_host_that_would_lose_its_last_leg_holds_the_hook(auto: Unit) -> None:
     status = auto.configure(intent=intent(without_node2)).emit()
     assert (status.name, auto.writes) == ("blocked", [])
-    assert "keep it in the intent; or run apply with cut-off=bond2" in status.message
+    assert status.message.startswith("keep it in the intent; Leaf0-1 bond2: node2 has no other leg")
+    assert "keep it in the intent; or run apply with cut-off=bond2" in auto.log
     shown = auto.action("plan")["plan"]
     assert "held because" in shown
     assert "node2 has no other leg: bond2 of Leaf0-2 goes at the same time" in shown
@@ -152,7 +153,10 @@ def test_a_drained_switch_that_somebody_has_returned_is_named_until_undrain(runn
     before = running.rack.applied["Leaf0-2"]
     assert running.action("drain", switch="Leaf0-2")["applied"] == "true"
     runs(running.rack, before)
-    assert running.emit().message.startswith("Leaf0-2: was drained, and is in use again, but not by undrain")
+    assert running.emit().message.startswith(
+        "run drain to drain it again, or undrain to leave it in use; Leaf0-2"
+    )
+    assert "Leaf0-2: was drained, and is in use again, but not by undrain" in running.log
     assert running.action("undrain", switch="Leaf0-2")["applied"] == "true"
     assert running.writes == []
     assert running.emit().message == ""
