@@ -30,6 +30,7 @@ from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from nic import chain, steps
 from nic.chain import Facts, When
+from nic.places import located
 from nic.steps import PortAndPf
 from observed import BootFailure
 
@@ -130,9 +131,13 @@ def _note_bind(system: System) -> None:
 def bind(system: System) -> tuple[BootFailure, ...]:
     """Bind the VFs of each NIC that early has prepared, once its VF-LAG is active."""
     record.write_boot(system, "bind", "running")
-    wanted, problems = load(system)
-    for slot, ports in wanted.nics().items():
-        work = pairs_of(discover.observe(system), ports)
+    wanted, problems = read(system)
+    host = discover.observe(system)
+    wanted = located(wanted, host)
+    for number, (slot, ports) in enumerate(wanted.nics().items()):
+        if number:  # binding the VFs of the previous NIC took seconds
+            host = discover.observe(system)
+        work = pairs_of(host, ports)
         if work and not any(steps.needs_work(port, pf) for port, pf in work):
             record.NoteConverged(slot).run(system)
         problems += _bind_nic(system, wanted, work)
