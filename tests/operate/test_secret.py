@@ -71,7 +71,10 @@ def test_a_file_of_pins_is_set_together_with_it(world, give):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--pin", "Leaf0-1=AB:CD"], "--pin: 'Leaf0-1=AB:CD' is not allowed; give pairs of a switch and"),
+        (
+            ["--pin", "Leaf0-1=AB:CD"],
+            "--pin: 'Leaf0-1=AB:CD' is not allowed; give pairs such as Leaf0-1=9F:86:",
+        ),
         (
             ["--pins", "pins.txt", "--pin", f"Leaf0-1={DIGITS}"],
             "'Leaf0-1' is not allowed; give switches that --pins",

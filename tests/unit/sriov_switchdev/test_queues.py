@@ -191,8 +191,7 @@ def test_queues_that_cannot_be_read_are_a_warning(one_queue: Node) -> None:
     status = one_queue.emit("update_status")
     assert status.name == "active"
     assert (
-        f"the queues of {PORT0} cannot be read: Input/output error; retried at the next hook"
-        in one_queue.log
+        f"the queues of {PORT0} cannot be read: Input/output error; retried at the next hook" in one_queue.log
     )
 
 

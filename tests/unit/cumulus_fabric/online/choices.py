@@ -23,24 +23,28 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         joined(session("underlay"), bgp({"peer-group": {"underlay": {"remote-as": "internal"}}})),
         "vrf default router bgp peer-group underlay remote-as is internal, the intent says external, "
         "and session swp28 would get that, too",
-        "give the other sessions of underlay a peer group of their own on the switch, or run nv set "
+        "give the other sessions of underlay a peer group of their own on the switch; or if that is "
+        "right, set it on the switch; run nv set "
         "vrf default",
     ),
     "another AS number of a border": (
         joined(session("border"), BORDERS, {"router": {"bgp": {"autonomous-system": 65333}}}),
         "router bgp autonomous-system is 65333, the intent says 65101, and session swp28 would get that, too",
-        "set switches.Leaf0-1.asn to 65333 in the intent, or run nv set router bgp autonomous-system 65101",
+        "set switches.Leaf0-1.asn to 65333 in the intent; or if that is right, set it on the switch; "
+        "run nv set router bgp autonomous-system 65101",
     ),
     "an AS number that the switch chooses": (
         joined(session("border"), BORDERS, {"router": {"bgp": {"autonomous-system": "leaf"}}}),
         "router bgp autonomous-system is leaf, the intent says 65101, and session swp28 would get that, too",
-        "run nv set router bgp autonomous-system 65101 and nv config apply on the switch if that is right",
+        "if that is right, set it on the switch; run nv set router bgp autonomous-system 65101 && nv "
+        "config apply",
     ),
     "another AS number of sessions that are not configured one by one": (
         joined(BORDERS, LISTENS, {"router": {"bgp": {"autonomous-system": 65333}}}),
         "router bgp autonomous-system is 65333, the intent says 65101, and sessions from 192.0.2.0/24 would "
         "get that, too",
-        "set switches.Leaf0-1.asn to 65333 in the intent, or run nv set router bgp autonomous-system 65101",
+        "set switches.Leaf0-1.asn to 65333 in the intent; or if that is right, set it on the switch; "
+        "run nv set router bgp autonomous-system 65101",
     ),
     "a peer group of the same name for such sessions": (
         bgp(
@@ -51,19 +55,22 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
         ),
         "vrf default router bgp peer-group underlay remote-as is internal, the intent says external, "
         "and sessions from 192.0.2.0/24 would get that, too",
-        "give the other sessions of underlay a peer group of their own on the switch, or run nv set "
+        "give the other sessions of underlay a peer group of their own on the switch; or if that is "
+        "right, set it on the switch; run nv set "
         "vrf default",
     ),
     "another router-id of a VRF": (
         joined(BLUE, {"router": {"bgp": {"router-id": "10.9.9.9"}}}),
         "router bgp router-id is 10.9.9.9, the intent says 10.10.10.1, and VRF blue would get that, too",
-        "set switches.Leaf0-1.loopback to 10.9.9.9 in the intent, or run nv set router bgp "
+        "set switches.Leaf0-1.loopback to 10.9.9.9 in the intent; or if that is right, set it on the "
+        "switch; run nv set router bgp "
         "router-id 10.10.10.1",
     ),
     "another source of VXLAN": (
         joined(vlan(77, 77), {"nve": {"vxlan": {"source": {"address": "10.9.9.9"}}}}),
         "nve vxlan source address is 10.9.9.9, the intent says 10.10.10.1, and VLAN 77 would get that, too",
-        "set switches.Leaf0-1.loopback to 10.9.9.9 in the intent, or run nv set nve vxlan source "
+        "set switches.Leaf0-1.loopback to 10.9.9.9 in the intent; or if that is right, set it on the "
+        "switch; run nv set nve vxlan source "
         "address 10.10",
     ),
     "suppression that is off": (
@@ -72,14 +79,16 @@ CHOICES: dict[str, tuple[Tree, str, str]] = {
             {"nve": {"vxlan": {"arp-nd-suppress": "NO"}}},
         ),
         "nve vxlan arp-nd-suppress is {off}, the intent says {on}, and VRF blue would get that, too",
-        "run nv set nve vxlan arp-nd-suppress {on} and nv config apply on the switch if that is right",
+        "if that is right, set it on the switch; run nv set nve vxlan arp-nd-suppress {on} && nv "
+        "config apply",
     ),
     "connected routes that are off": (
         joined(session("border"), BORDERS, family({"redistribute": {"connected": {"ENABLE": "NO"}}})),
         "vrf default router bgp address-family ipv4-unicast redistribute connected {key} is {off}, "
         "the intent says {on}, "
         "and session swp28 would get that, too",
-        "run nv set vrf default router bgp address-family ipv4-unicast redistribute connected {key} {on}",
+        "if that is right, set it on the switch; run nv set vrf default router bgp address-family "
+        "ipv4-unicast redistribute connected {key} {on}",
     ),
     "another VNI of a network": (
         {"bridge": {"domain": {"br_default": {"vlan": {"40": {"vni": {"40": None, "41": {}}}}}}}},

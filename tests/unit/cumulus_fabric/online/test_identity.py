@@ -161,7 +161,8 @@ def swapped(content: dict[str, Any]) -> None:
 def test_two_switches_that_run_do_not_exchange_their_numbers(running: Rack) -> None:
     first, second = taking_over(fabric(change=swapped), running).apply().reasons
     assert first.sentence() == (
-        "Leaf0-1: runs AS 65101 and loopback 10.10.10.1, which the intent gives to Leaf0-2; set "
+        "Leaf0-1: runs AS 65101 and loopback 10.10.10.1, which the intent gives to Leaf0-2; keep its "
+        "numbers in the intent; set "
         "switches.Leaf0-1.asn to 65101 and switches.Leaf0-1.loopback to 10.10.10.1, or give the racks their "
         "numbers again (racks[].number); to exchange them, first apply numbers that no switch has"
     )

@@ -197,7 +197,7 @@ VRFS: dict[str, tuple[dict[str, Any], int, list[tuple[str, str, str]]]] = {
                 "WARNING",
                 "VLAN 4010 is in the range from which the switch picks a VLAN for the VNI of VRF blue "
                 "(4000-4064)",
-                "give the network another vlan in the intent, or set vrf blue evpn vlan on the switch",
+                "give the network another vlan in the intent; or set vrf blue evpn vlan on the switch",
             )
         ],
     ),

@@ -60,7 +60,7 @@ def test_settings_that_the_sessions_would_lose_block_the_plan(three: Rack, kind:
         (
             "the BGP sessions on swp13-14 would move from peer group fabric to underlay, and lose these "
             f"settings of fabric: {lost(three)}",
-            "set these on peer group underlay with nv set and nv config apply on the switch first, or leave "
+            "set these on peer group underlay first (nv set, nv config apply); or leave "
             "the sessions' group to others (switches.Spine0.unmanaged.settings: [vrf default router "
             "bgp neighbor swp13 peer-group, vrf default router bgp neighbor swp14 peer-group])",
         )

@@ -47,7 +47,7 @@ def test_a_first_host_that_leaves_would_renumber_the_others(running: Rack) -> No
             leaf,
             "hosts would get other numbers, by which the leaves tell them apart: "
             "swp10 from bond2 (local-id 2) to bond1, swp11 from bond3 (local-id 3) to bond2",
-            "fix the numbers: pipx run tox -qq -e fabric -- fix-numbers --intent FILE "
+            "fix the numbers in the intent; run pipx run tox -qq -e fabric -- fix-numbers --intent FILE "
             f"--keep {leaf}:swp10=2,swp11=3 > NEW-FILE",
         )
         for leaf in ("Leaf0-1", "Leaf0-2")

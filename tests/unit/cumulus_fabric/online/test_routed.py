@@ -43,7 +43,7 @@ def svi(number: int, **more: Any) -> dict[str, Any]:
 
 JOINS = (
     "Leaf0-1: bond1 would get VLAN 77, which VRF blue routes (interface vlan77): the hosts there would be "
-    "in that VRF; give the network another vlan in the intent, unless its hosts belong in VRF blue"
+    "in that VRF; give the network another vlan in the intent; if its hosts belong in VRF blue, leave it"
 )
 
 
@@ -90,8 +90,8 @@ def test_the_interface_of_another_bridges_vlan_is_none_of_it(three: Rack) -> Non
 
 TAKEN = (
     "Leaf0-1: {}: others have that on the switch; bond1 would join it, and apply makes it this charm's; "
-    "if it is another network than the intent's, give that one another vlan and vni in the intent, and leave "
-    "this one to others (unmanaged: {{vlans: 77}})"
+    "if it is another network, give yours another vlan and vni in the intent; then leave this one to others "
+    "(unmanaged: {{vlans: 77}})"
 )
 THEIRS: dict[str, tuple[dict[str, Any], str]] = {
     "a VLAN with its VNI": (vlan(77, 77), "VLAN 77 with VNI 77"),
