@@ -21,14 +21,12 @@ from tree import Tree, get_path, get_tree, nodes
 from tree.diff import IN_VRF
 from tree.drain import drained
 from tree.expected import progress
-from tree.foreign import VLANS
-from tree.render import BRIDGE, GROUP
+from tree.foreign import UNTAGGED, VLANS
+from tree.render import GROUP
 from tree.seen import Neighbour, host_names, neighbours, switches_by_chassis
 
 from audit.identity import FACTORY_NAME
 from audit.renumbered import SEGMENT
-
-UNTAGGED = ("bridge", "domain", BRIDGE, "untagged")
 
 LEAST_HOSTS = 2
 """Cables to hosts of one other rack from which a rack is that one; a single cable may be a mistake."""

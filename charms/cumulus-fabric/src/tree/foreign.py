@@ -20,6 +20,7 @@ from tree.drain import ROUTE_MAP
 from tree.render import BRIDGE, GROUP
 
 VLANS: Path = ("bridge", "domain", BRIDGE, "vlan")
+UNTAGGED: Path = (*VLANS[:-1], "untagged")
 ADDRESSES = ("ip", "ipv4")
 """The key of an interface's IPv4 addresses in either dialect."""
 
@@ -181,7 +182,7 @@ def _part_in_the_way(each: Object, applied: Tree, needed: Tree, vlans: Tree) -> 
     )
     if each.part in has and wanted and has.keys().isdisjoint(wanted):
         return f"bond {each.whole} has {each.part} in place of {ports.compact(wanted)}"
-    untagged = get_path(applied, ("interface", each.whole, *VLANS[:-1], "untagged"))
+    untagged = get_path(applied, ("interface", each.whole, *UNTAGGED))
     if each.part == "untagged" and str(untagged) in get_tree(needed, each.whole, *VLANS):
         return f"{each.whole} has VLAN {untagged} untagged"
     return ""

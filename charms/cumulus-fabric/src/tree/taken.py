@@ -13,7 +13,7 @@ from tree import Tree, as_tree, covers, get_path, get_tree
 from tree.cost import costs
 from tree.diff import IN_VRF
 from tree.drain import shut
-from tree.foreign import ACCESS, VLANS, carried, objects
+from tree.foreign import ACCESS, UNTAGGED, carried, objects
 
 OF_VLANS = ("bridge/domain/br_default/vlan/*", "interface/*/bridge/domain/br_default/*")
 """Those of them that concern single VLANs: links, sessions and the other VLANs stay."""
@@ -115,8 +115,7 @@ def _attached(tree: Tree) -> dict[str, set[str]]:
 def _untagged(tree: Tree) -> dict[str, str]:
     """The VLAN of each of these ports that goes without a tag, if one is configured."""
     found = {
-        port: get_path(tree, ("interface", name, *VLANS[:-1], "untagged"))
-        or get_path(tree, ("interface", name, *ACCESS))
+        port: get_path(tree, ("interface", name, *UNTAGGED)) or get_path(tree, ("interface", name, *ACCESS))
         for name, ports in legs(tree)
         for port in ports
     }
