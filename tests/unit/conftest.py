@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis without a deadline: a slow machine is no failure. And a Juju that closes a unit's session."""
+"""What holds for each test of a charm, and a Juju that closes a unit's session.
 
-from collections.abc import Callable
+Hypothesis has no deadline: a slow machine is no failure.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import ops
 import pytest
+from charmkit import reconcile
+from charmkit.status import ALTERNATIVE
+from converge import Finding, worst_first
+from converge.finding import one_line
 from hypothesis import HealthCheck, settings
 from scenario import mocking
 
@@ -16,6 +23,28 @@ settings.load_profile("unhurried")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The option of :mod:`unit.refreshed`."""
     parser.addoption("--record", action="store_true", help="record what the charm leaves on a host")
+
+
+@pytest.fixture(autouse=True)
+def shown_remedies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each status shows the whole first way to mend its finding.
+
+    tests/docs/test_remedies.py reads the remedies in the source; this sees those that are put together.
+    """
+    cut: set[str] = set()
+    judge = reconcile.unit_status
+
+    def hear(findings: Sequence[Finding]) -> ops.StatusBase:
+        status = judge(findings)
+        if status.message:
+            first = one_line(worst_first(findings)[0].remedy).partition(ALTERNATIVE)[0]
+            if first not in status.message:
+                cut.add(first)
+        return status
+
+    monkeypatch.setattr(reconcile, "unit_status", hear)
+    yield
+    assert not cut, "juju status cuts these remedies"
 
 
 @pytest.fixture

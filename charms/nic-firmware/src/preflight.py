@@ -146,7 +146,10 @@ def _absent(bdf: str, found: dict[Setting, State], answer: Answer) -> Iterator[F
             what = f"the firmware keeps {kept}: {setting} ({setting.source}) is not set"
         remedy = "remove it, or update the firmware; action query shows what the firmware offers"
         if setting.near:
-            remedy = f"correct {setting.name} (similar: {', '.join(setting.near)})"
+            nearest, *others = setting.near
+            remedy = f"write {nearest} instead of {setting.name}"
+            if others:
+                remedy += f"; also similar: {', '.join(others)}"
         gate = answer.parameters.get(setting.gate)
         if gate and mstconfig.number(gate.next_boot) == 0:  # else it is open, or there is none
             remedy = f"also set {setting.gate}=1, which makes the firmware offer it, or remove it"

@@ -139,7 +139,7 @@ def test_a_hidden_parameter_that_is_named_and_lacking_blocks_from_the_next_look_
 def test_similar_names_come_in_the_status(node: Node) -> None:
     status = node.deploy(parameters="NUM_VF_MSIXX=31", reboot_policy="manual")
     assert status.name == "blocked"
-    assert status.message.startswith("correct NUM_VF_MSIXX (similar: NUM_VF_MSIX, ")
+    assert status.message.startswith("write NUM_VF_MSIX instead of NUM_VF_MSIXX; ")
 
 
 # NUM_OF_VFS by name.
