@@ -64,6 +64,6 @@ def accelerator(image: Image) -> list[str]:
     if not answer.exists() or not answer.read_text().startswith(boot):
         with Step("Trying KVM") as step:
             works = _starts(image)
-            step.note("works" if works else "does not start a guest here: software emulation")
+            step.note("works" if works else "no guest starts with it here; emulated ones take longer")
         answer.write_text(f"{boot} {'yes' if works else 'no'}")
     return KVM if answer.read_text().endswith("yes") else _emulation()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the test machine needs of the host: tools from the distribution, a cache directory, KVM or not."""
 
+import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from lab.progress import Step
@@ -20,6 +23,11 @@ TOOLS = {
 
 USER_TOOLS = {"newuidmap": "uidmap"}
 """Needed besides when the image is built without root, in a user namespace."""
+
+LOCKED = 1800.0
+"""Seconds for which another apt or dpkg may hold its locks."""
+PAUSE = 3.0
+"""Seconds between two looks at them."""
 
 
 # Where chroot and mke2fs are; Debian's users do not have it on their PATH.
@@ -81,13 +89,34 @@ def require() -> None:
     if prefix and not _present("sudo"):
         raise HostError(f"Missing on this host: {', '.join(packages)}. Install them as root and start again.")
     install = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
-    with Step(f"Installing {', '.join(packages)}"):
-        updated = subprocess.run([*install, "update"], capture_output=True, text=True)
-        done = subprocess.run(
-            [*install, "install", "-y", "--no-install-recommends", *packages], capture_output=True, text=True
-        )
-    if done.returncode != 0:
-        reason = (done.stderr or updated.stderr).strip().splitlines()
-        raise HostError(
-            f"Missing on this host, run: {command} ({reason[-1] if reason else 'apt-get failed'})"
-        )
+    with Step(f"Installing {', '.join(packages)}") as step:
+        updated = _unlocked([*install, "update"], step)
+        done = _unlocked([*install, "install", "-y", "--no-install-recommends", *packages], step)
+        if done.returncode != 0:
+            reason = (done.stderr or updated.stderr).strip().splitlines()
+            raise HostError(
+                f"Missing on this host, run: {command} ({reason[-1] if reason else 'apt-get failed'})"
+            )
+
+
+def _unlocked(command: list[str], step: Step) -> subprocess.CompletedProcess[str]:
+    """What a command of apt-get ends with, once no other apt or dpkg holds a lock.
+
+    A fresh Ubuntu updates itself in its first minutes (apt-daily.service). apt's own
+    DPkg::Lock::Timeout does not wait for the lists' lock.
+    """
+    until = time.monotonic() + LOCKED
+    while True:
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode == 0 or "Could not get lock" not in done.stderr or time.monotonic() > until:
+            return done
+        step.note("waits for another apt or dpkg to end")
+        time.sleep(PAUSE)
+
+
+def sweep_guests() -> None:
+    """Remove directories of guests that a killed run left; a living one holds a lock on its own."""
+    for directory in cache().glob("guest-*"):
+        with contextlib.suppress(OSError), (directory / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(directory)

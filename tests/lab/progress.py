@@ -8,6 +8,7 @@ prints one plain line when it starts and one when it ends.
 import sys
 import threading
 import time
+from shutil import get_terminal_size
 from types import TracebackType
 from typing import TextIO
 
@@ -15,6 +16,13 @@ from typing import TextIO
 def seconds(value: float) -> str:
     """A duration as people say it: ``4.2 s``, ``1 min 05 s``."""
     return f"{value:.1f} s" if value < 60 else f"{int(value // 60)} min {int(value % 60):02d} s"
+
+
+def fitted(line: str, columns: int) -> str:
+    """The line, or as many whole words of it as a terminal shows without a line break."""
+    if len(line) < columns:
+        return line
+    return line[: columns - 2].rpartition(" ")[0].rstrip(" ;") + "…"
 
 
 _running: list["Step"] = []
@@ -75,7 +83,8 @@ class Step:
         while True:
             with _screen:
                 steps = (f"{each.title}  {seconds(each.elapsed)}  {each._note}" for each in _running)
-                self._out.write(f"\r\x1b[2K  ... {'; '.join(map(str.rstrip, steps))[:104]}")
+                line = fitted(f"  ... {'; '.join(map(str.rstrip, steps))}", get_terminal_size().columns)
+                self._out.write(f"\r\x1b[2K{line}")
                 self._out.flush()
             if self._done.wait(1.0):
                 return
