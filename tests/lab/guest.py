@@ -29,6 +29,8 @@ from lab.releases import RELEASES
 MEMORY = 1024  # MiB
 BOOTED = "first-boot"
 BOOT = 600.0  # seconds until its agent answers, and then until systemd has started all
+FAILED = "systemctl list-units --failed --plain --no-legend | cut -d' ' -f1 | xargs -r systemctl status -l; :"
+"""Prints the units that failed, with the end of what each one logged."""
 ENVIRONMENT = [
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME=/root",
@@ -111,7 +113,7 @@ class Guest:
         self._image_lock = self._image.kernel.open()
         fcntl.flock(self._image_lock, fcntl.LOCK_SH)
         with locked(host.cache() / "guests.lock"):  # else one sweeps another's, made and not yet locked
-            _sweep()
+            host.sweep_guests()
             self.directory = Path(tempfile.mkdtemp(prefix="guest-", dir=host.cache()))
             self._directory_lock = (self.directory / "lock").open("w")
             fcntl.flock(self._directory_lock, fcntl.LOCK_SH)
@@ -183,14 +185,19 @@ class Guest:
         create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(self._image.disk)]
         subprocess.run([*create, str(self._disk)], check=True, stdin=subprocess.DEVNULL)
         with Step(f"{self.release.title}: first boot of {self._name}"):
-            self._start(cold=True)
-            if self._setup.script:
-                self.run(self._setup.script, timeout=600)  # several may boot side by side
-                self.reboot()
-            if self._setup.running:
-                self.run(self._setup.running, timeout=900)
-            if failed := self.run("systemctl list-units --failed --plain --no-legend").stdout:
-                raise GuestError(f"not a boot to start from:\n{failed}{self.tail()}")
+            try:
+                self._start(cold=True)
+                if self._setup.script:
+                    self.run(self._setup.script, timeout=600)  # several may boot side by side
+                    self.reboot()
+                if self._setup.running:
+                    self.run(self._setup.running, timeout=900)
+                if failed := self.run(FAILED).stdout:
+                    raise GuestError(f"not a boot to start from:\n{failed}")
+            except GuestError as problem:
+                kept = host.cache() / f"first-boot-{self.release.name}-{self._name}.log"
+                shutil.copy(self.console, kept)
+                raise GuestError(f"{problem}\nThe guest's console is kept in {kept}.") from problem
             self.run(f"umount -q {code.MOUNTED}; sync && echo 3 >/proc/sys/vm/drop_caches")
             self.save(BOOTED)
         self._power_off()
@@ -389,11 +396,3 @@ class Guest:
             if channel:
                 channel.close()
         self._process = self._agent = self._monitor = self.shell_socket = None
-
-
-def _sweep() -> None:
-    """Remove directories that a killed run left; a living one holds a lock on its own."""
-    for directory in host.cache().glob("guest-*"):
-        with contextlib.suppress(OSError), (directory / "lock").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(directory)
