@@ -59,11 +59,13 @@ def test_dcbx_in_the_firmwares_hands_blocks_and_is_taken_over_when_allowed(
     machine.run(f'env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3 -c "{set_dcbx}"')
     result = node.hook("config_changed")
     assert result.status[0] == "blocked"
-    assert "the firmware controls data centre bridging (DCBX mode cee ieee)" in result.status[1]
+    assert "the firmware controls data centre bridging (DCBX mode cee ieee)" in node.findings()
     assert ports(result.writes) == []
     result = node.configure(dcbx_takeover=True)
     assert result.status == ("active", ""), result.logs
-    assert ports(result.writes)[:2] == [f"set_dcbx {P0} host cee ieee", f"set_dcbx {P1} host cee ieee"]
+    for port in (P0, P1):  # before what the port's driver takes from the host only
+        first, *_ = (line for line in ports(result.writes) if f" {port} " in line)
+        assert first == f"set_dcbx {port} host cee ieee"
     assert is_lossless(node.state())
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 from functional.once import once
-from functional.sriov_switchdev.node import CONFIG, Node, is_converged
+from functional.sriov_switchdev.node import CONFIG, OFFLOADING, Node, is_converged
 from lab.guest import Guest
 
 
@@ -12,6 +12,7 @@ def prepared(machine: Guest) -> Node:
     """Boot files installed, reboot asked for, NIC untouched."""
 
     def make() -> Node:
+        machine.run(OFFLOADING)
         unit = machine.unit("sriov-switchdev", config=CONFIG)
         unit.start()
         assert unit.reboot_requested

@@ -7,6 +7,9 @@ from lab.juju import Result
 VFS = 2
 CONFIG = {"num-vfs": VFS, "reboot-policy": "always", "reboot-settle": 0}
 
+OFFLOADING = "ovs-vsctl --no-wait set Open_vSwitch . other_config:hw-offload=true"
+"""What ovn-chassis sets for its option enable-hardware-offload; without it the unit is blocked."""
+
 STATE = """
 for pf in 0000:3b:00.0 0000:3b:00.1; do
     cd /sys/bus/pci/devices/$pf || continue

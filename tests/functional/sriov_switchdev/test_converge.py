@@ -5,7 +5,7 @@ import json
 
 import pytest
 from functional.once import once
-from functional.sriov_switchdev.node import VFS, Node, is_converged, nic
+from functional.sriov_switchdev.node import OFFLOADING, VFS, Node, is_converged, nic
 from lab.guest import Guest
 
 NO_NOVA = "Nova is not configured yet"
@@ -185,6 +185,7 @@ def adopt(machine: Guest) -> Node:
     done
     """
     machine.run(make.replace("VFS", str(VFS)))
+    machine.run(OFFLOADING)
     machine.run(USE_A_VF)
     machine.write("/etc/netplan/150-charm-ovn.yaml", NETPLAN.format(vfs=VFS), 0o600)
     unit = machine.unit(
