@@ -47,7 +47,7 @@ def handed_over(need: Need, owner: str) -> tuple[Finding, ...]:
     """What a charm says that does not own this machine's reboots: whom it waits for."""
     if not need.reasons:
         return ()
-    return (Finding(Severity.WAITING, SUBJECT, f"{needed_for(need.reasons)}; {owner} asks for it"),)
+    return (Finding(Severity.WAITING, SUBJECT, f"{owner} asks for it; {needed_for(need.reasons)}"),)
 
 
 def needed_for(reasons: Iterable[str]) -> str:

@@ -10,8 +10,8 @@ from lab.rack.common import PATIENCE, no_more_reboots, on_nodes, power_cycled, s
 from lab.rack.layout import FABRIC
 from lab.rack.traffic import traffic
 
-BESIDE = "ovn-chassis sets VFs too"
-"""What a unit says while ovn-chassis is the one that sets VFs."""
+BESIDE = "juju config ovn-chassis sriov-numvfs="
+"""What a unit asks for while ovn-chassis is the one that sets VFs."""
 
 
 def adopt(rack: Rack) -> list[Check]:

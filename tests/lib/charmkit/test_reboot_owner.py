@@ -83,7 +83,7 @@ def test_another_charms_reboot_is_handed_over_under_every_policy(application: An
     assert app.nodes[0].reboots == 0
     assert app.holder == ""
     assert published(app).reboot.reasons == WHY
-    said = "reboot: needed for 8 VFs at the next boot; nic-firmware asks for it"
+    said = "reboot: nic-firmware asks for it; needed for 8 VFs at the next boot"
     assert out.unit_status == testing.WaitingStatus(said)
 
 

@@ -259,7 +259,7 @@ def test_nothing_to_say_about_a_host_that_needs_none():
 def test_a_charm_that_does_not_own_the_reboots_names_the_owner():
     (finding,) = handed_over(Need(WHY), "nic-firmware")
 
-    assert finding.sentence() == "reboot: needed for 8 VFs at the next boot; nic-firmware asks for it"
+    assert finding.sentence() == "reboot: nic-firmware asks for it; needed for 8 VFs at the next boot"
     assert handed_over(Need(), "nic-firmware") == ()
 
 

@@ -78,7 +78,7 @@ def test_with_nic_firmware_as_owner_the_request_is_passed_on_and_not_made(node: 
     hand_over(node.host, "nic-firmware", owner="nic-firmware", wish=False)
     status = node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
-    assert "needed for 3b:00: 8+8 VFs and VF-LAG; nic-firmware asks for it" in node.log
+    assert "nic-firmware asks for it; needed for 3b:00: 8+8 VFs and VF-LAG" in node.log
     assert status.name == "waiting"
     assert handed(node)["reboot_owner"] == "nic-firmware"
     assert handed(node)["reboot"]["reasons"] == ["3b:00: 8+8 VFs and VF-LAG"]
