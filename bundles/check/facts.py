@@ -11,7 +11,7 @@ This project's own charms are read from charms/ each time.
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,23 @@ TRACKS = {
     ("hacluster", "stable_jammy"): "2.4",
 }
 """Channel tracks of the branches that are not named after theirs; the others are `stable_<track>`."""
+
+DEPLOYED = {
+    "ubuntu@24.04": {
+        ("mysql-innodb-cluster", "8.0"),
+        ("mysql-router", "8.0"),
+        ("nova-cloud-controller", "2024.1"),
+        ("openstack-dashboard", "2024.1"),
+        ("ovn-central", "24.03"),
+        ("ovn-chassis", "24.03"),
+        ("rabbitmq-server", "3.12"),
+        ("vault", "1.8"),
+    }
+}
+"""Bases on which Canonical's own bundle deploys tracks whose branches do not name them.
+
+Source: openstack/charm-guide, doc/source/getting-started/bundle-noble-2024.1.yaml, read on 2026-11-29.
+"""
 
 REWRITTEN = {"vault": "1.15"}
 """From this track on, Charmhub has another charm under the name: Vault with its own storage, raft."""
@@ -144,8 +161,13 @@ def own() -> dict[str, Facts]:
 
 @cache
 def upstream() -> dict[tuple[str, str], Facts]:
-    """The upstream charms of the table, by name and track."""
-    return {(facts.charm, facts.track): facts for facts in load(yaml.safe_load(TABLE.read_text()))}
+    """The upstream charms of the table, by name and track, with the bases of :data:`DEPLOYED`."""
+    found: dict[tuple[str, str], Facts] = {}
+    for facts in load(yaml.safe_load(TABLE.read_text())):
+        key = facts.charm, facts.track
+        deployed = {base for base, charms in DEPLOYED.items() if key in charms}
+        found[key] = replace(facts, bases=facts.bases | deployed)
+    return found
 
 
 def of_all_tracks(charm: str) -> list[Facts]:

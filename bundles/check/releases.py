@@ -29,6 +29,15 @@ def installed(origin: str, base: str) -> str:
     return track if track in _ORDER else ""
 
 
+def is_of(origin: str, base: str) -> bool:
+    """Whether an origin is not the Cloud Archive of another Ubuntu, which the charms refuse.
+
+    Source: charmhelpers, fetch/ubuntu.py: ``_verify_is_ubuntu_rel``.
+    """
+    found = re.fullmatch(r"cloud:([a-z]+)(?:-(?:updates|proposed)/|-)[a-z]+(?:/[a-z]+)?", origin)
+    return not found or found[1] not in BASES or f"ubuntu@{BASES[found[1]]}" == base
+
+
 def origin(track: str, base: str) -> str:
     """The origin that installs the release of a track on a base; empty where no archive has it."""
     own = INCLUDED.get(base, "")

@@ -92,7 +92,8 @@ def test_the_committed_table_holds_the_facts_that_rules_rest_on():
     assert "data" in chassis.extra_bindings
     assert chassis.options["sriov-numvfs"] == "string"
     assert table["nova-compute", "2024.1"].endpoints["neutron-plugin"].scope == "container"
-    assert "ubuntu@24.04" not in table["ovn-central", "24.03"].bases
+    assert "ubuntu@24.04" in table["ovn-central", "24.03"].bases
+    assert "ubuntu@24.04" not in table["ovn-central", "22.03"].bases
 
 
 def test_own_charms_are_read_with_their_defaults():

@@ -26,9 +26,9 @@ def rdg():
     return checker.load([Path(__file__).parent / "rdg.yaml"], SITE)
 
 
-@pytest.fixture(scope="module", params=["yoga", "caracal"])
+@pytest.fixture(scope="module", params=["jammy-yoga", "jammy-caracal", "noble-caracal"])
 def ours(request):
-    return checker.load([ROOT / f"bundles/ovn-offload-jammy-{request.param}.yaml"], SITE)
+    return checker.load([ROOT / f"bundles/ovn-offload-{request.param}.yaml"], SITE)
 
 
 def relations(bundle):

@@ -99,11 +99,20 @@ def base(bundle: Bundle) -> Iterator[Wrong]:
             return
         if application.charm in own():
             yield from _unpublished(application, place)
+            yield from _packed(application)
 
 
-@rule(
-    "base-upstream", "The metadata of every upstream charm has the base; Juju knows what is published.", True
-)
+def _packed(application: Application) -> Iterator[Wrong]:
+    """Juju deploys a packed charm on the base in its manifest only; the file's name has it, too."""
+    path = str(application.body.get("charm", ""))
+    found = re.search(r"_(ubuntu@\d\d\.\d\d)-\w+\.charm$", path)
+    if found and application.base and found[1] != application.base:
+        what = f"{application.name} is packed for {found[1]}, and deployed on {application.base}"
+        remedy = f"Write {application.base} in the file's name, or base: {found[1]}/stable"
+        yield application.place("charm"), what, remedy
+
+
+@rule("base-upstream", "Every upstream charm is known to run on the base; Charmhub may have more.", True)
 def base_upstream(bundle: Bundle) -> Iterator[Wrong]:
     place = _base_place(bundle)
     for application in bundle.applications.values():
@@ -121,8 +130,13 @@ def _unpublished(application: Application, place: Place | None) -> Iterator[Wron
     if known and known.bases and application.base and application.base not in known.bases:
         name = f"{application.charm} {application.channel}".rstrip()
         found = application.place("base") if "base" in application.body else place
-        what = f"{name} is not published for {application.base}"
-        yield found or application.place("series"), what, f"Write one of {listed(known.bases)}"
+        remedy = f"Write one of {listed(known.bases)}"
+        if application.charm in own():
+            what = f"{name} is not built for {application.base}"
+        else:
+            what = f"{name} is not known to run on {application.base}"
+            remedy += f", or look at juju info {application.charm}"
+        yield found or application.place("series"), what, remedy
 
 
 @rule("machine-base", "A machine has the base of the applications on it; containers have their own.")
@@ -308,8 +322,14 @@ def channel_openstack(bundle: Bundle) -> Iterator[Wrong]:
         found = str(application.option("openstack-origin") or "")
         installed = releases.installed(found, application.base)
         wanted = releases.origin(application.track, application.base)
-        if wanted and installed not in ("", application.track):
+        what = ""
+        if not releases.is_of(found, application.base):
+            what = (
+                f"{application.name} on {application.base} does not take {found}, which is another Ubuntu's"
+            )
+        elif installed not in ("", application.track):
             what = f"{application.name} of track {application.track} does not install {found}"
+        if wanted and what:
             yield application.place("options", "openstack-origin"), what, f"Write {wanted}"
 
 
