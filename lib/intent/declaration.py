@@ -220,9 +220,12 @@ class Rack:
 
     ``number`` is the rack's own (the first one's), which it keeps wherever it stands in the list: names,
     addresses, AS numbers, segment MACs and the spines' ports follow from it. Without, it is the rack's place.
+    ``first_leaf`` is the number of the (first) rack's first leaf among all leaves: addresses, AS numbers and
+    the spines' ports are counted by leaves. Without, it is the rack's number times ``leaves.per-rack``.
     """
 
     number: Annotated[int | None, values.RACK] = None
+    first_leaf: Annotated[int | None, values.FIRST_LEAF] = None
     count: Annotated[int, Integer(1, 256, "a number of racks")] = 1
     leaves: Annotated[tuple[str, ...], values.SWITCHES] = ()
     segment_mac: Annotated[str | None, values.MAC] = None

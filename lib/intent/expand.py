@@ -136,12 +136,17 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
         return
     anycast_mac = scheme.anycast_mac.upper() if scheme.anycast_mac else None
     every = tuple(sorted(networks.values(), key=lambda network: network.vlan))
-    count = 0
+    taken: dict[int, str] = {}
     for path, declared, repeat, rack in _racks(intent):
         names = _leaf_names(scheme, declared, path, rack)
         own, mac = _segment_mac(scheme, declared, path, rack, repeat)
+        first = len(taken) if declared.number is None else _first_leaf(scheme, declared, rack, repeat)
         for leaf, name in enumerate(names):
-            number = count if declared.number is None else rack * scheme.per_rack + leaf
+            number = first + leaf
+            if number in taken:
+                wanted = f"numbers of leaves that {taken[number]} does not have (it has {number})"
+                raise InvalidValue(at(path, "first-leaf"), first, wanted)
+            taken[number] = path
             segment = Segment(mac, 0, preference(scheme.df_preference, leaf, len(names)), own)
             attached = Attachments(declared, path, leaf, len(names), networks, intent.mtu.host, segment)
             bonds, single_homed = attached.bonds(), tuple(attached.single_homed())
@@ -150,7 +155,13 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
                 anycast_mac=anycast_mac, bonds=bonds, single_homed=single_homed, networks=every,
             )  # fmt: skip
             yield _switch(intent, scheme, switch)
-            count += 1
+
+
+def _first_leaf(scheme: Leaves, rack: declaration.Rack, number: int, repeat: int) -> int:
+    """The number of the first leaf of a rack that has a number: its own, or that of racks which are alike."""
+    if rack.first_leaf is None:
+        return number * scheme.per_rack
+    return rack.first_leaf + repeat * scheme.per_rack
 
 
 def _racks(intent: Intent) -> Iterator[tuple[str, declaration.Rack, int, int]]:
@@ -165,6 +176,8 @@ def _racks(intent: Intent) -> Iterator[tuple[str, declaration.Rack, int, int]]:
         path, where = at("racks", entry), at(at("racks", entry), "number")
         if own and rack.number is None:
             raise InvalidValue(where, None, f"a number of its own, as racks[{own[0]}] has one")
+        if rack.number is None and rack.first_leaf is not None:
+            raise InvalidValue(where, None, "a number of the rack, as it has a first-leaf")
         first = len(taken) if rack.number is None else rack.number
         for repeat in range(rack.count):
             number = first + repeat
@@ -178,9 +191,6 @@ def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) 
         return tuple(scheme.name.format(rack=number, leaf=leaf) for leaf in range(1, scheme.per_rack + 1))
     if rack.count > 1:
         raise InvalidValue(at(path, "leaves"), list(rack.leaves), "no names where count is above 1")
-    if rack.number is not None and len(rack.leaves) > scheme.per_rack:
-        wanted = f"at most {scheme.per_rack} leaves (leaves.per-rack), since the addresses follow the number"
-        raise InvalidValue(at(path, "leaves"), list(rack.leaves), wanted)
     return rack.leaves
 
 

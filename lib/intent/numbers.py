@@ -10,7 +10,7 @@ from yamlfile.values import FileError
 from intent import expand, ports, schema
 from intent.attach import UNKNOWN
 from intent.declaration import Hosts, Intent, Rack
-from intent.model import Bond, Fabric, Role, Switch
+from intent.model import Bond, Fabric, Role
 from intent.rewrite import Fixed, Members, with_numbers
 
 Keep = Mapping[str, Mapping[str, int]]
@@ -39,12 +39,13 @@ def fixed(text: str, before: Fabric, keep: Keep, racks: Sequence[int] = ()) -> s
     """
     intent = schema.parse(text)
     numbers = dict(enumerate(_racks(intent, racks))) if racks or not keep else {}
+    first_leaves = _first_leaves(intent, numbers)
     rewritten: dict[int, Fixed] = {}
     for entry, rack in enumerate(intent.racks):
         known = _known(before, at("racks", entry), rack, keep)
         listed = rack.hosts and rack.hosts.ports and (known or not (keep or racks))
         members = _members(rack, rack.hosts, known) if rack.hosts and listed else None
-        rewritten[entry] = Fixed(numbers.get(entry), members)
+        rewritten[entry] = Fixed(numbers.get(entry), first_leaves.get(entry), members)
     _unknown_leaves(before, keep)
     new = with_numbers(text, rewritten)
     try:
@@ -53,14 +54,8 @@ def fixed(text: str, before: Fabric, keep: Keep, racks: Sequence[int] = ()) -> s
         if racks:
             raise NumbersError(f"--racks: with these numbers, {error.what}") from None
         after = None
-    if after is None or (not racks and _alike(after, keep) != _alike(before, keep)):
+    if after is None or (not racks and not _same(before, after, keep)):
         raise NumbersError("the racks are written in a way that cannot be rewritten, such as with an anchor")
-    if not racks and (moved := next(_moved(before, after), None)):
-        what = f"{moved.name} would get other addresses, as a rack before it has not leaves.per-rack leaves"
-        by_hand = (
-            "its asn, loopback and management under switches, and a downlink for each leaf that is missing"
-        )
-        raise NumbersError(f"{what}: number the racks by hand, with {by_hand}")
     return new
 
 
@@ -78,12 +73,23 @@ def _racks(intent: Intent, given: Sequence[int]) -> Iterator[int]:
         place += rack.count
 
 
-def _moved(before: Fabric, after: Fabric) -> Iterator[Switch]:
-    """The leaves that have other addresses, links or segments than before."""
-    for leaf in before.by_role(Role.LEAF):
-        new = after.switch(leaf.name)
-        if new is None or replace(new, number=leaf.number, counted=leaf.counted, bonds=leaf.bonds) != leaf:
-            yield leaf
+def _first_leaves(intent: Intent, numbers: Mapping[int, int]) -> dict[int, int]:
+    """By entry, the number of its first leaf where that does not follow from the rack's number.
+
+    Without numbers, leaves count up through the racks, however many each has. A number that no entry has is
+    that of a rack with the usual number of leaves.
+    """
+    usual = intent.leaves.per_rack if intent.leaves else 0
+    found: dict[int, int] = {}
+    rack = leaf = 0
+    for entry, number in sorted(numbers.items(), key=lambda each: each[1]):
+        leaf += max(0, number - rack) * usual
+        if leaf != number * usual:
+            found[entry] = leaf
+        declared = intent.racks[entry]
+        rack = number + declared.count
+        leaf += declared.count * (len(declared.leaves) or usual)
+    return found
 
 
 def _known(fabric: Fabric, path: str, rack: Rack, keep: Keep) -> dict[str, int]:
@@ -133,6 +139,15 @@ def _numbers(listed: tuple[str, ...], known: Mapping[str, int], bonds: set[int])
     stay = {port: place for port, place in places.items() if place not in used}
     free = (number for number in range(1, 1 << 24) if number not in {*used, *stay.values()})
     return {port: known.get(port) or stay.get(port) or next(free) for port in listed}
+
+
+def _same(before: Fabric, after: Fabric, keep: Keep) -> bool:
+    """Whether all leaves have the addresses, links and bonds that they had, but for what ``keep`` gives."""
+    for leaf in before.by_role(Role.LEAF):
+        new = after.switch(leaf.name)
+        if new is None or replace(new, counted=leaf.counted, bonds=leaf.bonds) != leaf:
+            return False
+    return _alike(after, keep) == _alike(before, keep)
 
 
 def _alike(fabric: Fabric, keep: Keep) -> dict[tuple[str, tuple[str, ...]], Bond]:

@@ -25,6 +25,7 @@ class Fixed(NamedTuple):
     """What one rack's entry gets."""
 
     number: int | None = None  # of the rack; None leaves it as it is
+    first_leaf: int | None = None  # the number of its first leaf, if that does not follow from the rack's
     members: Members | None = None  # in place of the ports that list its hosts; None leaves them
 
 
@@ -48,7 +49,8 @@ def with_numbers(text: str, racks: Mapping[int, Fixed]) -> str:
     for entry, fixed in racks.items():
         rack = top["racks"].value[entry]
         if fixed.number is not None:
-            edit = _numbered(text, rack, fixed.number)
+            keys = {"number": fixed.number, "first-leaf": fixed.first_leaf}
+            edit = _numbered(text, rack, {key: value for key, value in keys.items() if value is not None})
             edits[edit.start] = edit
         if (members := fixed.members) is None:
             continue
@@ -66,14 +68,16 @@ def _is_map(node: Node) -> bool:
     return isinstance(node, yaml.MappingNode)
 
 
-def _numbered(text: str, rack: Node, number: int) -> _Edit:
-    """The number as the first key of a rack."""
+def _numbered(text: str, rack: Node, numbers: Mapping[str, int]) -> _Edit:
+    """The numbers as the first keys of a rack."""
     start = rack.start_mark.index
     if not rack.flow_style:
-        return _Edit(start, start, f"number: {number}\n{' ' * rack.start_mark.column}")
+        indent = " " * rack.start_mark.column
+        return _Edit(start, start, "".join(f"{key}: {number}\n{indent}" for key, number in numbers.items()))
     start += 1  # behind the bracket
-    quoted = json.dumps("number") if text[start:].lstrip().startswith('"') else "number"  # JSON stays JSON
-    return _Edit(start, start, f"{quoted}: {number}{', ' if rack.value else ''}")
+    quote = '"' if text[start:].lstrip().startswith('"') else ""  # JSON stays JSON
+    given = ", ".join(f"{quote}{key}{quote}: {number}" for key, number in numbers.items())
+    return _Edit(start, start, f"{given}{', ' if rack.value else ''}")
 
 
 def _edits(

@@ -70,6 +70,7 @@ DSCP = Integer(0, 63, "a DSCP")
 PERCENT = Integer(1, 99, "a percentage")
 FRONT_PORTS = Integer(1, 256, "a number of ports")
 RACK = Integer(0, 4095, "a rack's number")
+FIRST_LEAF = Integer(0, 16383, "the number of a rack's first leaf")
 SPINE_NUMBERS = ListOf(Integer(0, 4095, "a spine's number"), "spines' numbers", least=1)
 _PREFERENCE = Integer(1, 65535, "a df-preference")
 PREFERENCES = Union[Any](

@@ -143,9 +143,19 @@ def test_without_numbers_a_rack_has_its_place() -> None:
         ([{"number": -1}], "racks[0].number: -1 is not allowed; expected a rack's number from 0 to 4095"),
         ([{"number": "a"}], "racks[0].number: 'a' is not allowed; expected a rack's number from 0 to 4095"),
         (
-            [{"number": 0, "leaves": ["a", "b", "c"]}],
-            "racks[0].leaves: ['a', 'b', 'c'] is not allowed; "
-            "expected at most 2 leaves (leaves.per-rack), since the addresses follow the number",
+            [{"number": 0, "leaves": ["a", "b", "c"]}, {"number": 1}],
+            "racks[1].first-leaf: 2 is not allowed; "
+            "expected numbers of leaves that racks[0] does not have (it has 2)",
+        ),
+        (
+            [{"number": 0}, {"number": 1, "first-leaf": 1}],
+            "racks[1].first-leaf: 1 is not allowed; "
+            "expected numbers of leaves that racks[0] does not have (it has 1)",
+        ),
+        (
+            [{"first-leaf": 0}],
+            "racks[0].number: an empty value is not allowed; "
+            "expected a number of the rack, as it has a first-leaf",
         ),
         (
             [{"number": 0, "leaves": ["leaf01", "Leaf01"]}],
@@ -164,7 +174,9 @@ def test_without_numbers_a_rack_has_its_place() -> None:
         "not the last",
         "negative",
         "a word",
-        "leaves",
+        "more leaves than usual",
+        "another's leaf",
+        "leaves without a number",
         "case",
         "downlinks",
     ],
@@ -283,9 +295,64 @@ def test_racks_with_numbers_are_renumbered_by_nobody_but_their_owner() -> None:
         numbers.fixed(new, expand.read(new), {}, [0, 1])
 
 
-def test_leaves_that_follow_from_no_number_are_left_to_their_owner() -> None:
-    old = text("rdg").replace(
-        "- hosts: swp9-10\n    bonds", "- leaves: [border]\n    hosts: swp9-10\n    bonds"
-    )
-    with pytest.raises(numbers.NumbersError, match=r"^Leaf1-1 would get other addresses, as"):
-        numbers.fixed(old, expand.read(old), {})
+UNEQUAL: dict[str, tuple[str, str]] = {
+    "one leaf": (
+        "[{leaves: [border]}, {hosts: swp9}, {}]",
+        "[{number: 0, leaves: [border]}, {number: 1, first-leaf: 1, hosts: swp9}, "
+        "{number: 2, first-leaf: 3}]",
+    ),
+    "three leaves": (
+        "[{}, {leaves: [a, b, c]}, {count: 2}, {}]",
+        "[{number: 0}, {number: 1, leaves: [a, b, c]}, {number: 2, first-leaf: 5, count: 2}, "
+        "{number: 4, first-leaf: 9}]",
+    ),
+    "one and three": (
+        "[{leaves: [a]}, {leaves: [b, c, d]}, {}]",
+        "[{number: 0, leaves: [a]}, {number: 1, first-leaf: 1, leaves: [b, c, d]}, {number: 2}]",
+    ),
+    "the last one": ("[{}, {leaves: [border]}]", "[{number: 0}, {number: 1, leaves: [border]}]"),
+    "as a block": (
+        "\n- leaves:\n  - border\n- count: 1\n",
+        "\n- number: 0\n  leaves:\n  - border\n- number: 1\n  first-leaf: 1\n  count: 1\n",
+    ),
+    "as JSON": (
+        '[{"leaves": ["a"]}, {"count": 1}]',
+        '[{"number": 0, "leaves": ["a"]}, {"number": 1, "first-leaf": 1, "count": 1}]',
+    ),
+}
+
+
+def racks(text_of_racks: str) -> str:
+    """The example with these racks, and a spine's port for each of their leaves."""
+    start = text("rdg").partition("racks:")[0].replace("swp13-16", "swp1-20")
+    return f"{start}racks: {text_of_racks}\n"
+
+
+@pytest.mark.parametrize(("old", "new"), UNEQUAL.values(), ids=UNEQUAL)
+def test_racks_of_any_size_keep_their_addresses_with_a_number(old: str, new: str) -> None:
+    """Racks without the usual number of leaves: those behind them get the number of their first leaf, too."""
+    before, plain = expand.read(racks(old)), racks(new)
+    written = numbers.fixed(racks(old), before, {})
+    # Hosts are numbered in the same way by the same command.
+    assert written.replace(
+        '{"members": {"bond1": {"port": "swp9", "local-id": 1, "host": "none"}}}', "swp9"
+    ) == (plain)
+    after = expand.read(written)
+    assert [replace(each, counted=False, bonds=()) for each in before.switches] == [
+        replace(each, counted=False, bonds=()) for each in after.switches
+    ]
+
+
+def test_a_rack_that_leaves_from_before_unequal_ones_moves_none_of_them() -> None:
+    three = racks("[{number: 0, leaves: [a]}, {number: 1, first-leaf: 1, leaves: [b, c, d]}, {number: 2}]")
+    two = racks("[{number: 2}, {number: 1, first-leaf: 1, leaves: [b, c, d]}]")
+    before = {name: leaf for name, leaf in leaves(expand.read(three)).items() if leaf.rack}
+    assert leaves(expand.read(two)) == before
+
+
+def test_the_command_counts_the_leaves_of_moved_racks_in_the_order_of_their_numbers() -> None:
+    """The list has changed since: what was the second rack, of three leaves, stands first."""
+    service = expand.read(racks("[{}, {leaves: [a, b, c]}, {}]"))
+    moved = racks("[{leaves: [a, b, c]}, {}, {}]")
+    now = expand.read(numbers.fixed(moved, expand.read(moved), {}, [1, 0, 2]))
+    assert leaves(now) == {name: replace(leaf, counted=False) for name, leaf in leaves(service).items()}
