@@ -16,17 +16,17 @@ from hostnic.testing import FakeHost
 ROOT = Path(__file__).parents[2]
 PLACES = re.compile(
     r"""(?m)^\s*(.*(?:\bfiles\.install\(|\bInstallFile\([^)]|\bdata\[[^]]+\]\[[^]]+\]\ =|\bdatabag\[\w+\]\ =
-    |\b_record\[\w+\]\ =).*)$""",
+    ).*)$""",
     re.VERBOSE,
 )
 THROUGH_ITS_READER = re.compile(r"\breadable\(|bootfile\.from_json")
 OTHERS = {
     "charms/cumulus-fabric/src/charm.py": {
-        "self._record[INTENT] = self._intent": "the operator's text, as it was read",
         "relation.data[self.app][POLICY] = hosts.policy(self._fabric).to_json()": "checks itself",
     },
     "charms/cumulus-fabric/src/reports.py": {
-        "databag[RECORD] = record.written(now)": "is readable in `written`"
+        "self.databag[MADE] = record.written(now)": "is readable in `written`",
+        "self.databag[INTENT] = text": "the operator's text, as it was read",
     },
     "charms/nic-firmware/src/commission.py": {
         "system.files.install(os.environ[RESULT], text.encode())": "for MAAS",

@@ -10,7 +10,7 @@ from charmkit import early
 import logging
 import os
 import time
-from collections.abc import Collection, Generator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import cast
@@ -37,9 +37,10 @@ from intent import expand, pins
 from intent.model import Dialect, Fabric
 from names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
-from reports import INTENT, Kept, Reports, last_intent, recorded, remember
+from reports import Kept, Notes, Reports
 from rest import Fleet
 from rest.connection import Access, Credentials
+from survey import Survey
 from tree.record import Record
 from yamlfile.values import FileError
 
@@ -48,7 +49,7 @@ logger = logging.getLogger(__name__)
 NAME = "cumulus-fabric"
 RELATION = "fabric"
 PEERS = "applied"
-"""The peer relation that keeps the record of what this charm has made."""
+"""The peer relation that keeps what this charm notes."""
 
 WHOLE = "see all with pipx run tox -e fabric"
 """Where the whole of a result is that Juju does not take."""
@@ -138,7 +139,7 @@ class CumulusFabricCharm(ops.CharmBase):
         reports = self._hosts()[0]
         found = worst_first([*self._audit, *against_hosts(fabric, reports)])
         found += by_command_line(fabric)
-        known = recorded(self._record)
+        known = self._notes.record
         ownership = Ownership(known.made, named(remove), known.drained)
         return online.Site(
             fabric,
@@ -177,10 +178,10 @@ class CumulusFabricCharm(ops.CharmBase):
         return all(finding.severity < Severity.BLOCKED for finding in self._audit)
 
     @property
-    def _record(self) -> MutableMapping[str, str]:
-        """The databag with the record of what this charm has made; empty without its relation."""
+    def _notes(self) -> Notes:
+        """What this charm has noted; nothing without its relation."""
         relation = self.model.get_relation(PEERS)
-        return relation.data[self.app] if relation else {}
+        return Notes(relation.data[self.app] if relation else {})
 
     def _converge_and_tell(self) -> Sequence[Finding]:
         """Tell the exporter, too: each unit has one, and the leader's knows the fabric."""
@@ -213,14 +214,14 @@ class CumulusFabricCharm(ops.CharmBase):
             with self._site() as site:
                 survey = site.survey(state=True)
                 taken_back: tuple[Finding, ...] = ()
-                last = last_intent(self._record, self._intent, self._fabric)
+                last = self._notes.last_intent(self._intent, self._fabric)
                 auto = options.apply_policy == "auto" and not self._follows_hosts
                 if auto and site.since(survey, last).plan.steps:
                     how = policy(options, site, logger.info)
                     part = partial(site.since, last=last)
                     taken_back = site.apply((), options.canary, how, part=part).reasons
                     survey = site.survey(state=True)
-                self._remember(site, survey)
+                self._notes.surveyed(site, survey, self._intent)
                 return self._differences(site, survey, taken_back)
         except InputError as error:
             self._reports.refused((error.finding,), time.time())
@@ -230,16 +231,8 @@ class CumulusFabricCharm(ops.CharmBase):
     def _intent(self) -> str:
         return self._options.intent or self._resource()
 
-    def _remember(self, site: online.Site, survey: online.Survey) -> None:
-        """Note what the switches run, and the intent once they have got all of its changes."""
-        remember(self._record, survey.record)
-        last = last_intent(self._record, self._intent, self._fabric)
-        known = last is self._fabric or len(survey.wanted) < len(site.names)
-        if not known and not (site.since(survey, last) if last else survey).changes:
-            self._record[INTENT] = self._intent
-
     def _differences(
-        self, site: online.Site, survey: online.Survey, besides: tuple[Finding, ...] = ()
+        self, site: online.Site, survey: Survey, besides: tuple[Finding, ...] = ()
     ) -> Sequence[Finding]:
         """What differs on the switches and on hosts, from a survey with ``state``; the leader keeps it."""
         self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
@@ -267,7 +260,7 @@ class CumulusFabricCharm(ops.CharmBase):
     def _verify(self) -> Sequence[Finding]:
         return self._look()[2]
 
-    def _look(self) -> tuple[online.Site, online.Survey, Sequence[Finding]]:
+    def _look(self) -> tuple[online.Site, Survey, Sequence[Finding]]:
         """Read the switches in an action, and have the status say what a hook would.
 
         The status may be old by then: Juju tells the charm of no grant of its secret.
@@ -276,13 +269,13 @@ class CumulusFabricCharm(ops.CharmBase):
             survey = site.survey(state=True)
             findings = self._differences(site, survey)
         if self.unit.is_leader():
-            self._remember(site, survey)
+            self._notes.surveyed(site, survey, self._intent)
         self._report(findings)
         return site, survey, findings
 
     def _look_again(self, returned: Collection[str] = ()) -> None:
         """The same after a change, whose result stands whatever is found now."""
-        remember(self._record, Record(), returned)
+        self._notes.remember(Record(), returned)
         with suppress(InputError):
             self._look()
 

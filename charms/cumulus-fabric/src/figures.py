@@ -8,7 +8,7 @@ from converge import Finding, Severity
 from exporter import facts
 from hosts import ABOUT
 from intent.model import Fabric
-from online import Survey
+from survey import Survey
 from tree import drain, leaves
 from verify import CABLING_REMEDY, Checker, checkers
 

@@ -12,10 +12,11 @@ from charmkit.fabric import Host
 from converge import Finding, Severity
 from intent.model import Role, Switch
 from observe import observe
-from online import Site, Survey
+from online import Site
 from output.report import Report, Result
 from plan import Change
 from settling import Also, Verdict, settle
+from survey import Survey
 from tree import Tree, drain
 from tree.diff import patch_between
 from tree.taken import ALL

@@ -17,6 +17,8 @@ from converge.shape import InvalidValue
 from hosts import Expected
 from intent import expand
 from intent.model import Fabric
+from online import Site
+from survey import Survey
 from tree import record
 from tree.record import Record
 from yamlfile.values import FileError
@@ -29,7 +31,7 @@ REST = 600.0
 Only in a model that has them less often does a host's report have a survey of its own.
 """
 
-RECORD = "made"
+MADE = "made"
 """The databag's key of what this charm remembers of the switches."""
 
 INTENT = "intent"
@@ -130,38 +132,51 @@ def _findings(rows: Iterable[Any]) -> tuple[Finding, ...]:
     return tuple(Finding(Severity(row[0]), *row[1:]) for row in rows)
 
 
-def recorded(databag: Mapping[str, str]) -> Record:
-    """What this charm remembers of the switches; nothing if the record is missing or cannot be read."""
-    try:
-        return record.read(databag.get(RECORD, ""))
-    except InvalidValue as error:
-        logger.warning("what earlier applies have made is not known: %s", error)
-        return Record()
+@dataclass(frozen=True)
+class Notes:
+    """What the charm notes in its peer relation: no switch tells what it has made, drained and applied."""
 
+    databag: MutableMapping[str, str]
 
-def remember(databag: MutableMapping[str, str], seen: Record, returned: Collection[str] = ()) -> None:
-    """Note what the switches have of the intent, so that it goes when it leaves the intent.
-
-    Also which are drained, until they are ``returned`` by an action.
-    """
-    before = recorded(databag)
-    now = Record({**before.made, **seen.made}, (before.drained | seen.drained).difference(returned))
-    if now != before:
+    @property
+    def record(self) -> Record:
+        """What this charm remembers of the switches; nothing if that is missing or cannot be read."""
         try:
-            databag[RECORD] = record.written(now)
+            return record.read(self.databag.get(MADE, ""))
         except InvalidValue as error:
-            logger.warning("the record of what was made stays as it is: %s", error)
+            logger.warning("what earlier applies have made is not known: %s", error)
+            return Record()
 
+    def remember(self, seen: Record, returned: Collection[str] = ()) -> None:
+        """Note what the switches have of the intent, so that it goes when it leaves the intent.
 
-def last_intent(databag: Mapping[str, str], text: str, fabric: Fabric) -> Fabric | None:
-    """The intent that the switches have got last; ``fabric`` itself if it is that of ``text``.
+        Also which are drained, until they are ``returned`` by an action.
+        """
+        before = self.record
+        now = Record({**before.made, **seen.made}, (before.drained | seen.drained).difference(returned))
+        if now != before:
+            try:
+                self.databag[MADE] = record.written(now)
+            except InvalidValue as error:
+                logger.warning("the record of what was made stays as it is: %s", error)
 
-    None if it is not known, or written for another revision of this charm.
-    """
-    last = databag.get(INTENT, "")
-    if last == text:
-        return fabric
-    try:
-        return expand.read(last) if last else None
-    except FileError:
-        return None
+    def last_intent(self, text: str, fabric: Fabric) -> Fabric | None:
+        """The intent that the switches have got last; ``fabric`` itself if it is that of ``text``.
+
+        None if it is not known, or written for another revision of this charm.
+        """
+        last = self.databag.get(INTENT, "")
+        if last == text:
+            return fabric
+        try:
+            return expand.read(last) if last else None
+        except FileError:
+            return None
+
+    def surveyed(self, site: Site, survey: Survey, text: str) -> None:
+        """Note what the switches run, and the intent with this ``text`` once they have all of its changes."""
+        self.remember(survey.record)
+        last = self.last_intent(text, site.fabric)
+        known = last is site.fabric or len(survey.wanted) < len(site.names)
+        if not known and not (site.since(survey, last) if last else survey).changes:
+            self.databag[INTENT] = text

@@ -12,10 +12,11 @@ from attachments.attached import isolated
 from converge import render
 from fuzz import NIGHTLY
 from lab.nvue import merge
-from online import Site, Survey
+from online import Site
 from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access, Credentials
+from survey import Survey
 from tree import record
 from tree.expected import Expected
 from tree.taken import ALL
