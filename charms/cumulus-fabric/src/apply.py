@@ -89,16 +89,12 @@ def by_wave(
     return waves
 
 
-def _why_not(switch: Nvue) -> SwitchError | None:
-    """Why the user may not change a switch, such as one with the role nvue-monitor; None if it may.
+def _try_out(switch: Nvue) -> None:
+    """Make a revision and drop it: the user may have the role nvue-monitor, or the switch be in trouble.
 
-    A revision is made for it and dropped. Other trouble is the run's own.
+    Raises SwitchError if it cannot be changed.
     """
-    try:
-        switch.drop(switch.create())
-    except SwitchError as error:
-        return error if error.kind == "credentials" else None
-    return None
+    switch.drop(switch.create())
 
 
 def _applied(switch: Nvue) -> list[str]:
@@ -147,9 +143,9 @@ class Run:
 
     def go(self, waves: Sequence[Sequence[str]]) -> Report:
         later = [name for wave in waves[1:] for name in wave]
-        forbidden, _ = self.fleet.each(later, _why_not)  # the first wave finds out without this
-        if refused := {name: error for name, error in forbidden.items() if error}:
-            return Report({}, failures(refused))
+        _, refused = self.fleet.each(later, _try_out)  # the first wave finds out without this
+        if refused:
+            return Report({}, failures(refused, AGAIN))
         longest = 0.0
         for number, wave in enumerate(waves):
             began = self.clock.monotonic()
@@ -344,7 +340,8 @@ class Run:
         return Report(results, (*reasons, *unsure, *told(self.warned)))
 
     def _ready(self, wave: Sequence[str], seconds: float) -> Sequence[Finding]:
-        return settle(lambda: self.ready(wave), seconds, self.policy.poll, self.clock)
+        look = self.ready(wave, self._started)
+        return settle(look, seconds, self.policy.poll, self.clock)
 
     def _roll_back_switch(self, switch: Nvue) -> Result:
         if self.results.get(switch.name) is Result.UNCHANGED:

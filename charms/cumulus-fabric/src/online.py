@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from apply import DEFAULTS, ApplyPolicy, Run, Together, by_wave
 from attachments.attached import Attached
-from attachments.losses import Company, losses, networks
+from attachments.losses import Company, losses, of_intent, staying
 from audit import identity
 from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
@@ -34,6 +34,12 @@ from tree.foreign import objects
 from tree.misspelt import misspelt
 from tree.since import since as changed_since
 from verify import verify
+
+ASKED_LATE = (
+    "if files were edited on a switch, look after them first; NVUE asks whether to overwrite them only when "
+    "that switch changes, and the run then goes back"
+)
+"""What a plan of several waves cannot tell: before 5.17 nothing but an apply has NVUE look at the files."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,8 @@ class Site:
             errors = {**survey.observed.errors, **again.errors}
             survey = replace(survey, observed=Observed({**seen, **again.switches}, errors))
         attached = self.attached(survey.observed)
-        changes, named, keep = survey.changes, self.ownership.named, "keep it in the intent"
-        found = (*losses(attached, changes, keep), *networks(attached, changes, named, keep))
+        kept, named = of_intent(self.fabric), self.ownership.named
+        found = losses(attached, survey.changes, kept, "keep it in the intent", named)
         return replace(survey, losses=found, removed=named, around=attached.seen)
 
     def since(self, survey: Survey, last: Fabric | None) -> Survey:
@@ -180,7 +186,7 @@ class Site:
         if found.blocked or len(waves) < 2:
             return found
         told = "; then ".join(", ".join(wave) for wave in waves)
-        return replace(found, findings=(Finding(Severity.INFO, "waves", told), *found.findings))
+        return replace(found, findings=(Finding(Severity.INFO, "waves", told, ASKED_LATE), *found.findings))
 
     def apply(
         self,
@@ -258,7 +264,8 @@ class Site:
                 back[name], told = taken_back(switch, now[name], before[name], wanted, made.get(name))
                 found += told
         found += map(nothing_earlier, stayed)
-        lost = tuple(losses(self.attached(survey.observed), back, "apply another intent instead"))
+        attached = self.attached(survey.observed)
+        lost = losses(attached, back, staying(attached.seen, back), "apply another intent instead")
         return survey, Restoration(back, stayed, tuple(found), lost)
 
     def rollback(

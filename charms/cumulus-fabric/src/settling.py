@@ -36,16 +36,16 @@ Look = Callable[[], Verdict]
 Check = Callable[[Collection[str]], Look]
 """Prepares the looks after one wave; it is given the switches still to change."""
 
-Ready = Callable[[Sequence[str]], Verdict]
-"""Looks whether a wave may begin."""
+Ready = Callable[[Sequence[str], Collection[str]], Look]
+"""Prepares the looks whether a wave may begin; it is given the wave, and the switches changed before."""
 
 Also = Callable[[Mapping[str, SwitchState]], Collection[Finding]]
 """Finds more that must not be, in the switches that were read."""
 
 
-def always(_: Sequence[str]) -> Verdict:
+def always(*_: Collection[str]) -> Look:
     """Every wave may begin."""
-    return Verdict()
+    return Verdict
 
 
 def settle(look: Look, timeout: float, poll: float, clock: Clock) -> tuple[Finding, ...]:
@@ -130,11 +130,25 @@ def reachable(fleet: Fleet, names: Collection[str]) -> Check:
 
 def returned(
     fleet: Fleet,
-    names: Collection[str],
+    before: Mapping[str, SwitchState],
     waiting: Callable[[Sequence[str], Mapping[str, SwitchState]], Collection[Finding]],
 ) -> Ready:
-    """Whether those are back who would be cut by a wave, by the state of these switches now."""
-    return lambda wave: Verdict(tuple(waiting(wave, observe(fleet, names).switches)))
+    """Whether those are back who would be cut by a wave, by the state of these switches now.
+
+    Of the configurations only those of switches that this run has changed are read again, once for each wave.
+    """
+
+    def prepare(wave: Sequence[str], changed: Collection[str]) -> Look:
+        known = {name: each for name, each in before.items() if name not in changed}
+
+        def look() -> Verdict:
+            seen = observe(fleet, before, known=known).switches
+            known.update(seen)
+            return Verdict(tuple(waiting(wave, seen)))
+
+        return look
+
+    return prepare
 
 
 def _verdict(found: Collection[Finding], errors: Mapping[str, SwitchError]) -> Verdict:

@@ -143,6 +143,12 @@ class Attached:
                     remedy = f"bring the other leg up, or run undrain switch={leaf.name}"
                     yield Finding(severity, leaf.name, what, remedy)
 
+    @cached_property
+    def carrying(self) -> frozenset[str]:
+        """The spines that carry traffic between leaves: they have sessions with EVPN, and are not drained."""
+        ends = {name for link in self._links for name, _ in link}
+        return frozenset(name for name in ends if self._is_spine(name) and not self._is_drained(name))
+
     # -- who is there
 
     @cached_property

@@ -9,10 +9,21 @@ from functools import cached_property
 from converge import Finding, Severity
 from converge.finding import few
 from intent import ports
+from intent.model import Fabric
 from plan import Change
-from tree.taken import NOTHING, Taken, gone, interrupted, vlans_gone
+from tree import get_tree
+from tree.foreign import carried
+from tree.taken import NOTHING, Taken, gone, interrupted, patched, vlans_gone
 
 from attachments.attached import Attached, Loss, States
+
+AT_ONCE = 4
+"""One of so many spines that carry traffic may change at the same time as others, and always a single one.
+
+Leaves spread their traffic over all spines. While a quarter of them is away, the others get a third more, for
+which a fabric has room that is built for the loss of a spine. With more of them away RoCE, which loses
+nothing, would stop senders instead.
+"""
 
 
 def unnamed(losses: Iterable[Loss], cut_off: Collection[str]) -> list[Loss]:
@@ -22,15 +33,34 @@ def unnamed(losses: Iterable[Loss], cut_off: Collection[str]) -> list[Loss]:
     return [each for each in others if not each.parts or not named.issuperset(each.parts)]
 
 
-def losses(attached: Attached, changes: Mapping[str, Change], keep: str) -> list[Loss]:
-    """Who would lose the last way to the network with these changes: for good, or for a moment.
+def losses(
+    attached: Attached,
+    changes: Mapping[str, Change],
+    kept: Collection[str],
+    remedy: str,
+    removed: Collection[str] = (),
+) -> tuple[Loss, ...]:
+    """Who would lose the last way to the network with these changes, or a VLAN that is in use.
+
+    Args:
+        attached: who is there now.
+        changes: by switch.
+        kept: the VLANs that other hosts keep.
+        remedy: what helps where something goes.
+        removed: what the operator has named for removal, whoever uses it.
+
+    """
+    return (*_ways(attached, changes, remedy), *_networks(attached, changes, kept, remedy, removed))
+
+
+def _ways(attached: Attached, changes: Mapping[str, Change], remedy: str) -> list[Loss]:
+    """Who would lose the last way: for good, or for a moment.
 
     What has never had a second way is only told where it goes for good: any other change interrupts it, too.
-    ``keep`` is the remedy where something goes.
     """
     forever = {name: gone(each.before, each.patch) for name, each in changes.items()}
     found = [
-        each._replace(remedy=keep) for each in attached.lost({n: t for n, t in forever.items() if t.ports})
+        each._replace(remedy=remedy) for each in attached.lost({n: t for n, t in forever.items() if t.ports})
     ]
     known = {each.subject for each in found}
     for name, taken in interruptions(changes).items():
@@ -40,20 +70,36 @@ def losses(attached: Attached, changes: Mapping[str, Change], keep: str) -> list
     return found
 
 
-def networks(
-    attached: Attached, changes: Mapping[str, Change], removed: Collection[str], keep: str
+def of_intent(fabric: Fabric) -> set[str]:
+    """The VLANs that an intent gives to any port."""
+    ports_of_all = (port for each in fabric.switches for port in (*each.bonds, *each.single_homed))
+    return {str(network.vlan) for port in ports_of_all for network in port.networks}
+
+
+def staying(seen: States, changes: Mapping[str, Change]) -> set[str]:
+    """The VLANs that any port has once these changes are made."""
+    after = {name: each.applied for name, each in seen.items()}
+    after |= {name: patched(each.before, each.patch) for name, each in changes.items()}
+    return {
+        vlan
+        for tree in after.values()
+        for name in get_tree(tree, "interface")
+        for vlan in carried(tree, name)
+    }
+
+
+def _networks(
+    attached: Attached,
+    changes: Mapping[str, Change],
+    kept: Collection[str],
+    remedy: str,
+    removed: Collection[str],
 ) -> Iterator[Loss]:
     """The VLANs that ports with a link would lose, and that hosts surely use.
 
-    That is one without a tag, which has the host's own addresses, and one that the intent keeps for other
-    hosts. What leaves the intent altogether leaves on purpose. What is named in ``removed`` does, too.
+    That is one without a tag, which has the host's own addresses, and one that is ``kept`` for other hosts.
+    What leaves altogether leaves on purpose. What is named in ``removed`` does, too.
     """
-    kept = {
-        str(network.vlan)
-        for switch in attached.fabric.switches
-        for port in (*switch.bonds, *switch.single_homed)
-        for network in port.networks
-    }
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for name, each in changes.items():
         going = vlans_gone(each.before, each.patch)
@@ -68,7 +114,7 @@ def networks(
         hosts = few([*dict.fromkeys(host for _, host in where)])
         what = f"{hosts} would lose it at {few([place for place, _ in where])}, with a link there"
         for run in ports.compact(vlans).split(","):
-            yield Loss(f"VLAN {run.removeprefix('vlan')}", what, (run,), keep, parts=ports.names(run))
+            yield Loss(f"VLAN {run.removeprefix('vlan')}", what, (run,), remedy, parts=ports.names(run))
 
 
 def interruptions(changes: Mapping[str, Change]) -> dict[str, Taken]:
@@ -81,7 +127,7 @@ def interruptions(changes: Mapping[str, Change]) -> dict[str, Taken]:
 class Company:
     """Which switches may change at the same time: those without which nobody loses the last way.
 
-    Whoever loses it by the change of one switch alone is not asked for again.
+    Whoever loses it by the change of one switch alone is not asked for again. Of the spines, most stay.
     """
 
     attached: Attached  # before the run
@@ -107,7 +153,18 @@ class Company:
 
     def together(self, names: Sequence[str]) -> bool:
         """Whether these may change at once."""
-        return not self._new(self.attached, names) if len(names) > 1 else True
+        if len(names) < 2:
+            return True
+        return len(self._spines(self.attached, names)) <= self._share and not self._new(self.attached, names)
+
+    @property
+    def _share(self) -> int:
+        """How many spines may be interrupted at once."""
+        return max(1, len(self.attached.carrying) // AT_ONCE)
+
+    def _spines(self, attached: Attached, names: Sequence[str]) -> frozenset[str]:
+        """The spines of these that carry traffic, which their change interrupts."""
+        return attached.carrying.intersection(names).intersection(self.taken)
 
     def _new(self, attached: Attached, names: Sequence[str]) -> list[Loss]:
         these = [name for name in names if name in self.taken]
@@ -118,4 +175,10 @@ class Company:
         """Who has not come back yet on another switch, and would be cut if these changed ``now``."""
         attached = replace(self.attached, seen=now, before=self.attached.seen)
         found = [each for each in self._new(attached, names) if each.names[:2] not in self._going]
-        return [Finding(Severity.WAITING, each.subject, each.what, each.remedy) for each in found]
+        waits = [Finding(Severity.WAITING, each.subject, each.what, each.remedy) for each in found]
+        taken = self._spines(attached, names)
+        away = (self.attached.carrying - attached.carrying) & self.taken.keys()
+        if taken and len(away | taken) > self._share and away:
+            what = f"{few(sorted(away))} would be away at the same time: they carry no traffic yet"
+            waits.append(Finding(Severity.WAITING, few(sorted(taken)), what, "check their sessions"))
+        return waits

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each REST call of an apply, each fault: fully applied or fully rolled back, and the report says which."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -42,9 +44,10 @@ def three(waits: str) -> Iterator[Rack]:
         yield made
 
 
-def change(three: Rack) -> Report:
+def change(three: Rack, announce: Callable[[str], object] = lambda _: None) -> Report:
     """Apply the changed intent."""
-    return Site(CHANGED, three.site.fleet).apply(canary=CANARY, policy=POLICY)
+    policy = replace(POLICY, announce=announce)
+    return Site(CHANGED, three.site.fleet).apply(canary=CANARY, policy=policy)
 
 
 def outcome(three: Rack, before: dict[str, Any]) -> str:
@@ -77,11 +80,14 @@ def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
     def calls(name: str) -> list[str]:
         return [each.partition("-")[0] for each in undisturbed.calls(name)]
 
-    assert calls(LAST) == [
-        *(*look, "list", *allowed),  # before anything, then all revisions
-        *(*look, *look),  # after the canary, and whether its hosts are back
-        *(*prepare, *polls, *look, "poll", "confirm", "poll"),
-    ]
+    assert (
+        calls(LAST)
+        == [
+            *(*look, "list", *allowed),  # before anything, then all revisions
+            *(*look, *look[2:]),  # after the canary, and whether its hosts are back
+            *(*prepare, *polls, *look, "poll", "confirm", "poll"),
+        ]
+    )
     prepare.remove("patch")
     assert calls(CANARY) == [
         *(*look, "list", *prepare, *polls, *look, "poll", "confirm", "poll"),
@@ -167,12 +173,27 @@ def test_a_switch_that_is_lost_before_it_has_a_revision_has_nothing_to_take_back
     three: Rack, kind: str
 ) -> None:
     before = deepcopy(three.applied)
-    three.servers[LAST].inject(Fault(kind, times=0, call="create"))
-    report = change(three)
-    assert report.results == {CANARY: Result.ROLLED_BACK}, "the others were not begun"
+    lost = partial(three.servers[LAST].inject, Fault(kind, times=0, call="create"))
+    report = change(three, announce=lambda line: lost() if line == f"applying on {CANARY}" else None)
+    assert report.results[LAST] is Result.UNCHANGED
+    assert report.results[CANARY] is Result.ROLLED_BACK
     assert report.verdict == "fully rolled back: every switch runs what it ran before"
     assert LAST in [each.subject for each in report.reasons]
     assert outcome(three, before) == "rolled back"
+
+
+@pytest.mark.parametrize("call", ["create", "drop"])
+@pytest.mark.parametrize("kind", ["hang", "500", "reset"])
+def test_a_later_switch_that_is_in_trouble_is_found_before_the_canary_changes(
+    three: Rack, kind: str, call: str
+) -> None:
+    before = deepcopy(three.applied)
+    three.servers[LAST].inject(Fault(kind, times=0, call=call))
+    report = change(three)
+    assert report.verdict == "nothing was sent to any switch"
+    assert [each.subject for each in report.reasons] == [LAST]
+    assert "apply" not in three.calls(CANARY)
+    assert three.applied == before
 
 
 def test_an_invalid_tree_is_named_with_the_switchs_own_words(three: Rack) -> None:

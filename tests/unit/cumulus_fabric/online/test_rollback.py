@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,6 +111,36 @@ def test_switches_that_the_last_change_did_not_touch_do_not_leave_the_fabric(thr
     assert three.applied == first
 
 
+def test_a_vlan_that_other_leaves_keep_goes_only_by_name(three: Rack) -> None:
+    """The host sends it over both of its legs: one leaf alone must not lose it unasked, as in an apply."""
+    _, first, second = bring(three, SMALL, LEAVES)
+    said = "VLAN 60: host-bond1 would lose it at Leaf0-1 bond1, with a link there; "
+    said += "apply another intent instead; or run rollback with cut-off=vlan60 if it may lose its network"
+    assert [each.sentence() for each in three.site.restoration(["Leaf0-1"])[1].held()] == [said]
+    report = three.site.rollback(["Leaf0-1"])
+    assert report.verdict == "nothing was sent to any switch"
+    assert [each.sentence() for each in report.reasons] == [said]
+    assert three.applied == second
+    assert three.site.rollback(["Leaf0-1"], cut_off=["vlan60"]).applied
+    assert three.applied["Leaf0-1"] == first["Leaf0-1"]
+
+
+def test_the_vlan_without_a_tag_goes_only_by_name_wherever_it_goes(three: Rack) -> None:
+    """It has the host's own addresses."""
+
+    def another_number_for_oam(content: dict[str, Any]) -> None:
+        small(content)
+        content["networks"]["oam"]["vlan"] = 3001
+
+    assert Site(SMALL, three.site.fleet).apply().applied
+    changed = Site(fabric(change=another_number_for_oam), three.site.fleet)
+    changed = replace(changed, ownership=Ownership(changed.survey().made))
+    assert changed.apply(cut_off=["vlan3000"]).applied
+    assert [each.subject for each in three.site.restoration(CUT)[1].held()] == ["VLAN 3001"]
+    assert not three.site.rollback(CUT).applied
+    assert three.site.rollback(CUT, cut_off=["vlan3001"]).applied
+
+
 def test_a_rollback_does_not_restore_a_change_that_failed_on_the_canary(three: Rack) -> None:
     """It had the change confirmed: a revision of its own took it back."""
     _, first = bring(three, SMALL)
@@ -130,7 +161,7 @@ def keeps(three: Rack, name: str, number: int) -> None:
 def test_a_switch_without_earlier_revisions_is_not_changed(three: Rack) -> None:
     _, first, second = bring(three, SMALL, CHANGED)
     keeps(three, "Leaf0-1", 0)
-    report = three.site.rollback()
+    report = three.site.rollback(cut_off=["vlan50"])  # which it keeps
     assert report.applied
     assert report.results["Leaf0-1"] is Result.UNCHANGED
     assert three.applied == first | {"Leaf0-1": second["Leaf0-1"]}

@@ -11,6 +11,7 @@ from lab.nvue import Issue
 from lab.nvue.fabric import Member
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.drained import work
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack, taking_over
 from unit.cumulus_fabric.online.small import CANARY, CHANGED, SMALL
 
@@ -94,6 +95,66 @@ def test_no_wave_takes_both_leaves_of_a_rack_nor_all_spines(
         assert [each.what for each in plan.findings if each.subject == "waves"] == ["; then ".join(waves)]
         assert site.apply(policy=ApplyPolicy(announce=seen.append)).applied
         assert seen == [f"applying on {each}" for each in waves]
+
+
+def many_spines(count: int) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        content["spines"]["count"] = count
+        content["leaves"]["uplinks"] = f"swp{33 - count}-32"
+        content["racks"][0]["bonds"], content["racks"][0]["single-homed"] = {}, {}
+
+    return change
+
+
+SHARES = {
+    "one of three": (3, ["Spine0", "Spine1", "Spine2"]),
+    "one of seven": (7, [f"Spine{number}" for number in range(7)]),
+    "two of eight": (8, ["Spine0", "Spine1, Spine2", "Spine3, Spine4", "Spine5, Spine6", "Spine7"]),
+}
+
+
+@pytest.mark.parametrize(("count", "waves"), SHARES.values(), ids=SHARES)
+def test_three_quarters_of_the_spines_stay(count: int, waves: list[str]) -> None:
+    """The traffic of those that are away is on the others, and RoCE loses nothing: it stops who sends it."""
+    spines = many_spines(count)
+    with rack(fabric(change=spines), applied=True) as made:
+        changed = fabric(change=lambda content: (spines(content), with_another_as(content)))
+        site = taking_over(changed, made)
+        plan = site.plan(site.survey())
+        assert [each.what for each in plan.findings if each.subject == "waves"] == ["; then ".join(waves)]
+
+
+def test_a_drained_spine_carries_nothing_and_counts_for_nothing() -> None:
+    """Seven of eight carry: one at a time. The drained one goes with any of them."""
+    spines = many_spines(8)
+    with rack(fabric(change=spines), applied=True) as made:
+        assert work(made, "Spine7").drain().applied
+        changed = fabric(change=lambda content: (spines(content), with_another_as(content)))
+        site = taking_over(changed, made)
+        plan = site.plan(site.survey())
+        waves = ["Spine0", "Spine1, Spine7", *(f"Spine{number}" for number in range(2, 7))]
+        assert [each.what for each in plan.findings if each.subject == "waves"] == ["; then ".join(waves)]
+
+
+def test_a_plan_of_several_waves_says_what_only_the_run_can_tell() -> None:
+    with rack(fabric(), applied=True) as made:
+        site = taking_over(fabric(change=with_another_vlan), made)
+        (found,) = [each for each in site.plan(site.survey()).findings if each.subject == "waves"]
+        assert "NVUE asks whether to overwrite them only when that switch changes" in found.remedy
+
+
+def test_a_wave_reads_the_configuration_only_of_those_that_have_changed() -> None:
+    """A wave begins when the hosts of the one before are back: that is asked again and again."""
+    with rack(fabric(), applied=True, fleet=InTurn) as made:
+        site = taking_over(fabric(change=with_lossy_roce), made)
+        Bonds(made)
+        made.forget()
+        assert site.apply(policy=ApplyPolicy(settle=60.0)).applied
+        spine, last = made.calls("Spine0"), made.calls("Leaf1-2")
+        # Survey, before the other two waves, and in the checks after each of three.
+        assert spine.count("read applied") == 1 + 2 + 3
+        assert last.count("read applied") == 1 + 0 + 3
+        assert last.count("read operational") > 8 * last.count("read applied")
 
 
 class Bonds:
