@@ -9,7 +9,7 @@ overlay     write the site's overlay for the bundle; asks MAAS nothing
 juju        print the calls from add-cloud to spaces that Juju still lacks; with --run, make them
 
 apply and commission end with 0 when they did all that they could and told the next command, with 1 when a
-step failed or something waits for you: a machine whose step fails does not keep the others from theirs.
+step failed or something waits for you: a step that fails keeps back only those that need what it makes.
 verify ends with 1 when MAAS is not as the site file says, plan with 0 also then. Each ends with 2 when the
 site file, the intent or MAAS cannot be read.
 """
@@ -18,13 +18,14 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from converge import Finding, Plan, Severity, Step, StepError
-from converge.execute import Outcome, execute
+from converge.execute import execute
+from converge.finding import few
 from converge.render import MOST, cut, findings_as_table, plan_as_table
 from maas import commission, juju, overlay, readiness
-from maas.client import Maas
+from maas.client import Maas, Write
 from maas.plan import machine_of, observe, plan
 from maas.progress import following, states
 from maas.sitefile import Secret, Site
@@ -170,33 +171,56 @@ def _call(wanted: Plan[Juju], client: Juju) -> int:
 
 
 def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
-    """Run the steps of the site in order, then those of machines, where one that fails ends its own alone.
+    """Run the steps of the site in order, then those of machines side by side.
 
-    Returns 1 when a step failed, which is then told.
+    A step that fails keeps only those from running that need what it makes. Returns 1 when one failed, which
+    is then told.
     """
     groups: dict[str, list[Step[Maas]]] = {"": [], **{name: [] for name in site.machines}}
     for step in wanted.steps:
         groups[machine_of(step.key, site)].append(step)
-
-    def run(steps: list[Step[Maas]]) -> Outcome[Maas]:
-        if maas.silent():  # by another machine's step: each of the rest would wait as long
-            return Outcome()
-        # One write for each line: others write at the same time.
-        return execute(Plan(tuple(steps)), maas, lambda step: print(f"{step.what}\n", end="", flush=True))
-
-    first = run(groups.pop(""))
-    outcomes, rest = [first], [steps for steps in groups.values() if steps]
-    if not first.failed:
-        found = side_by_side(run, rest, "machines done")
-        outcomes += [each for each in found if isinstance(each, Outcome)]
-    done = sum(len(outcome.done) for outcome in outcomes)
-    if failures := [outcome.finding.sentence() for outcome in outcomes if outcome.finding]:
+    first = _run(groups.pop(""), maas, frozenset())
+    rest = [steps for steps in groups.values() if steps]
+    ran = side_by_side(lambda steps: _run(steps, maas, frozenset(first.lacking)), rest, "machines done")
+    runs = [first, *(each for each in ran if isinstance(each, _Run))]
+    done = sum(each.done for each in runs)
+    if failures := [sentence for each in runs for sentence in each.failures]:
         first_ones, more = cut(failures, most, "failures")
         print(*first_ones, *filter(None, [more]), sep="\n", file=sys.stderr)
+        if waiting := [key for each in runs for key in each.waiting]:
+            print(f"Not tried, since they need what failed: {few(waiting)}.", file=sys.stderr)
         print(f"{done} of {len(wanted.steps)} steps done. Mend what failed, then repeat this for the others.")
         return 1
     print(f"{done} steps done.")
     return 0
+
+
+class _Run(NamedTuple):
+    """What became of some steps; `lacking` are the keys of all that they were to make, and did not."""
+
+    done: int
+    failures: list[str]
+    waiting: list[str]
+    lacking: set[str]
+
+
+def _run(steps: Sequence[Step[Maas]], maas: Maas, before: frozenset[str]) -> _Run:
+    """Run steps in their order, but none that needs what could not be made: now, or `before`."""
+    done, failures, waiting, lacking = 0, list[str](), list[str](), {*before}
+    for step in steps:
+        if maas.silent():  # each of the rest would wait as long
+            break
+        if cast(Write, step.op).needs & lacking:
+            waiting.append(step.key)
+            lacking.add(step.key)
+            continue
+        # One write for each line: others write at the same time.
+        outcome = execute(Plan((step,)), maas, lambda step: print(f"{step.what}\n", end="", flush=True))
+        done += len(outcome.done)
+        if outcome.finding:
+            failures.append(outcome.finding.sentence())
+            lacking.add(step.key)
+    return _Run(done, failures, waiting, lacking)
 
 
 def _refused(wanted: Plan[Maas], most: int | None) -> int:

@@ -19,6 +19,7 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPMessage
+from itertools import chain
 from typing import IO, Any, cast
 from urllib.request import Request
 
@@ -166,13 +167,21 @@ Values = dict[str, str | int | list[Ref]]
 class Write:
     """A request ("POST spaces/") with values; `{}` in it is the id of the object `within`.
 
-    MAAS answers with the object as it stored it: what it tells of the values must be what was sent.
+    MAAS answers with the object as it stored it: what it tells of the values must be what was sent. `after`
+    has the keys of what must be there before it, and that it names in another way than by an id.
     """
 
     key: str
     request: str
     values: Values
     within: str = ""
+    after: tuple[str, ...] = ()
+
+    @property
+    def needs(self) -> set[str]:
+        """The keys of everything that has to be there before it: without that, MAAS would refuse it."""
+        lists = (value if isinstance(value, list) else [value] for value in self.values.values())
+        return {*self.after, self.within, *(each for each in chain(*lists) if isinstance(each, Ref))}
 
     def run(self, system: Maas) -> None:
         values = {field: known(value, system.objects) for field, value in self.values.items()}

@@ -185,12 +185,18 @@ def _step(write: Write, what: str, why: str) -> MaasStep:
 
 
 def _ensure(
-    objects: Objects, key: str, request: str, once: Values, values: Values, within: str = ""
+    objects: Objects,
+    key: str,
+    request: str,
+    once: Values,
+    values: Values,
+    within: str = "",
+    after: tuple[str, ...] = (),
 ) -> Iterator[MaasStep]:
     """A step that makes the object, or that sets those values that differ; `once` is for making it."""
     found = objects.get(key)
     if found is None:
-        yield _step(Write(key, request, {**once, **values}, within), f"create {key}", "there is none")
+        yield _step(Write(key, request, {**once, **values}, within, after), f"create {key}", "there is none")
         return
     wrong = {field: value for field, value in values.items() if known(value, objects) != stored(found, field)}
     if wrong:
@@ -199,7 +205,7 @@ def _ensure(
         told = [field for field, value in wrong.items() if not isinstance(value, Ref | Secret)]
         why = ", ".join(f"{field} is {stored(found, field) or 'not set'}" for field in told) or "it differs"
         path = str(found["resource_uri"]).partition("/api/2.0/")[2]
-        yield _step(Write(key, f"PUT {path}", wrong), f"set {what}", why)
+        yield _step(Write(key, f"PUT {path}", wrong, after=after), f"set {what}", why)
 
 
 def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
@@ -222,15 +228,17 @@ def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
 
 
 def _network_steps(objects: Objects, network: Network, free: dict[str, Values]) -> Iterator[MaasStep]:
-    yield from _ensure(objects, f"space {network.name}", "POST spaces/", {"name": network.name}, {})
+    space = f"space {network.name}"
+    yield from _ensure(objects, space, "POST spaces/", {"name": network.name}, {})
     vlan, subnet = network.vlan_key(), f"subnet {network.cidr}"
     if network.fabric_key not in objects and not network.vid:
         # MAAS makes VLAN 0 with the fabric.
         what = f"set {' and '.join(free[vlan])} of {vlan}"
-        yield _step(Write(vlan, "PUT vlans/{}/", free[vlan], vlan), what, "it is new")
+        write = Write(vlan, "PUT vlans/{}/", free[vlan], vlan, (network.fabric_key, space))
+        yield _step(write, what, "it is new")
     else:
         path, within = "POST fabrics/{}/vlans/", network.fabric_key
-        yield from _ensure(objects, vlan, path, {"vid": network.vid}, free[vlan], within)
+        yield from _ensure(objects, vlan, path, {"vid": network.vid}, free[vlan], within, (space,))
     # One that is there is in that VLAN already, or the plan is blocked: a subnet is never moved.
     once: Values = {"cidr": network.cidr, "vlan": Ref(vlan)}
     yield from _ensure(objects, subnet, "POST subnets/", once, free[subnet])
@@ -247,7 +255,8 @@ def _network_steps(objects: Objects, network: Network, free: dict[str, Values]) 
         (chosen, *_) = unmanaged.racks(objects, network) or [""]
         chosen_id = objects.get(f"rack {chosen}", {}).get("system_id")
         rack = {} if found.get("primary_rack") else {"primary_rack": chosen_id}
-        write = Write(f"DHCP of {vlan}", "PUT vlans/{}/", {"dhcp_on": True, **rack}, vlan)
+        on: Values = {"dhcp_on": True, **rack}
+        write = Write(f"DHCP of {vlan}", "PUT vlans/{}/", on, vlan, (f"dynamic range {network.dhcp}",))
         yield _step(write, f"turn DHCP on for {vlan}", "it is off")
 
 
@@ -263,7 +272,8 @@ def _machine_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[M
         once["mac_addresses"] = machine.mac
     yield from _ensure(objects, key, "POST machines/", once, values)
     if tag.name not in objects.get(key, {}).get("tag_names", ()):
-        write = Write(f"{key} tag", f"POST tags/{tag.name}/?op=update_nodes", {"add": Ref(key)})
+        path = f"POST tags/{tag.name}/?op=update_nodes"
+        write = Write(f"{key} tag", path, {"add": Ref(key)}, after=(f"tag {tag.name}",))
         yield _step(write, f"tag {machine.name} as {tag.name}", "it does not have that tag")
 
 

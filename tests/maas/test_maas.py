@@ -2,7 +2,11 @@
 """The MAAS command against a simulated region: plan, apply, verify."""
 
 import pytest
-from lab.maassite import NUMA, PASSWORD, PORTS, commission, edit, interfaces, machine, writes
+from lab.maas import KEY, RefusedError
+from lab.maassite import NUMA, PASSWORD, PORTS, commission, edit, equip, interfaces, machine, writes
+from maas.client import Maas
+from maas.plan import observe, plan
+from maas.sitefile import Site
 
 ALL = "networks: [oam-space, public-space, internal-space, overlay-space]"
 WITHOUT_OVERLAY = "networks: [oam-space, public-space, internal-space]"
@@ -164,6 +168,57 @@ def test_a_fault_at_any_write_is_said_and_the_next_run_finishes(maas, run, numbe
     assert "The region is restarting." in said
     assert "steps done" in run("apply")
     assert "not yet" not in run("verify", expected=1)
+
+
+@pytest.mark.parametrize(
+    ("failing", "waiting"),
+    [
+        ("space overlay-space", ["space overlay-space", "VLAN 40", "subnet 172.16.0.0/24"]),
+        ("VLAN 9", ["VLAN 9", "subnet 10.7.208.0/24", "reserved range 10.7.208.65-10.7.208.99"]),
+        ("subnet 10.7.208.0/24", ["subnet 10.7.208.0/24", "reserved range 10.7.208.65-10.7.208.99"]),
+        (
+            "dynamic range 192.168.25.200-192.168.25.250",
+            ["dynamic range 192.168.25.200-192.168.25.250", "DHCP of VLAN 0"],
+        ),
+        ("tag controller", ["tag controller", "machine node3 tag"]),
+        ("DNS", ["DNS"]),
+    ],
+)
+def test_only_what_needs_a_step_that_failed_waits_for_it(maas, site, run, failing, waiting):
+    keys = [step.key for step in plan(Site.read(site), observed(maas, site)).steps]
+    maas.requests.clear()
+    maas.faults[keys.index(failing) + 1] = "The region is restarting."
+    said = run("apply", expected=1)
+    assert len(writes(maas)) == len(keys) + 1 - len(waiting)
+    if rest := waiting[1:]:
+        assert f"Not tried, since they need what failed: {', '.join(rest)}." in said
+    else:
+        assert "Not tried" not in said
+    assert f"{len(keys) - len(waiting)} of {len(keys)} steps done." in said
+    left = plan(Site.read(site), observed(maas, site)).steps
+    assert [step.key for step in left] == [key for key in keys if key in waiting]
+    run("apply")
+    assert plan(Site.read(site), observed(maas, site)).steps == ()
+
+
+def test_the_network_of_a_machine_is_made_though_its_power_settings_are_refused(maas, run, tmp_path):
+    run("apply")
+    equip(maas)
+    for commission in maas.hardware.values():
+        commission()
+    (tmp_path / "bmc-password").write_text("another\n")
+    maas.put_machines = refusing
+    said = run("apply", expected=1)
+    assert said.count("its BMC does not answer") == 4
+    assert "br-nvda.40" in interfaces(maas, "node1")
+
+
+def refusing(*_):
+    raise RefusedError(503, "its BMC does not answer")
+
+
+def observed(maas, site):
+    return observe(Maas("http://192.168.25.1:5240/MAAS", KEY), Site.read(site))
 
 
 def test_a_look_takes_fourteen_requests_however_many_machines_there_are(built, run):

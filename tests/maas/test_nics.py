@@ -119,12 +119,10 @@ def test_what_the_example_has_in_comments_is_a_site_of_these_nics(maas, site, ru
     assert addresses(maas, "node1").keys() == {"eno1", "bond1", "br-nvda.9", "br-nvda.10", "br-nvda.40"}
 
 
-def test_a_fault_between_a_new_fabric_and_its_vlan_is_finished_by_the_next_run(storage, run):
-    for number in range(1, 8):
-        storage.faults[number] = "The region is restarting."
-        storage.requests.clear()
-        run("apply", expected=1)
-    storage.requests.clear()
+@pytest.mark.parametrize("number", range(1, 9))
+def test_a_fault_between_a_new_fabric_and_its_vlan_is_finished_by_the_next_run(storage, run, number):
+    storage.faults[number] = "The region is restarting."
+    run("apply", expected=1)
     run("apply")
     assert [each["mtu"] for each in storage.vlans if each["space"] == "storage-space"] == [4200]
 
