@@ -38,6 +38,7 @@ FILES = (
     "charms/*/src/plan.py",
     "charms/*/src/preflight.py",
     "charms/*/src/nic/chain.py",
+    "charms/*/src/nic/judge.py",
     "charms/*/src/nic/steps.py",
     "charms/nic-firmware/src/nic/burning.py",
     "charms/nic-firmware/src/nic/changes.py",

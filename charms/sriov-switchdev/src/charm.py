@@ -28,7 +28,6 @@ from hostnic import version
 from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.handover import Handover
 from hostnic.system import System
-from nic.steps import pairs_of
 from observe import observe
 from plan import reboot_reasons
 from survey import NAME, Survey, flows, ports, survey
@@ -61,8 +60,8 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
 
     def version(self, survey: Survey) -> str:
         """The driver of the ports that the charm keeps, and the kernel."""
-        pairs = pairs_of(survey.observed.host, survey.wanted.ports)
-        return version.of_drivers(self.system, [pf.port for _, pf in pairs])
+        ports = [now.pf.port for way in survey.ways for now in way.nic.ports]
+        return version.of_drivers(self.system, ports)
 
     def flows(self, survey: Survey) -> Flows | None:
         """Those of Open vSwitch and the NICs."""
@@ -91,7 +90,7 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
         # No reboot mends a NIC in flash recovery: neither this host's nor the next one's waits for it.
         left = unfinished(finding for finding in findings if LIVEFISH not in finding.what)
         need = Need(
-            reasons=reboot_reasons(survey.wanted, survey.plan),
+            reasons=reboot_reasons(survey.ways),
             not_ready=survey.not_ready,
             unverified=left.sentence() if left else "",
         )

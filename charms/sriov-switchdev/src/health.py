@@ -11,7 +11,6 @@ from hostnic.devices import health
 from hostnic.devices.health import Look, PortLook
 from hostnic.network import flows, ovs
 from hostnic.system import System
-from nic.steps import pairs_of
 from plan import reboot_reasons
 from survey import Survey
 
@@ -21,7 +20,7 @@ def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
 
     The counters are watched for ``seconds``.
     """
-    ports = [pf for _, pf in pairs_of(survey.observed.host, survey.wanted.ports)]
+    ports = [now.pf for way in survey.ways for now in way.nic.ports]
     before = health.count(system, ports)
     system.sleep(seconds)
     now = health.look(system, ports)
@@ -32,7 +31,7 @@ def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
     wrong += (each for each in watched if each.subject not in dark or each.what != health.NO_LINK)
     flowing, unheard = _flows(system)
     wrong += unheard
-    if reasons := reboot_reasons(survey.wanted, survey.plan):
+    if reasons := reboot_reasons(survey.ways):
         what = f"needed for {', '.join(reasons)}"
         wrong.append(Finding(Severity.PLANNED, "reboot", what, "the unit's status says what it waits for"))
     wrong = worst_first(wrong)
@@ -48,10 +47,9 @@ def _well(
         yield row(OK, "configuration", "as declared")
     if "reboot" not in named:
         yield row(OK, "reboot", "not needed")
-    for slot, ports in survey.wanted.nics().items():
-        pairs = pairs_of(survey.observed.host, ports)
-        if slot not in named and any(pf.lag.vf_lag for _, pf in pairs):
-            yield row(OK, slot, "VF-LAG is active")
+    for nic in (way.nic for way in survey.ways):
+        if nic.slot not in named and any(now.pf.lag.vf_lag for now in nic.ports):
+            yield row(OK, nic.slot, "VF-LAG is active")
     for port in now.ports:
         if port.name not in named:
             yield row(OK, port.name, _port(port, seconds))

@@ -10,8 +10,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import record
 from boot import budget, files
@@ -42,8 +41,12 @@ from hostnic.ops.files import RemoveFile
 from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.system import Channels, HostStep, System, if_told, read_own
 from nic import chain
-from nic.steps import is_binding, other_card, pairs_of
+from nic.judge import Move
+from nic.steps import other_card
 from observed import APPROVE, Observed, PortState
+
+if TYPE_CHECKING:
+    from plan import Way  # the boot copy, which runs the revert, has no plan
 
 TIMER = "ovn-offload-sriov-revert"
 TIMEOUT_S = budget.LIVE
@@ -170,36 +173,31 @@ class Confirm:
 
 
 def guarded(
-    steps: Iterable[HostStep], wanted: Desired, observed: Observed, controllers: tuple[str, ...]
+    ways: "Iterable[Way]", wanted: Desired, observed: Observed, controllers: tuple[str, ...]
 ) -> tuple[HostStep, ...]:
     """Put what cuts the node's network between an armed timer and its confirmation. Pure.
 
     VFs are bound after the confirmation.
 
-    A timer that a hook left armed when it died is confirmed, too. ``steps`` are those of all NICs, NIC after
-    NIC; ``controllers`` are addresses of the Juju controller's machines.
+    A timer that a hook left armed when it died is confirmed, too. ``controllers`` are addresses of the Juju
+    controller's machines.
     """
-    nics, found, confirmed = wanted.nics(), list[HostStep](), False
-    for slot, group in groupby(steps, lambda step: wanted.nic_of(step.key)):
-        chain = list(group)
-        if all(step.disruption <= Disruption.LINK_FLAP for step in chain):
-            found += chain
+    found, confirmed = list[HostStep](), False
+    for way in ways:
+        if all(step.disruption <= Disruption.LINK_FLAP for step in way.steps):
+            found += way.steps
             continue
-        confirmed = True
-        before = tuple(
-            state_of(pf, port.bond, observed.channels.get(pf.bdf))
-            for port, pf in pairs_of(observed.host, nics[slot])
-        )
+        confirmed, slot = True, way.nic.slot
+        before = tuple(state_of(now.pf, now.port.bond, now.channels) for now in way.nic.ports)
         what = f"arm a timer that restores {slot} in {TIMEOUT_S} s"
         why = "the node's network is about to change"
         op = Arm(before, wanted.digest, controllers, observed.approve)
-        binding = next((n for n, step in enumerate(chain) if is_binding(step)), len(chain))
-        found += [
-            Step(f"{slot}/arm", what, why, Disruption.NONE, op),
-            *chain[:binding],
-            _confirm(f"{slot}/", "the node's network has changed"),
-            *chain[binding:],
-        ]
+        found.append(Step(f"{slot}/arm", what, why, Disruption.NONE, op))
+        parts = [part for part in way.parts if part.steps]
+        binding = next((n for n, part in enumerate(parts) if part.move is Move.BIND), len(parts))
+        found += [step for part in parts[:binding] for step in part.steps]
+        found.append(_confirm(f"{slot}/", "the node's network has changed"))
+        found += [step for part in parts[binding:] for step in part.steps]
     if observed.armed and not confirmed:
         found.append(_confirm("", "the hook that changed the node's network did not come to its end"))
     return tuple(found)

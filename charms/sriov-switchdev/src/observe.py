@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read what the plan needs to know about this host. Never writes; spawns no process on a converged host."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import desired
 import record
-from boot import bootfile, files
+from boot import bootfile, driver_reload, files
 from converge import Finding, Severity, cause
 from converge.finding import RETRIED
 from desired import Desired
@@ -16,16 +16,9 @@ from hostnic.devices.model import Host, Pf
 from hostnic.devices.port import MLX5
 from hostnic.network import ovs
 from hostnic.system import Channels, System, if_told, list_names, read_text
+from nic.judge import Nic
 from nic.places import located
-from nic.steps import (
-    lag_impossible,
-    lag_missing,
-    needs_work,
-    one_port_changes,
-    only_lag_missing,
-    pairs_of,
-    queues_to_set,
-)
+from nic.steps import one_port_changes, pairs_of
 from observed import Judged, NextBoot, Observed
 from writers import netplan, other_files
 
@@ -50,7 +43,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
         live=record.read_live(system),
         armed=record.armed(system),
         converged=converged,
-        alone=_alone(system, host, converged),
+        alone=driver_reload.alone(system, host, converged),
         declared_bonds=bonds,
         bonds_by_old_name=by_old_name,
         vf_writers=writers,
@@ -71,20 +64,18 @@ def _second_writers(system: System, pfs: Collection[Pf]) -> Judged:
     return (*in_netplan, *elsewhere), (*unreadable, *unclear)
 
 
-def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observed:
+def ask_firmware(system: System, observed: Observed, nics: Iterable[Nic]) -> Observed:
     """Add what the firmware offers after the next boot, for ports that offer too few VFs now.
 
     And whether it lets VF-LAG form while VFs are bound, where only that is missing or only one port changes.
 
     Nothing else that is read may spawn a process on a host that is in order otherwise.
     """
-    pairs = pairs_of(observed.host, wanted.ports)
-    short = [port.bdf for port, pf in pairs if pf.port.total_vfs < port.num_vfs]
+    short = [now.port.bdf for nic in nics for now in nic.ports if now.pf.port.total_vfs < now.port.num_vfs]
     preallocated = {
-        slot
-        for slot, ports in wanted.nics().items()
-        if (only_lag_missing(nic := pairs_of(observed.host, ports)) or one_port_changes(nic))
-        and _preallocates(system, ports[0].bdf)
+        nic.slot
+        for nic in nics
+        if (nic.only_lag or one_port_changes(nic.pairs)) and _preallocates(system, nic.declared[0].bdf)
     }
     next_boots = {bdf: next_boot(system, bdf) for bdf in short}
     return observed._replace(next_boot=next_boots, preallocated=frozenset(preallocated))
@@ -97,19 +88,16 @@ def _preallocates(system: System, bdf: str) -> bool:
     return if_told(lambda: mstconfig.preallocates_lag(system, bdf)) or False
 
 
-def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
+def ask_host(system: System, observed: Observed, nics: Iterable[Nic]) -> Observed:
     """Add this host's own uses to each NIC whose VFs a plan would unbind, and to ports that lack queues.
 
     Reads nothing on a host whose VFs, VF-LAG and queues are as declared.
     """
     at_stake: set[str] = set()
-    for ports in wanted.nics().values():
-        pairs = pairs_of(observed.host, ports)
-        can_form = lag_missing(pairs) and not lag_impossible(pairs)
-        if any(needs_work(port, pf) for port, pf in pairs) or can_form:
-            at_stake.update(port.bdf for port in ports)
-        channels = {port.bdf: observed.channels.get(port.bdf) for port in ports}
-        at_stake.update(bdf for bdf in channels if queues_to_set(wanted, channels[bdf], observed.cpus))
+    for nic in nics:
+        if nic.changes or nic.lag_missing:
+            at_stake.update(port.bdf for port in nic.declared)
+        at_stake.update(now.port.bdf for now in nic.ports if now.queues)
     return observed._replace(host=users.with_own(system, observed.host, at_stake))
 
 
@@ -189,17 +177,6 @@ def _ovs(system: System) -> ovs.Settings | str | None:
         return None
     except OSError as error:
         return cause(error)
-
-
-def _alone(system: System, host: Host, converged: Collection[str]) -> frozenset[str]:
-    """Ports that have lost switchdev mode, and that no other port of their bond can stand in for."""
-    lost = [pf for pf in host.pfs if pf.port.nic in converged and pf.eswitch_mode == "legacy" and pf.bond]
-    if not lost:
-        return frozenset()
-    from hostnic.ops.members import distributes_alone  # not on a host in order
-
-    found = (pf for pf in lost if distributes_alone(system, pf.bond or "", pf.netdev or "", host.beside(pf)))
-    return frozenset(pf.bdf for pf in found)
 
 
 def _ovn_bonds(system: System, host: Host, settings: ovs.Settings | str | None) -> frozenset[str]:

@@ -6,15 +6,17 @@ to switchdev forwards nothing; what is held is what the next boot does. survey.p
 and the timer around a live change.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from converge import Disruption, Finding, Held, Plan
+from converge import Disruption, Held
 from desired import Desired, Port
-from hostnic.devices.model import Host, Pf, users_in_words
+from hostnic.devices.model import Pf, users_in_words
 from hostnic.system import HostStep, System
 from nic import chain, steps
-from nic.chain import Facts, When
-from nic.steps import PortAndPf, needs_work
+from nic.chain import Facts, Part, When
+from nic.judge import Difference, Move, Nic, PortNow
+from nic.steps import PortAndPf
 from observed import Observed
 
 LIVE_ATTEMPTS = 3
@@ -31,44 +33,59 @@ COSTS = {
 """What steps would do while the node runs, in words."""
 
 
-def plan(
-    wanted: Desired,
-    observed: Observed,
-    findings: Sequence[Finding],
-    *,
-    allow_live: bool,
-    restored: Collection[str] = (),
-) -> Plan[System]:
-    """The steps that bring this host's NICs to ``wanted``, and those that are held.
+class Way(NamedTuple):
+    """What is done about one NIC, and what waits."""
 
-    With a blocking one among the ``findings`` there is no step. With ``allow_live`` the operator allows
-    changes that cut the node's network without a reboot. NICs at the slots ``restored`` are left to the unit
-    that restores lost ports (boot/restore.py).
+    nic: Nic
+    parts: tuple[Part, ...] = ()  # what runs now
+    held: tuple[Held[System], ...] = ()  # what the next boot does instead, or the unit that restores ports
+    # Queues that wait: no reason for a reboot, as the port works without them, and a reboot stops instances
+    queues: tuple[Held[System], ...] = ()
+    starts: tuple[HostStep, ...] = ()  # the unit that restores ports; one start serves all of them
+
+    @property
+    def steps(self) -> tuple[HostStep, ...]:
+        """What runs now, apart from a start of the restoring unit."""
+        return tuple(step for part in self.parts for step in part.steps)
+
+    @property
+    def waiting(self) -> tuple[Held[System], ...]:
+        """All that waits."""
+        return (*self.held, *self.queues)
+
+    def mends(self, each: Difference) -> bool:
+        """Whether steps that run now mend a difference, though others of the NIC may wait."""
+        return any(
+            part.steps and part.move is each.move and part.port in (None, port)
+            for part in self.parts
+            for port in self.nic.declared
+            if port.bdf == each.subject
+        )
+
+
+def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -> Way:
+    """What brings a NIC to ``wanted``: steps for now, and those that are held.
+
+    With ``allow_live`` the operator allows changes that cut the node's network without a reboot.
     """
-    everything = Plan[System](findings=tuple(findings))
-    if everything.blocked:
-        return everything
-    run, held = list[HostStep](), list[Held[System]]()
-    for slot, ports in wanted.nics().items():
-        pairs = steps.pairs_of(observed.host, ports)
-        if slot in restored:
-            run += [
-                step for port, pf in pairs if steps.is_detached(port, pf) for step in steps.join(port, pf)
-            ]
-            continue
-        now, flaps = _now(pairs, wanted, observed), _queues(pairs, wanted, observed)
-        reason, release = _why_held(pairs, now, wanted, observed, allow_live)
-        if reason:
-            run += _back(pairs, wanted, observed)
-            if now:
-                held += [Held(step, reason, release) for step in _at_boot(pairs, wanted, observed)]
-            continue
-        run += now
-        if later := _why_queues_wait(pairs, flaps, observed, allow_live):
-            held += [Held(step, later, NEXT_BOOT) for step in flaps]
-        else:
-            run += flaps
-    return Plan(tuple(run), tuple(held), everything.findings)
+    now, flaps = _now(nic, wanted, observed), _queues(nic)
+    reason, release = _why_held(nic, _steps(now), wanted, observed, allow_live)
+    if reason:
+        later = _at_boot(nic, wanted, observed) if any(part.steps for part in now) else []
+        held = tuple(Held(step, reason, release) for step in later)
+        return Way(nic, tuple(_back(nic, wanted, observed)), held)
+    if later := _why_queues_wait(nic, _steps(flaps), allow_live):
+        return Way(nic, tuple(now), queues=tuple(Held(step, later, NEXT_BOOT) for step in _steps(flaps)))
+    return Way(nic, (*now, *flaps))
+
+
+def to_restore(nic: Nic, starts: Iterable[HostStep], held: Iterable[Held[System]]) -> Way:
+    """The way of a NIC that is left to the unit that restores lost ports (boot/restore.py)."""
+    return Way(nic, tuple(chain.rejoin(nic.pairs)), tuple(held), starts=tuple(starts))
+
+
+def _steps(parts: Iterable[Part]) -> list[HostStep]:
+    return [step for part in parts for step in part.steps]
 
 
 def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
@@ -79,37 +96,35 @@ def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
     return after.vfs if after.changes else None
 
 
-def _now(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
-    """What changes one NIC while the node runs."""
-    slot = pairs[0][0].nic if pairs else ""
-    facts = Facts(observed.cpus, slot in observed.preallocated, observed.host_network)
-    return [step for part in chain.forward(pairs, wanted, When.LIVE, facts) for step in part.steps]
+def _now(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
+    """What changes a NIC while the node runs."""
+    facts = Facts(observed.cpus, nic.slot in observed.preallocated, observed.host_network)
+    return [*chain.forward(nic.pairs, wanted, When.LIVE, facts)]
 
 
-def _at_boot(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
-    """What the next boot does to one NIC."""
-    fresh = [(port, chain.after_boot(pf)) for port, pf in pairs]
-    parts = chain.forward(fresh, wanted, When.BOOT, Facts(observed.cpus))
-    return [step for part in parts for step in part.steps]
+def _at_boot(nic: Nic, wanted: Desired, observed: Observed) -> list[HostStep]:
+    """What the next boot does to a NIC."""
+    fresh = [(port, chain.after_boot(pf)) for port, pf in nic.pairs]
+    return _steps(chain.forward(fresh, wanted, When.BOOT, Facts(observed.cpus)))
 
 
-def _back(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
+def _back(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
     """What is done at once even if everything else waits for the next boot."""
-    back = [step for port, pf in pairs if steps.is_detached(port, pf) for step in steps.join(port, pf)]
-    if not back and steps.only_lag_missing(pairs) and not wanted.lag_required and _given_up(wanted, observed):
-        back = steps.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
-    return [*back, *(steps.destroy_late(port, pf) for port, pf in pairs if steps.is_late(pf, observed.boot))]
+    back = [*chain.rejoin(nic.pairs)]
+    if not back and nic.only_lag and not wanted.lag_required and _given_up(wanted, observed):
+        binding = steps.bind(nic.pairs, after_change=False)
+        back.append(Part(binding, Move.BIND))  # as at boot: they forward without VF-LAG
+    late = [now for now in nic.ports if now.late]
+    return [*back, *(Part([steps.destroy_late(now.port, now.pf)], Move.NONE, now.port) for now in late)]
 
 
-def _queues(pairs: Sequence[PortAndPf], wanted: Desired, observed: Observed) -> list[HostStep]:
+def _queues(nic: Nic) -> list[Part]:
     """The steps for ports that only lack queues: somebody else switched them."""
-    found: list[HostStep] = []
-    for port, pf in pairs:
-        channels = observed.channels.get(port.bdf)
-        count = steps.queues_to_set(wanted, channels, observed.cpus)
-        if channels and count and not needs_work(port, pf):
-            found += steps.queues_in_bond(port, pf, count, channels.combined)
-    return found
+    return [
+        Part(steps.queues_in_bond(now.port, now.pf, now.queues, now.channels.combined), Move.QUEUES, now.port)
+        for now in nic.ports
+        if now.channels and now.queues
+    ]
 
 
 def _given_up(wanted: Desired, observed: Observed) -> bool:
@@ -118,10 +133,10 @@ def _given_up(wanted: Desired, observed: Observed) -> bool:
 
 
 def _why_held(
-    pairs: Sequence[PortAndPf], now: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
+    nic: Nic, now: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
 ) -> tuple[str, str]:
     """Why a NIC's steps wait, and what the operator does to have them run; empty when they may run now."""
-    approve = observed.approve
+    approve, pairs = observed.approve, nic.pairs
     for port, pf in pairs:
         after = short_until_reboot(port, pf, observed)
         if after is not None:
@@ -139,9 +154,8 @@ def _why_held(
         return f"VFs are in use: {busy}", f"free them; then {approve}"
     if not allow_live:
         return COSTS[cost], f"{approve}; or set allow-live=true"
-    if alone := _without_neighbour(pairs, now, observed.host):
-        fix = f"fix {' or '.join(observed.host.beside(alone)) or 'its other port'}"
-        return steps.only_carrier(alone), f"{fix}; or {approve}"
+    if alone := _without_neighbour(nic, now):
+        return alone.alone, f"fix {' or '.join(alone.beside) or 'its other port'}; or {approve}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", approve
     if _given_up(wanted, observed):
@@ -160,29 +174,25 @@ def _rdma_users(pairs: Sequence[PortAndPf]) -> str:
     )
 
 
-def _why_queues_wait(
-    pairs: Sequence[PortAndPf], flaps: Sequence[HostStep], observed: Observed, allow_live: bool
-) -> str:
+def _why_queues_wait(nic: Nic, flaps: Sequence[HostStep], allow_live: bool) -> str:
     """Why a running port does not get its queues now; empty when it does."""
     if flaps and not allow_live:
         return COSTS[_cost(flaps)]
-    changed = {step.key.partition("/")[0] for step in flaps}
-    if using := _rdma_users([(port, pf) for port, pf in pairs if pf.bdf in changed]):
+    if using := _rdma_users([(now.port, now.pf) for now in nic.ports if now.queues]):
         return using
-    if alone := _without_neighbour(pairs, flaps, observed.host):
-        return steps.only_carrier(alone)
-    return ""
+    alone = _without_neighbour(nic, flaps)
+    return alone.alone if alone else ""
 
 
-def _without_neighbour(pairs: Sequence[PortAndPf], now: Sequence[HostStep], host: Host) -> Pf | None:
+def _without_neighbour(nic: Nic, found: Sequence[HostStep]) -> PortNow | None:
     """A port that would leave its bond or lose its link while no other port carries traffic."""
-    keys = {step.key for step in now}
-    for number, (port, pf) in enumerate(pairs):
-        cuts = not keys.isdisjoint({f"{pf.bdf}/leave", f"{pf.bdf}/queues"})
+    keys = {step.key for step in found}
+    for number, now in enumerate(nic.ports):
+        cuts = not keys.isdisjoint({f"{now.port.bdf}/leave", f"{now.port.bdf}/queues"})
         # An earlier port that is out of the bond is back in it, and carries traffic, before this one's turn.
-        back = any(other.bond == port.bond and steps.is_detached(other, its) for other, its in pairs[:number])
-        if cuts and not back and steps.carries_alone(pf, host):
-            return pf
+        back = any(other.port.bond == now.port.bond and other.detached for other in nic.ports[:number])
+        if cuts and now.alone and not back:
+            return now
     return None
 
 
@@ -190,24 +200,13 @@ def _cost(found: Sequence[HostStep]) -> Disruption:
     return max((step.disruption for step in found), default=Disruption.NONE)
 
 
-def held_of(slot: str, wanted: Desired, planned: Plan[System]) -> list[Held[System]]:
-    """What is held of a NIC.
-
-    Queues alone are no reason for a reboot: the port works without them, and a reboot stops instances.
-    """
-    own = (item for item in planned.held if wanted.nic_of(item.step.key) == slot)
-    return [item for item in own if not steps.of_queues(item.step)]
-
-
-def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
+def reboot_reasons(ways: Iterable[Way]) -> tuple[str, ...]:
     """Why this host needs a reboot: one phrase per NIC whose steps are held, the same for the same aim."""
     reasons: list[str] = []
-    for slot, ports in wanted.nics().items():
-        if not (held := held_of(slot, wanted, planned)):
-            continue
+    for nic in (way.nic for way in ways if way.held):
         # What this boot had already is another aim than the one that it was rebooted for.
-        to = "back to " if any(item.step.key.endswith("/restore") for item in held) else ""
-        what = "VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs"
-        vfs = "+".join(str(port.num_vfs) for port in ports)
-        reasons.append(f"{slot.removeprefix('0000:')}: {to}{vfs} {what}")
+        to = "back to " if nic.lost else ""
+        what = "VFs and VF-LAG" if any(port.lag for port in nic.declared) else "switchdev VFs"
+        vfs = "+".join(str(port.num_vfs) for port in nic.declared)
+        reasons.append(f"{nic.slot.removeprefix('0000:')}: {to}{vfs} {what}")
     return tuple(reasons)

@@ -1,35 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a host cannot be converged, or only in part: found before anything is written. Pure."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 
-from boot import driver_reload
 from converge import Finding, Severity
-from desired import Desired, Port
+from desired import Port
 from hostnic.devices.inventory import BLUEFIELD, CONNECTX3
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import MLX5
-from nic.steps import needs_work, other_card
+from nic.judge import Nic, PortNow
+from nic.steps import other_card
 from observed import NextBoot, Observed, Writer
 
 NOT_THIS_ONE = "take it out of option devices"
 DPU_HAS_IT = f"in DPU mode, where the DPU has it, {NOT_THIS_ONE}; in NIC mode, use kernel 5.19 or later"
 
 
-def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
-    """Everything that stands in the way of ``wanted``, each with its remedy."""
-    managed = {port.bdf for port in wanted.ports}
+def preflight(nics: Iterable[Nic], observed: Observed) -> tuple[Finding, ...]:
+    """Everything that stands in the way of what is declared of ``nics``, each with its remedy."""
+    nics = tuple(nics)
+    managed = {port.bdf for nic in nics for port in nic.declared}
     findings = list[Finding]()
     for writer in observed.vf_writers:
         findings += (_second_writer if writer.creates else _user_of_vfs)(writer, managed)
-    for port in wanted.ports:
-        if pf := observed.host.pf(port.bdf):
-            if port.is_other(pf.mac):
-                findings.append(Finding(Severity.BLOCKED, port.bdf, *other_card(port.mac, pf.mac)))
-            else:
-                findings += _port(port, pf, observed)
+    for nic in nics:
+        for port, mac in nic.others:
+            findings.append(Finding(Severity.BLOCKED, port.bdf, *other_card(port.mac, mac)))
+        for now in nic.ports:
+            findings += _port(now, observed)
     return tuple(dict.fromkeys(findings))  # a file may set several ports
 
 
@@ -82,7 +82,8 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
     yield Finding(Severity.BLOCKED, writer.path, what, remedy)
 
 
-def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
+def _port(now: PortNow, observed: Observed) -> Iterator[Finding]:
+    port, pf = now.port, now.pf
     blocked = partial(Finding, Severity.BLOCKED, port.bdf)
     warning = partial(Finding, Severity.WARNING, port.bdf)
     if pf.port.driver != MLX5:
@@ -99,8 +100,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     offered = pf.port.total_vfs
     if offered < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
-    was_lost = driver_reload.is_lost(port, pf, observed.converged)
-    if needs_work(port, pf) and not was_lost:  # its VFs stay; the plan holds what waits for them
+    if now.changes and not now.lost:  # its VFs stay; the plan holds what waits for them
         yield from _destroyed(port, pf)
         yield from _ended(pf)
     if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
@@ -108,7 +108,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"if it does not form, set num-vfs and NUM_OF_VFS to {MAX_VFS_WITH_LAG}; nic-firmware sets that",
         )
-    elif port.lag and offered > MAX_VFS_WITH_LAG and _may_lack_lag(pf) and not needs_work(port, pf):
+    elif port.lag and offered > MAX_VFS_WITH_LAG and _may_lack_lag(pf) and not now.changes:
         yield warning(
             f"the firmware offers {offered} VFs; some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"set NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less",

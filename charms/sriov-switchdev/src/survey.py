@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from boot import driver_reload
@@ -14,10 +13,10 @@ from exporter import facts
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
-from nic.steps import needs_work, pairs_of, queues_to_set
+from nic.judge import joined
 from observe import ask_firmware, ask_host, observe
 from observed import Judged, Observed
-from plan import held_of, plan
+from plan import Way, decide, to_restore
 from preflight import preflight
 from record import NoteConverged
 from selection import resolve
@@ -32,6 +31,7 @@ class Survey(NamedTuple):
 
     wanted: Desired  # what the options and the host's ports lead to
     observed: Observed  # the host
+    ways: tuple[Way, ...]  # of each NIC, what differs, what is done about it, and what waits
     plan: Plan[System]  # the way from one to the other
     others: tuple[Handover, ...]  # what the machine's other charms hand over
     reboot_owner: str  # the charm that asks for this machine's reboots: nic-firmware's option names it
@@ -56,7 +56,14 @@ class Survey(NamedTuple):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What differs, worst things included."""
-        return verify(self.wanted, self.observed, self.plan)
+        return verify(self.ways, self.wanted, self.observed, self.plan)
+
+
+class Planned(NamedTuple):
+    """What is done about this host."""
+
+    ways: tuple[Way, ...]  # of each NIC
+    plan: Plan[System]
 
 
 def survey(
@@ -74,29 +81,33 @@ def survey(
     """
     observed = observe(system, judged)
     wanted, findings = resolve(options, observed, application)
-    observed = ask_host(system, ask_firmware(system, observed, wanted), wanted)
+    nics = joined(wanted, observed)
+    observed = ask_host(system, ask_firmware(system, observed, nics), nics)
     others, malformed = handover.read_others(system, NAME)
     owner = handover.owner_by(others, "nic-firmware") or NAME
     observed = observed._replace(approve=handover.approval(others, owner, NAME, application))
     if busy := waiting_for_boot(observed):
-        return Survey(wanted, observed, Plan(findings=(busy,)), others, owner)
+        return Survey(wanted, observed, tuple(map(Way, nics)), Plan(findings=(busy,)), others, owner)
     accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
-    planned = plan_host(wanted, observed, (*malformed, *findings), options.allow_live, controllers)
-    return Survey(wanted, observed, planned, others, owner, accepted)
+    ways, planned = plan_host(wanted, observed, (*malformed, *findings), options.allow_live, controllers)
+    return Survey(wanted, observed, ways, planned, others, owner, accepted)
 
 
 def ports(survey: Survey) -> Iterator[facts.Port]:
     """The declared ports, for the exporter."""
-    wanted, observed = survey.wanted, survey.observed
+    wanted = survey.wanted
+    nics = [way.nic for way in survey.ways]
+    there = {now.port.bdf: now for nic in nics for now in nic.ports}
+    others = {port.bdf for nic in nics for port, _ in nic.others}
     for port in (*wanted.ports, *(port for port in wanted.absent if not wanted.port(port.bdf))):
-        pf, channels = observed.host.pf(port.bdf), observed.channels.get(port.bdf)
-        if pf and port.is_other(pf.mac):
+        if port.bdf in others:
             continue  # another card is at its address: what that has is nobody's declaration
-        declared, actual = {"vfs": port.num_vfs, "switchdev": 1}, dict[str, int]()
+        now, declared, actual = there.get(port.bdf), {"vfs": port.num_vfs, "switchdev": 1}, dict[str, int]()
+        pf = now and now.pf
         if pf is None or pf.hw_tc_offload is not None:  # else the driver does not tell
             declared["hw_tc_offload"] = 1
-        if channels and pf and not needs_work(port, pf):  # as verify: the change sets them, too
-            declared["queues"] = queues_to_set(wanted, channels, observed.cpus) or channels.combined
+        if now and now.channels and not now.changes:  # as verify: the change sets them, too
+            declared["queues"] = now.queues or now.channels.combined
         if pf and port.lag and pf.lag.vf_lag is not None:
             declared["vf_lag"], actual["vf_lag"] = 1, int(pf.lag.vf_lag)
         bond = port.bond or (pf and pf.bond) or ""
@@ -118,29 +129,39 @@ def plan_host(
     findings: Sequence[Finding],
     allow_live: bool,
     controllers: tuple[str, ...] = (),
-) -> Plan[System]:
-    """What the next boot needs, then the NICs' steps, with a timer around a live change. Pure."""
-    everything = (*observed.findings, *observed.unclear, *findings, *preflight(wanted, observed))
-    start, held, slots = driver_reload.steps(wanted, observed)
-    nics = plan(wanted, observed, everything, allow_live=allow_live, restored=slots)
-    if nics.blocked:
-        return nics
-    if observed.armed or any(step.disruption > Disruption.LINK_FLAP for step in nics.steps):
+) -> Planned:
+    """What the next boot needs, then the NICs' steps, with a timer around a live change. Pure.
+
+    With a blocking finding there is no step.
+    """
+    nics = joined(wanted, observed)
+    everything = (*observed.findings, *observed.unclear, *findings, *preflight(nics, observed))
+    none = Plan[System](findings=everything)
+    if none.blocked:
+        return Planned(tuple(map(Way, nics)), none)
+    ways = tuple(
+        to_restore(nic, *driver_reload.steps(nic, wanted, observed))
+        if nic.lost
+        else decide(nic, wanted, observed, allow_live=allow_live)
+        for nic in nics
+    )
+    steps = tuple(step for way in ways for step in way.steps)
+    if observed.armed or any(step.disruption > Disruption.LINK_FLAP for step in steps):
         import live  # a hook that cuts no network does without it
 
-        nics = replace(nics, steps=live.guarded(nics.steps, wanted, observed, controllers))
-    steps = (*install_steps(wanted, observed.installed), *nics.steps, *start, *_notes(wanted, observed, nics))
-    return replace(nics, steps=steps, held=(*nics.held, *held))
+        steps = live.guarded(ways, wanted, observed, controllers)
+    start = [step for way in ways for step in way.starts][:1]
+    steps = (*install_steps(wanted, observed.installed), *steps, *start, *_notes(ways, observed))
+    return Planned(ways, Plan(steps, tuple(item for way in ways for item in way.waiting), everything))
 
 
-def _notes(wanted: Desired, observed: Observed, nics: Plan[System]) -> Iterator[HostStep]:
+def _notes(ways: Iterable[Way], observed: Observed) -> Iterator[HostStep]:
     """Note which NICs are as declared, or will be after these steps."""
-    for slot, ports in wanted.nics().items():
-        pairs = pairs_of(observed.host, ports)
-        if slot in observed.converged or not pairs:
+    for way in ways:
+        slot = way.nic.slot
+        if slot in observed.converged or not way.nic.ports:
             continue
-        runs = any(wanted.nic_of(step.key) == slot for step in nics.steps)
-        if (runs and not held_of(slot, wanted, nics)) or not any(needs_work(port, pf) for port, pf in pairs):
+        if (way.steps and not way.held) or not way.nic.changes:
             why = "its ports are restored if their driver is loaded anew"
             what = f"note that {slot} is as declared"
             yield Step(f"{slot}/converged", what, why, Disruption.NONE, NoteConverged(slot))

@@ -48,7 +48,7 @@ def main() -> dict[str, Any]:
     observed = observe(system)
     count = observed.previous.ports[0].num_vfs if observed.previous else 2
     wanted, findings = resolve(Options(num_vfs=count, allow_live=True), observed, "sriov-switchdev")
-    made = plan_host(wanted, observed, findings, allow_live=True, controllers=("192.168.25.1",))
+    made = plan_host(wanted, observed, findings, allow_live=True, controllers=("192.168.25.1",)).plan
     outcome = apply(made, system, system.announce)
     return {
         "steps": [step.key for step in made.steps],

@@ -13,7 +13,7 @@ from config import Options
 from converge import Plan
 from hostnic.system import System
 from hostnic.testing import FakeHost
-from survey import survey
+from survey import Survey, survey
 from unit.hostunit import ROUTES, HostUnit, metadata
 
 METADATA = metadata("sriov-switchdev")
@@ -51,11 +51,15 @@ class Node(HostUnit):
         super().__init__(host, charm.SriovSwitchdevCharm, METADATA, monkeypatch)
         self.relate_to_peers()
 
-    def planned(self) -> Plan[System]:
-        """What the charm would do now, without any hook."""
+    def looked(self) -> Survey:
+        """What the charm finds now, without any hook."""
         given = {name.replace("-", "_"): value for name, value in self.state.config.items()}
         options = Options(**given)
-        return survey(self.host, options, (), METADATA["name"]).plan
+        return survey(self.host, options, (), METADATA["name"])
+
+    def planned(self) -> Plan[System]:
+        """What the charm would do now, without any hook."""
+        return self.looked().plan
 
     def converge(self, **options: Any) -> ops.StatusBase:
         """From a new unit to a converged host, through a reboot."""

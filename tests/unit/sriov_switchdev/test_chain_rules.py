@@ -4,11 +4,14 @@
 from boot import driver_reload
 from desired import Desired, Port
 from hostnic.devices import discover
+from hostnic.devices.model import Host
 from hostnic.testing import FakeHost
 from hostnic.testing.states import converged, free
 from nic import chain, steps
 from nic.chain import Facts, When
+from nic.judge import joined
 from nic.steps import PortAndPf
+from observed import Observed
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
@@ -82,8 +85,12 @@ def test_a_member_of_a_bond_that_is_no_pf_may_carry_its_traffic() -> None:
     host.network.unplugged.add(UPLINK1)
     host.sleep(5.0)
     seen = discover.observe(host)
-    (port, pf), _ = pairs(host)
-    assert "is the only port of bond0" in driver_reload.why_left(port, pf, seen)[0]
+    wanted = Desired(tuple(port for port, _ in pairs(host)))
+
+    def why_left(seen: Host) -> tuple[str, str]:
+        (nic,) = joined(wanted, Observed(seen))
+        return driver_reload.why_left(nic.ports[0])
+
+    assert "is the only port of bond0" in why_left(seen)[0]
     bond = seen.bonds[0]
-    seen = seen._replace(bonds=(bond._replace(members=(*bond.members, "eno1")),))
-    assert driver_reload.why_left(port, pf, seen) == ("", "")
+    assert why_left(seen._replace(bonds=(bond._replace(members=(*bond.members, "eno1")),))) == ("", "")

@@ -30,6 +30,7 @@ from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from nic import chain, steps
 from nic.chain import Facts, When
+from nic.judge import Move
 from nic.places import located
 from nic.steps import PortAndPf
 from observed import BootFailure
@@ -203,9 +204,9 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     facts = Facts(cpus.online(system), carries=carries)
     problems: list[BootFailure] = []
     for part in chain.forward(pairs, wanted, When.BOOT, facts):
-        if part.binds:
+        if part.is_last:
             break  # in the binding unit
-        failed, noted = run(system, part.steps, steps.of_queues)
+        failed, noted = run(system, part, spare=part.move is Move.QUEUES)
         problems += noted
         if failed:
             undone = still_changing(system, ports) or to_legacy(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the phases of the units share: the desired state, running steps, and what a failure leaves."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import desired
 from converge import Plan, StepError, words
@@ -11,10 +11,12 @@ from hostnic.devices import discover
 from hostnic.devices.model import Host
 from hostnic.devices.port import MLX5
 from hostnic.ops import until
-from hostnic.system import MODE_CHANGE_TIME, HostStep, System, read_own
+from hostnic.system import MODE_CHANGE_TIME, System, read_own
 from nic import chain, steps
+from nic.chain import Part
+from nic.judge import Move
 from nic.places import located
-from nic.steps import PortAndPf, is_binding, other_card
+from nic.steps import PortAndPf, other_card
 from observed import MISSED, BootFailure
 
 from boot import bootfile, budget
@@ -74,32 +76,38 @@ def other_cards(host: Host, ports: Iterable[Port]) -> list[BootFailure]:
 
 
 def run(
-    system: System, steps: Iterable[HostStep], spare: Callable[[HostStep], bool], who: str = "the boot step"
+    system: System, part: Part, *, spare: bool, who: str = "the boot step"
 ) -> tuple[list[BootFailure], list[BootFailure]]:
-    """Run the steps up to the first that fails and is not ``spare``; ``who`` runs them.
+    """Run the steps of a part, up to the first that fails unless the NIC can do without them (``spare``).
 
-    Returns the problem that ended it, if one did, and those with spare steps.
+    Returns the problem that ended it, if one did, and those that did not.
     """
     noted: list[BootFailure] = []
-    for step in steps:
+    for step in part.steps:
         failed = execute(Plan((step,)), system, lambda step: print(step.what, flush=True)).finding
         if failed:
             problem = BootFailure(failed.subject, f"{who} {failed.what}", failed.remedy)
-            if not spare(step):
+            if not spare:
                 return [problem], noted
             noted.append(problem)
     return [], noted
 
 
 def bind_vfs(
-    system: System, wanted: Desired, steps: Sequence[HostStep], who: str = "the boot step"
+    system: System, wanted: Desired, parts: Iterable[Part], who: str = "the boot step"
 ) -> list[BootFailure]:
     """Wait for VF-LAG, and bind VFs one port after the other: a failure must not keep others unbound.
 
     VFs stay unbound where a VF-LAG that is required does not form.
     """
-    failed, noted = run(system, steps, lambda step: is_binding(step) or not wanted.lag_required, who)
-    return [*noted, *failed]
+    problems: list[BootFailure] = []
+    for part in parts:
+        spare = part.move is Move.BIND or not wanted.lag_required
+        failed, noted = run(system, part, spare=spare, who=who)
+        problems += [*noted, *failed]
+        if failed:
+            break
+    return problems
 
 
 def still_changing(system: System, ports: Iterable[Port]) -> list[BootFailure]:

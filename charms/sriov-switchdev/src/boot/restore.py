@@ -21,13 +21,13 @@ from hostnic import cpus
 from hostnic.devices import discover, users
 from hostnic.devices.lag import PORTS
 from hostnic.devices.model import Host, Pf
-from hostnic.ops.members import distributes_alone
 from hostnic.ops.refusal import unreadable
-from hostnic.system import HostStep, System
+from hostnic.system import System
 from nic import chain, steps
 from nic.chain import Facts, When
+from nic.judge import Move, at_hand
 from nic.steps import PortAndPf
-from observed import BootFailure
+from observed import BootFailure, Observed
 
 from boot import driver_reload, phase
 from boot.files import DISPATCH
@@ -113,8 +113,8 @@ def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) 
     converged = record.read_converged(system)
     if not converged:
         return []
-    pairs = phase.pairs_of(_look(system, ports), ports)
-    return [pair for pair in pairs if driver_reload.is_lost(*pair, converged)]
+    seen = Observed(_look(system, ports), converged=converged)
+    return [(now.port, now.pf) for now in at_hand(ports, wanted, seen).ports if now.lost]
 
 
 def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[BootFailure]:
@@ -123,23 +123,23 @@ def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list
     todo = [(port, pf) for port in ports if (pf := _restorable(system, port))]
 
     facts = Facts(cpus.online(system), current=partial(_restorable, system))
-    problems: list[BootFailure] = []
+    problems, given_up = list[BootFailure](), list[Port]()
     for part in chain.forward(pairs, wanted, When.RESTORE, facts, todo):
-        if part.binds:
+        if part.is_last:
             break  # of the ports as they are then
-        failed, noted = phase.run(system, part.steps, _is_spare, WHO)
+        if part.port in given_up:
+            continue
+        # A port keeps VFs and mode without its queues, and if it does not come back into its bond.
+        spare = part.move in (Move.QUEUES, Move.JOIN)
+        failed, noted = phase.run(system, part, spare=spare, who=WHO)
         problems += [*failed, *noted]
         if failed and part.port is None:
             break
         if failed and part.port:
             problems += _give_up(system, part.port)
+            given_up.append(part.port)
     freed = chain.to_free(pairs, todo, wanted, When.RESTORE)
     return [*problems, *_finish(system, wanted, ports, [port for port, _ in freed])]
-
-
-def _is_spare(step: HostStep) -> bool:
-    """A port keeps VFs and mode without its queues, and if it does not come back into its bond."""
-    return steps.of_queues(step) or steps.is_joining(step)
 
 
 def _restorable(system: System, port: Port) -> Pf | None:
@@ -147,16 +147,16 @@ def _restorable(system: System, port: Port) -> Pf | None:
 
     Asked again right before its turn: an instance may have taken a VF, or the other port lost its link.
     """
-    host = _look(system, [port])
-    pf = next((pf for _, pf in phase.pairs_of(host, [port])), None)
-    if pf is None or not driver_reload.is_lost(port, pf, [port.nic]):
+    host, nic = _look(system, [port]), frozenset({port.nic})
+    seen = Observed(host, converged=nic, alone=driver_reload.alone(system, host, nic))
+    now = next(iter(at_hand([port], Desired(), seen).ports), None)
+    if now is None or not now.lost:
         return None
-    alone = bool(pf.bond) and distributes_alone(system, pf.bond or "", pf.netdev or "", host.beside(pf))
-    reason, remedy = driver_reload.why_left(port, pf, host, alone=alone)
+    reason, remedy = driver_reload.why_left(now)
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
         return None
-    return pf
+    return now.pf
 
 
 def _give_up(system: System, port: Port) -> list[BootFailure]:

@@ -20,6 +20,7 @@ from hostnic.system import HostStep, System
 from observed import PortState
 
 from nic import steps
+from nic.judge import Move
 from nic.steps import PortAndPf, needs_work
 
 
@@ -35,8 +36,13 @@ class Part(NamedTuple):
     """Steps that stand or fall together."""
 
     steps: list[HostStep]  # in order
-    port: Port | None = None  # the one that they bring to switchdev mode; None where they are about the NIC
-    binds: bool = False  # of a boot or a restore: they wait for VF-LAG and bind VFs, once the network is up
+    move: Move  # what they do
+    port: Port | None = None  # the one that they are about; None where that is the NIC
+
+    @property
+    def is_last(self) -> bool:
+        """Of a boot or a restore: it waits for VF-LAG or binds VFs, once the network is up."""
+        return self.move in (Move.LAG, Move.BIND)
 
 
 class Facts(NamedTuple):
@@ -70,15 +76,16 @@ def forward(
         yield from _complete(pairs, wanted)
         return
     freed = to_free(pairs, work, wanted, when, facts.preallocated)
-    yield Part(steps.unbind(freed))
+    yield Part(steps.unbind(freed), Move.CHANGE)
     bonded = any(port.bond for port, _ in pairs)
     for port, pf in pairs:
         changes = (port, pf) in work
         concerned = changes or when is When.BOOT or (bonded and when is When.LIVE)
         if concerned and (now := facts.current(port) if facts.current else pf):
-            yield Part(_port(port, now, wanted, when, facts, changes), port)
+            yield from _port(port, now, wanted, when, facts, changes)
     kept = [pair for pair in pairs if bonded and when is When.LIVE and pair not in freed]
-    yield Part([*vfs(pairs, freed, wanted, when), *steps.bind(kept, after_change=False)], binds=True)
+    yield from vfs(pairs, freed, wanted, when)
+    yield Part(steps.bind(kept, after_change=False), Move.BIND)
 
 
 def to_free(
@@ -100,23 +107,27 @@ def to_free(
     return pairs if work and not used and steps.awaits_lag(pairs, wanted.lag_required) else work
 
 
-def _port(port: Port, pf: Pf, wanted: Desired, when: When, facts: Facts, changes: bool) -> list[HostStep]:
-    """One port of a NIC of which some port changes."""
+def _port(port: Port, pf: Pf, wanted: Desired, when: When, facts: Facts, changes: bool) -> list[Part]:
+    """One port of a NIC of which some port changes; all of it by how the port is before its first step."""
     found = list[HostStep]()
     if changes:
         found += steps.leave(port, pf) if when is When.LIVE else []
         found += _to_switchdev(port, pf, wanted.steering_mode, when, facts.host_network)
     elif when is When.LIVE:
         found += steps.offload(port, pf)
+    parts = [Part(found, Move.CHANGE, port)]
     if changes or (when is When.BOOT and not pf.bond):
-        count = wanted.uplink_queues or facts.cpus
-        found.append(steps.queues(port, pf, count, "the mode change leaves it one queue"))
+        queues = steps.queues(
+            port, pf, wanted.uplink_queues or facts.cpus, "the mode change leaves it one queue"
+        )
+        parts.append(Part([queues], Move.QUEUES, port))
     if when is When.BOOT:
         if changes and pf.bond and facts.carries and facts.carries(pf):
-            found.append(steps.await_member(port, pf, pf.bond, steps.SETTLE))
+            parts.append(Part([steps.await_member(port, pf, pf.bond, steps.SETTLE)], Move.CHANGE, port))
     elif changes or steps.is_detached(port, pf):
-        found += steps.join(port, pf, steps.REJOIN if when is When.RESTORE else 0.0)
-    return found
+        patience = steps.REJOIN if when is When.RESTORE else 0.0
+        parts.append(Part(steps.join(port, pf, patience), Move.JOIN, port))
+    return parts
 
 
 def _to_switchdev(
@@ -165,21 +176,31 @@ def _to_switchdev(
 
 def vfs(
     pairs: Sequence[PortAndPf], freed: Sequence[PortAndPf], wanted: Desired, when: When
-) -> list[HostStep]:
+) -> Iterator[Part]:
     """Wait for VF-LAG, then bind the VFs of the ports that were ``freed``."""
-    lag = steps.awaits_lag(pairs, wanted.lag_required) and (when is When.BOOT or len(pairs) in PORTS)
-    return [
-        *([steps.await_lag(pairs)] if lag else []),
-        *steps.bind(freed, after_change=True),
-    ]
+    if steps.awaits_lag(pairs, wanted.lag_required) and (when is When.BOOT or len(pairs) in PORTS):
+        yield Part([steps.await_lag(pairs)], Move.LAG)
+    yield Part(steps.bind(freed, after_change=True), Move.BIND)
+
+
+def rejoin(pairs: Sequence[PortAndPf]) -> Iterator[Part]:
+    """Put each port into its bond that is out of it."""
+    for port, pf in pairs:
+        if steps.is_detached(port, pf):
+            yield Part(steps.join(port, pf), Move.JOIN, port)
 
 
 def _complete(pairs: Sequence[PortAndPf], wanted: Desired) -> Iterator[Part]:
     """VFs and modes are as declared, and VF-LAG is active or cannot form: what else a running NIC lacks."""
-    yield Part([found for port, pf in pairs for found in steps.offload(port, pf)])
-    yield Part([found for port, pf in pairs if steps.is_detached(port, pf) for found in steps.join(port, pf)])
+    yield from _offloads(pairs)
+    yield from rejoin(pairs)
     if not (wanted.lag_required and steps.lag_impossible(pairs)):
-        yield Part(steps.bind(pairs, after_change=False))
+        yield Part(steps.bind(pairs, after_change=False), Move.BIND)
+
+
+def _offloads(pairs: Sequence[PortAndPf]) -> Iterator[Part]:
+    for port, pf in pairs:
+        yield Part(steps.offload(port, pf), Move.SET, port)
 
 
 def _form_lag_again(pairs: Sequence[PortAndPf], preallocated: bool) -> Iterator[Part]:
@@ -188,15 +209,15 @@ def _form_lag_again(pairs: Sequence[PortAndPf], preallocated: bool) -> Iterator[
     If the firmware keeps resources for a LAG (``preallocated``), VFs keep their drivers. If a port has no
     carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
     """
-    yield Part([] if preallocated else steps.unbind(pairs))
+    yield Part([] if preallocated else steps.unbind(pairs), Move.LAG)
     detached = [pair for pair in pairs if steps.is_detached(*pair)]
     dark = [(port, pf) for port, pf in pairs if not pf.carrier]
     for port, pf in detached or dark[:1] or pairs[-1:]:
         back = steps.join(port, pf)
-        yield Part([*steps.leave(port, pf), *(back if detached or pf.carrier else back[:1])], port)
-    yield Part([found for port, pf in pairs for found in steps.offload(port, pf)])
-    binding = steps.bind(pairs, after_change=not preallocated)
-    yield Part([steps.await_lag(pairs), *binding])
+        yield Part([*steps.leave(port, pf), *(back if detached or pf.carrier else back[:1])], Move.LAG, port)
+    yield from _offloads(pairs)
+    yield Part([steps.await_lag(pairs)], Move.LAG)
+    yield Part(steps.bind(pairs, after_change=not preallocated), Move.BIND)
 
 
 def after_boot(pf: Pf) -> Pf:

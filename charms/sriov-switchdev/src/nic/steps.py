@@ -83,16 +83,6 @@ def queues_in_bond(port: Port, pf: Pf, count: int, now: int) -> list[HostStep]:
     return steps
 
 
-def is_joining(step: HostStep) -> bool:
-    """Whether :func:`join` made this step: VFs and mode are as declared before it."""
-    return step.key.endswith(("/join", "/member"))
-
-
-def of_queues(step: HostStep) -> bool:
-    """Whether :func:`queues_in_bond` made this step: the port works without it, but not as well."""
-    return step.key.endswith(("/queues", "/queues-member"))
-
-
 def is_late(pf: Pf, boot: BootRecord) -> bool:
     """VFs came after the boot step had given them up: in legacy mode, bound to nothing, used by nobody."""
     early = boot.phases.get("early")
@@ -148,11 +138,6 @@ def bind(pairs: Sequence[PortAndPf], after_change: bool) -> list[HostStep]:
             what = f"bind the VFs of {port.bdf}"
             steps.append(made(f"{port.bdf}/bind", what, why, BindVfs(port.bdf)))
     return steps
-
-
-def is_binding(step: HostStep) -> bool:
-    """Whether :func:`bind` made this step."""
-    return step.key.endswith(("/autoprobe-on", "/bind"))
 
 
 def leave(port: Port, pf: Pf) -> list[HostStep]:
@@ -215,11 +200,6 @@ def carries_alone(pf: Pf, host: Host) -> bool:
     """
     others = (host.pf(name) for name in host.beside(pf))
     return bool(pf.bond and pf.carrier) and all(other and not other.carrier for other in others)
-
-
-def only_carrier(pf: Pf) -> str:
-    """Why the link of a port must stay up, in words."""
-    return f"{pf.netdev} is the only port of {pf.bond} that carries traffic"
 
 
 def needs_work(port: Port, pf: Pf) -> bool:
