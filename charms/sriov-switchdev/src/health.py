@@ -11,6 +11,7 @@ from hostnic.devices import health
 from hostnic.devices.health import Look, PortLook
 from hostnic.network import flows, ovs
 from hostnic.system import System
+from nic.judge import VfLag
 from plan import reboot_reasons
 from survey import Survey
 
@@ -48,7 +49,7 @@ def _well(
     if "reboot" not in named:
         yield row(OK, "reboot", "not needed")
     for nic in (way.nic for way in survey.ways):
-        if nic.slot not in named and any(now.pf.lag.vf_lag for now in nic.ports):
+        if nic.slot not in named and nic.lag is VfLag.ACTIVE:
             yield row(OK, nic.slot, "VF-LAG is active")
     for port in now.ports:
         if port.name not in named:

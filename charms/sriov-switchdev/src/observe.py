@@ -16,7 +16,7 @@ from hostnic.devices.model import Host, Pf
 from hostnic.devices.port import MLX5
 from hostnic.network import ovs
 from hostnic.system import Channels, System, if_told, list_names, read_text
-from nic.judge import Nic
+from nic.judge import Nic, VfLag
 from nic.places import located
 from nic.steps import one_port_changes, pairs_of
 from observed import Judged, NextBoot, Observed
@@ -95,7 +95,7 @@ def ask_host(system: System, observed: Observed, nics: Iterable[Nic]) -> Observe
     """
     at_stake: set[str] = set()
     for nic in nics:
-        if nic.changes or nic.lag_missing:
+        if nic.changes or nic.lag is VfLag.MISSING:
             at_stake.update(port.bdf for port in nic.declared)
         at_stake.update(now.port.bdf for now in nic.ports if now.queues)
     return observed._replace(host=users.with_own(system, observed.host, at_stake))

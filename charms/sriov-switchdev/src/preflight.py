@@ -10,11 +10,13 @@ from hostnic.devices.inventory import BLUEFIELD, CONNECTX3
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import MLX5
-from nic.judge import Nic, PortNow
+from nic.judge import Nic, PortNow, VfLag
 from nic.steps import other_card
 from observed import NextBoot, Observed, Writer
 
 NOT_THIS_ONE = "take it out of option devices"
+MAY_LACK = (VfLag.MISSING, VfLag.APART, VfLag.UNKNOWN)
+"""VF-LAG is not known to be active; where the firmware offers none, verify says so."""
 DPU_HAS_IT = f"in DPU mode, where the DPU has it, {NOT_THIS_ONE}; in NIC mode, use kernel 5.19 or later"
 
 
@@ -29,7 +31,7 @@ def preflight(nics: Iterable[Nic], observed: Observed) -> tuple[Finding, ...]:
         for port, mac in nic.others:
             findings.append(Finding(Severity.BLOCKED, port.bdf, *other_card(port.mac, mac)))
         for now in nic.ports:
-            findings += _port(now, observed)
+            findings += _port(now, nic.lag, observed)
     return tuple(dict.fromkeys(findings))  # a file may set several ports
 
 
@@ -82,7 +84,7 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
     yield Finding(Severity.BLOCKED, writer.path, what, remedy)
 
 
-def _port(now: PortNow, observed: Observed) -> Iterator[Finding]:
+def _port(now: PortNow, lag: VfLag, observed: Observed) -> Iterator[Finding]:
     port, pf = now.port, now.pf
     blocked = partial(Finding, Severity.BLOCKED, port.bdf)
     warning = partial(Finding, Severity.WARNING, port.bdf)
@@ -108,7 +110,7 @@ def _port(now: PortNow, observed: Observed) -> Iterator[Finding]:
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"if it does not form, set num-vfs and NUM_OF_VFS to {MAX_VFS_WITH_LAG}; nic-firmware sets that",
         )
-    elif port.lag and offered > MAX_VFS_WITH_LAG and _may_lack_lag(pf) and not now.changes:
+    elif port.lag and offered > MAX_VFS_WITH_LAG and lag in MAY_LACK and not now.changes:
         yield warning(
             f"the firmware offers {offered} VFs; some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"set NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less",
@@ -159,11 +161,6 @@ def _without_mlx5(pf: Pf) -> tuple[str, str]:
     if pf.port.driver:  # vfio-pci, for example: an instance or DPDK has the port
         bind = f"{NOT_THIS_ONE}; or, once nothing uses it, {bind}"
     return f"the port is bound to {pf.port.driver or 'no driver'}, not to mlx5_core", bind
-
-
-def _may_lack_lag(pf: Pf) -> bool:
-    """No LAG is known to be active; where the driver shows that it has no LAG object, verify says so."""
-    return not pf.lag.vf_lag and not pf.lag.unsupported
 
 
 def _change(port: Port, pf: Pf) -> str:

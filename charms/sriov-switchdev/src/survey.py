@@ -13,7 +13,7 @@ from exporter import facts
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
-from nic.judge import joined
+from nic.judge import VfLag, joined
 from observe import ask_firmware, ask_host, observe
 from observed import Judged, Observed
 from plan import Way, decide, to_restore
@@ -97,19 +97,19 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
     """The declared ports, for the exporter."""
     wanted = survey.wanted
     nics = [way.nic for way in survey.ways]
-    there = {now.port.bdf: now for nic in nics for now in nic.ports}
+    there = {now.port.bdf: (now, nic.lag) for nic in nics for now in nic.ports}
     others = {port.bdf for nic in nics for port, _ in nic.others}
     for port in (*wanted.ports, *(port for port in wanted.absent if not wanted.port(port.bdf))):
         if port.bdf in others:
             continue  # another card is at its address: what that has is nobody's declaration
-        now, declared, actual = there.get(port.bdf), {"vfs": port.num_vfs, "switchdev": 1}, dict[str, int]()
-        pf = now and now.pf
+        now, lag = there.get(port.bdf, (None, VfLag.NONE))
+        pf, declared, actual = now and now.pf, {"vfs": port.num_vfs, "switchdev": 1}, dict[str, int]()
         if pf is None or pf.hw_tc_offload is not None:  # else the driver does not tell
             declared["hw_tc_offload"] = 1
         if now and now.channels and not now.changes:  # as verify: the change sets them, too
             declared["queues"] = now.queues or now.channels.combined
-        if pf and port.lag and pf.lag.vf_lag is not None:
-            declared["vf_lag"], actual["vf_lag"] = 1, int(pf.lag.vf_lag)
+        if port.lag and lag not in (VfLag.NONE, VfLag.UNKNOWN):
+            declared["vf_lag"], actual["vf_lag"] = 1, int(lag is VfLag.ACTIVE)
         bond = port.bond or (pf and pf.bond) or ""
         used = bool(bond or (pf and pf.port.bridge))
         yield facts.Port(port.bdf, port.netdev, bond, used, declared, actual)

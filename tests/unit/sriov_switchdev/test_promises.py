@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 from exporter import facts, sources
+from hostnic.devices.lag import Lag
 from hostnic.ops.vf import UnbindVfs
 from hostnic.testing import card
 from hostnic.testing.network import FakeBond, FakeNetwork
+from nic.judge import joined
+from plan import Way
+from survey import ports
 from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, REFUSED, Node, compute_node, declare_bond
 
 NEXT = "the next hook of the charm does it"
@@ -159,3 +163,13 @@ def test_the_port_that_stays_may_change_once_its_neighbour_is_back(monkeypatch: 
     assert not planned(node)["held"]
     assert node.emit("config_changed").name == "active"
     assert node.host.reachable
+
+
+def test_a_nic_of_which_one_port_says_no_has_no_vf_lag_for_the_exporter_and_show_health(small: Node) -> None:
+    """The kernel log or debugfs of one port may tell, and that of the other not, or the opposite."""
+    found = small.looked()
+    (nic,) = (way.nic for way in found.ways)
+    no = [now.pf._replace(lag=Lag(active)) for now, active in zip(nic.ports, (True, False), strict=True)]
+    host = found.observed.host._replace(pfs=tuple(no))
+    ways = tuple(Way(nic) for nic in joined(found.wanted, found.observed._replace(host=host)))
+    assert [port.actual["vf_lag"] for port in ports(found._replace(ways=ways))] == [0, 0]

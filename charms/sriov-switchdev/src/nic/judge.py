@@ -5,13 +5,13 @@ A difference names the move that mends it. What the host or a driver does not te
 """
 
 import enum
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from converge import Severity
 from converge.finding import RETRIED
 from desired import Desired, Port
-from hostnic.devices.lag import NO_LAG_OBJECT, WITH_DEBUGFS, no_lag_remedy, release
+from hostnic.devices.lag import NO_LAG_OBJECT, PORTS, WITH_DEBUGFS, no_lag_remedy, release
 from hostnic.devices.model import Pf
 from hostnic.devices.port import MLX5
 from hostnic.system import Channels
@@ -35,6 +35,17 @@ class Move(enum.Enum):
     UNIT = "the unit that restores ports"
     BOOT = "the next boot, with all that it does"
     NONE = "none of these"
+
+
+class VfLag(enum.Enum):
+    """VF-LAG of a NIC, by what all of its ports tell: one that says no decides, then one that says yes."""
+
+    NONE = "not declared"
+    ACTIVE = "active"
+    MISSING = "not active, and it can form"
+    IMPOSSIBLE = "not active, and the firmware offers none"
+    APART = "not active, and not all ports of the NIC are there"
+    UNKNOWN = "no port tells"
 
 
 class Difference(NamedTuple):
@@ -73,9 +84,8 @@ class Nic(NamedTuple):
     declared: tuple[Port, ...]  # all of them
     ports: tuple[PortNow, ...]  # those that are there
     others: tuple[tuple[Port, str | None], ...] = ()  # those at whose address another card is, by this MAC
+    lag: VfLag = VfLag.NONE
     differences: tuple[Difference, ...] = ()
-    only_lag: bool = False  # VFs and modes are as declared, and VF-LAG is not though it can form
-    lag_missing: bool = False  # VF-LAG is not active, and can form
 
     @property
     def pairs(self) -> list[PortAndPf]:
@@ -86,6 +96,11 @@ class Nic(NamedTuple):
     def changes(self) -> bool:
         """Whether VFs or mode of a port must change."""
         return any(now.changes for now in self.ports)
+
+    @property
+    def only_lag(self) -> bool:
+        """Whether VFs and modes are as declared, and VF-LAG is not though it can form."""
+        return self.lag is VfLag.MISSING and not self.changes
 
     @property
     def lost(self) -> list[str]:
@@ -108,9 +123,9 @@ def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Obser
     there, others, found = list[PortNow](), list[tuple[Port, str | None]](), list[Difference]()
     at = [(port, observed.host.pf(port.bdf)) for port in declared]
     pairs = [(port, pf) for port, pf in at if pf and not port.is_other(pf.mac)]
-    impossible, missing = steps.lag_impossible(pairs), steps.lag_missing(pairs)
+    lag = _lag_of(pairs)
     # `required` keeps VFs unbound where VF-LAG cannot form, and that is said.
-    kept_unbound = wanted.lag_required and impossible
+    kept_unbound = wanted.lag_required and lag is VfLag.IMPOSSIBLE
     for port, pf in at:
         if pf is None:
             found.append(_gone(port, observed))
@@ -120,11 +135,21 @@ def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Obser
             now = _now(port, pf, wanted, observed)
             there.append(now)
             found += _differences(now, wanted, kept_unbound=kept_unbound)
-    found += _lag(slot, pairs, wanted, missing=missing, impossible=impossible)
-    found += _unknown(there, observed.host.kernel)
-    can_form = missing and not impossible
-    only_lag = can_form and not any(now.changes for now in there)
-    return Nic(slot, declared, tuple(there), tuple(others), tuple(found), only_lag, can_form)
+    found += _lag(slot, lag, pairs, wanted)
+    if lag is VfLag.UNKNOWN:
+        found += _unknown(there, observed.host.kernel)
+    return Nic(slot, declared, tuple(there), tuple(others), lag, tuple(found))
+
+
+def _lag_of(pairs: Collection[PortAndPf]) -> VfLag:
+    told = [pf.lag.vf_lag for port, pf in pairs if port.lag]
+    if False in told:
+        if len(pairs) not in PORTS:
+            return VfLag.APART
+        return VfLag.IMPOSSIBLE if any(pf.lag.unsupported for _, pf in pairs) else VfLag.MISSING
+    if not told:
+        return VfLag.NONE
+    return VfLag.ACTIVE if True in told else VfLag.UNKNOWN
 
 
 def _now(port: Port, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
@@ -183,16 +208,14 @@ def _differences(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterat
         yield Difference("steering", bdf, words, Move.BOOT, Severity.INFO, remedy)
 
 
-def _lag(
-    slot: str, pairs: list[PortAndPf], wanted: Desired, *, missing: bool, impossible: bool
-) -> Iterator[Difference]:
-    if impossible:
+def _lag(slot: str, lag: VfLag, pairs: Sequence[PortAndPf], wanted: Desired) -> Iterator[Difference]:
+    if lag is VfLag.IMPOSSIBLE:
         worst = Severity.BLOCKED if wanted.lag_required else Severity.WARNING
         remedy = no_lag_remedy(max(pf.port.total_vfs for _, pf in pairs))
         yield Difference("vf_lag", slot, f"VF-LAG cannot form: {NO_LAG_OBJECT}", Move.NONE, worst, remedy)
-    elif missing:
-        lag = pairs[0][1].lag
-        instead = f"; the NIC bonds its ports as {lag.type} instead" if lag.active else ""
+    elif lag is VfLag.MISSING:
+        first = pairs[0][1].lag
+        instead = f"; the NIC bonds its ports as {first.type} instead" if first.active else ""
         yield Difference("vf_lag", slot, f"VF-LAG is not active{instead}", Move.LAG)
 
 
