@@ -37,6 +37,7 @@ FILES = (
     "lib/hostnic/machine.py",
     "charms/*/src/plan.py",
     "charms/*/src/preflight.py",
+    "charms/*/src/nic/back.py",
     "charms/*/src/nic/chain.py",
     "charms/*/src/nic/judge.py",
     "charms/*/src/nic/steps.py",

@@ -22,7 +22,7 @@ from hostnic.ops.files import InstallFile
 from hostnic.system import Link, System
 from hostnic.tuning import advice
 from hostnic.tuning import observe as tuning
-from nic.steps import pairs_of
+from nic.judge import joined
 from observe import next_boot
 from observed import NextBoot, Observed
 
@@ -59,7 +59,7 @@ def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
 
 def host(system: System, wanted: Desired, observed: Observed) -> Tables:
     """How the host is tuned for instances with VFs of the selected ports, and advice; see hostnic.tuning."""
-    kept = [pf for _, pf in pairs_of(observed.host, wanted.ports)]
+    kept = [now.pf for nic in joined(wanted, observed) for now in nic.ports]
     rows = [
         {
             "check": check,
@@ -84,8 +84,8 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
     """
     settings = ovs.settings(system)
     links = system.links.all()
-    pairs = pairs_of(observed.host, wanted.ports)
-    encap = {pf.bdf: pf.encap_mode for _, pf in pairs if pf.port.driver == MLX5}
+    there = [now.pf for nic in joined(wanted, observed) for now in nic.ports]
+    encap = {pf.bdf: pf.encap_mode for pf in there if pf.port.driver == MLX5}
     around = Surroundings(
         no_flow=settings.no_flow[0],
         kernel=release(observed.host.kernel),
@@ -130,7 +130,8 @@ def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
 
     Raises ActionError if that changes nothing, or the file cannot be written.
     """
-    before, pairs = observed.previous, pairs_of(observed.host, observed.previous.ports)
+    before = observed.previous
+    pairs = [(port, pf) for port in before.ports if (pf := observed.host.pf(port.bdf))]
     unread = {finding.subject for finding in observed.host.findings}
     others = {port.bdf: pf.mac for port, pf in pairs if port.is_other(pf.mac)}
     there = {port.bdf for port, _ in pairs} | unread

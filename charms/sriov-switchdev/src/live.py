@@ -10,7 +10,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import record
 from boot import budget, files
@@ -40,13 +40,10 @@ from hostnic.ops.bonding import JoinBond
 from hostnic.ops.files import RemoveFile
 from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.system import Channels, HostStep, System, if_told, read_own
-from nic import chain
-from nic.judge import Move
-from nic.steps import other_card
+from nic.back import back
+from nic.chain import Way
+from nic.judge import Move, other_card
 from observed import APPROVE, Observed, PortState
-
-if TYPE_CHECKING:
-    from plan import Way  # the boot copy, which runs the revert, has no plan
 
 TIMER = "ovn-offload-sriov-revert"
 TIMEOUT_S = budget.LIVE
@@ -173,7 +170,7 @@ class Confirm:
 
 
 def guarded(
-    ways: "Iterable[Way]", wanted: Desired, observed: Observed, controllers: tuple[str, ...]
+    ways: Iterable[Way], wanted: Desired, observed: Observed, controllers: tuple[str, ...]
 ) -> tuple[HostStep, ...]:
     """Put what cuts the node's network between an armed timer and its confirmation. Pure.
 
@@ -269,7 +266,7 @@ def revert(system: System, why: str) -> list[str]:
             refused.append(refusal)
             continue
         pf = discover.observe(system).pf(port.bdf)
-        for op in chain.back(port.bdf, port, pf) if pf else ():
+        for op in back(port.bdf, port, pf) if pf else ():
             try:
                 op.run(system)
             except (StepError, OSError) as error:

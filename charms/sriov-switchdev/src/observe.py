@@ -18,7 +18,6 @@ from hostnic.network import ovs
 from hostnic.system import Channels, System, if_told, list_names, read_text
 from nic.judge import Nic, VfLag
 from nic.places import located
-from nic.steps import one_port_changes, pairs_of
 from observed import Judged, NextBoot, Observed
 from writers import netplan, other_files
 
@@ -75,7 +74,7 @@ def ask_firmware(system: System, observed: Observed, nics: Iterable[Nic]) -> Obs
     preallocated = {
         nic.slot
         for nic in nics
-        if (nic.only_lag or one_port_changes(nic.pairs)) and _preallocates(system, nic.declared[0].bdf)
+        if (nic.only_lag or nic.one_changes) and _preallocates(system, nic.declared[0].bdf)
     }
     next_boots = {bdf: next_boot(system, bdf) for bdf in short}
     return observed._replace(next_boot=next_boots, preallocated=frozenset(preallocated))
@@ -129,8 +128,8 @@ def _declared_bonds(system: System, host: Host, previous: Desired) -> tuple[dict
     networkd's own files (netplan writes them below /run) name the bond's members by name or MAC address. The
     second has those by a name that the port had before.
     """
-    pairs = pairs_of(host, (port for port in previous.ports if port.bond))
-    detached = [(port, pf) for port, pf in pairs if pf.bond is None]
+    bonded = ((port, host.pf(port.bdf)) for port in previous.ports if port.bond)
+    detached = [(port, pf) for port, pf in bonded if pf and pf.bond is None]
     declared, by_old_name = dict[str, str](), dict[str, str]()
     for settings in _networks(system) if detached else ():
         names = settings.get("Name", "").split()

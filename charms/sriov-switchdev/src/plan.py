@@ -7,16 +7,14 @@ and the timer around a live change.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from converge import Disruption, Held
-from desired import Desired, Port
-from hostnic.devices.model import Pf, users_in_words
-from hostnic.system import HostStep, System
-from nic import chain, steps
-from nic.chain import Facts, Part, When
-from nic.judge import Difference, Move, Nic, PortNow
-from nic.steps import PortAndPf
+from desired import Desired
+from hostnic.devices.model import users_in_words
+from hostnic.system import HostStep
+from nic import chain
+from nic.chain import Facts, Part, Way, When
+from nic.judge import Nic, PortNow
 from observed import Observed
 
 LIVE_ATTEMPTS = 3
@@ -33,36 +31,6 @@ COSTS = {
 """What steps would do while the node runs, in words."""
 
 
-class Way(NamedTuple):
-    """What is done about one NIC, and what waits."""
-
-    nic: Nic
-    parts: tuple[Part, ...] = ()  # what runs now
-    held: tuple[Held[System], ...] = ()  # what the next boot does instead, or the unit that restores ports
-    # Queues that wait: no reason for a reboot, as the port works without them, and a reboot stops instances
-    queues: tuple[Held[System], ...] = ()
-    starts: tuple[HostStep, ...] = ()  # the unit that restores ports; one start serves all of them
-
-    @property
-    def steps(self) -> tuple[HostStep, ...]:
-        """What runs now, apart from a start of the restoring unit."""
-        return tuple(step for part in self.parts for step in part.steps)
-
-    @property
-    def waiting(self) -> tuple[Held[System], ...]:
-        """All that waits."""
-        return (*self.held, *self.queues)
-
-    def mends(self, each: Difference) -> bool:
-        """Whether steps that run now mend a difference, though others of the NIC may wait."""
-        return any(
-            part.steps and part.move is each.move and part.port in (None, port)
-            for part in self.parts
-            for port in self.nic.declared
-            if port.bdf == each.subject
-        )
-
-
 def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -> Way:
     """What brings a NIC to ``wanted``: steps for now, and those that are held.
 
@@ -71,25 +39,21 @@ def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -
     now, flaps = _now(nic, wanted, observed), _queues(nic)
     reason, release = _why_held(nic, _steps(now), wanted, observed, allow_live)
     if reason:
-        later = _at_boot(nic, wanted, observed) if any(part.steps for part in now) else []
-        held = tuple(Held(step, reason, release) for step in later)
-        return Way(nic, tuple(_back(nic, wanted, observed)), held)
+        at_once = tuple(_back(nic, wanted, observed))
+        later = _at_boot(nic, wanted, observed) if _steps(now) else []
+        return Way(nic, at_once, tuple(Held(step, reason, release) for step in later))
     if later := _why_queues_wait(nic, _steps(flaps), allow_live):
         return Way(nic, tuple(now), queues=tuple(Held(step, later, NEXT_BOOT) for step in _steps(flaps)))
     return Way(nic, (*now, *flaps))
-
-
-def to_restore(nic: Nic, starts: Iterable[HostStep], held: Iterable[Held[System]]) -> Way:
-    """The way of a NIC that is left to the unit that restores lost ports (boot/restore.py)."""
-    return Way(nic, tuple(chain.rejoin(nic.pairs)), tuple(held), starts=tuple(starts))
 
 
 def _steps(parts: Iterable[Part]) -> list[HostStep]:
     return [step for part in parts for step in part.steps]
 
 
-def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
+def short_until_reboot(now: PortNow, observed: Observed) -> int | None:
     """VFs offered after the next boot, if they suffice then and do not now; None otherwise."""
+    port, pf = now.port, now.pf
     after = observed.next_boot.get(port.bdf)
     if pf.port.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
         return None
@@ -99,29 +63,26 @@ def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
 def _now(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
     """What changes a NIC while the node runs."""
     facts = Facts(observed.cpus, nic.slot in observed.preallocated, observed.host_network)
-    return [*chain.forward(nic.pairs, wanted, When.LIVE, facts)]
+    return [*chain.forward(nic, wanted, When.LIVE, facts)]
 
 
 def _at_boot(nic: Nic, wanted: Desired, observed: Observed) -> list[HostStep]:
     """What the next boot does to a NIC."""
-    fresh = [(port, chain.after_boot(pf)) for port, pf in nic.pairs]
-    return _steps(chain.forward(fresh, wanted, When.BOOT, Facts(observed.cpus)))
+    return _steps(chain.forward(nic.after_boot(), wanted, When.BOOT, Facts(observed.cpus)))
 
 
 def _back(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
     """What is done at once even if everything else waits for the next boot."""
-    back = [*chain.rejoin(nic.pairs)]
+    back = [*chain.rejoin(nic)]
     if not back and nic.only_lag and not wanted.lag_required and _given_up(wanted, observed):
-        binding = steps.bind(nic.pairs, after_change=False)
-        back.append(Part(binding, Move.BIND))  # as at boot: they forward without VF-LAG
-    late = [now for now in nic.ports if now.late]
-    return [*back, *(Part([steps.destroy_late(now.port, now.pf)], Move.NONE, now.port) for now in late)]
+        back.append(chain.bind(nic.ports, after_change=False))  # as at boot: they forward without VF-LAG
+    return [*back, *(chain.destroy_late(now) for now in nic.ports if now.late)]
 
 
 def _queues(nic: Nic) -> list[Part]:
     """The steps for ports that only lack queues: somebody else switched them."""
     return [
-        Part(steps.queues_in_bond(now.port, now.pf, now.queues, now.channels.combined), Move.QUEUES, now.port)
+        chain.queues_in_bond(now, now.queues, f"it has {now.channels.combined}")
         for now in nic.ports
         if now.channels and now.queues
     ]
@@ -133,28 +94,28 @@ def _given_up(wanted: Desired, observed: Observed) -> bool:
 
 
 def _why_held(
-    nic: Nic, now: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
+    nic: Nic, found: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
 ) -> tuple[str, str]:
     """Why a NIC's steps wait, and what the operator does to have them run; empty when they may run now."""
-    approve, pairs = observed.approve, nic.pairs
-    for port, pf in pairs:
-        after = short_until_reboot(port, pf, observed)
+    approve = observed.approve
+    for now in nic.ports:
+        after = short_until_reboot(now, observed)
         if after is not None:
-            offers = f"{pf.port.total_vfs} VFs now and {after} after the next boot"
+            offers = f"{now.pf.port.total_vfs} VFs now and {after} after the next boot"
             return f"the firmware offers {offers}", approve
-    cost = _cost(now)
-    using = _rdma_users(pairs)
+    cost = _cost(found)
+    using = _rdma_users(nic.ports)
     if using and cost >= Disruption.LINK_FLAP:
         return using, f"stop that; or {approve}"
     if cost <= Disruption.LINK_FLAP:
         return "", ""
-    ends = {step.key.partition("/")[0] for step in now if step.disruption >= Disruption.VF_DESTROYING}
-    busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs if pf.bdf in ends for vf in pf.vfs)
+    ends = {step.key.partition("/")[0] for step in found if step.disruption >= Disruption.VF_DESTROYING}
+    busy = users_in_words((vf.bdf, vf.users) for now in nic.ports if now.pf.bdf in ends for vf in now.pf.vfs)
     if busy:
         return f"VFs are in use: {busy}", f"free them; then {approve}"
     if not allow_live:
         return COSTS[cost], f"{approve}; or set allow-live=true"
-    if alone := _without_neighbour(nic, now):
+    if alone := _without_neighbour(nic, found):
         return alone.alone, f"fix {' or '.join(alone.beside) or 'its other port'}; or {approve}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", approve
@@ -163,11 +124,12 @@ def _why_held(
     return "", ""
 
 
-def _rdma_users(pairs: Sequence[PortAndPf]) -> str:
+def _rdma_users(ports: Iterable[PortNow]) -> str:
     """Who uses the RDMA of these ports, in words: it ends, or its link goes down, with a live change."""
-    opened = [f"{pf.netdev} is open in {' and '.join(pf.processes)}" for _, pf in pairs if pf.processes]
+    pfs = [now.pf for now in ports]
+    opened = [f"{pf.netdev} is open in {' and '.join(pf.processes)}" for pf in pfs if pf.processes]
     kernel = [
-        (pf.netdev, (*pf.kernel.sure, *(f"perhaps {each}" for each in pf.kernel.perhaps))) for _, pf in pairs
+        (pf.netdev, (*pf.kernel.sure, *(f"perhaps {each}" for each in pf.kernel.perhaps))) for pf in pfs
     ]
     return "; ".join(
         (*opened, *(f"{name} carries RDMA of {' and '.join(each)}" for name, each in kernel if each))
@@ -178,7 +140,7 @@ def _why_queues_wait(nic: Nic, flaps: Sequence[HostStep], allow_live: bool) -> s
     """Why a running port does not get its queues now; empty when it does."""
     if flaps and not allow_live:
         return COSTS[_cost(flaps)]
-    if using := _rdma_users([(now.port, now.pf) for now in nic.ports if now.queues]):
+    if using := _rdma_users(now for now in nic.ports if now.queues):
         return using
     alone = _without_neighbour(nic, flaps)
     return alone.alone if alone else ""

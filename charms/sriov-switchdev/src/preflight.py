@@ -11,7 +11,6 @@ from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import MLX5
 from nic.judge import Nic, PortNow, VfLag
-from nic.steps import other_card
 from observed import NextBoot, Observed, Writer
 
 NOT_THIS_ONE = "take it out of option devices"
@@ -28,8 +27,8 @@ def preflight(nics: Iterable[Nic], observed: Observed) -> tuple[Finding, ...]:
     for writer in observed.vf_writers:
         findings += (_second_writer if writer.creates else _user_of_vfs)(writer, managed)
     for nic in nics:
-        for port, mac in nic.others:
-            findings.append(Finding(Severity.BLOCKED, port.bdf, *other_card(port.mac, mac)))
+        for other in nic.others:
+            findings.append(Finding(Severity.BLOCKED, other.port.bdf, other.what, other.remedy))
         for now in nic.ports:
             findings += _port(now, nic.lag, observed)
     return tuple(dict.fromkeys(findings))  # a file may set several ports

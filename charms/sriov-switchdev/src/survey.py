@@ -13,10 +13,11 @@ from exporter import facts
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
+from nic.chain import Way
 from nic.judge import VfLag, joined
 from observe import ask_firmware, ask_host, observe
 from observed import Judged, Observed
-from plan import Way, decide, to_restore
+from plan import decide
 from preflight import preflight
 from record import NoteConverged
 from selection import resolve
@@ -98,7 +99,7 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
     wanted = survey.wanted
     nics = [way.nic for way in survey.ways]
     there = {now.port.bdf: (now, nic.lag) for nic in nics for now in nic.ports}
-    others = {port.bdf for nic in nics for port, _ in nic.others}
+    others = {other.port.bdf for nic in nics for other in nic.others}
     for port in (*wanted.ports, *(port for port in wanted.absent if not wanted.port(port.bdf))):
         if port.bdf in others:
             continue  # another card is at its address: what that has is nobody's declaration
@@ -140,7 +141,7 @@ def plan_host(
     if none.blocked:
         return Planned(tuple(map(Way, nics)), none)
     ways = tuple(
-        to_restore(nic, *driver_reload.steps(nic, wanted, observed))
+        driver_reload.way(nic, wanted, observed)
         if nic.lost
         else decide(nic, wanted, observed, allow_live=allow_live)
         for nic in nics

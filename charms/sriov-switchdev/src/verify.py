@@ -9,9 +9,9 @@ from converge import Finding, Plan, Severity
 from converge.finding import RETRIED
 from desired import Desired, Port
 from hostnic.system import System
+from nic.chain import Way
 from nic.judge import GONE, Difference, Move
 from observed import BootFailure, Observed
-from plan import Way
 
 OVS = "Open vSwitch"
 

@@ -16,7 +16,7 @@ from hostnic.ops.refusal import BUSY_TIME
 from hostnic.ops.vf import CREATE_TIME, DESTROY_TIME
 from hostnic.system import MODE_CHANGE_TIME
 from hostnic.testing import FakeHost
-from nic import steps
+from nic import chain
 from unit.sriov_switchdev.booting import half_of_early, modes
 from unit.sriov_switchdev.node import PF0, PF1, Node, nic
 
@@ -116,7 +116,7 @@ def test_the_budget_covers_what_the_operations_wait() -> None:
     assert CREATE_TIME <= budget.VFS
     assert DESTROY_TIME <= budget.DESTROY
     assert NETDEVS_TIME <= budget.REPRESENTORS
-    assert budget.MEMBER >= MEMBER_DEADLINE + steps.SETTLE
+    assert budget.MEMBER >= MEMBER_DEADLINE + chain.SETTLE
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -127,7 +127,7 @@ def test_the_units_have_the_time_that_the_slowest_boot_takes(count: int) -> None
     start, stop = (int(re.search(rf"Timeout{kind}Sec=(\d+)", text)[1]) for kind in ("Start", "Stop"))  # type: ignore[index]
     change = CREATE_TIME + BUSY_TIME + MODE_CHANGE_TIME + NETDEVS_TIME
     change += DESTROY_TIME + CREATE_TIME  # in the other order
-    change += MEMBER_DEADLINE + steps.SETTLE
+    change += MEMBER_DEADLINE + chain.SETTLE
     undo = 2 * MODE_CHANGE_TIME + BUSY_TIME + DESTROY_TIME
     assert stop >= count * undo
     assert start >= budget.DEVICES + count * (change + undo)
@@ -151,4 +151,4 @@ def test_the_documents_have_the_time_limits_of_a_nic_with_two_ports() -> None:
 def test_the_live_timer_is_longer_than_the_slowest_live_change() -> None:
     one = 2 * (DESTROY_TIME + CREATE_TIME + BUSY_TIME + MODE_CHANGE_TIME)
     one += NETDEVS_TIME
-    assert 2 * (one + MEMBER_DEADLINE) + steps.LAG <= live.TIMEOUT_S
+    assert 2 * (one + MEMBER_DEADLINE) + chain.LAG <= live.TIMEOUT_S

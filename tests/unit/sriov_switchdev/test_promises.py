@@ -2,16 +2,21 @@
 """What verify, plan and the exporter say of one state agrees, and the next hook does what is promised."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+import record
 from exporter import facts, sources
 from hostnic.devices.lag import Lag
 from hostnic.ops.vf import UnbindVfs
-from hostnic.testing import card
+from hostnic.testing import FakeHost, card
 from hostnic.testing.network import FakeBond, FakeNetwork
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nic.chain import Way
 from nic.judge import joined
-from plan import Way
+from plan import LIVE_ATTEMPTS
 from survey import ports
 from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, REFUSED, Node, compute_node, declare_bond
 
@@ -173,3 +178,93 @@ def test_a_nic_of_which_one_port_says_no_has_no_vf_lag_for_the_exporter_and_show
     host = found.observed.host._replace(pfs=tuple(no))
     ways = tuple(Way(nic) for nic in joined(found.wanted, found.observed._replace(host=host)))
     assert [port.actual["vf_lag"] for port in ports(found._replace(ways=ways))] == [0, 0]
+
+
+def test_queues_that_a_nic_gets_with_its_held_steps_are_no_promise_of_the_next_hook(small: Node) -> None:
+    """Its other port needs another number of VFs, and the boot that brings them sets the queues, too."""
+    small.host.port(PF1).channels = 1
+    small.configure(devices=f"{PORT0}:3 {PORT1}:2", reboot_policy="manual")
+    remedy = found(small)[f"{PF1}: the number of queues of {PORT1} is 1, not 8"]
+    assert remedy == found(small)[f"{PF0}: 2 of 3 VFs"] != NEXT
+    small.emit()
+    assert small.host.port(PF1).channels == 1
+
+
+def test_vfs_that_are_bound_though_vf_lag_waits_for_a_reboot_are_a_promise(small: Node) -> None:
+    small.configure(allow_live=True, reboot_policy="manual").emit()
+    for _ in range(LIVE_ATTEMPTS):
+        record.count_live_failure(small.host, small.looked().wanted.digest)
+    small.host.cards[0].lag, small.host.cards[0].lag_in_firmware = None, False
+    for bdf in (PF0, PF1):
+        UnbindVfs(bdf).run(small.host)
+    said = found(small)
+    assert said["0000:3b:00: VF-LAG is not active"].startswith("the live change failed 3 times")
+    assert said[f"{PF0}: 2 of 2 VFs bound to no driver"] == NEXT
+    small.emit("update_status")
+    assert [*found(small)] == ["0000:3b:00: VF-LAG is not active"]
+
+
+def test_another_card_is_left_out_of_show_health_and_check_host(small: Node) -> None:
+    port = small.host.port(PF0)
+    port.mac, port.netdev = f"{port.mac[:-2]}aa", "enp59s0f0np9"
+    rows = json.loads(small.action("show-health", seconds=1, format="json")["health"])
+    assert PORT1 in [row["about"] for row in rows]
+    assert "enp59s0f0np9" not in [row["about"] for row in rows]
+
+
+def out_of_the_bond(host: FakeHost, bdf: str) -> None:
+    host.network.bonds["bond0"].members.remove(host.port(bdf).netdev)
+    host.members_changed()
+
+
+def without_lag(host: FakeHost, _: str) -> None:
+    host.cards[0].lag, host.cards[0].lag_in_firmware = None, False
+
+
+def unoffered(host: FakeHost, _: str) -> None:
+    host.cards[0].lag, host.cards[0].lag_object = None, False
+
+
+UNDONE: dict[str, Callable[[FakeHost, str], object]] = {
+    "autoprobe": lambda host, bdf: setattr(host.port(bdf), "autoprobe", False),
+    "offload": lambda host, bdf: setattr(host.port(bdf), "hw_tc_offload", False),
+    "queues": lambda host, bdf: setattr(host.port(bdf), "channels", 1),
+    "bond": out_of_the_bond,
+    "bound": lambda host, bdf: UnbindVfs(bdf).run(host),
+    "mode": lambda host, bdf: setattr(host.port(bdf), "eswitch_mode", "legacy"),
+    "VF-LAG": without_lag,
+    "LAG object": unoffered,
+    "used": lambda host, bdf: host.start_instance(host.port(bdf).vfs[0].bdf),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    undone=st.lists(
+        st.tuples(st.sampled_from(sorted(UNDONE)), st.sampled_from([PF0, PF1])), max_size=3, unique=True
+    ),
+    vf_lag=st.sampled_from(["auto", "required"]),
+    allow_live=st.booleans(),
+    vfs=st.sampled_from(["2", "3", f"{PORT0}:3 {PORT1}:2"]),
+    converged=st.booleans(),
+)
+def test_what_waits_is_planned_or_held_and_a_promise_is_kept_by_the_next_hook(
+    undone: list[tuple[str, str]], vf_lag: str, allow_live: bool, vfs: str, converged: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        node = Node(compute_node(cards=[card(total_vfs=4)]), patch).configure(num_vfs=2)
+        node.converge(reboot_settle=0)
+        declare_bond(node.host)
+        if not converged:
+            node.host.files.remove(record.CONVERGED)
+        for what, bdf in undone:
+            UNDONE[what](node.host, bdf)
+        aim = {"devices": vfs} if ":" in vfs else {"num_vfs": int(vfs)}
+        node.configure(vf_lag=vf_lag, allow_live=allow_live, reboot_policy="manual", **aim)
+        seen = node.looked()
+        for way in seen.ways if not seen.plan.blocked else ():
+            waits = [each for each in way.nic.differences if each.level is None or each.about == "queues"]
+            assert bool(waits) == bool(way.steps or way.waiting or way.starts)
+        promised = [what for what, remedy in found(node).items() if remedy == NEXT]
+        node.emit()
+        assert not [what for what, remedy in found(node).items() if what in promised and remedy == NEXT]

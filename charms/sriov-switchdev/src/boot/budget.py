@@ -8,7 +8,7 @@ upper bounds: without a fault a boot takes seconds per port.
 from desired import Desired
 from hostnic.ops.refusal import BUSY_TIME
 from hostnic.system import MODE_CHANGE_TIME
-from nic.steps import LAG
+from nic.chain import LAG
 
 TURN = 60.0
 """Until another program of these charms has ended its changes of the host."""

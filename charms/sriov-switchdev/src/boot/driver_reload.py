@@ -14,6 +14,8 @@ from converge import Disruption, Held, Step
 from desired import Desired, Port
 from hostnic.devices.model import Host, users_in_words
 from hostnic.system import HostStep, System
+from nic import chain
+from nic.chain import Way
 from nic.judge import Nic, PortNow
 from observed import APPROVE, Observed
 
@@ -49,8 +51,11 @@ def why_left(now: PortNow, approve: str = APPROVE) -> tuple[str, str]:
     return "", ""
 
 
-def steps(nic: Nic, wanted: Desired, observed: Observed) -> tuple[list[HostStep], list[Held[System]]]:
-    """What a hook does about the lost ports of a NIC: the steps that start the unit, and those held."""
+def way(nic: Nic, wanted: Desired, observed: Observed) -> Way:
+    """The way of a NIC with lost ports: the unit is started, or its start is held.
+
+    Ports that are out of their bonds return at once; all else of the NIC comes after the restore.
+    """
     run, held = list[HostStep](), list[Held[System]]()
     unit = observed.boot.phases.get("restore")
     for now in nic.ports:
@@ -64,7 +69,7 @@ def steps(nic: Nic, wanted: Desired, observed: Observed) -> tuple[list[HostStep]
             held.append(Held(step, reason, release))
         else:
             run.append(step)
-    return run, held
+    return Way(nic, tuple(chain.rejoin(nic)), tuple(held), starts=tuple(run))
 
 
 def _start(port: Port, wanted: Desired) -> HostStep:

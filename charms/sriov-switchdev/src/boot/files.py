@@ -21,7 +21,7 @@ _BOOT = (
         for name in ("bootfile", "budget", "driver_reload", "files", "main", "phase", "restore")
     ),
 )
-_NIC = ("nic", "nic.chain", "nic.judge", "nic.places", "nic.steps")
+_NIC = ("nic", "nic.back", "nic.chain", "nic.judge", "nic.places")
 COPY = BootCopy("sriov-switchdev", (*_BOOT, *_NIC, "desired", "live", "observed", "record"))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 

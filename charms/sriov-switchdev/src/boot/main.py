@@ -28,12 +28,11 @@ from hostnic.ops import until
 from hostnic.ops.members import is_distributing
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
-from nic import chain, steps
+from nic import chain, judge
 from nic.chain import Facts, When
-from nic.judge import Move
+from nic.judge import Move, Nic
 from nic.places import located
-from nic.steps import PortAndPf
-from observed import BootFailure
+from observed import BootFailure, Observed
 
 from boot import budget
 from boot.files import BIND
@@ -42,7 +41,6 @@ from boot.phase import (
     bind_vfs,
     load,
     other_cards,
-    pairs_of,
     read,
     run,
     still_changing,
@@ -104,7 +102,7 @@ def early(system: System) -> tuple[BootFailure, ...]:
     record.write_boot(system, "early", "running")
     wanted, problems = read(system)
     wanted, host, late = await_ports(system, wanted)
-    problems += [*late, *other_cards(host, wanted.ports)]
+    problems += [*late, *other_cards(host, wanted)]
     for number, ports in enumerate(wanted.nics().values()):
         if number:  # the previous NIC took seconds, in which a bond may have appeared
             host = discover.observe(system)
@@ -138,10 +136,10 @@ def bind(system: System) -> tuple[BootFailure, ...]:
     for number, (slot, ports) in enumerate(wanted.nics().items()):
         if number:  # binding the VFs of the previous NIC took seconds
             host = discover.observe(system)
-        work = pairs_of(host, ports)
-        if work and not any(steps.needs_work(port, pf) for port, pf in work):
+        nic = judge.at_hand(ports, wanted, Observed(host, boot=record.read_boot(system)))
+        if nic.ports and not nic.changes:
             record.NoteConverged(slot).run(system)
-        problems += _bind_nic(system, wanted, work)
+        problems += _bind_nic(system, wanted, nic)
     record.write_boot(system, "bind", "failed" if problems else "done", tuple(problems))
     return tuple(problems)
 
@@ -163,9 +161,9 @@ def fallback(system: System) -> tuple[BootFailure, ...]:
         if running := still_changing(system, ports):
             problems += running
             continue
-        pairs = pairs_of(discover.observe(system), ports)
-        if any(steps.needs_work(port, pf) for port, pf in pairs):
-            problems += to_legacy(system, pairs)
+        nic = judge.at_hand(ports, wanted, Observed(discover.observe(system)))
+        if nic.changes:
+            problems += to_legacy(system, nic.ports)
     record.write_boot(system, "early", "failed", tuple(problems))
     return tuple(problems)
 
@@ -192,9 +190,9 @@ def revert(system: System) -> tuple[BootFailure, ...]:
 
 def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[BootFailure]:
     """One NIC's VFs and modes. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
-    pairs = pairs_of(host, ports)
-    work = [port.bdf for port, pf in pairs if steps.needs_work(port, pf)]
-    if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
+    nic = judge.at_hand(ports, wanted, Observed(host))
+    work = [now.port.bdf for now in nic.ports if now.changes]
+    if work and (busy := users_in_words((vf.bdf, vf.users) for now in nic.ports for vf in now.pf.vfs)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
         return [BootFailure(work[0], what, "free them, then reboot")]
 
@@ -203,40 +201,39 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
 
     facts = Facts(cpus.online(system), carries=carries)
     problems: list[BootFailure] = []
-    for part in chain.forward(pairs, wanted, When.BOOT, facts):
+    for part in chain.forward(nic, wanted, When.BOOT, facts):
         if part.is_last:
             break  # in the binding unit
         failed, noted = run(system, part, spare=part.move is Move.QUEUES)
         problems += noted
         if failed:
-            undone = still_changing(system, ports) or to_legacy(
-                system, pairs_of(discover.observe(system), ports)
-            )
+            left = judge.at_hand(ports, wanted, Observed(discover.observe(system)))
+            undone = still_changing(system, ports) or to_legacy(system, left.ports)
             return [*failed, *problems, *undone]
     return problems
 
 
-def _bind_nic(system: System, wanted: Desired, work: Sequence[PortAndPf]) -> list[BootFailure]:
-    if late := [(port, pf) for port, pf in work if steps.is_late(pf, record.read_boot(system))]:
+def _bind_nic(system: System, wanted: Desired, nic: Nic) -> list[BootFailure]:
+    if late := [now for now in nic.ports if now.late]:
         return to_legacy(system, late)
-    pairs = [
-        (port, pf)
-        for port, pf in work
-        if pf.eswitch_mode == "switchdev" and (pf.port.num_vfs or not port.num_vfs)
-    ]
-    if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
+    ready = nic.only(
+        now
+        for now in nic.ports
+        if now.pf.eswitch_mode == "switchdev" and (now.pf.port.num_vfs or not now.port.num_vfs)
+    )
+    if all(vf.driver for now in ready.ports for vf in now.pf.vfs):
         return []
-    if steps.awaits_lag(pairs, wanted.lag_required):
-        _await_bond(system, pairs)
-    return bind_vfs(system, wanted, chain.vfs(pairs, pairs, wanted, When.BOOT))
+    if ready.awaits_lag:
+        _await_bond(system, ready)
+    return bind_vfs(system, wanted, chain.vfs(ready, ready.ports, When.BOOT))
 
 
-def _await_bond(system: System, pairs: Sequence[PortAndPf]) -> None:
+def _await_bond(system: System, nic: Nic) -> None:
     """Wait for the kernel's bond, in which VF-LAG forms."""
 
     def together() -> bool:
         masters = {link.name: link.master for link in system.links.all()}
-        return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
+        return all(masters.get(now.netdev) == now.port.bond for now in nic.ports)
 
-    if any(pf.bond != port.bond for port, pf in pairs):
+    if any(now.pf.bond != now.port.bond for now in nic.ports):
         until(system, together, budget.BOND)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the phases of the units share: the desired state, running steps, and what a failure leaves."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import desired
 from converge import Plan, StepError, words
@@ -12,12 +12,12 @@ from hostnic.devices.model import Host
 from hostnic.devices.port import MLX5
 from hostnic.ops import until
 from hostnic.system import MODE_CHANGE_TIME, System, read_own
-from nic import chain, steps
+from nic import judge
+from nic.back import back
 from nic.chain import Part
-from nic.judge import Move
+from nic.judge import Move, PortNow
 from nic.places import located
-from nic.steps import PortAndPf, other_card
-from observed import MISSED, BootFailure
+from observed import MISSED, BootFailure, Observed
 
 from boot import bootfile, budget
 
@@ -60,19 +60,11 @@ def await_ports(system: System, wanted: Desired) -> tuple[Desired, Host, list[Bo
     return here, host, [BootFailure(port.bdf, f"{port.netdev} {what}", remedy) for port in missing]
 
 
-def pairs_of(host: Host, ports: Iterable[Port]) -> list[PortAndPf]:
-    """The ports that this host has, with the driver whose eswitch they need; never another card."""
-    return [
-        (port, pf)
-        for port, pf in steps.pairs_of(host, ports)
-        if pf.port.driver == MLX5 and not port.is_other(pf.mac)
-    ]
-
-
-def other_cards(host: Host, ports: Iterable[Port]) -> list[BootFailure]:
+def other_cards(host: Host, wanted: Desired) -> list[BootFailure]:
     """The ports at whose PCI addresses this host has another card now."""
-    others = [(port, pf.mac) for port, pf in steps.pairs_of(host, ports) if port.is_other(pf.mac)]
-    return [BootFailure(port.bdf, *other_card(port.mac, mac)) for port, mac in others]
+    nics = judge.joined(wanted, Observed(host))
+    others = (other for nic in nics for other in nic.others)
+    return [BootFailure(other.port.bdf, other.what, other.remedy) for other in others]
 
 
 def run(
@@ -126,11 +118,11 @@ def still_changing(system: System, ports: Iterable[Port]) -> list[BootFailure]:
     return []
 
 
-def to_legacy(system: System, pairs: Sequence[PortAndPf]) -> list[BootFailure]:
+def to_legacy(system: System, ports: Iterable[PortNow]) -> list[BootFailure]:
     """Bring ports to legacy mode with zero VFs, each as far as possible; return what did not work."""
     problems: list[BootFailure] = []
-    for port, _ in pairs:
-        for op in chain.back(port.bdf):
+    for port in (now.port for now in ports):
+        for op in back(port.bdf):
             try:
                 op.run(system)
             except (StepError, OSError) as error:

@@ -20,13 +20,12 @@ from desired import Desired, Port
 from hostnic import cpus
 from hostnic.devices import discover, users
 from hostnic.devices.lag import PORTS
-from hostnic.devices.model import Host, Pf
+from hostnic.devices.model import Host
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
-from nic import chain, steps
+from nic import chain, judge
 from nic.chain import Facts, When
-from nic.judge import Move, at_hand
-from nic.steps import PortAndPf
+from nic.judge import Move, PortNow
 from observed import BootFailure, Observed
 
 from boot import driver_reload, phase
@@ -45,7 +44,7 @@ def restore_ports(system: System) -> tuple[BootFailure, ...]:
     Another card at the address of a port is left alone; the charm is told to look at it.
     """
     wanted, problems = phase.load(system)
-    others = phase.other_cards(discover.observe(system), wanted.ports)
+    others = phase.other_cards(discover.observe(system), wanted)
     if not _lost(system, wanted):
         if others:
             _wake(system)
@@ -80,11 +79,11 @@ def cut_off(system: System) -> tuple[BootFailure, ...]:
     wanted, problems = phase.load(system)
     cut = "the unit that restores ports did not come to its end"
     problems.append(BootFailure("restore", cut, "see journalctl -u ovn-offload-sriov-restore"))
-    for port, _ in _lost(system, wanted):
+    for port in _lost(system, wanted):
         problems += _give_up(system, port)
     for ports in wanted.nics().values():
-        pairs = phase.pairs_of(discover.observe(system), ports)
-        if any(vf.driver is None for _, pf in pairs for vf in pf.vfs):
+        nic = judge.at_hand(ports, wanted, Observed(discover.observe(system)))
+        if any(vf.driver is None for now in nic.ports for vf in now.pf.vfs):
             problems += _finish(system, wanted, ports, ports)
     found = record.read_boot(system).phases.get("restore")
     return _end(system, problems, found.failures if found else 0)
@@ -108,23 +107,25 @@ def _look(system: System, ports: Sequence[Port]) -> Host:
     return users.with_own(system, discover.observe(system), [port.bdf for port in ports])
 
 
-def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) -> list[PortAndPf]:
-    ports = wanted.ports if ports is None else ports
+def _lost(system: System, wanted: Desired, ports: Sequence[Port] = ()) -> list[Port]:
+    """The lost ports of one NIC, which has these ``ports``; of all NICs without them."""
     converged = record.read_converged(system)
     if not converged:
         return []
-    seen = Observed(_look(system, ports), converged=converged)
-    return [(now.port, now.pf) for now in at_hand(ports, wanted, seen).ports if now.lost]
+    seen = Observed(_look(system, ports or wanted.ports), converged=converged)
+    nics = [ports] if ports else wanted.nics().values()
+    return [now.port for nic in nics for now in judge.at_hand(nic, wanted, seen).ports if now.lost]
 
 
 def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[BootFailure]:
     """One port after the other: the bond always keeps a port that carries traffic."""
-    pairs = phase.pairs_of(_look(system, ports), ports)
-    todo = [(port, pf) for port in ports if (pf := _restorable(system, port))]
+    nic = judge.at_hand(ports, wanted, Observed(_look(system, ports)))
+    todo = [now for port in ports if (now := _restorable(system, wanted, port))]
+    work = [now.port for now in todo]
 
-    facts = Facts(cpus.online(system), current=partial(_restorable, system))
+    facts = Facts(cpus.online(system), current=partial(_restorable, system, wanted))
     problems, given_up = list[BootFailure](), list[Port]()
-    for part in chain.forward(pairs, wanted, When.RESTORE, facts, todo):
+    for part in chain.forward(nic, wanted, When.RESTORE, facts, work):
         if part.is_last:
             break  # of the ports as they are then
         if part.port in given_up:
@@ -138,43 +139,44 @@ def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list
         if failed and part.port:
             problems += _give_up(system, part.port)
             given_up.append(part.port)
-    freed = chain.to_free(pairs, todo, wanted, When.RESTORE)
-    return [*problems, *_finish(system, wanted, ports, [port for port, _ in freed])]
+    freed = chain.to_free(nic, todo, When.RESTORE)
+    return [*problems, *_finish(system, wanted, ports, [now.port for now in freed])]
 
 
-def _restorable(system: System, port: Port) -> Pf | None:
+def _restorable(system: System, wanted: Desired, port: Port) -> PortNow | None:
     """A lost port that can be restored now, as it is; None if it is to be left alone.
 
     Asked again right before its turn: an instance may have taken a VF, or the other port lost its link.
     """
     host, nic = _look(system, [port]), frozenset({port.nic})
     seen = Observed(host, converged=nic, alone=driver_reload.alone(system, host, nic))
-    now = next(iter(at_hand([port], Desired(), seen).ports), None)
+    now = next(iter(judge.at_hand([port], wanted, seen).ports), None)
     if now is None or not now.lost:
         return None
     reason, remedy = driver_reload.why_left(now)
     if reason:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
         return None
-    return now.pf
+    return now
 
 
 def _give_up(system: System, port: Port) -> list[BootFailure]:
     """Leave the port in legacy mode with zero VFs, unless somebody has taken one meanwhile."""
     if running := phase.still_changing(system, [port]):
         return running
-    pairs = phase.pairs_of(_look(system, [port]), [port])
-    return phase.to_legacy(system, [pair for pair in pairs if not any(vf.users for vf in pair[1].vfs)])
+    nic = judge.at_hand([port], Desired(), Observed(_look(system, [port])))
+    return phase.to_legacy(system, [now for now in nic.ports if not any(vf.users for vf in now.pf.vfs)])
 
 
 def _finish(
     system: System, wanted: Desired, ports: Sequence[Port], touched: Sequence[Port]
 ) -> list[BootFailure]:
     """VF-LAG, if both ports are in switchdev mode again, and then the VFs that were unbound for it."""
-    pairs = phase.pairs_of(discover.observe(system), ports)
-    back = [(port, pf) for port, pf in pairs if port in touched and pf.eswitch_mode == "switchdev"]
-    whole = len(pairs) in PORTS and all(pf.eswitch_mode == "switchdev" for _, pf in pairs)
-    if touched and not whole and wanted.lag_required and steps.awaits_lag(pairs, True):
+    nic = judge.at_hand(ports, wanted, Observed(discover.observe(system)))
+    switched = [now for now in nic.ports if now.pf.eswitch_mode == "switchdev"]
+    back = [now for now in switched if now.port in touched]
+    whole = len(nic.ports) in PORTS and len(switched) == len(nic.ports)
+    if touched and not whole and wanted.lag_required and nic.awaits_lag:
         return []
-    binding = chain.vfs(pairs if touched and whole else [], back, wanted, When.RESTORE)
+    binding = chain.vfs(nic if touched and whole else nic.only([]), back, When.RESTORE)
     return phase.bind_vfs(system, wanted, binding, WHO)

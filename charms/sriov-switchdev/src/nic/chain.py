@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of the operations on a NIC: forward to switchdev mode and VF-LAG, and back. Pure.
+"""The order of the operations on a NIC, forward to switchdev mode and VF-LAG, and the single steps. Pure.
 
-Nothing else orders them. Live changes, the units of a boot, the unit that restores ports, the revert of a
-live change and the fallback run what stands here, and ``plan`` shows it. steps.py has the single steps.
+Nothing else orders them but back.py, which has the way back. Live changes, the units of a boot and the unit
+that restores ports run what stands here, and ``plan`` shows it. An operation is imported where its step is
+built: a hook that changes nothing loads none.
 
 The order is the one that mlx5 needs: VFs created unbound, switchdev with every VF unbound, both ports in the
 bond, VF-LAG active, then VFs bound (docs/explanation/order-and-vf-lag.md).
 """
 
 import enum
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from converge import Disruption, Op
+from converge import Disruption, Held, Op, Step
 from desired import Desired, Port
 from hostnic.devices.lag import PORTS
 from hostnic.devices.model import Pf
 from hostnic.system import HostStep, System
-from observed import PortState
 
-from nic import steps
-from nic.judge import Move
-from nic.steps import PortAndPf, needs_work
+from nic.judge import Difference, Move, Nic, PortNow, VfLag
+
+SETTLE = 2.0
+"""Seconds from a change of an uplink's queues until the bonding driver has noticed the lost link."""
+
+REJOIN = 10.0
+"""Seconds for networkd to put a new netdev into its bond; after that the charm does it."""
+
+LAG = 30.0
+"""Seconds for VF-LAG to become active once both ports are in the bond; others see it within 10 s."""
+
+INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
+"""ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
 
 
 class When(enum.Enum):
@@ -45,6 +55,36 @@ class Part(NamedTuple):
         return self.move in (Move.LAG, Move.BIND)
 
 
+class Way(NamedTuple):
+    """What is done about one NIC, and what waits."""
+
+    nic: Nic
+    parts: tuple[Part, ...] = ()  # what runs now
+    held: tuple[Held[System], ...] = ()  # what the next boot does instead, or the unit that restores ports
+    # Queues that wait: no reason for a reboot, as the port works without them, and a reboot stops instances
+    queues: tuple[Held[System], ...] = ()
+    starts: tuple[HostStep, ...] = ()  # the unit that restores ports; one start serves all of them
+
+    @property
+    def steps(self) -> tuple[HostStep, ...]:
+        """What runs now, apart from a start of the restoring unit."""
+        return tuple(step for part in self.parts for step in part.steps)
+
+    @property
+    def waiting(self) -> tuple[Held[System], ...]:
+        """All that waits."""
+        return (*self.held, *self.queues)
+
+    def mends(self, each: Difference) -> bool:
+        """Whether steps that run now mend a difference, though others of the NIC may wait."""
+        return any(
+            part.steps and part.move is each.move and part.port in (None, port)
+            for part in self.parts
+            for port in self.nic.declared
+            if port.bdf == each.subject
+        )
+
+
 class Facts(NamedTuple):
     """What the order depends on beside the ports."""
 
@@ -52,86 +92,74 @@ class Facts(NamedTuple):
     preallocated: bool = False  # the firmware keeps resources for a LAG, so that it forms while VFs are bound
     host_network: Collection[str] = ()  # netdevs outside any bond that carry the host's own network
     # How a port is right before its steps, None if it is to be left alone; without this it is as in the plan
-    current: Callable[[Port], Pf | None] | None = None
+    current: Callable[[Port], PortNow | None] | None = None
     # Whether a port carries traffic in its bond right before its steps; without this it does not
     carries: Callable[[Pf], bool] | None = None
 
 
 def forward(
-    pairs: Sequence[PortAndPf],
-    wanted: Desired,
-    when: When,
-    facts: Facts,
-    work: Sequence[PortAndPf] | None = None,
+    nic: Nic, wanted: Desired, when: When, facts: Facts, work: Collection[Port] | None = None
 ) -> Iterator[Part]:
     """The way of one NIC to the declared state; its parts are made one by one, as they are run.
 
     ``work`` has the ports whose VFs or mode change; None stands for all that differ.
     """
-    work = [pair for pair in pairs if needs_work(*pair)] if work is None else work
-    if when is When.LIVE and steps.only_lag_missing(pairs):
-        yield from _form_lag_again(pairs, facts.preallocated)
+    changing = [now for now in nic.ports if (now.changes if work is None else now.port in work)]
+    if when is When.LIVE and nic.only_lag:
+        yield from _form_lag_again(nic, facts.preallocated)
         return
-    if when is When.LIVE and not work:
-        yield from _complete(pairs, wanted)
+    if when is When.LIVE and not changing:
+        yield from _complete(nic)
         return
-    freed = to_free(pairs, work, wanted, when, facts.preallocated)
-    yield Part(steps.unbind(freed), Move.CHANGE)
-    bonded = any(port.bond for port, _ in pairs)
-    for port, pf in pairs:
-        changes = (port, pf) in work
-        concerned = changes or when is When.BOOT or (bonded and when is When.LIVE)
-        if concerned and (now := facts.current(port) if facts.current else pf):
-            yield from _port(port, now, wanted, when, facts, changes)
-    kept = [pair for pair in pairs if bonded and when is When.LIVE and pair not in freed]
-    yield from vfs(pairs, freed, wanted, when)
-    yield Part(steps.bind(kept, after_change=False), Move.BIND)
+    freed = to_free(nic, changing, when, facts.preallocated)
+    yield Part(_unbind(freed), Move.CHANGE)
+    for now in nic.ports:
+        changes = now in changing
+        concerned = changes or when is When.BOOT or (nic.bonded and when is When.LIVE)
+        if concerned and (found := facts.current(now.port) if facts.current else now):
+            yield from _port(found, wanted, when, facts, changes)
+    yield from vfs(nic, freed, when)
+    kept = [now for now in nic.ports if nic.bonded and when is When.LIVE and now not in freed]
+    yield bind(kept, after_change=False)
 
 
 def to_free(
-    pairs: Sequence[PortAndPf],
-    work: Sequence[PortAndPf],
-    wanted: Desired,
-    when: When,
-    preallocated: bool = False,
-) -> Sequence[PortAndPf]:
+    nic: Nic, changing: Sequence[PortNow], when: When, preallocated: bool = False
+) -> Sequence[PortNow]:
     """The ports whose VFs are unbound: those that change and, for VF-LAG, the NIC's others.
 
     VF-LAG forms while all VFs of the NIC are unbound. At boot the others have none yet.
     """
     if when is When.BOOT or preallocated:
-        return work
+        return changing
     if when is When.LIVE:
-        return pairs if any(port.bond for port, _ in pairs) else work
-    used = any(vf.users for _, pf in pairs for vf in pf.vfs)
-    return pairs if work and not used and steps.awaits_lag(pairs, wanted.lag_required) else work
+        return nic.ports if nic.bonded else changing
+    used = any(vf.users for now in nic.ports for vf in now.pf.vfs)
+    return nic.ports if changing and not used and nic.awaits_lag else changing
 
 
-def _port(port: Port, pf: Pf, wanted: Desired, when: When, facts: Facts, changes: bool) -> list[Part]:
+def _port(now: PortNow, wanted: Desired, when: When, facts: Facts, changes: bool) -> list[Part]:
     """One port of a NIC of which some port changes; all of it by how the port is before its first step."""
-    found = list[HostStep]()
+    port, pf, found = now.port, now.pf, list[HostStep]()
     if changes:
-        found += steps.leave(port, pf) if when is When.LIVE else []
-        found += _to_switchdev(port, pf, wanted.steering_mode, when, facts.host_network)
+        found += _leave(now) if when is When.LIVE else []
+        found += _to_switchdev(now, wanted.steering_mode, when, facts.host_network)
     elif when is When.LIVE:
-        found += steps.offload(port, pf)
+        found += _offload(now)
     parts = [Part(found, Move.CHANGE, port)]
     if changes or (when is When.BOOT and not pf.bond):
-        queues = steps.queues(
-            port, pf, wanted.uplink_queues or facts.cpus, "the mode change leaves it one queue"
-        )
-        parts.append(Part([queues], Move.QUEUES, port))
+        count = wanted.uplink_queues or facts.cpus
+        parts.append(Part([_queues(now, count, "the mode change leaves it one queue")], Move.QUEUES, port))
     if when is When.BOOT:
         if changes and pf.bond and facts.carries and facts.carries(pf):
-            parts.append(Part([steps.await_member(port, pf, pf.bond, steps.SETTLE)], Move.CHANGE, port))
-    elif changes or steps.is_detached(port, pf):
-        patience = steps.REJOIN if when is When.RESTORE else 0.0
-        parts.append(Part(steps.join(port, pf, patience), Move.JOIN, port))
+            parts.append(Part([_await_member(now, pf.bond, SETTLE)], Move.CHANGE, port))
+    elif changes or now.detached:
+        parts.append(Part(_join(now, REJOIN if when is When.RESTORE else 0.0), Move.JOIN, port))
     return parts
 
 
 def _to_switchdev(
-    port: Port, pf: Pf, steering_mode: str | None, when: When, host_network: Collection[str]
+    now: PortNow, steering_mode: str | None, when: When, host_network: Collection[str]
 ) -> list[HostStep]:
     """Bring a port from any VFs and mode to unbound VFs in switchdev mode.
 
@@ -141,13 +169,13 @@ def _to_switchdev(
     from hostnic.ops.eswitch import SetEswitchMode, SetInlineMode, SetSteeringMode
     from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
 
-    bdf, found = port.bdf, list[HostStep]()
+    port, pf, bdf, found = now.port, now.pf, now.port.bdf, list[HostStep]()
     cut = when is When.LIVE and port.bond is None and pf.netdev in host_network
     flap = Disruption.HOST_NETWORK_CUT if cut else Disruption.LINK_FLAP
     recreate = pf.port.num_vfs != port.num_vfs
 
     def add(key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE) -> None:
-        found.append(steps.made(f"{bdf}/{key}", what, why, op, disruption))
+        found.append(_made(f"{bdf}/{key}", what, why, op, disruption))
 
     if recreate and pf.eswitch_mode != "legacy":
         why = "the number of VFs changes in legacy mode only"
@@ -166,94 +194,185 @@ def _to_switchdev(
     if recreate and port.num_vfs:
         why = f"it has {pf.port.num_vfs}"
         add("vfs", f"create {port.num_vfs} VFs on {bdf}", why, CreateVfs(bdf, port.num_vfs))
-    if pf.port.device in steps.INLINE_TRANSPORT:
+    if pf.port.device in INLINE_TRANSPORT:
         why = "this NIC needs it for switchdev mode"
         add("inline", f"set inline mode transport on {bdf}", why, SetInlineMode(bdf, "transport"), flap)
     why = "its VFs are new" if pf.eswitch_mode == "switchdev" else f"it is in {pf.eswitch_mode} mode"
     add("switchdev", f"set {bdf} to switchdev mode", why, SetEswitchMode(bdf, "switchdev"), flap)
-    return [*found, *steps.offload(port, pf, after_change=True)]
+    return [*found, *_offload(now, after_change=True)]
 
 
-def vfs(
-    pairs: Sequence[PortAndPf], freed: Sequence[PortAndPf], wanted: Desired, when: When
-) -> Iterator[Part]:
+def vfs(nic: Nic, freed: Sequence[PortNow], when: When) -> Iterator[Part]:
     """Wait for VF-LAG, then bind the VFs of the ports that were ``freed``."""
-    if steps.awaits_lag(pairs, wanted.lag_required) and (when is When.BOOT or len(pairs) in PORTS):
-        yield Part([steps.await_lag(pairs)], Move.LAG)
-    yield Part(steps.bind(freed, after_change=True), Move.BIND)
+    if nic.awaits_lag and (when is When.BOOT or len(nic.ports) in PORTS):
+        yield Part([_await_lag(nic)], Move.LAG)
+    yield bind(freed, after_change=True)
 
 
-def rejoin(pairs: Sequence[PortAndPf]) -> Iterator[Part]:
+def rejoin(nic: Nic) -> Iterator[Part]:
     """Put each port into its bond that is out of it."""
-    for port, pf in pairs:
-        if steps.is_detached(port, pf):
-            yield Part(steps.join(port, pf), Move.JOIN, port)
+    for now in nic.ports:
+        if now.detached:
+            yield Part(_join(now), Move.JOIN, now.port)
 
 
-def _complete(pairs: Sequence[PortAndPf], wanted: Desired) -> Iterator[Part]:
+def _complete(nic: Nic) -> Iterator[Part]:
     """VFs and modes are as declared, and VF-LAG is active or cannot form: what else a running NIC lacks."""
-    yield from _offloads(pairs)
-    yield from rejoin(pairs)
-    if not (wanted.lag_required and steps.lag_impossible(pairs)):
-        yield Part(steps.bind(pairs, after_change=False), Move.BIND)
+    yield from _offloads(nic)
+    yield from rejoin(nic)
+    if not (nic.lag_required and nic.lag is VfLag.IMPOSSIBLE):
+        yield bind(nic.ports, after_change=False)
 
 
-def _offloads(pairs: Sequence[PortAndPf]) -> Iterator[Part]:
-    for port, pf in pairs:
-        yield Part(steps.offload(port, pf), Move.SET, port)
+def _offloads(nic: Nic) -> Iterator[Part]:
+    for now in nic.ports:
+        yield Part(_offload(now), Move.SET, now.port)
 
 
-def _form_lag_again(pairs: Sequence[PortAndPf], preallocated: bool) -> Iterator[Part]:
+def _form_lag_again(nic: Nic, preallocated: bool) -> Iterator[Part]:
     """Only VF-LAG is missing: when a port joins while all VFs are unbound, mlx5 tries again to form it.
 
     If the firmware keeps resources for a LAG (``preallocated``), VFs keep their drivers. If a port has no
     carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
     """
-    yield Part([] if preallocated else steps.unbind(pairs), Move.LAG)
-    detached = [pair for pair in pairs if steps.is_detached(*pair)]
-    dark = [(port, pf) for port, pf in pairs if not pf.carrier]
-    for port, pf in detached or dark[:1] or pairs[-1:]:
-        back = steps.join(port, pf)
-        yield Part([*steps.leave(port, pf), *(back if detached or pf.carrier else back[:1])], Move.LAG, port)
-    yield from _offloads(pairs)
-    yield Part([steps.await_lag(pairs)], Move.LAG)
-    yield Part(steps.bind(pairs, after_change=not preallocated), Move.BIND)
+    yield Part([] if preallocated else _unbind(nic.ports), Move.LAG)
+    detached = [now for now in nic.ports if now.detached]
+    dark = [now for now in nic.ports if not now.pf.carrier]
+    for now in detached or dark[:1] or nic.ports[-1:]:
+        back = _join(now)
+        waited = back if detached or now.pf.carrier else back[:1]
+        yield Part([*_leave(now), *waited], Move.LAG, now.port)
+    yield from _offloads(nic)
+    yield Part([_await_lag(nic)], Move.LAG)
+    yield bind(nic.ports, after_change=not preallocated)
 
 
-def after_boot(pf: Pf) -> Pf:
-    """A port as the kernel leaves it at boot, whatever it is now."""
-    port = pf.port._replace(num_vfs=0, bond=None)
-    return pf._replace(port=port, vfs=(), autoprobe=True, eswitch_mode="legacy", steering_mode=None)
+def queues_in_bond(now: PortNow, count: int, why: str) -> Part:
+    """Give a running port ``count`` queues; the next port waits until this one carries traffic again."""
+    found = [_queues(now, count, why)]
+    if now.pf.bond and now.pf.carrier:
+        found.append(_await_member(now, now.pf.bond, SETTLE, "queues-member"))
+    return Part(found, Move.QUEUES, now.port)
 
 
-def back(bdf: str, to: PortState | None = None, pf: Pf | None = None) -> Iterator[Op[System]]:
-    """The way back to the state before a change, or to legacy mode without VFs.
+def destroy_late(now: PortNow) -> Part:
+    """Nova would hand VFs in legacy mode to instances, and every plug would fail."""
+    from hostnic.ops.vf import DestroyVfs
 
-    VFs in legacy mode match Nova's whitelist. Without ``to``, autoprobe is not turned on, so that VFs that
-    appear after all remain unbound, and a bond keeps its port.
+    bdf = now.port.bdf
+    why = "they appeared in legacy mode, after the boot step had stopped waiting for them"
+    what = f"destroy the {now.pf.port.num_vfs} VFs of {bdf}"
+    return Part([_made(f"{bdf}/destroy", what, why, DestroyVfs(bdf))], Move.NONE, now.port)
 
-    ``pf``, the port as it is, is only needed with ``to``.
+
+def bind(ports: Iterable[PortNow], *, after_change: bool) -> Part:
+    """Bind the VFs that have no driver.
+
+    Autoprobe comes first: while it is off the kernel refuses explicit binding too (pci_device_can_probe in
+    drivers/pci/pci-driver.c). Turning it on binds no VF that exists already.
+
+    With ``after_change``, steps before these create or unbind VFs, or turn autoprobe off.
     """
-    from hostnic.ops.bonding import JoinBond, LeaveBond
-    from hostnic.ops.eswitch import SetEswitchMode, SetQueues
-    from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
+    found: list[HostStep] = []
+    for port, pf in ((now.port, now.pf) for now in ports):
+        unbound = any(vf.driver is None for vf in pf.vfs)
+        if not (after_change or unbound or not pf.autoprobe):
+            continue
+        from hostnic.ops.vf import BindVfs, SetAutoprobe
 
-    if to is None or pf is None:
-        yield from (UnbindVfs(bdf), SetEswitchMode(bdf, "legacy"), DestroyVfs(bdf))
-        return
-    netdev = pf.netdev or to.netdev
-    if pf.eswitch_mode != to.mode or pf.port.num_vfs != to.num_vfs:
-        yield from (LeaveBond(netdev), UnbindVfs(bdf), SetEswitchMode(bdf, "legacy"))
-        if pf.port.num_vfs != to.num_vfs:
-            yield DestroyVfs(bdf)
-            if to.num_vfs:
-                yield from (SetAutoprobe(bdf, False), CreateVfs(bdf, to.num_vfs))
-        if to.mode != "legacy":
-            yield SetEswitchMode(bdf, to.mode)
-            if to.queues:
-                yield SetQueues(netdev, to.queues)
-    if to.bond:
-        yield JoinBond(netdev, to.bond)
-    if to.num_vfs:
-        yield from (SetAutoprobe(bdf, True), BindVfs(bdf))  # while it is off the kernel binds no VF
-    yield SetAutoprobe(bdf, to.autoprobe)
+        if after_change or not pf.autoprobe:
+            what = f"turn VF autoprobe of {port.bdf} on"
+            why = "while it is off no VF can be bound"
+            found.append(_made(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
+        if unbound or after_change:
+            why = "VF-LAG is active by then" if port.lag else "the port is in switchdev mode by then"
+            if port.lag and not after_change and pf.lag.vf_lag is False:
+                why = "VF-LAG did not form, and is not required"
+            what = f"bind the VFs of {port.bdf}"
+            found.append(_made(f"{port.bdf}/bind", what, why, BindVfs(port.bdf)))
+    return Part(found, Move.BIND)
+
+
+def _unbind(ports: Iterable[PortNow]) -> list[HostStep]:
+    """Unbind VFs: mlx5 needs that for a mode change, and most firmware when VF-LAG forms or dissolves."""
+    from hostnic.ops.vf import UnbindVfs
+
+    why = "the mode change and VF-LAG need all VFs of the NIC unbound"
+    bdfs = (now.pf.bdf for now in ports if any(vf.driver for vf in now.pf.vfs))
+    return [
+        _made(f"{bdf}/unbind", f"unbind the VFs of {bdf}", why, UnbindVfs(bdf), Disruption.VF_DESTROYING)
+        for bdf in bdfs
+    ]
+
+
+def _offload(now: PortNow, after_change: bool = False) -> list[HostStep]:
+    """hw-tc-offload of the uplink, which a mode change may reset (``after_change``)."""
+    off = now.pf.hw_tc_offload is False
+    if not off and not after_change:
+        return []
+    from hostnic.ops.eswitch import SetHwTcOffload
+
+    why, netdev = "it is off" if off else "the mode change may reset it", now.netdev
+    op = SetHwTcOffload(netdev, True)
+    return [_made(f"{now.port.bdf}/offload", f"turn hw-tc-offload of {netdev} on", why, op)]
+
+
+def _queues(now: PortNow, count: int, why: str) -> HostStep:
+    """Give the uplink ``count`` queues, or as many as its driver takes."""
+    from hostnic.ops.eswitch import SetQueues
+
+    what, op = f"give {now.netdev} {count} queues", SetQueues(now.netdev, count)
+    return _made(f"{now.port.bdf}/queues", what, why, op, Disruption.LINK_FLAP)
+
+
+def _leave(now: PortNow) -> list[HostStep]:
+    """Take the port out of its bond; the other port carries the node's network meanwhile."""
+    netdev, bond = now.pf.netdev, now.pf.bond
+    if bond is None or netdev is None:
+        return []
+    from hostnic.ops.bonding import LeaveToOthers
+
+    what, why = f"take {netdev} out of {bond}", "its link goes down, and the other port takes over"
+    op = LeaveToOthers(netdev)
+    return [_made(f"{now.port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
+
+
+def _join(now: PortNow, patience: float = 0.0) -> list[HostStep]:
+    """Put the port into its bond, and wait until it carries traffic there.
+
+    networkd has ``patience`` seconds to put it there.
+    """
+    port, netdev = now.port, now.netdev
+    if port.bond is None:
+        return []
+    from hostnic.ops.bonding import JoinBond
+
+    put, join = f"put {netdev} into {port.bond}", JoinBond(netdev, port.bond, patience)
+    return [
+        _made(f"{port.bdf}/join", put, "it belongs there", join, Disruption.LINK_FLAP),
+        _await_member(now, port.bond),
+    ]
+
+
+def _await_member(now: PortNow, bond: str, settle: float = 0.0, key: str = "member") -> HostStep:
+    """Wait until the port carries traffic in ``bond``; ``settle`` seconds before the first reading."""
+    from hostnic.ops.members import AwaitMember
+
+    what = f"wait until {now.netdev} carries traffic in {bond}"
+    back = AwaitMember(now.netdev, bond, settle=settle)
+    return _made(f"{now.port.bdf}/{key}", what, "the bond's other port relies on it", back)
+
+
+def _await_lag(nic: Nic) -> HostStep:
+    """Wait for the NIC to bond its ports."""
+    from hostnic.ops.bonding import AwaitLag
+
+    bdfs = tuple(now.port.bdf for now in nic.ports)
+    what, why = f"wait for VF-LAG of {' and '.join(bdfs)}", "VFs are bound only when it is active"
+    return _made(f"{nic.slot}/lag", what, why, AwaitLag(bdfs, LAG))
+
+
+def _made(
+    key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE
+) -> HostStep:
+    return Step(key, what, why, disruption, op)

@@ -5,20 +5,17 @@ A difference names the move that mends it. What the host or a driver does not te
 """
 
 import enum
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from converge import Severity
 from converge.finding import RETRIED
 from desired import Desired, Port
 from hostnic.devices.lag import NO_LAG_OBJECT, PORTS, WITH_DEBUGFS, no_lag_remedy, release
-from hostnic.devices.model import Pf
+from hostnic.devices.model import Host, Pf
 from hostnic.devices.port import MLX5
 from hostnic.system import Channels
-from observed import Observed
-
-from nic import steps
-from nic.steps import PortAndPf
+from observed import BootRecord, Observed
 
 GONE = "if it was taken out, run action accept-nic on this unit; else see the kernel log"
 
@@ -51,9 +48,7 @@ class VfLag(enum.Enum):
 class Difference(NamedTuple):
     """One thing that is not as declared."""
 
-    about: (
-        str  # `gone`, `vfs`, `mode`, `offload`, `bond`, `bound`, `autoprobe`, `queues`, `steering`, `vf_lag`
-    )
+    about: str  # the property: `vfs`, `mode`, `queues`, `vf_lag` …
     subject: str  # the PCI address of the port; of VF-LAG, the slot
     words: str  # in a sentence with other differences of the same subject
     move: Move  # what mends it
@@ -76,6 +71,19 @@ class PortNow(NamedTuple):
     beside: tuple[str, ...] = ()  # the other members of its bond, by netdev
     queues: int | None = None  # how many it shall get; None where a change sets them, or these will do
 
+    @property
+    def netdev(self) -> str:
+        """Its uplink, as declared while it has none."""
+        return self.pf.netdev or self.port.netdev
+
+
+class OtherCard(NamedTuple):
+    """Another card at the address of a declared port, which is left alone."""
+
+    port: Port
+    what: str
+    remedy: str
+
 
 class Nic(NamedTuple):
     """The declared ports of one NIC, and what differs."""
@@ -83,14 +91,33 @@ class Nic(NamedTuple):
     slot: str  # as Desired.nics has it
     declared: tuple[Port, ...]  # all of them
     ports: tuple[PortNow, ...]  # those that are there
-    others: tuple[tuple[Port, str | None], ...] = ()  # those at whose address another card is, by this MAC
-    lag: VfLag = VfLag.NONE
+    others: tuple[OtherCard, ...] = ()  # those at whose address another card is
+    lag_required: bool = False  # VFs stay unbound where VF-LAG is not active
     differences: tuple[Difference, ...] = ()
 
     @property
-    def pairs(self) -> list[PortAndPf]:
-        """The ports that are there, each as declared and as observed."""
-        return [(now.port, now.pf) for now in self.ports]
+    def lag(self) -> VfLag:
+        """VF-LAG of the ports that are there."""
+        told = [now.pf.lag.vf_lag for now in self.ports if now.port.lag]
+        if False in told:
+            if len(self.ports) not in PORTS:
+                return VfLag.APART
+            none = any(now.pf.lag.unsupported for now in self.ports)
+            return VfLag.IMPOSSIBLE if none else VfLag.MISSING
+        if not told:
+            return VfLag.NONE
+        return VfLag.ACTIVE if True in told else VfLag.UNKNOWN
+
+    @property
+    def awaits_lag(self) -> bool:
+        """Whether VFs stay unbound until VF-LAG is active; not where it cannot form and is not required."""
+        declared = any(now.port.lag for now in self.ports)
+        return declared and (self.lag_required or self.lag is not VfLag.IMPOSSIBLE)
+
+    @property
+    def bonded(self) -> bool:
+        """Whether a port of it belongs in a bond."""
+        return any(now.port.bond for now in self.ports)
 
     @property
     def changes(self) -> bool:
@@ -103,9 +130,24 @@ class Nic(NamedTuple):
         return self.lag is VfLag.MISSING and not self.changes
 
     @property
+    def one_changes(self) -> bool:
+        """Whether VFs or mode of some ports of a bonded NIC change, and VFs of the others are bound."""
+        others = [now.pf for now in self.ports if not now.changes]
+        bound = any(vf.driver for pf in others for vf in pf.vfs)
+        return len(self.ports) in PORTS and self.bonded and self.changes and bound
+
+    @property
     def lost(self) -> list[str]:
         """The PCI addresses of the ports that the restoring unit has to restore first."""
         return [now.port.bdf for now in self.ports if now.lost]
+
+    def only(self, ports: Iterable[PortNow]) -> "Nic":
+        """The NIC as if it had only these ``ports`` of it; what differs is not told."""
+        return self._replace(ports=tuple(ports), differences=())
+
+    def after_boot(self) -> "Nic":
+        """The NIC as the kernel leaves it at boot, whatever it is now."""
+        return self.only(_after_boot(now) for now in self.ports)
 
 
 def joined(wanted: Desired, observed: Observed) -> tuple[Nic, ...]:
@@ -120,53 +162,73 @@ def at_hand(ports: Iterable[Port], wanted: Desired, observed: Observed) -> Nic:
 
 
 def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Observed) -> Nic:
-    there, others, found = list[PortNow](), list[tuple[Port, str | None]](), list[Difference]()
-    at = [(port, observed.host.pf(port.bdf)) for port in declared]
-    pairs = [(port, pf) for port, pf in at if pf and not port.is_other(pf.mac)]
-    lag = _lag_of(pairs)
-    # `required` keeps VFs unbound where VF-LAG cannot form, and that is said.
-    kept_unbound = wanted.lag_required and lag is VfLag.IMPOSSIBLE
-    for port, pf in at:
-        if pf is None:
-            found.append(_gone(port, observed))
-        elif port.is_other(pf.mac):
-            others.append((port, pf.mac))
-        else:
-            now = _now(port, pf, wanted, observed)
-            there.append(now)
-            found += _differences(now, wanted, kept_unbound=kept_unbound)
-    found += _lag(slot, lag, pairs, wanted)
-    if lag is VfLag.UNKNOWN:
-        found += _unknown(there, observed.host.kernel)
-    return Nic(slot, declared, tuple(there), tuple(others), lag, tuple(found))
-
-
-def _lag_of(pairs: Collection[PortAndPf]) -> VfLag:
-    told = [pf.lag.vf_lag for port, pf in pairs if port.lag]
-    if False in told:
-        if len(pairs) not in PORTS:
-            return VfLag.APART
-        return VfLag.IMPOSSIBLE if any(pf.lag.unsupported for _, pf in pairs) else VfLag.MISSING
-    if not told:
-        return VfLag.NONE
-    return VfLag.ACTIVE if True in told else VfLag.UNKNOWN
+    there, others = list[PortNow](), list[OtherCard]()
+    for port in declared:
+        pf = observed.host.pf(port.bdf)
+        if pf and port.is_other(pf.mac):
+            others.append(OtherCard(port, *other_card(port.mac, pf.mac)))
+        elif pf:
+            there.append(_now(port, pf, wanted, observed))
+    nic = Nic(slot, declared, tuple(there), tuple(others), wanted.lag_required)
+    return nic._replace(differences=tuple(_differences(nic, wanted, observed)))
 
 
 def _now(port: Port, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
-    channels, changes = observed.channels.get(port.bdf), steps.needs_work(port, pf)
-    alone = pf.bdf in observed.alone or steps.carries_alone(pf, observed.host)
+    channels, changes = observed.channels.get(port.bdf), _changes(port, pf)
+    alone = pf.bdf in observed.alone or _carries_alone(pf, observed.host)
     return PortNow(
         port,
         pf,
         channels,
         lost=port.nic in observed.converged and bool(pf.netdev) and pf.eswitch_mode == "legacy",
-        late=steps.is_late(pf, observed.boot),
+        late=_is_late(pf, observed.boot),
         changes=changes,
-        detached=steps.is_detached(port, pf),
+        detached=bool(port.bond) and pf.bond != port.bond,
         alone=f"{pf.netdev} is the only port of {pf.bond} that carries traffic" if alone else "",
         beside=tuple(observed.host.beside(pf)),
-        queues=None if changes else steps.queues_to_set(wanted, channels, observed.cpus),
+        queues=None if changes else _queues_to_set(wanted, channels, observed.cpus),
     )
+
+
+def _after_boot(now: PortNow) -> PortNow:
+    port = now.pf.port._replace(num_vfs=0, bond=None)
+    pf = now.pf._replace(port=port, vfs=(), autoprobe=True, eswitch_mode="legacy", steering_mode=None)
+    return PortNow(now.port, pf, changes=_changes(now.port, pf))
+
+
+def _changes(port: Port, pf: Pf) -> bool:
+    return pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
+
+
+def _carries_alone(pf: Pf, host: Host) -> bool:
+    """Whether no other port of its bond carries traffic, by the links of PFs.
+
+    The bonding driver also knows of LACP and of members that are no PF; what takes a port out asks it.
+    """
+    others = (host.pf(name) for name in host.beside(pf))
+    return bool(pf.bond and pf.carrier) and all(other and not other.carrier for other in others)
+
+
+def _is_late(pf: Pf, boot: BootRecord) -> bool:
+    """VFs came after the boot step had given them up: in legacy mode, bound to nothing, used by nobody."""
+    early = boot.phases.get("early")
+    given_up = early is not None and early.state == "failed"
+    free = not any(vf.driver or vf.users for vf in pf.vfs)
+    return given_up and pf.eswitch_mode == "legacy" and pf.port.num_vfs > 0 and free
+
+
+def _queues_to_set(wanted: Desired, channels: Channels | None, cpus: int) -> int | None:
+    """How many queues an uplink shall have instead of those that it has; None if these will do.
+
+    Without a declared number, one per online CPU is enough: more are left alone.
+
+    ``channels`` is what the uplink has, None where that is not known; ``cpus`` are those that are online.
+    """
+    if channels is None:
+        return None
+    count = min(wanted.uplink_queues or cpus, channels.most)
+    enough = channels.combined == count or (channels.combined > count and not wanted.uplink_queues)
+    return None if enough else count
 
 
 def _gone(port: Port, observed: Observed) -> Difference:
@@ -177,7 +239,30 @@ def _gone(port: Port, observed: Observed) -> Difference:
     return Difference("gone", port.bdf, words, Move.NONE, Severity.BLOCKED, GONE)
 
 
-def _differences(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterator[Difference]:
+def _differences(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[Difference]:
+    """Everything that differs of the NIC: port by port, then VF-LAG."""
+    there = {now.port: now for now in nic.ports}
+    lag, others = nic.lag, [other.port for other in nic.others]
+    # `required` keeps VFs unbound where VF-LAG cannot form, and that is said.
+    kept_unbound = nic.lag_required and lag is VfLag.IMPOSSIBLE
+    for port in nic.declared:
+        if port in there:
+            yield from _of_port(there[port], wanted, kept_unbound=kept_unbound)
+        elif port not in others:
+            yield _gone(port, observed)
+    if lag is VfLag.IMPOSSIBLE:
+        worst = Severity.BLOCKED if nic.lag_required else Severity.WARNING
+        remedy = no_lag_remedy(max(now.pf.port.total_vfs for now in nic.ports))
+        yield Difference("vf_lag", nic.slot, f"VF-LAG cannot form: {NO_LAG_OBJECT}", Move.NONE, worst, remedy)
+    elif lag is VfLag.MISSING:
+        first = nic.ports[0].pf.lag
+        instead = f"; the NIC bonds its ports as {first.type} instead" if first.active else ""
+        yield Difference("vf_lag", nic.slot, f"VF-LAG is not active{instead}", Move.LAG)
+    elif lag is VfLag.UNKNOWN:
+        yield from _unknown(nic.ports, observed.host.kernel)
+
+
+def _of_port(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterator[Difference]:
     """Everything that differs of one port."""
     port, pf, bdf = now.port, now.pf, now.port.bdf
     count = pf.port.num_vfs
@@ -208,17 +293,6 @@ def _differences(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterat
         yield Difference("steering", bdf, words, Move.BOOT, Severity.INFO, remedy)
 
 
-def _lag(slot: str, lag: VfLag, pairs: Sequence[PortAndPf], wanted: Desired) -> Iterator[Difference]:
-    if lag is VfLag.IMPOSSIBLE:
-        worst = Severity.BLOCKED if wanted.lag_required else Severity.WARNING
-        remedy = no_lag_remedy(max(pf.port.total_vfs for _, pf in pairs))
-        yield Difference("vf_lag", slot, f"VF-LAG cannot form: {NO_LAG_OBJECT}", Move.NONE, worst, remedy)
-    elif lag is VfLag.MISSING:
-        first = pairs[0][1].lag
-        instead = f"; the NIC bonds its ports as {first.type} instead" if first.active else ""
-        yield Difference("vf_lag", slot, f"VF-LAG is not active{instead}", Move.LAG)
-
-
 def _unknown(there: Collection[PortNow], kernel: str) -> Iterator[Difference]:
     newer = release(kernel) >= WITH_DEBUGFS
     remedy = (
@@ -232,3 +306,9 @@ def _unknown(there: Collection[PortNow], kernel: str) -> Iterator[Difference]:
             since = ": a LAG formed in this boot, and may have ended" if lag.source == "kernel log" else ""
             words = f"LAG state unknown on kernel {kernel}{since}"
             yield Difference("vf_lag", now.port.bdf, words, Move.NONE, Severity.INFO, remedy)
+
+
+def other_card(known: str | None, mac: str | None) -> tuple[str, str]:
+    """What the operator has to know of a card with ``mac`` at the address of a known port, and the remedy."""
+    what = f"another card is at this address (MAC {mac}, not {known}), and is left alone"
+    return what, "put the declared card there, or run action accept-nic on this unit"
