@@ -11,7 +11,7 @@ from boot import bootfile, budget, files, main
 from hostnic.boot import units
 from hostnic.testing import FakeBond, FakeHost, card
 from unit.sriov_switchdev.booting import half_of_early, modes
-from unit.sriov_switchdev.node import PF0, PF1, REFUSED, Node, compute_node, nic
+from unit.sriov_switchdev.node import DEVICE, PF0, PF1, REFUSED, Node, compute_node, nic
 
 
 def writes_at_boot() -> tuple[list[str], list[str]]:
@@ -275,6 +275,21 @@ def test_a_bond_that_forms_late_is_waited_for(small: Node, monkeypatch: pytest.M
     assert main.bind(host) == ()
     assert formed < host.clock < formed + budget.BOND
     assert all(vf.driver for port in host.network.ports() for vf in port.vfs)
+
+
+def test_vfs_of_a_port_with_another_number_of_them_stay_unbound_at_boot(small: Node) -> None:
+    """Somebody else has changed their number since the boot step: instances would take what must go again."""
+    small.host.services = {files.EARLY: main.early}
+    small.boot()
+    port = small.host.port(PF1)
+    port.eswitch_mode, count = "legacy", len(port.vfs) - 1
+    small.host.files.write(f"{DEVICE}/{PF1}/sriov_numvfs", "0")
+    small.host.files.write(f"{DEVICE}/{PF1}/sriov_numvfs", str(count))
+    port.eswitch_mode = "switchdev"
+    main.bind(small.host)
+    assert all(vf.driver for vf in small.host.port(PF0).vfs)
+    assert not any(vf.driver for vf in port.vfs)
+    assert "0000:3b:00" not in record.read_converged(small.host)
 
 
 def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:

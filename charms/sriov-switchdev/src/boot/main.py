@@ -216,11 +216,7 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
 def _bind_nic(system: System, wanted: Desired, nic: Nic) -> list[BootFailure]:
     if late := [now for now in nic.ports if now.late]:
         return to_legacy(system, late)
-    ready = nic.only(
-        now
-        for now in nic.ports
-        if now.pf.eswitch_mode == "switchdev" and (now.pf.port.num_vfs or not now.port.num_vfs)
-    )
+    ready = nic.only(now for now in nic.ports if not now.changes)
     if all(vf.driver for now in ready.ports for vf in now.pf.vfs):
         return []
     if ready.awaits_lag:
