@@ -105,6 +105,9 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
     maas = _connect(site)
     wanted = commission.plan(site, observe(maas, site))
     blocking = [each for each in plan(site, maas.objects).findings if each.severity is Severity.BLOCKED]
+    if wanted.steps:  # MAAS would refuse each of them
+        racks = (each for each in readiness.rack_images(site, maas.objects) if each.severity is Severity.HELD)
+        blocking += [each._replace(severity=Severity.BLOCKED) for each in racks]
     first = Plan(wanted.steps, findings=(*blocking, *wanted.findings, *readiness.way_out(site, maas.objects)))
     if not options.power_on:
         shown = plan_as_table(first, options.most)

@@ -119,6 +119,10 @@ LISTS: dict[str, Shape[Any]] = {
 POWER: Shape[Any] = MappingOf(_TEXT, _object(), "machines and power parameters")
 IMAGE: Shape[Any] = _object(id=_NUMBER, name=_TEXT, architecture=_TEXT, sets=_SETS)
 DEVICES: Shape[Any] = ListOf(_DEVICE, "devices")
+_RACK_IMAGE = _object(name=_TEXT, architecture=_TEXT, subarches=ListOf(_TEXT, "kernels"))
+RACK_IMAGES: Shape[Any] = _object(images=ListOf(_RACK_IMAGE, "images"), connected=Boolean(), status=_TEXT)
+ROUTES: Shape[Any] = ListOf(_object(gateway_ip=ADDRESS), "static routes")
+GIVEN: Shape[Any] = ListOf(_object(ip=OrNull(ADDRESS)), "addresses")
 
 
 def listed(maas: Maas, kind: str) -> Any:
@@ -129,6 +133,19 @@ def listed(maas: Maas, kind: str) -> Any:
 def config(maas: Maas, name: str, shape: Shape[Any]) -> Any:
     """A setting of the region. Raises StepError as :func:`ask`."""
     return ask(maas, f"maas/?op=get_config&name={name}", shape)
+
+
+def ask_if_told(maas: Maas, path: str, shape: Shape[Any]) -> Any:
+    """The same as :func:`ask`; None where this release of MAAS, or this user, is not told.
+
+    Raises StepError if MAAS does not answer at all.
+    """
+    try:
+        return ask(maas, path, shape)
+    except StepError:
+        if maas.lost:
+            raise
+        return None
 
 
 def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:

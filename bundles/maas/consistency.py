@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from maas.sitefile import Machine, Network, Site, Tag
 
 
+LINK_LOCAL = ip_network("fe80::/10")
+"""Gateways that MAAS also takes outside of an IPv6 subnet (validate_gateway_ip in models/subnet.py)."""
+KEPT = 1 << 32
+"""Addresses at the start of an IPv6 network of 64 bits that are in no range of an operator's."""
 Wrong = Iterator[tuple[str, object, str]]
 """Places, values and what is allowed there."""
 
@@ -26,7 +30,7 @@ def inconsistent(site: "Site") -> Wrong:
 
 
 def _inconsistent_machines(site: "Site") -> Wrong:
-    names, addresses = dict[str, str](), dict[str, str]()
+    names, addresses, macs = dict[str, str](), dict[str, str](), dict[str, str]()
     for name, machine in site.machines.items():
         where = f"machines.{name}"
         if machine.tag not in site.tags:
@@ -42,7 +46,9 @@ def _inconsistent_machines(site: "Site") -> Wrong:
         address = same_address(machine.power_address)
         if machine.has_own_bmc and (other := addresses.get(address)):
             yield f"{where}.power-address", machine.power_address, f"a BMC of its own: {other} has this one"
-        names[name.lower()] = addresses[address] = name
+        if machine.mac and (other := macs.get(machine.mac.lower())):
+            yield f"{where}.mac", machine.mac, f"a MAC address of its own: {other} has this one"
+        names[name.lower()] = addresses[address] = macs[machine.mac.lower()] = name
 
 
 def _inconsistent_ports(where: str, machine: "Machine", tag: "Tag") -> Wrong:
@@ -57,6 +63,9 @@ def _inconsistent_ports(where: str, machine: "Machine", tag: "Tag") -> Wrong:
             yield f"{where}.nics.{name}", list(ports), _count(tag.nics[name].width, tag)
     if len(set(machine.every_port)) < len(machine.every_port):
         yield f"{where}.nics", list(machine.every_port), "each port once"
+    for made in filter(None, (tag.bond, tag.bridge, *(nic.bond for nic in tag.nics.values()))):
+        if made in machine.every_port:
+            yield f"{where}.ports", made, f"another name than that of a bond or bridge of tag {tag.name}"
 
 
 def _count(width: int, tag: "Tag") -> str:
@@ -66,10 +75,16 @@ def _count(width: int, tag: "Tag") -> str:
 def same_address(text: str) -> str:
     """One spelling of an address, of Redfish's without its scheme; a host name in lower case."""
     text = text.removeprefix("https://").rstrip("/")
+    return str(ip_address(text)) if is_address(text) else text.lower()
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IP address, and no host name or URL."""
     try:
-        return str(ip_address(text))
+        ip_address(text)
     except ValueError:
-        return text.lower()
+        return False
+    return True
 
 
 def _inconsistent_vids(site: "Site") -> Wrong:
@@ -82,6 +97,12 @@ def _inconsistent_vids(site: "Site") -> Wrong:
 
 def _inconsistent_networks(site: "Site") -> Wrong:
     networks = list(site.networks.values())
+    spaces = dict[str, str]()
+    for name in site.networks:
+        if other := spaces.get(name.lower()):
+            allowed = f"a name that differs from {other} in more than upper and lower case, for Juju"
+            yield "networks", name, allowed
+        spaces[name.lower()] = name
     for one, other in combinations(networks, 2):
         if overlapping(one.cidr, other.cidr):
             allowed = f"a subnet that does not overlap {one.cidr} of {one.name}"
@@ -89,8 +110,10 @@ def _inconsistent_networks(site: "Site") -> Wrong:
     for network in networks:
         where = f"networks.{network.name}"
         for text in filter(None, (network.gateway, network.dhcp, *network.reserved)):
-            if any(end not in ip_network(network.cidr) for end in ends(text)):
+            link_local = text is network.gateway and ip_address(text) in LINK_LOCAL
+            if any(end not in ip_network(network.cidr) for end in ends(text)) and not link_local:
                 yield where, text, f"addresses in {network.cidr}"
+        yield from _gateway_of_network(where, network)
         for text in filter(None, (network.dhcp, *network.reserved)):
             yield from _ends_of_network(where, text, network)
         if network.vid and not network.vlan:
@@ -103,12 +126,34 @@ def _inconsistent_networks(site: "Site") -> Wrong:
             yield f"{where}.gateway", network.gateway, allowed
 
 
+def _gateway_of_network(where: str, network: "Network") -> Wrong:
+    """MAAS takes the first or the last address of an IPv4 network as a gateway, and no packet gets there."""
+    cidr = ip_network(network.cidr)
+    if network.gateway and cidr.version == 4 and cidr.prefixlen < 31:
+        gateway = ip_address(network.gateway)
+        if gateway in (cidr.network_address, cidr.broadcast_address):
+            yield (
+                f"{where}.gateway",
+                network.gateway,
+                "the address of a router, not the network's or for broadcasts",
+            )
+
+
 def _ends_of_network(where: str, text: str, network: "Network") -> Wrong:
-    """MAAS takes no range with the address of the network or for broadcasts (models/iprange.py)."""
+    """MAAS takes no range with the address of the network or for broadcasts (models/iprange.py).
+
+    Of an IPv6 network of 64 bits it keeps the first 2^32 addresses (get_ipranges_in_use in models/subnet.py).
+    """
     cidr, (first, last) = ip_network(network.cidr), ends(text)
     broadcasts = cidr.version == 4 and cidr.prefixlen < 31
     if first == cidr.network_address:
         yield where, text, f"a range from {first + 1}: {first} is the address of the network"
+    elif cidr.version == 6 and cidr.prefixlen == 64 and int(first) < int(cidr.network_address) + KEPT:
+        yield (
+            where,
+            text,
+            f"a range from {cidr.network_address + KEPT}: MAAS keeps what is before it for itself",
+        )
     elif broadcasts and last == cidr.broadcast_address:
         yield where, text, f"a range up to {last - 1}: {last} is the broadcast address"
     elif text is network.dhcp and cidr.version == 6 and int(last) - int(first) < 255:

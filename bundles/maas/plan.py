@@ -24,6 +24,8 @@ KEYS = {
 }
 """What MAAS lists, and the key of each object in the list."""
 MaasStep = Step[Maas]
+USER_RESERVED = 4
+"""What `alloc_type` of an address is that somebody has reserved (IPADDRESS_TYPE in maasserver/enum.py)."""
 
 
 def observe(maas: Maas, site: Site) -> Objects:
@@ -55,12 +57,22 @@ def observe(maas: Maas, site: Site) -> Objects:
 
 
 def _other_nodes(maas: Maas, site: Site, objects: Objects) -> Objects:
-    """Devices and region controllers, whose names and addresses new machines and ranges may not have."""
-    ranges = [f"dynamic range {network.dhcp}" for network in site.networks.values() if network.dhcp]
+    """Whose names and addresses new machines and ranges may not have, besides those of machines and racks.
+
+    No dynamic range may have an address that MAAS has given to somebody, or that a route of it leads to.
+    """
+    ranges = {f"dynamic range {network.dhcp}" for network in site.networks.values() if network.dhcp}
     if objects.keys() >= {*ranges, *(f"machine {name}" for name in site.machines)}:
         return {}
     found = [*answers.listed(maas, "devices"), *answers.listed(maas, "regioncontrollers")]
-    return {f"node {each['hostname']}": each for each in found}
+    nodes = {f"node {each['hostname']}": each for each in found}
+    if objects.keys() >= ranges:
+        return nodes
+    routes = answers.ask_if_told(maas, "static-routes/", answers.ROUTES) or ()
+    given = answers.ask_if_told(maas, "ipaddresses/?all=true", answers.GIVEN) or ()
+    taken = [("the gateway of a static route", each["gateway_ip"]) for each in routes]
+    reserved = [each["ip"] for each in given if each.get("alloc_type") == USER_RESERVED and each["ip"]]
+    return {**nodes, "given": [*taken, *(("somebody in MAAS", each) for each in reserved)]}
 
 
 def plan(site: Site, objects: Objects) -> Plan[Maas]:
@@ -72,7 +84,7 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
     findings = [*unmanaged.findings(site, objects)]
     findings += fabric.findings(site, site.fabric_intent) if site.fabric_intent else ()
     findings += [*names.kept_by_maas(site, objects), *readiness.images(site, objects)]
-    findings += readiness.boot_network(site, objects)
+    findings += [*readiness.rack_images(site, objects), *readiness.boot_network(site, objects)]
     steps = [*_site_steps(site, objects)]
     conflicts = identity.machines(site, objects)
     findings += conflicts.values()

@@ -3,6 +3,10 @@
 
 MAAS refuses a machine whose kernel it does not have (`clean_min_hwe_kernel` in maasserver/forms). It has the
 kernel when one version of an image with it is complete (`get_hwe_kernels` in models/bootresource.py).
+
+Before MAAS 3.5, each rack controller has images of its own, which it gets from the region; machines are
+commissioned only with what all of them have (`get_common_available_boot_images` in clusterrpc/boot_images.py,
+`list_boot_images` in models/node.py). Since then a rack controller tells those of the region.
 """
 
 import socket
@@ -13,7 +17,7 @@ from typing import Any, NamedTuple
 
 from converge import Finding, Severity
 from maas import answers
-from maas.client import Maas, Objects, stored
+from maas.client import Maas, Objects, every, stored
 from maas.sitefile import Network, Site
 from maas.unmanaged import rack_addresses, settled, unseen
 
@@ -26,6 +30,9 @@ ARCHITECTURE = "amd64"
 FORWARDING = {4: Path("/proc/sys/net/ipv4/ip_forward"), 6: Path("/proc/sys/net/ipv6/conf/all/forwarding")}
 """Where the kernel tells whether this machine forwards packets, by version of IP."""
 IMPORT = "select it in MAAS under Images, and wait until the import has ended"
+SYNCED = "wait until MAAS shows it as synced under Controllers; if it stays, see whether its rackd runs"
+BEHIND = ("syncing", "out-of-sync")
+"""What a rack controller is that lacks something of the region (get_image_sync_status in models/node.py)."""
 HOW = "step 0 of docs/how-to/deploy.md has the commands"
 
 
@@ -45,18 +52,31 @@ class Image(NamedTuple):
         kernels = ["", kernel, *str(found.get("subarches") or "").split(",")]
         return (found["name"], architecture) == (self.name, self.architecture) and self.kernel in kernels
 
+    def is_on(self, rack: Any) -> bool:
+        """Whether one of a rack controller's images has it."""
+        return any(
+            (found["name"], found["architecture"]) == (self.name, self.architecture)
+            and self.kernel in ("", *found["subarches"])
+            for found in rack["images"]
+        )
+
 
 def observe(maas: Maas, site: Site, machines: Objects) -> Objects:
-    """The images that machines need, and two settings of the region."""
+    """The images that machines need, where they are, and two settings of the region."""
     series = answers.config(maas, "commissioning_distro_series", answers.OPTIONAL_TEXT) or SERIES
     listed = answers.listed(maas, "boot-resources")
+    wanted = _wanted(site, machines, series)
     found: dict[Image, Any] = {}
-    for image in _wanted(site, machines, series):
+    for image in wanted:
         if first := next((each for each in listed if image.is_in(each)), None):
             # Only when asked for one, MAAS tells whether its import has ended.
             found[image] = answers.ask(maas, f"boot-resources/{first['id']}/", answers.IMAGE)
+    racks: dict[str, Any] = {}
+    for rack in every(machines, "rack") if wanted else ():
+        path = f"rackcontrollers/{rack['system_id']}/?op=list_boot_images"
+        racks[rack["hostname"]] = answers.ask_if_told(maas, path, answers.RACK_IMAGES)
     proxy = answers.config(maas, "enable_http_proxy", answers.OPTIONAL_YES_OR_NO)
-    return {"images": {"series": series, "found": found}, "proxy": {"value": proxy}}
+    return {"images": {"series": series, "found": found, "racks": racks}, "proxy": {"value": proxy}}
 
 
 def _bare(site: Site, objects: Objects) -> dict[str, Any]:
@@ -91,6 +111,32 @@ def images(site: Site, objects: Objects) -> Iterator[Finding]:
         elif not any(version["complete"] for version in versions):
             remedy = "wait until the import has ended; MAAS shows it under Images"
             yield Finding(severity, "images", f"MAAS has not finished to import {image}", remedy)
+
+
+def rack_images(site: Site, objects: Objects) -> Iterator[Finding]:
+    """Rack controllers that lack images which the region has: what boots there fails.
+
+    It keeps networks and machines from nothing, but MAAS refuses to commission.
+    """
+    wanted = [
+        image
+        for image in _wanted(site, objects, objects["images"]["series"])
+        if image in objects["images"]["found"]
+    ]
+    told: dict[str, Any] = {name: has for name, has in objects["images"]["racks"].items() if has}
+    for name, has in told.items() if wanted else ():
+        if not has["connected"]:
+            # MAAS works with the others, if there are any.
+            alone = not any(each["connected"] for each in told.values())
+            severity = Severity.HELD if alone else Severity.WARNING
+            what = f"rack controller {name} is not connected to the region: no machine boots from it"
+            yield Finding(severity, "images", what, "see why its rackd does not run, or take it out of MAAS")
+        elif missing := [str(image) for image in wanted if not image.is_on(has)]:
+            what = f"rack controller {name} ({has['status']}) does not have {' and '.join(missing)}"
+            yield Finding(Severity.HELD, "images", what, SYNCED)
+        elif has["status"] in BEHIND:
+            what = f"rack controller {name} is {has['status']}: machines boot older images from it"
+            yield Finding(Severity.WARNING, "images", what, SYNCED)
 
 
 def boot_network(site: Site, objects: Objects) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ from converge import StepError
 from converge.shape import Boolean, Integer, InvalidValue, ListOf, MappingOf, Record
 from hostnic import cpus
 from intent import expand
-from intent.attach import NETDEV_NAME_LENGTH
 from intent.model import Fabric
 from maas.consistency import inconsistent
-from maas.rules import names
+from maas.rules import names, spelling
 from maas.rules.power import DRIVERS, TYPES
 from operate import private
 from yamlfile import reader
@@ -40,7 +38,10 @@ class Secret(str):
         """
         path = Path(self.removeprefix("file:")).expanduser()
         try:
-            return private.keep(reader.only_line(reader.private(path)))
+            line = reader.only_line(reader.private(path))
+            if line != line.strip():
+                raise ValueError("has a line with spaces at its ends, which MAAS would cut")
+            return private.keep(line)
         except ValueError as error:
             raise StepError(f"{path} {error}", "write the value into it, as its only line") from None
 
@@ -255,11 +256,6 @@ class Site:
         return tuple(self.networks[name] for name in networks)
 
 
-def _range(text: str) -> object:
-    ends: list[Any] = [ip_address(end) for end in text.partition("-")[::2]]
-    return ends[0] <= ends[1] and "{}-{}".format(*ends)
-
-
 class Word:
     """Text, also where YAML takes it for a number, as `spell` has it, which refuses it or gives False.
 
@@ -304,16 +300,16 @@ _HOST, _SPACE = _like(*names.HOST), _like(*names.SPACE)
 # Of these, MAAS takes the letters of any language.
 _FABRIC, _VLAN, _SUBNET = (_like(*each, 0) for each in (names.FABRIC, names.VLAN, names.SUBNET))
 _LABEL = _like(r"[\w-]{1,250}", "letters, digits, - and _, as MAAS has them in tags")
-_NETDEV = _like(
-    rf"[^\s/:]{{1,{NETDEV_NAME_LENGTH}}}", f"a netdev's name of {NETDEV_NAME_LENGTH} characters at most"
-)
+_NETDEV = _like(*names.NETDEV)
 _SECRET = _Secret("file:PATH, since the value itself does not belong here")
-ADDRESS = Word("an IPv4 or IPv6 address", ip_address)
-_RANGE = Word("a range of addresses, FIRST-LAST", _range)
+ADDRESS = Word("an IPv4 or IPv6 address", spelling.address)
+# MAAS cuts spaces at the ends of any text, and takes no NUL.
+_PROSE = Word("text without a NUL byte", lambda text: "\0" not in text and text.strip())
+_RANGE = Word("a range of addresses, FIRST-LAST", spelling.ends)
 _URL = _like(r"https?://[^\s/]+/MAAS/?", "http://HOST:5240/MAAS")
-_KERNEL = _like(
-    r"(?s)(?!.*\b(isolcpus|hugepages)=).*",
+_KERNEL = Word(
     "the options as one text, with isolcpus as dedicated-cpus, and hugepages as hugepages",
+    lambda text: not re.search(r"\b(isolcpus|hugepages)=|\0", text) and " ".join(text.split()),
 )
 _HWE = _like(r"(hwe|ga)-(\d\d\.\d\d|rolling)(-[\w-]+)?", "a kernel as MAAS names it, such as hwe-22.04")
 _PCI_ADDRESS = _like(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", "PCI addresses such as 0000:3f:00.0")
@@ -327,7 +323,7 @@ _NETWORK = Record(
         "vlan": _VLAN,
         "mtu": Integer(552, 65535, "an MTU"),
         "subnet": _SUBNET,
-        "cidr": Word("a subnet without host bits, such as 192.168.25.0/24", ip_network),
+        "cidr": Word("a subnet without host bits, such as 192.168.25.0/24", spelling.subnet),
         "gateway": ADDRESS,
         "dhcp": _RANGE,
         "reserved": ListOf(_RANGE, "ranges of addresses"),
@@ -338,7 +334,7 @@ _TAG = Record(
     Tag,
     {
         "networks": ListOf(_TEXT, "networks"),
-        "comment": _TEXT,
+        "comment": _PROSE,
         "kernel": _KERNEL,
         "hugepages": Integer(0, None),
         "reserved-host-memory": Integer(0, None, "MiB"),
@@ -359,7 +355,7 @@ _MACHINE = Record(
         "tag": _TEXT,
         "ports": ListOf(_NETDEV, "netdevs"),
         "power-type": _one_of(TYPES),
-        "power-address": _TEXT,
+        "power-address": _like(r"\S*", "an address or a URL without spaces"),
         "power-user": _SECRET,
         "power-pass": _SECRET,
         "power-driver": _one_of(DRIVERS),

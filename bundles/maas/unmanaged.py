@@ -12,7 +12,7 @@ from typing import Any
 
 from converge import Finding, Severity
 from maas.client import Objects, Values, every, stored
-from maas.consistency import ends, overlapping, ranges_overlap, same_address
+from maas.consistency import ends, is_address, overlapping, ranges_overlap, same_address
 from maas.sitefile import Machine, Network, Site, Stack
 
 OPEN = ("New", "Ready", "Failed testing", "Broken")
@@ -273,6 +273,8 @@ def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]
     fixed += [(name, has) for name, each in other_nodes(objects) for has in each.get("ip_addresses", ())]
     subnet = objects.get(f"subnet {network.cidr}", {})
     fixed += [("a DNS server of the subnet", str(has)) for has in subnet.get("dns_servers") or ()]
+    bmcs = [(f"the BMC of {body['hostname']}", bmc(body)) for body in every(objects, "machine")]
+    fixed += [*(pair for pair in bmcs if is_address(pair[1])), *objects.get("given", ())]
     if gateway := stored(subnet, "gateway_ip"):
         fixed.append(("the gateway", str(gateway)))
     for text in filter(None, (network.dhcp, *network.reserved)):
@@ -322,6 +324,10 @@ def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | 
     ports, untagged = set(stack.ports), objects.get(stack.untagged_key, {})
     for found in body["interface_set"]:
         name, parents, kind = found["name"], found["parents"], found["type"]
+        made = "bond" if name == stack.bond else "bridge" if name == stack.bridge else kind
+        if kind != made:
+            what = f"{name} is no {made}, but an interface of type {kind}"
+            return what, f"write another name for {made} in its tag"
         static = [link.get("ip_address") for link in found["links"] if link["mode"] == "static"]
         if static and name in {*ports, stack.bond} - {stack.top}:
             what = f"{name} has static address {static[0]}, which it loses below {stack.top}"

@@ -5,6 +5,9 @@ import pytest
 from lab.maas import KEY, Region
 from lab.maassite import PASSWORD, connect, discover, equip, written
 from maas import __main__ as command
+from maas.client import Maas
+from maas.plan import observe, plan
+from maas.sitefile import Site
 
 
 @pytest.fixture
@@ -33,6 +36,18 @@ def run(site, capsys):
         return said.out + said.err
 
     return run
+
+
+@pytest.fixture
+def findings(maas, site):
+    """What a plan finds, as `severity: what; remedy`."""
+
+    def findings():
+        read = Site.read(site)
+        found = plan(read, observe(Maas("http://192.168.25.1:5240/MAAS", KEY), read)).findings
+        return "\n".join(f"{each.severity.name.lower()}: {each.what}; {each.remedy}" for each in found)
+
+    return findings
 
 
 @pytest.fixture

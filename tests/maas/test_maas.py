@@ -204,8 +204,8 @@ def test_only_what_needs_a_step_that_failed_waits_for_it(maas, site, run, failin
 def test_the_network_of_a_machine_is_made_though_its_power_settings_are_refused(maas, run, tmp_path):
     run("apply")
     equip(maas)
-    for commission in maas.hardware.values():
-        commission()
+    for finish in maas.hardware.values():
+        finish()
     (tmp_path / "bmc-password").write_text("another\n")
     maas.put_machines = refusing
     said = run("apply", expected=1)
@@ -221,11 +221,11 @@ def observed(maas, site):
     return observe(Maas("http://192.168.25.1:5240/MAAS", KEY), Site.read(site))
 
 
-def test_a_look_takes_fourteen_requests_however_many_machines_there_are(built, run):
-    """Nine lists, two settings, the list of images, and each of the two images that the machines need."""
+def test_a_look_takes_fifteen_requests_however_many_machines_there_are(built, run):
+    """Nine lists, two settings, the list of images, the two that machines need, and those of the rack."""
     built.requests.clear()
     run("plan")
-    assert len(built.requests) == 14
+    assert len(built.requests) == 15
 
 
 def test_nothing_is_deleted(built, site, run):

@@ -4,8 +4,8 @@
 from pathlib import Path
 
 import pytest
-from lab.maas import image
-from lab.maassite import edit, machine, writes
+from lab.maas import RefusedError, image
+from lab.maassite import edit, machine, rack, writes
 from maas import readiness
 
 
@@ -92,6 +92,67 @@ def test_a_site_whose_machines_are_deployed_needs_no_image(built, run):
     built.boot_resources.clear()
     assert "No finding: MAAS is as the site file says." in run("verify")
     assert "gateway" not in run("plan")
+
+
+# What the rack controllers have of the images.
+
+
+def test_racks_without_images_keep_machines_from_being_powered_and_nothing_else(maas, run, findings):
+    maas.racks_have_images = False
+    lacks = "rack controller maas (out-of-sync) does not have ubuntu/jammy for amd64"
+    assert f"held: {lacks} and ubuntu/jammy for amd64 with kernel hwe-22.04; wait until MAAS" in findings()
+    run("apply", expected=1)
+    assert len(maas.machines) == 4
+    said = " ".join(refused(maas, run, "commission", "--power-on").split())
+    assert f"blocked images {lacks}" in said
+    maas.racks_have_images = True
+    assert "4 machines are New" in run("apply")
+
+
+def test_a_rack_without_the_release_of_commissioning_is_named(maas, findings):
+    maas.config["commissioning_distro_series"] = "noble"
+    noble = image(9, "ga-24.04", "noble")
+    maas.boot_resources.append(noble)
+    answer = maas.rack_images
+
+    def without_noble(rack):
+        found = answer(rack)
+        return {**found, "status": "syncing", "images": [found["images"][0]]}
+
+    maas.rack_images = without_noble
+    assert "held: rack controller maas (syncing) does not have ubuntu/noble for amd64;" in findings()
+
+
+@pytest.mark.parametrize("status", ["syncing", "out-of-sync"])
+def test_a_rack_that_is_behind_the_region_is_a_warning(built, run, findings, status):
+    built.rack_status["maas"] = status
+    assert f"warning: rack controller maas is {status}: machines boot older images from it" in findings()
+    run("verify")
+
+
+def test_a_rack_that_is_not_connected_matters_if_it_is_the_only_one(maas, findings):
+    maas.rack_status["maas"] = "unknown"
+    what = "rack controller maas is not connected to the region: no machine boots from it"
+    assert f"held: {what}" in findings()
+    rack(maas, "rack02", "second", "192.168.25.2", vlans=[maas.vlans[0]])
+    assert f"warning: {what}" in findings()
+
+
+def test_what_a_maas_does_not_tell_of_its_racks_is_no_finding(maas, findings):
+    """A later release may have no such operation."""
+
+    def gone(_):
+        raise RefusedError(400, "Unrecognised signature: method=GET op=list_boot_images")
+
+    maas.rack_images = gone
+    assert "images" not in findings()
+
+
+def test_a_site_whose_machines_are_deployed_needs_no_image_on_racks(built, run):
+    for name in ("controller", "node1", "node2", "node3"):
+        machine(built, name)["status_name"] = "Deployed"
+    built.racks_have_images = False
+    assert "No finding: MAAS is as the site file says." in run("verify")
 
 
 # The network that machines boot from.

@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from lab.maassite import PASSWORD, edit, new_fabric, rack, writes
+from lab.maassite import PASSWORD, edit, machine, new_fabric, rack, stranger, writes
 
 HOST = "qemu+ssh://ubuntu@10.0.0.1/system"
 SUBNET_9 = "    cidr: 10.7.208.0/24\n"
@@ -152,6 +152,47 @@ def test_what_a_power_type_needs_is_asked_for(site, run):
             "192.168.25.200-192.168.25.255 ",
             "192.168.25.255 is the broadcast address",
         ),
+        # A form cuts spaces at the ends of a text, and what MAAS tells then is not what was sent.
+        ("vlan: v9-public", "vlan: 'v9 '", "vlan: 'v9 ' is not allowed"),
+        ("vlan: v9-public", f"vlan: {'v' * 257}", "expected letters, digits"),
+        ("subnet: public-subnet", "subnet: ' public'", "subnet: ' public' is not allowed"),
+        ("subnet: public-subnet", f"subnet: {'s' * 256}", "expected letters, digits"),
+        ("comment: Juju controller", 'comment: "a\\0b"', "expected text without a NUL byte"),
+        # A number stands for the id of a space.
+        ("  overlay-space:\n", "  40:\n", "letters, digits, single -, but not digits alone"),
+        ("  overlay-space:\n", f"  {'o' * 257}:\n", "expected a space that Juju takes, too"),
+        ("  overlay-space:\n", "  OAM-space:\n", "differs from oam-space in more than upper and lower case"),
+        ("mtu: 9000", "mtu: 551", "mtu: 551 is not allowed; expected an MTU from 552 to 65535"),
+        ("mtu: 9000", "mtu: 65536", "expected an MTU from 552 to 65535"),
+        ("vid: 40", "vid: 4095", "vid: 4095 is not allowed; expected a VLAN from 0 to 4094"),
+        ("vid: 40", "vid: 10", "each vid once"),
+        ("cidr: 172.16.0.0/24", "cidr: 172.16.0.0", "expected a subnet without host bits"),
+        ("cidr: 172.16.0.0/24", "cidr: 172.16.0.9/24", "expected a subnet without host bits"),
+        ("cidr: 172.16.0.0/24", "cidr: 0.0.0.0/0", "expected a subnet without host bits"),
+        ("cidr: 172.16.0.0/24", "cidr: 172.18.0.128/25", "a subnet that does not overlap 172.18.0.0/24"),
+        ("gateway: 192.168.25.1", "gateway: 192.168.26.1", "expected addresses in 192.168.25.0/24"),
+        ("gateway: 192.168.25.1", "gateway: 192.168.25.255", "not the network's or for broadcasts"),
+        ("gateway: 192.168.25.1", "gateway: 192.168.25.0", "not the network's or for broadcasts"),
+        ("gateway: 192.168.25.1", "gateway: 192.168.25.201", "an address that DHCP does not give"),
+        ("dns: [8.8.8.8]", "dns: [dns.example]", "expected an IPv4 or IPv6 address"),
+        ("dns: [8.8.8.8]", "dns: [fe80::1%eno1]", "expected an IPv4 or IPv6 address"),
+        ("10.7.208.65-10.7.208.99", "10.7.208.99-10.7.208.65", "expected a range of addresses"),
+        ("10.7.208.65-10.7.208.99", "10.7.209.65-10.7.209.99", "expected addresses in 10.7.208.0/24"),
+        (
+            "[10.7.208.65-10.7.208.99]",
+            "[10.7.208.65-10.7.208.99, 10.7.208.99-10.7.208.120]",
+            "a range without addresses of 10.7.208.65-10.7.208.99",
+        ),
+        ("  juju:\n", "  ju.ju:\n", "tags.ju.ju: 'ju.ju' is not allowed; expected letters, digits, - and _"),
+        ("  node1:\n", "  node_1:\n", "expected a host name"),
+        ("  node1:\n", "  node1-:\n", "expected a host name"),
+        ("  node1:\n", "  Node2:\n", "differs from"),
+        ("bond: bond0", "bond: bond@0", "expected a netdev's name of 15 characters at most: letters, digits"),
+        ("bond: bond0", "bond: enp63s0f1", "another name than that of a bond or bridge of tag"),
+        ("bridge: br-nvda", "bridge: enp63s0f1", "another name than that of a bond or bridge of tag"),
+        ("192.168.0.10\n", "192.168.0.11\n", "a BMC of its own"),
+        ("192.168.0.10\n", "192.168.0.10 or so\n", "expected an address or a URL without spaces"),
+        ("    tag: juju\n", "    tag: juju\n    mac: 04-3f-72-00-01-00\n", "expected a MAC address such as"),
     ],
 )
 def test_a_value_that_maas_never_takes_is_refused(site, run, maas, old, new, says):
@@ -233,6 +274,89 @@ def test_a_subnet_that_is_there_beside_a_wider_one_stays(maas, run):
     run("apply")
 
 
+def test_a_mac_address_twice_is_refused(site, run, maas):
+    for name, mac in (("node1", "04:3F:72:00:01:00"), ("node2", "04:3f:72:00:01:00")):
+        edit(site, f"  {name}:\n    tag", f"  {name}:\n    mac: {mac}\n    tag")
+    said = run("plan", expected=2)
+    assert "'04:3f:72:00:01:00' is not allowed; expected a MAC address of its own: node1 has this one" in said
+    assert writes(maas) == []
+
+
+def test_a_mac_address_of_a_device_or_a_controller_blocks(maas, site, run):
+    edit(site, "    tag: juju\n", "    tag: juju\n    mac: 04:3f:72:00:01:00\n")
+    port = {"mac_address": "04:3f:72:00:01:00", "name": "eth0", "vlan": None}
+    pdu = {"hostname": "pdu", "system_id": "dev001", "ip_addresses": [], "interface_set": [port]}
+    maas.device_nodes.append(pdu)
+    said = " ".join(run("apply", expected=1).split())
+    assert "MAAS has its MAC address 04:3f:72:00:01:00 at pdu, a controller or a device" in said
+    assert writes(maas) == []
+
+
+@pytest.mark.parametrize(
+    ("range_", "says"),
+    [
+        (
+            "2001:db8::100-2001:db8::1ff",
+            "a range from 2001:db8::1:0:0: MAAS keeps what is before it for itself",
+        ),
+        ("2001:db8:0:0:1::-2001:db8:0:0:1::ff", ""),
+    ],
+)
+def test_maas_keeps_the_start_of_an_ipv6_network_for_itself(maas, site, run, range_, says):
+    edit(site, "    cidr: 172.18.0.0/24\n", f"    cidr: 2001:db8::/64\n    reserved: ['{range_}']\n")
+    said = run("plan" if says else "apply", expected=2 if says else 0)
+    assert says in said
+
+
+def test_a_gateway_of_ipv6_may_be_link_local(maas, site, run):
+    edit(site, "    cidr: 172.18.0.0/24\n", "    cidr: 2001:db8::/64\n    gateway: fe80::1\n")
+    run("apply")
+    assert "fe80::1" in {each["gateway_ip"] for each in maas.subnets}
+
+
+def test_texts_are_sent_as_maas_keeps_them(maas, site, run):
+    """It cuts the ends; a line break in the middle would end the kernel's command line."""
+    edit(site, "comment: Juju controller", "comment: |\n      Juju controller\n")
+    edit(site, "kernel: intel_iommu=on iommu=pt", "kernel: |\n      intel_iommu=on\n      iommu=pt")
+    run("apply")
+    found = {each["name"]: each for each in maas.tags}
+    assert found["juju"]["comment"] == "Juju controller"
+    assert "intel_iommu=on iommu=pt" in found["compute_sriov"]["kernel_opts"]
+    maas.requests.clear()
+    run("apply")
+    assert writes(maas) == []
+
+
+def test_a_secret_whose_ends_maas_would_cut_is_refused(maas, run, tmp_path):
+    (tmp_path / "bmc-password").write_text(f"{PASSWORD} \n")
+    said = run("plan", expected=2)
+    assert "bmc-password has a line with spaces at its ends, which MAAS would cut" in said
+
+
+def test_addresses_that_maas_has_given_otherwise_are_in_no_new_dynamic_range(maas, run):
+    maas.routes.append({"id": 1, "gateway_ip": "192.168.25.220", "destination": {}, "source": {}})
+    maas.given.append({"ip": "192.168.25.230", "alloc_type": 4})
+    maas.given.append({"ip": "192.168.25.231", "alloc_type": 6})  # one that was only seen
+    theirs = stranger(maas, "theirs", maas.vlans[0])
+    maas.power[theirs["system_id"]] = {"power_address": "192.168.25.240"}
+    said = " ".join(run("apply", expected=1).split())
+    assert "the gateway of a static route has address 192.168.25.220 in it" in said
+    assert "somebody in MAAS has address 192.168.25.230 in it" in said
+    assert "the BMC of theirs has address 192.168.25.240 in it" in said
+    assert "192.168.25.231" not in said
+    assert writes(maas) == []
+
+
+def test_an_interface_of_another_kind_with_the_name_of_a_bond_is_in_the_way(built, findings):
+    found = machine(built, "node1")
+    found["interface_set"] = [each for each in found["interface_set"] if each["type"] == "physical"]
+    built.interfaces = [each for each in built.interfaces if each["system_id"] != found["system_id"]]
+    built.interface(found, "physical", "bond0", built.vlans[0], [], [])
+    assert (
+        "held: bond0 is no bond, but an interface of type physical; write another name for bond" in findings()
+    )
+
+
 # What MAAS says.
 
 
@@ -253,9 +377,15 @@ def test_clocks_that_differ_are_named(maas, run, apart):
     )
 
 
-def test_racks_without_images_are_named_at_each_machine(maas, run):
+def test_images_that_the_racks_lose_while_machines_are_powered_are_named_at_each(maas, run):
     run("apply")
-    maas.racks_have_images = False
+    commission = maas.commission
+
+    def late(data, machine):
+        maas.racks_have_images = False
+        return commission(data, machine)
+
+    maas.commission = late
     said = run("commission", "--power-on", expected=1)
     assert "Ephemeral operating system ubuntu jammy is unavailable.; wait until the rack controllers" in said
 

@@ -49,14 +49,26 @@ def _machine(objects: Objects, by_address: Mapping[str, list[Any]], site: Site, 
 
 def _taken(objects: Objects, wanted: Machine) -> Finding | None:
     """A name or a MAC address of a machine to be made that MAAS has given to something else."""
-    controllers = [body["hostname"] for body in every(objects, "rack")]
-    if wanted.name in (*controllers, *(name for name, _ in other_nodes(objects))):
+    others = [(body["hostname"], body) for body in every(objects, "rack")] + other_nodes(objects)
+    if wanted.name.lower() in [name.lower() for name, _ in others]:
         what = "MAAS has a controller or a device of that name"
         return blocked(wanted.name, what, "write another name in the site file, or rename that one in MAAS")
-    for body in every(objects, "machine") if wanted.mac else ():
-        if wanted.mac.lower() in [str(port.get("mac_address")).lower() for port in body["interface_set"]]:
+    if not wanted.mac:
+        return None
+    for body in every(objects, "machine"):
+        if _has(body, wanted.mac):
             what = f"MAAS has its MAC address {wanted.mac} at machine {body['hostname']}"
             return blocked(
                 wanted.name, what, f"rename that machine to {wanted.name} in MAAS, or use its name here"
             )
+    for name, body in others:
+        if _has(body, wanted.mac):
+            what = f"MAAS has its MAC address {wanted.mac} at {name}, a controller or a device"
+            return blocked(wanted.name, what, "correct mac in the site file, or take that one out of MAAS")
     return None
+
+
+def _has(body: Any, mac: str) -> bool:
+    """Whether a node has an interface with a MAC address."""
+    found = [str(port.get("mac_address")).lower() for port in body.get("interface_set", ())]
+    return mac.lower() in found

@@ -54,6 +54,10 @@ class Machines(Kept, Settings):
                 owner = next(each for each in self.machines if each["system_id"] == port["system_id"])
                 said = f"MAC address {port['mac_address']} already in use on {owner['hostname']}."
                 form.check(False, "mac_addresses", said)
+        for each in (*self.device_nodes, *self.rackcontrollers):
+            for port in each.get("interface_set", ()):
+                said = f"MAC address {port.get('mac_address')} already in use on {each['hostname']}."
+                form.check(port.get("mac_address") not in macs, "mac_addresses", said)
         self._kernel(form, data)
         power = clean(form, kind, _power_of(data), {}) if "power_type" in data else {}
         said = f"Can't set power type to {kind} without network interfaces"

@@ -10,6 +10,15 @@ WORD, NAME, SUBNET_NAME = r"^[\w-]+$", r"^\w[ \w-]*$", r"^[.: \w/-]+$"
 INVALID = "Enter a valid value."
 
 
+def is_address(power):
+    """Whether a BMC has an address that MAAS can assign to a subnet; a name or a URL it leaves alone."""
+    try:
+        ip_address(power.get("power_address", ""))
+    except ValueError:
+        return False
+    return True
+
+
 class Networks(Kept):
     """What machines are attached to."""
 
@@ -69,6 +78,9 @@ class Networks(Kept):
         form.check(mtu <= 65535, "mtu", "MTU must be between 552 and 65535.")
         form.check(0 <= data.get("vid", 0) <= 4094, "vid", "VID must be between 0 and 4094.")
         choice = "Select a valid choice. That choice is not one of the available choices."
+        if like(r"^\d+$", space or ""):  # MAAS takes a number for an id before it looks for a name
+            choice = f"None found with id={space}."
+            space = {str(each["id"]): each["name"] for each in self.spaces}.get(space, "")
         form.check(space in (None, *(each["name"] for each in self.spaces)), "space", choice)
         if rack := data.get("primary_rack"):
             near = rack in self._racks_with(vlan["vid"])
@@ -107,8 +119,10 @@ class Networks(Kept):
 
     def _subnet_form(self, data, cidr):
         form, gateway = Form(), data.get("gateway_ip")
+        form.check(ip_network(cidr).prefixlen, "cidr", "Prefix length must be greater than 0.")
         form.check(like(SUBNET_NAME, str(data.get("name") or cidr)), "name", INVALID)
-        within = not gateway or ip_address(gateway) in ip_network(cidr)
+        known = [ip_network(cidr), *([ip_network("fe80::/10")] if ":" in cidr else [])]
+        within = not gateway or any(ip_address(gateway) in each for each in known)
         form.check(within, "gateway_ip", "Gateway IP must be within CIDR range.")
         form.done()
 
@@ -132,6 +146,8 @@ class Networks(Kept):
         if network.version == 4 and network.prefixlen < 31 and end == network.broadcast_address:
             refuse("Broadcast address cannot be included in IP range.", "end_ip")
         dynamic = data["type"] == "dynamic"
+        if network.version == 6 and network.prefixlen == 64 and int(start) < int(network[0]) + (1 << 32):
+            refuse(f"Requested {data['type']} range conflicts with an existing range.", *both)
         if dynamic and start.version == 6 and int(end) - int(start) < 255:
             refuse("IPv6 dynamic range must be at least 256 addresses in size.", *both)
         used = [(ip_address(each["start_ip"]), ip_address(each["end_ip"])) for each in self.ipranges]
@@ -147,4 +163,6 @@ class Networks(Kept):
         found += [address for rack in self.rackcontrollers for address in rack["ip_addresses"]]
         found += [address for each in self.device_nodes for address in each["ip_addresses"]]
         found += [link.get("ip_address") for port in self.interfaces for link in port["links"]]
+        found += [each["gateway_ip"] for each in self.routes] + [each["ip"] for each in self.given]
+        found += [each.get("power_address") for each in self.power.values() if is_address(each)]
         return [ip_address(address) for address in filter(None, found)]

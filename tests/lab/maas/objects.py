@@ -46,6 +46,8 @@ class Kept:
         self.device_nodes = []
         """What MAAS calls devices: nodes that it does not deploy."""
         self.rackcontrollers = []
+        self.routes, self.given = [], []
+        """Static routes, and what `ipaddresses` lists."""
         self.devices = {}
         """What is in a machine, by its system id."""
         self.power = {}

@@ -21,6 +21,13 @@ KEY = "consumer:token:secret"
 THRESHOLD = 300
 """Seconds by which a client's clock may differ (piston's oauth.py, timestamp_threshold)."""
 LISTS = ("fabrics", "spaces", "subnets", "vlans", "ipranges", "tags", "machines", "rackcontrollers")
+OTHERS = {
+    "devices": lambda region: region.device_nodes,
+    "regioncontrollers": lambda _: [],
+    "static-routes": lambda region: region.routes,
+    "ipaddresses": lambda region: region.given,
+}
+"""What is only listed."""
 
 
 class Region(Networks, Machines, Interfaces, urllib.request.BaseHandler):
@@ -38,12 +45,12 @@ class Region(Networks, Machines, Interfaces, urllib.request.BaseHandler):
         self.lock = threading.Lock()
 
     def typed(self, field, value):
-        """A value as MAAS reads it: another object, a number, yes or no, or text."""
+        """A value as MAAS reads it: another object, a number, yes or no, or text, whose ends forms cut."""
         if field in ("vlan", "subnet"):
             return choose(getattr(self, f"{field}s"), value, field)
         if field in ("vid", "mtu"):
             return int(value)
-        return value == "True" if value in ("True", "False") else value
+        return value == "True" if value in ("True", "False") else value.strip()
 
     def listed(self, kind):
         if kind == "machines":
@@ -59,10 +66,10 @@ class Region(Networks, Machines, Interfaces, urllib.request.BaseHandler):
                 return self.images(*number)
             case ["machines"] if op == "power_parameters":
                 return self.power_parameters()
-            case ["devices"]:
-                return self.device_nodes
-            case ["regioncontrollers"]:
-                return []
+            case ["rackcontrollers", rack] if op == "list_boot_images":
+                return self.rack_images(get("RackController", self.rackcontrollers, "system_id", rack))
+            case [kind] if kind in OTHERS:
+                return OTHERS[kind](self)
             case ["nodes", system_id, "devices"]:
                 return self.devices[get("Node", self.machines, "system_id", system_id)["system_id"]]
             case ["nodes", system_id, *words]:

@@ -22,6 +22,8 @@ class Settings:
         self.boot_resources = [image(number, kernel) for number, kernel in enumerate(kernels, 1)]
         self.racks_have_images = True
         """Whether the rack controllers have got them from the region."""
+        self.rack_status = {}
+        """By host name, what a rack controller is that is not `synced`; `unknown` if it is not connected."""
 
     def setting(self, op, name, value=None):
         """Answer `get_config` or `set_config`."""
@@ -36,6 +38,21 @@ class Settings:
         if number:
             return get("BootResource", self.boot_resources, "id", number)
         return [{k: v for k, v in each.items() if k != "sets"} for each in self.boot_resources]
+
+    def rack_images(self, rack):
+        """What a rack controller tells of its images: list_boot_images in models/node.py of MAAS 3.4."""
+        status = self.rack_status.get(rack["hostname"], "synced" if self.racks_have_images else "out-of-sync")
+        found = {}
+        for each in self.boot_resources if self.racks_have_images and status != "unknown" else ():
+            architecture, _, kernel = each["architecture"].partition("/")
+            if any(version["complete"] for version in each["sets"].values()):
+                levels = found.setdefault((each["name"], architecture), set())
+                levels |= {kernel, *each["subarches"].split(",")}
+        images = [
+            {"name": name, "architecture": architecture, "subarches": sorted(levels)}
+            for (name, architecture), levels in found.items()
+        ]
+        return {"images": images, "connected": status != "unknown", "status": status}
 
     def architectures(self):
         """Those of which there is an image."""
