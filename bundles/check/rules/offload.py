@@ -50,14 +50,18 @@ def names_ports(value: object) -> bool:
     return _LISTED.fullmatch(str(value).strip()) is not None
 
 
-def left_to(bundle: Bundle, name: str) -> str:
-    """What an ovn-chassis' `sriov-numvfs` has to be beside sriov-switchdev; empty if it may stay as it is."""
+def left_to(bundle: Bundle, name: str) -> str | None:
+    """What an ovn-chassis' `sriov-numvfs` has to be beside sriov-switchdev; empty if it may stay as it is.
+
+    None if only the hosts know: a number, or `auto`, is for every port, also of other makers' NICs, which
+    keep their VFs. The units of sriov-switchdev say what is left, and `tox -e juju -- adopt` repeats it.
+    """
     ours = bundle.of("sriov-switchdev")
     if not ours or name not in {each.name for each in bundle.offloading("ovn-chassis")}:
         return ""
     value = bundle.applications[name].option("sriov-numvfs")
     if not names_ports(value):
-        return SENTINEL
+        return None
     kept = [(port, count) for port, count in pairs(value) if not any(_may_have(each, port) for each in ours)]
     if kept == pairs(value):
         return ""
@@ -71,10 +75,17 @@ def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
         value = application.option("sriov-numvfs")
         place = application.place("options", "sriov-numvfs")
         collide = f"{ours[0].name} and it would both write" if ours else ""
-        if left := left_to(bundle, application.name):
+        left = left_to(bundle, application.name)
+        if left != "":
             said = "unset, which means all VFs of every port" if value is None else json.dumps(value)
             what = f"{application.name}: sriov-numvfs is {said}; {collide}"
-            yield place, what, f'Write sriov-numvfs: "{left}"'
+            instead = f'Write sriov-numvfs: "{left}"'
+            if left is None:
+                instead = (
+                    f'Name the ports of other NICs with their VFs, as in "eno1:8", or write "{SENTINEL}" if '
+                    f"none has any; where the cloud runs, the status of {ours[0].name} says which it is"
+                )
+            yield place, what, instead
         elif not (ours or value is None or _KNOWN.fullmatch(str(value).strip())):
             taken = "neither auto, a number nor a list of PORT:COUNT"
             what = f"{application.name}: sriov-numvfs {value!r} is {taken}"

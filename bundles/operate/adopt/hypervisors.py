@@ -129,7 +129,7 @@ def find(bundle: Bundle, given: Vfs | None) -> tuple[list[Group], list[tuple[str
             continue
         here = bundle.places(compute)
         there = [each for each in bundle.of(DRIVER, FIRMWARE) if bundle.places(each) & here]
-        alone = not any(left_to(bundle, each.name) for each in chassis)
+        alone = all(left_to(bundle, each.name) == "" for each in chassis)
         adopted = alone and any(each.charm == DRIVER for each in there)
         vfs = given or (Vfs() if adopted else _vfs(chassis[0]))
         key = (vfs, compute.base, frozenset(each.name for each in there))

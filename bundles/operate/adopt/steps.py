@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 from check.model import Application, Bundle, pairs
-from check.rules.offload import SENTINEL, left_to, names_ports
+from check.rules.offload import SENTINEL, left_to
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 from operate.adopt.hypervisors import DRIVER, FIRMWARE, NUMVFS, OFFLOAD, Group, Vfs, listed
@@ -103,17 +103,16 @@ def _same(ours: Application, vfs: Vfs) -> bool:
 def left(bundle: Bundle, group: Group, chassis: Application, said: Said) -> str | None:
     """What `sriov-numvfs` has to be; empty if it may stay as it is, None if only the units can tell.
 
-    The units of sriov-switchdev print it: they read on their hosts what ovn-chassis sets. A list of ports
-    says it before that, but a number or `auto` is for every port of a host, also of other NICs.
+    That is what the checker says, until the units of sriov-switchdev print it: they read it on their hosts.
     """
     value, name = left_to(bundle, chassis.name), group.name(bundle, DRIVER)
     told = [each for unit, each in said if unit.startswith(f"{name}/")]
     values = [found[1] or found[2] for each in told if (found := _PRINTED.search(each))]
-    if names_ports(chassis.option(NUMVFS)):
+    if value is not None:
         values.append(value)
     kept = {pair for each in values if each != SENTINEL for pair in pairs(each)}
-    if not value or not values or len(dict(kept)) < len(kept):
-        return None if value else ""
+    if value == "" or not values or len(dict(kept)) < len(kept):
+        return "" if value == "" else None
     return " ".join(f"{port}:{count}" for port, count in sorted(kept)) or SENTINEL
 
 
