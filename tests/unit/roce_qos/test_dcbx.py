@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who else has data centre bridging in hand: lldpad, the firmware, a driver's agent."""
 
+import json
+
 import pytest
-from unit.roce_qos.node import P0, P1, Node, compute_node, nic
+from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 
 def test_lldpad_is_named_and_stopped_only_where_allowed(node: Node) -> None:
@@ -30,6 +32,28 @@ def test_dcbx_under_the_firmwares_control_is_named_and_taken_over_only_where_all
     assert node.emit().name == "active"
     assert node.host.port(P0).dcb.dcbx == 0x0D
     assert nic(node.writes)[0] == f"set_dcbx {P0} host cee ieee"
+
+
+def requested(node: Node) -> dict[str, dict[str, object]]:
+    """By PCI address: what nic-firmware is asked for about DCBX."""
+    given = json.loads(node.host.files.read("/run/ovn-offload/roce-qos.json"))["parameters"]
+    return {
+        bdf: {name: value for name, value in each.items() if "DCBX" in name} for bdf, each in given.items()
+    }
+
+
+def test_only_a_firmware_that_keeps_dcbx_is_to_get_another_parameter(node: Node) -> None:
+    """It needs a reboot; where the host can take over, boot units do it again in each boot."""
+    for name in (P0, P1):
+        node.host.port(name).dcb.dcbx = 0x0C
+    node.host.port(P0).dcb.firmware_agent = True
+    node.configure(dcbx_takeover=True).emit()
+    assert requested(node)[PF0] == {"LLDP_NB_DCBX_P1": False}
+    node.host.port(P0).dcb.firmware_agent = False
+    assert node.emit("update_status").name == "active"
+    assert requested(node) == {PF0: {}, PF1: {}}
+    assert node.boot().name == "active"
+    assert requested(node) == {PF0: {}, PF1: {}}
 
 
 def test_a_firmware_that_keeps_dcbx_is_reported(node: Node) -> None:
