@@ -13,6 +13,15 @@ from charmkit.reboot.state import UnitState
 HOSTNAME = "/proc/sys/kernel/hostname"
 """What nova-compute calls its host, unless nova.conf has the option ``host``."""
 
+RUNTIME = ("/run/ceph", "/var/snap/microceph/current/run")
+"""Where the admin sockets of Ceph are: of the packages, and of the snap MicroCeph (its `run dir`).
+
+cephadm has them below the first one, in a folder for each cluster.
+"""
+
+VAULTS = ("/var/snap/vault/common/vault.hcl", "/etc/vault.d/vault.hcl")
+"""The configuration of a Vault on the host: of the snap, as the charm has it, and of the vendor's package."""
+
 _SERVICE = "openstack compute service set {} {} nova-compute"
 
 
@@ -23,8 +32,11 @@ def running(system: System) -> tuple[str, ...]:
 
 def osds(system: System) -> tuple[str, ...]:
     """The OSDs of Ceph that run on this host; each has an admin socket while it runs, which needs no key."""
-    found = (re.fullmatch(r"ceph-(osd\.[0-9]+)\.asok", name) for name in list_names(system, "/run/ceph"))
-    return tuple(sorted(each[1] for each in found if each))
+    names = [name for folder in RUNTIME for name in list_names(system, folder)]
+    clusters = [name for name in names if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name)]
+    names += [name for each in clusters for name in list_names(system, f"{RUNTIME[0]}/{each}")]
+    found = (re.fullmatch(r"ceph-(osd\.[0-9]+)\.asok", name) for name in names)
+    return tuple(sorted({each[1] for each in found if each}))
 
 
 def prepare(system: System, names: Sequence[str]) -> str:
@@ -32,12 +44,19 @@ def prepare(system: System, names: Sequence[str]) -> str:
     said = list[str]()
     if running_osds := osds(system):
         said.append(f"{few(running_osds)} of Ceph stop: see that its health is good, and set noout before")
-    if names:
-        from charmkit.reboot import services  # only on hosts with containers
+    if names or vault_here(system):
+        from charmkit.reboot import services  # only on hosts with containers, or with a Vault
 
         if vaults := services.vaults_to_unseal(system, names):
             said.append(f"Vault in {few(vaults)} comes back sealed: unseal it after")
+        if vault_here(system) and services.vault_of_host(system, services.vault_closes):
+            said.append("Vault on this host comes back sealed: unseal it after")
     return "; ".join(said)
+
+
+def vault_here(system: System) -> bool:
+    """Whether a Vault is on the host itself, outside of containers."""
+    return any(system.files.exists(path) for path in VAULTS)
 
 
 def interruption(system: System, unit: str, units: Mapping[str, UnitState]) -> dict[str, str]:

@@ -295,6 +295,10 @@ class RollingReboot(ops.Object):
             return f"{few(lost)} of Ceph not running"
         from charmkit.reboot import services  # only in the grace after a boot
 
+        if interruption.vault_here(self._system) and services.vault_of_host(
+            self._system, services.vault_sealed
+        ):
+            return "Vault on this host is sealed: unseal it"
         return services.not_joined(
             self._system, here.running, handover.members_of(self._charm.meta.name), here.started
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clustered services in this host's LXD containers. Does not import ops.
+"""The clustered services in this host's LXD containers, and the host's own Vault. Does not import ops.
 
 After a boot: whether they are members of their clusters again (:func:`not_joined`). A container runs some
 time before its service has joined; if the next host reboots before that, the cluster loses its quorum.
@@ -166,6 +166,11 @@ def vault_open(text: str) -> bool:
     """It is not sealed; one that nobody has initialised is in no use."""
     status = _vault(text)
     return not (status["used"] and status["sealed"])
+
+
+def vault_sealed(text: str) -> bool:
+    """It is in use, and sealed."""
+    return not vault_open(text)
 
 
 def vault_closes(text: str) -> bool:
@@ -346,6 +351,14 @@ def vaults_to_unseal(system: System, names: Sequence[str]) -> list[str]:
             ):
                 found.append(name)
     return found
+
+
+def vault_of_host(system: System, is_so: Callable[[str], bool]) -> bool:
+    """Whether something is so of the Vault on the host itself; not if it does not tell."""
+    try:
+        return is_so(system.query(VAULT.command, timeout=_EACH))
+    except (CommandError, ValueError):
+        return False
 
 
 def _seeds(text: str) -> list[str]:

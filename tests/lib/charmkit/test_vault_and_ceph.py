@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from charmkit.containers import LXC
 from charmkit.reboot.databag import KEY, decode_unit
+from charmkit.reboot.interruption import VAULTS
 from charmkit.reboot.services import (
     FIND,
     SERVICES,
@@ -180,6 +181,64 @@ def test_what_the_operator_has_to_see_to_is_named_before_the_approval(applicatio
     assert said.startswith(f"see what it stops, then run approve-reboot; reboot: needed for {WHY}")
     assert results["prepare"] == f"sriov/1: {told}"
     assert decode_unit(node.data[KEY]).prepare == told
+
+
+CLUSTER = "9c8f2d04-58a1-11ee-8f11-5254001b2c3d"
+
+
+@pytest.mark.parametrize("folder", ["/run/ceph", "/var/snap/microceph/current/run", f"/run/ceph/{CLUSTER}"])
+def test_osds_of_packages_of_microceph_and_of_cephadm_are_named_before_the_approval(
+    application: Any, folder: str
+):
+    app = application(2)
+    node = app.nodes[1]
+    for name in ("ceph-osd.7.asok", "ceph-mon.node1.asok"):
+        node.host.disk.install(f"{folder}/{name}", b"", 0o600)
+    node.needs = (WHY,)
+    app.hook(1)
+    told = "osd.7 of Ceph stop: see that its health is good, and set noout before"
+    assert app.action(0, "approve-reboot")["prepare"] == f"sriov/1: {told}"
+
+
+@pytest.mark.parametrize("path", VAULTS)
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (seal(), "Vault on this host comes back sealed: unseal it after"),
+        (seal(type="transit"), ""),
+        (seal(sealed=True), ""),
+        ("", ""),
+    ],
+)
+def test_a_vault_outside_of_containers_is_asked_before_the_approval(
+    application: Any, path: str, answer: str, told: str
+):
+    app = application(2)
+    node = app.nodes[1]
+    node.host.disk.install(path, b"", 0o600)
+    node.host.answers[VAULT.command] = answer
+    node.needs = (WHY,)
+    app.hook(1)
+    assert decode_unit(node.data[KEY]).prepare == told
+
+
+def test_a_host_settles_once_its_own_vault_is_open(application: Any):
+    app = application(1, "always")
+    node = app.nodes[0]
+    node.host.disk.install(VAULTS[0], b"", 0o600)
+    node.host.answers[VAULT.command] = seal()
+    node.needs = (WHY,)
+    app.hook(0)
+    node.boot()
+    node.host.answers[VAULT.command] = seal(sealed=True)
+    node.host.sleep(600)
+    said = app.hook(0).unit_status.message
+    assert said == "reboot: rebooted; settles once all is back: Vault on this host is sealed: unseal it"
+    node.host.answers[VAULT.command] = seal()
+    for seconds in (60, 300):
+        node.host.sleep(seconds)
+        app.hook(0)
+    assert app.holder == ""
 
 
 def test_containers_are_asked_once_for_a_need(application: Any):
