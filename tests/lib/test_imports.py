@@ -22,7 +22,7 @@ LAYERS = {
 PACKAGES: dict[str, dict[str, set[str] | None]] = {
     "nic-firmware": {"boot": set(), "nic": {"desired", "observed", "record"}},
     "roce-qos": {
-        "boot": {"desired", "nic", "observe", "observed", "plan", "preflight", "record"},
+        "boot": {"desired", "nic", "observe", "observed", "plan", "record"},
         "nic": {"desired", "observed"},
     },
     "sriov-switchdev": {

@@ -7,10 +7,9 @@ from charmkit.output import Table
 from desired import Desired
 from hostnic.devices import rdma
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import dcbx_words
 from hostnic.system import System
-from nic import steps
-from observed import RAW, Observed, QosPort
+from nic.judge import CONNECTIONS, DCBX, DSCP_MAP, Judged, Judgement, Verdict
+from observed import Observed, QosPort
 
 COUNTERS = (
     "np_cnp_sent",
@@ -27,45 +26,40 @@ SOFTWARE_COUNTERS = ("out_of_seq_request", "rcvd_seq_err")
 """Those of rdma_rxe, which has other names for them."""
 
 
-def qos(system: System, wanted: Desired, observed: Observed) -> Table:
+FIRST = (DCBX, DSCP_MAP, "ETS", "PFC", "cable length", "global pause")
+"""The verdicts that come first, and in this order."""
+
+
+def qos(system: System, wanted: Desired, judgement: Judgement) -> Table:
     """Each setting of each port: the current and the desired one."""
     rows: list[dict[str, str]] = [
-        {"port": port.netdev, "setting": name, "runs": runs, "wanted": want}
+        {"port": judged.port.netdev, "setting": name, "runs": runs, "wanted": want}
         | {"": "" if runs == want else "differs"}
-        for port in observed.among(wanted.ports)
-        for name, runs, want in _settings(system, wanted, port)
+        for judged in judgement.ports
+        if judged.port.dcb is not None
+        for name, runs, want in _settings(system, wanted, judged)
     ]
     return Table(rows, "No port is selected.")
 
 
-def _settings(system: System, wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
-    found, scheme = port.dcb, wanted.qos
-    if found is None:
-        return
-    if found.dcbx is not None:
-        mode = dcbx_words(found.dcbx)
-        yield "DCBX", mode, mode if port.driver.may_set(found) else dcbx_words(port.driver.dcbx_ask)
-    if port.driver.dscp:
-        yield from _trust(wanted, port)
-    yield "ETS", steps.ets_words(found.ets), steps.ets_words(wanted.ets)
-    yield "PFC", steps.pfc_words(found.pfc.priorities if found.pfc else ()), steps.pfc_words(scheme.pfc)
-    if port.cable:
-        length = f"{port.cable} m"
-        yield "cable length", length, f"{wanted.cable} m" if wanted.cable else length
-    if port.pause is not None:
-        off = "off" if not (port.pause.rx or port.pause.tx) else "on"
-        yield "global pause", off, "off" if scheme.pfc else off
-    if port.rdma:
-        runs = port.no_defaults or (port.defaults.words if port.defaults else "never set")
-        yield f"RDMA ToS ({port.rdma.device})", runs, RAW if runs == RAW else wanted.defaults.words
-        indexes = (
-            ", ".join(f"{index}: {gid}" for index, gid in rdma.gids(system, port.rdma).items()) or "none"
-        )
-        yield f"GID index, RoCE v2 ({port.rdma.device})", indexes, indexes
-    for path, value in steps.cc_params(wanted, port):
-        yield path.rpartition("/")[2], str(port.cc_params[path]), str(value)
-    if port.drop_in:
-        yield "LLDP", "on" if port.lldp else "off", "on" if wanted.lldp else "off"
+def _settings(system: System, wanted: Desired, judged: Judged) -> Iterator[tuple[str, str, str]]:
+    port = judged.port
+    for verdict in sorted(judged.verdicts, key=_place):
+        runs, want = verdict.words(verdict.now), verdict.words(verdict.wanted)
+        if verdict.name == DSCP_MAP:
+            if port.driver.dscp:
+                yield from _trust(wanted, port)
+        elif verdict.name == CONNECTIONS and port.rdma:
+            yield f"{verdict.name} ({port.rdma.device})", runs, want
+            gids = (f"{index}: {gid}" for index, gid in rdma.gids(system, port.rdma).items())
+            indexes = ", ".join(gids) or "none"
+            yield f"GID index, RoCE v2 ({port.rdma.device})", indexes, indexes
+        else:
+            yield verdict.name, runs, want
+
+
+def _place(verdict: Verdict) -> int:
+    return FIRST.index(verdict.name) if verdict.name in FIRST else len(FIRST)
 
 
 def _trust(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:

@@ -11,4 +11,4 @@ from survey import survey
 def show(system: System, inputs: Inputs) -> Shown:
     """What the actions print; reads the host only."""
     found = survey(system, Options(**inputs["options"]), inputs["policy"], inputs["application"])
-    return Shown(found.plan, found.findings, {"show-qos": qos(system, found.wanted, found.observed).text()})
+    return Shown(found.plan, found.findings, {"show-qos": qos(system, found.wanted, found.judgement).text()})

@@ -80,7 +80,7 @@ class RoceQosCharm(HostCharm[Survey]):
         """Run the plan's steps and count them; one that fails stops the others of its part, not all."""
         observed = self._seen.observed
         before.keep(self.system, observed.among(self._seen.new), observed)
-        before.release(self.system, self._seen.released, plan)
+        before.release(self.system, self._seen.released, self._seen.judgement.returned)
         outcome = execute(plan, self.system, announce)
         record.note(self.system, outcome.done)
         return outcome
@@ -93,7 +93,7 @@ class RoceQosCharm(HostCharm[Survey]):
             NAME,
             self.unit.name,
             reboot_owner=next((other.reboot_owner for other in survey.others), REBOOT_OWNER),
-            parameters=firmware_requests.parameters(survey.wanted, survey.observed),
+            parameters=firmware_requests.parameters(survey.wanted, survey.judgement),
             pending=left.phrase() if left else "",
         )
         try:
@@ -106,7 +106,7 @@ class RoceQosCharm(HostCharm[Survey]):
             handover.publish(self.system, given)
             record.forget(self.system, survey.plan)
             if not survey.plan.blocked:
-                before.release(self.system, survey.released, survey.plan)
+                before.release(self.system, survey.released, survey.judgement.returned)
         except (OSError, InvalidValue) as error:
             what = f"cannot be written: {words(error)}"
             return (Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED), *findings)
@@ -121,7 +121,7 @@ class RoceQosCharm(HostCharm[Survey]):
     def _on_show_qos(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
             output, survey = load_params(event, Output), self.survey()
-            return {"qos": qos(self.system, survey.wanted, survey.observed).shown(output.format)}
+            return {"qos": qos(self.system, survey.wanted, survey.judgement).shown(output.format)}
 
         answer(event, show)
 

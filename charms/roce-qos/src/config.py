@@ -52,7 +52,7 @@ class Options:
         self._check_ets()
         self._check_encap_tos()
         # Read once, so that a malformed list is refused here.
-        _ = self.selected, self.vlans, self.cc_params
+        _ = self.selected, self.vlans, self.dcqcn_params
 
     @property
     def selected(self) -> tuple[selector.Entry, ...]:
@@ -92,7 +92,13 @@ class Options:
 
     @property
     def cc_params(self) -> tuple[tuple[str, int], ...]:
-        """Congestion control parameters, by the name that mlx5's debugfs has."""
+        """Congestion control: the mark of CNPs, and the parameters of ``dcqcn``, which take precedence."""
+        marks = {"np_cnp_dscp": self.cnp_dscp, "np_cnp_prio": self.cnp_priority}
+        return tuple(sorted({**marks, **dict(self.dcqcn_params)}.items()))
+
+    @property
+    def dcqcn_params(self) -> tuple[tuple[str, int], ...]:
+        """The parameters of ``dcqcn``, by the name that mlx5's debugfs has."""
         allowed = "name=number pairs such as rp_ai_rate=5; separated by spaces, each name once"
         pairs = _pairs("dcqcn", self.dcqcn, _DCQCN, allowed)
         if any(int(value) > 0xFFFFFFFF for value in pairs.values()):

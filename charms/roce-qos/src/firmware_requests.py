@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from desired import Desired
 from hostnic.devices.port import MLX5
 from hostnic.handover import Parameter
-from observed import Observed, QosPort
+from nic.judge import DCBX, Judged, Judgement
 
 ALL_PRIORITIES = 255
 """ROCE_CC_PRIO_MASK: congestion control on every priority, the firmware's default."""
@@ -42,23 +42,25 @@ CC_PARAMETERS = {
 suffix of a port, and its width in bits, from ``nv_roce_cc_ecn`` in the database of mstflint 4.21."""
 
 
-def parameters(wanted: Desired, observed: Observed) -> Mapping[str, Mapping[str, Parameter]]:
+def parameters(wanted: Desired, judgement: Judgement) -> Mapping[str, Mapping[str, Parameter]]:
     """By BDF and name; only ConnectX and BlueField have such parameters."""
-    ports = observed.among(wanted.ports)
-    return {port.bdf: _of_port(wanted, port) for port in ports if port.driver.name == MLX5}
+    of_mlx5 = (judged for judged in judgement.ports if judged.port.driver.name == MLX5)
+    return {judged.port.bdf: _of_port(wanted, judged) for judged in of_mlx5}
 
 
-def _of_port(wanted: Desired, port: QosPort) -> dict[str, Parameter]:
+def _of_port(wanted: Desired, judged: Judged) -> dict[str, Parameter]:
+    number = judged.port.number
     found: dict[str, Parameter] = {
-        f"CNP_DSCP_P{port.number}": wanted.qos.cnp.dscp,
-        f"CNP_802P_PRIO_P{port.number}": wanted.qos.cnp.priority,
+        f"CNP_DSCP_P{number}": wanted.qos.cnp.dscp,
+        f"CNP_802P_PRIO_P{number}": wanted.qos.cnp.priority,
     }
     for name, value in wanted.cc_params:
-        found.update(of_cc_param(name, port.number, value))
+        found.update(of_cc_param(name, number, value))
     if wanted.ecn is not None:
-        found[f"ROCE_CC_PRIO_MASK_P{port.number}"] = ALL_PRIORITIES if wanted.ecn else 0
-    if wanted.takeover and port.dcb is not None and not port.driver.may_set(port.dcb):
-        found[f"LLDP_NB_DCBX_P{port.number}"] = False
+        found[f"ROCE_CC_PRIO_MASK_P{number}"] = ALL_PRIORITIES if wanted.ecn else 0
+    if wanted.takeover and any(verdict.name == DCBX and not verdict.right for verdict in judged.verdicts):
+        # The firmware has kept it: a port that the host controls needs no other firmware, and no reboot.
+        found[f"LLDP_NB_DCBX_P{number}"] = False
     return found
 
 

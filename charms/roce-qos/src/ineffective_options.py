@@ -8,18 +8,18 @@ from config import Options
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.devices.port import MLX5
-from observed import RAW, Observed, QosPort, cc_param_path, ecn_attributes
-from selection import cc_params
+from nic.judge import Judgement
+from observed import QosPort, cc_param_path, ecn_attributes
 
 
 def ineffective_options(
-    options: Options, wanted: Desired, observed: Observed, *, nic_firmware_present: bool
+    options: Options, wanted: Desired, judgement: Judgement, *, nic_firmware_present: bool
 ) -> list[Finding]:
     """One finding for each such option.
 
     If charm nic-firmware is on this machine, it sets the parameters that this charm requests.
     """
-    ports = observed.among(wanted.ports)
+    ports = [judged.port for judged in judgement.ports]
     found = [*_congestion_control(options, ports, nic_firmware_present=nic_firmware_present)] if ports else []
     scheme, roce, dscp = wanted.qos, wanted.qos.roce, wanted.tos >> 2
     if scheme.trust == "dscp" and (priority := wanted.priority(dscp)) != roce.priority:
@@ -41,15 +41,6 @@ def ineffective_options(
         found.append(Finding(Severity.INFO, "cable-length", what))
     limits = {port.driver.name: port.driver.limit for port in ports if port.driver.limit}
     found += [Finding(Severity.INFO, name, limit) for name, limit in sorted(limits.items())]
-    for device in sorted({port.rdma.device for port in ports if port.rdma and port.no_defaults == RAW}):
-        what = "only does raw Ethernet in switchdev mode: rdma-tos and roce-mode have no effect"
-        found.append(Finding(Severity.INFO, device, what, "RDMA of instances carries what they set"))
-    lowers = {port.netdev for port in ports} | {port.bond for port in ports}
-    here = {device.id for device in observed.vlans if device.lower in lowers}
-    for vlan, _ in wanted.vlans:
-        if vlan not in here:
-            what = f"VLAN {vlan} has no kernel device on these ports: where Open vSwitch tags, no map applies"
-            found.append(Finding(Severity.INFO, "vlan-egress-map", what))
     return found
 
 
@@ -95,11 +86,11 @@ def _dcqcn(
     options: Options, ports: Sequence[QosPort], through_firmware: bool, remedy: str
 ) -> Iterator[Finding]:
     """Parameters of option dcqcn that do not reach every port."""
-    known = any(len(_without(name, ports)) < len(ports) for name, _ in cc_params(options))
-    missed = {name: _without(name, ports) for name, _ in options.cc_params}
+    known = any(len(_without(name, ports)) < len(ports) for name, _ in options.cc_params)
+    missed = {name: _without(name, ports) for name, _ in options.dcqcn_params}
     saved = {
         name
-        for name, value in options.cc_params
+        for name, value in options.dcqcn_params
         if through_firmware and firmware_requests.of_cc_param(name, 1, value)
     }
     nowhere = [name for name in missed if len(missed[name]) == len(ports) and name not in saved]

@@ -2,7 +2,7 @@
 """Read what the plan needs to know about this host. Never writes."""
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 
 import record
@@ -51,7 +51,7 @@ def observe(
         except OSError as error:
             findings.append(inventory.unreadable(port.bdf, error))
     return Observed(
-        ports=tuple(found),
+        ports=tuple(_beside(found)),
         partners={link.name: link.partner_mac for link in links if link.kind == "bond"},
         vlans=vlan.devices(system),
         lldpad=system.files.exists(LLDPAD_PROCESS) or units.enabled(system, lldp.LLDPAD),
@@ -85,6 +85,17 @@ def _port(
         lldp=drop_in is not None and lldp.speaks(system, drop_in),
         permanent_mac=uplink.permanent_mac,
     )
+
+
+def _beside(ports: Sequence[QosPort]) -> Iterator[QosPort]:
+    """The ports, each with what the other members of its bond mean for it."""
+    for port in ports:
+        others = [other for other in ports if port.bond and other.bond == port.bond and other is not port]
+        carries = bool(port.bond) and port.distributing
+        yield port._replace(
+            others=tuple(other.netdev for other in others),
+            alone=carries and not any(other.distributing for other in others),
+        )
 
 
 def _with_defaults(system: System, port: QosPort, findings: list[Finding]) -> QosPort:

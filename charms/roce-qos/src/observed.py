@@ -45,6 +45,8 @@ class QosPort(NamedTuple):
     drop_in: str | None = None
     lldp: bool = False  # it was told so
     permanent_mac: str | None = None  # None where the kernel does not tell
+    others: tuple[str, ...] = ()  # netdevs of the other members of its bond
+    alone: bool = False  # it carries traffic in its bond, and no other port does
 
     @property
     def bdf(self) -> str:
@@ -104,10 +106,6 @@ class Observed(NamedTuple):
     def among(self, bdfs: Iterable[str]) -> tuple[QosPort, ...]:
         """The ports with these PCI addresses, as far as they exist."""
         return tuple(port for bdf in bdfs if (port := self.port(bdf)))
-
-    def others(self, port: QosPort) -> tuple[QosPort, ...]:
-        """The other members of the port's bond."""
-        return tuple(other for other in self.ports if port.bond and other.bond == port.bond and other != port)
 
 
 def ecn_attributes(netdev: str, priority: int) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def resolve(options: Options, observed: Observed, last: Desired | None, applicat
         tos=options.rdma_tos,
         mode=options.roce_mode,
         vlans=options.vlans,
-        cc_params=cc_params(options),
+        cc_params=options.cc_params,
         ecn={"on": True, "off": False}.get(options.ecn),
         takeover=options.dcbx_takeover,
         lldp=options.lldp,
@@ -84,12 +84,6 @@ def _macs(
     there = {port.bdf: port.permanent_mac for port in observed.ports}
     found = {bdf: there.get(bdf) or known.get(bdf) for bdf in (*chosen, *kept)}
     return tuple((bdf, mac) for bdf, mac in sorted(found.items()) if mac)
-
-
-def cc_params(options: Options) -> tuple[tuple[str, int], ...]:
-    """The congestion control parameters: the mark of CNPs, and those of ``dcqcn``, which take precedence."""
-    marks = {"np_cnp_dscp": options.cnp_dscp, "np_cnp_prio": options.cnp_priority}
-    return tuple(sorted({**marks, **dict(options.cc_params)}.items()))
 
 
 def _detached(options: Options, port: QosPort, absent: bool) -> Finding:

@@ -3,11 +3,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import fabric
 import record
 from boot import files
+from charmkit.output import NEXT_HOOK
 from config import Options
 from converge import Finding, Held, Plan, Severity
 from desired import Desired
@@ -16,17 +18,16 @@ from fabric import Comparison
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.ops.members import AwaitMember
-from hostnic.system import System
+from hostnic.system import HostStep, System
 from ineffective_options import ineffective_options
 from nic import before
 from nic.before import Before
+from nic.judge import Judgement, judge
 from observe import observe
 from observed import Observed
-from plan import differs, plan, takes_link_down
-from preflight import preflight
+from plan import plan
 from record import Writes
-from selection import cc_params, resolve
-from verify import verify
+from selection import resolve
 
 NAME = "roce-qos"
 AT_WORK = Finding(
@@ -40,10 +41,11 @@ STOP_IT = (
 
 
 class Survey(NamedTuple):
-    """Desired and observed state, and the plan between them."""
+    """Desired and observed state, what differs, and the plan that mends it."""
 
     wanted: Desired  # what the options and the host's ports lead to
     observed: Observed  # the host
+    judgement: Judgement  # each property of the host, compared
     plan: Plan[System]  # the steps from one to the other
     others: tuple[Handover, ...]  # what the machine's other charms hand over
     new: tuple[str, ...] = ()  # PCI addresses of ports that the charm has not served until now
@@ -60,13 +62,25 @@ class Survey(NamedTuple):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What differs from the declared state, on this host and from the fabric."""
-        left = (AT_WORK,) if self.boot_at_work else verify(self.wanted, self.observed, self.plan)
-        return (*left, *self.fabric.findings)
+        if self.boot_at_work:
+            return (AT_WORK, *self.fabric.findings)
+        left = [*self.judgement.gone, *self._left()]
+        problems = self.observed.boot.problems if left else ()
+        boot = (Finding(Severity.WARNING, "boot", problem) for problem in problems)
+        return (*self.plan.findings, *left, *boot, *self.fabric.findings)
+
+    def _left(self) -> Iterator[Finding]:
+        """What the plan would still do, and what it holds."""
+        for step in self.plan.steps:
+            if not isinstance(step.op, AwaitMember):  # the wait after a change is not a difference
+                yield Finding(Severity.WAITING, step.key, f"to do: {step.what}; {step.why}", NEXT_HOOK)
+        for item in self.plan.held:
+            yield Finding(Severity.HELD, item.step.key, f"{item.step.what}: {item.reason}", item.release)
 
 
 def read_host(system: System, options: Options) -> Observed:
     """Read the parts of the host that the options are about."""
-    names = (name for name, _ in cc_params(options))
+    names = (name for name, _ in options.cc_params)
     ask_ovs = options.ovn_encap_tos != "keep"
     return observe(system, names, options.roce_priority, speak=options.lldp, ask_ovs=ask_ovs)
 
@@ -77,7 +91,7 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
         if not (seen := survey.observed.port(bdf)):
             yield facts.Port(bdf, "", used=False, declared={"qos": 1})
             continue
-        actual = {"qos": int(not differs(survey.wanted, survey.observed, seen))}
+        actual = {"qos": int(survey.judgement.right(bdf))}
         used = bool(seen.bond or seen.port.bridge)
         yield facts.Port(seen.bdf, seen.netdev, seen.bond or "", used, {"qos": 1}, actual)
 
@@ -95,29 +109,22 @@ def survey(system: System, options: Options, policy: str | None, application: st
     released = {bdf: recorded.get(bdf, Before()) for bdf in gone}
     others, malformed = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
+    judgement = judge(wanted, observed)
     if observed.boot.running:
-        return Survey(wanted, observed, Plan(findings=(AT_WORK,)), others, fabric=told)
+        return Survey(wanted, observed, judgement, Plan(findings=(AT_WORK,)), others, fabric=told)
+    judgement = judgement._replace(returned=before.give_back(wanted, released, observed))
     present = any(other.charm == "nic-firmware" for other in others)
-    ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
-    about = (*malformed, *findings, *ineffective, *preflight(wanted, observed))
-    found = plan(wanted, observed, about, released)
+    ineffective = ineffective_options(options, wanted, judgement, nic_firmware_present=present)
+    about = (*observed.findings, *malformed, *findings, *ineffective)
+    found = plan(judgement, about, partial(_given_up, record.written(system)))
     if not found.blocked:
-        found = _given_up(found, record.written(system))
         found = replace(found, steps=(*files.install_steps(wanted, installed), *found.steps))
-    return Survey(wanted, observed, found, others, new, released, told)
+    return Survey(wanted, observed, judgement, found, others, new, released, told)
 
 
-def _given_up(planned: Plan[System], written: Mapping[str, Writes]) -> Plan[System]:
-    """The plan without settings of NICs that hooks have set often enough; the boot unit sets them."""
-    often = [step for step in planned.steps if step.key in written and written[step.key].often(step)]
-    reason = "it was set {} times in this boot, and something sets it back"
-    held = (Held(step, reason.format(written[step.key].times), STOP_IT) for step in often)
-    steps = [step for step in planned.steps if step not in often]
-    # A port whose link does not flap any more needs no wait either.
-    flapping = {step.key.partition("/")[0] for step in steps if takes_link_down(step)}
-    waited = (
-        step
-        for step in steps
-        if not isinstance(step.op, AwaitMember) or step.key.partition("/")[0] in flapping
-    )
-    return replace(planned, steps=tuple(waited), held=(*planned.held, *held))
+def _given_up(written: Mapping[str, Writes], step: HostStep) -> Held[System] | None:
+    """The step, held if hooks have run it often enough; the boot unit runs it."""
+    last = written.get(step.key)
+    if last is None or not last.often(step):
+        return None
+    return Held(step, f"it was set {last.times} times in this boot, and something sets it back", STOP_IT)

@@ -15,7 +15,7 @@ from hostnic.system import HostStep, System
 from boot import bootfile
 
 _BOOT = ("boot", "boot.bootfile", "boot.main", "observe", "record")
-_PLAN = ("desired", "nic", "nic.before", "nic.steps", "observed", "plan", "preflight")
+_PLAN = ("desired", "nic", "nic.before", "nic.judge", "observed", "plan")
 _SHARED = ("charmkit", "charmkit.fabric")
 COPY = BootCopy("roce-qos", (*_BOOT, *_PLAN, *_SHARED))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""

@@ -18,10 +18,10 @@ from hostnic.ops import until
 from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System, read_own
 from nic import before
+from nic.judge import judge
 from observe import observe
 from observed import Observed
 from plan import plan
-from preflight import preflight
 
 from boot import bootfile
 
@@ -98,7 +98,7 @@ def _converge(
             return (f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}",)
         observed = _look(system, wanted) if lock.waited else looks[0]
         wanted, others = _without_others(wanted.where_they_are(observed.macs), observed)
-        found = plan(wanted, observed, preflight(wanted, observed))
+        found = plan(judge(wanted, observed), observed.findings)
         if found.steps:
             ours = None if first else wanted
             before.keep(system, observed.among(wanted.ports), observed, ours)

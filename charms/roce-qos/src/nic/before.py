@@ -8,10 +8,9 @@ ports of a ConnectX are not in it, since `auto` never releases them.
 import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from converge import Disruption, Plan, Step
+from converge import Disruption, Step
 from desired import Desired
 from hostnic.devices import vlan
 from hostnic.devices.port import MLX5
@@ -25,7 +24,7 @@ from hostnic.ops.marking import SetEgressMap, SetRoceDefaults
 from hostnic.system import UNREADABLE, HostStep, System, read_own
 from observed import Observed, QosPort
 
-from nic.steps import cost, in_turn
+from nic.judge import Judged, Phase, Verdict, bridging, cost
 
 PATH = "/run/ovn-offload/roce-qos/before.json"
 UNSET = Ets((0,) * dcb.CLASSES, (dcb.STRICT,) * dcb.CLASSES, (0,) * dcb.CLASSES)
@@ -99,21 +98,26 @@ def _without(ours: Desired | None, found: Before, port: QosPort) -> Before:
     )
 
 
-def release(system: System, released: Mapping[str, Before], planned: Plan[System]) -> None:
+def release(system: System, released: Mapping[str, Before], returned: Iterable[Judged]) -> None:
     """Keep released ports in the record until they have everything back, and not longer."""
     if not released:
         return
-    left = (*planned.steps, *(item.step for item in planned.held))
-    known, waiting = read(system), {step.key.partition("/")[0] for step in left}
+    known, waiting = read(system), {judged.port.bdf for judged in returned if judged.verdicts}
     gone = {bdf for bdf in released if bdf not in waiting}
     kept = {bdf: each for bdf, each in {**released, **known}.items() if bdf not in gone}
     _write(system, known, kept)
 
 
-def give_back(wanted: Desired, before: Before, observed: Observed, port: QosPort) -> list[HostStep]:
-    """The steps that undo what the charm has set; what something else has set since then stays."""
-    undone = _undone(wanted, before, port)
-    return [replace(in_turn(step, observed, port), part=port.port.nic) for step in undone]
+def give_back(wanted: Desired, released: Mapping[str, Before], observed: Observed) -> tuple[Judged, ...]:
+    """Released ports, and what they do not have back; what something else has set since then stays."""
+    marks = _marks(wanted, released, observed)
+    found: list[Judged] = []
+    for port in observed.among(released):
+        steps = _undone(wanted, released[port.bdf], port)
+        own = (Verdict("before", Phase.BRIDGING, step=step) for step in steps)
+        back = (Verdict("before", Phase.BACK, step=step) for step in marks.get(port.bdf, ()))
+        found.append(Judged(port, (*own, *back)))
+    return tuple(found)
 
 
 def _undone(wanted: Desired, before: Before, port: QosPort) -> Iterator[HostStep]:
@@ -123,28 +127,26 @@ def _undone(wanted: Desired, before: Before, port: QosPort) -> Iterator[HostStep
     ours = set(wanted.apps(port.driver))
     if found.pfc and found.pfc.priorities == wanted.qos.pfc != before.pfc:
         what = f"give {netdev} its own lossless priorities back"
-        yield Step(f"{port.bdf}/pfc", what, why, Disruption.LINK_FLAP, SetPfc(netdev, before.pfc))
+        yield bridging(port, "pfc", what, why, SetPfc(netdev, before.pfc), Disruption.LINK_FLAP)
     apps = (set(found.apps) - ours) | set(before.apps)
     if ours & set(found.apps) and apps != set(found.apps):
         selectors = tuple(sorted({app.selector for app in ours}))
         trusts = not any(app.selector == dcb.DSCP for app in apps)
-        what, op = (
-            f"give {netdev} its own map to priorities back",
-            SetApps(netdev, selectors, tuple(sorted(apps))),
-        )
-        yield Step(f"{port.bdf}/apps", what, why, cost(port, dcb.ENTRIES, trusts=trusts), op)
+        what = f"give {netdev} its own map to priorities back"
+        op = SetApps(netdev, selectors, tuple(sorted(apps)))
+        yield bridging(port, "apps", what, why, op, cost(port, dcb.ENTRIES, trusts=trusts))
     if found.ets == wanted.ets != before.ets:
         what, op = f"give {netdev} its own traffic classes and shares back", SetEts(netdev, before.ets)
-        yield Step(f"{port.bdf}/ets", what, why, cost(port, dcb.SHARES), op)
+        yield bridging(port, "ets", what, why, op, cost(port, dcb.SHARES))
     if before.pause and wanted.qos.pfc and port.pause and not (port.pause.rx or port.pause.tx):
         what, op = f"turn global pause frames of {netdev} on again", SetPause(netdev, on=True)
-        yield Step(f"{port.bdf}/pause", what, why, cost(port, dcb.PAUSE), op)
+        yield bridging(port, "pause", what, why, op, cost(port, dcb.PAUSE))
     if _had_other_dcbx(before, port):
         what, mode = f"give {netdev} its own DCBX mode back", before.dcbx or 0
-        yield Step(f"{port.bdf}/dcbx", what, why, cost(port, dcb.MODE), TakeDcbx(netdev, mode, mode))
+        yield bridging(port, "dcbx", what, why, TakeDcbx(netdev, mode, mode), cost(port, dcb.MODE))
     if port.drop_in and port.lldp:
-        what, op = f"stop networkd from using LLDP on {netdev}", SetLldp(port.drop_in, False)
-        yield Step(f"{port.bdf}/lldp", what, why, Disruption.NONE, op)
+        what = f"stop networkd from using LLDP on {netdev}"
+        yield bridging(port, "lldp", what, why, SetLldp(port.drop_in, False))
 
 
 def _had_other_dcbx(before: Before, port: QosPort) -> bool:
@@ -154,33 +156,33 @@ def _had_other_dcbx(before: Before, port: QosPort) -> bool:
     return taken and bool(had & dcb.HOST)
 
 
-def give_marks_back(wanted: Desired, released: Mapping[str, Before], observed: Observed) -> list[HostStep]:
+def _marks(wanted: Desired, released: Mapping[str, Before], observed: Observed) -> dict[str, list[HostStep]]:
     """The same for what RDMA devices and VLAN devices have, as far as no port that is kept uses them too.
 
+    By PCI address of the first port that uses one.
     The ToS of OVN's tunnels stays: it is the host's, and the option for it goes on.
     """
     kept, why = observed.among(wanted.ports), "auto has released the port"
-    devices, lowers = (
-        {port.rdma for port in kept},
-        {name for port in kept for name in (port.netdev, port.bond)},
-    )
-    found: dict[str, HostStep] = {}
+    done = {port.rdma.device for port in kept if port.rdma}
+    lowers = {name for port in kept for name in (port.netdev, port.bond)}
+    found: dict[str, list[HostStep]] = {}
     for port in observed.among(released):
-        before, rdma = released[port.bdf], port.rdma
-        if rdma and rdma not in devices and port.defaults == wanted.defaults != before.defaults:
+        before, rdma, steps = released[port.bdf], port.rdma, found.setdefault(port.bdf, [])
+        if rdma and rdma.device not in done and port.defaults == wanted.defaults != before.defaults:
             what = f"give new connections of {rdma.device} their own {before.defaults.words} back"
             key, op = f"{port.bdf}/defaults", SetRoceDefaults(rdma, before.defaults)
-            step = HostStep(key, what, why, Disruption.NONE, op, f"RDMA of {rdma.device}")
-            found.setdefault(rdma.device, step)
+            steps.append(Step(key, what, why, Disruption.NONE, op, f"RDMA of {rdma.device}"))
+            done.add(rdma.device)
         for device in observed.vlans:
             pcp, was = dict(wanted.vlans).get(device.id), before.egress.get(device.netdev, UNMAPPED)
             above = device.lower in (port.netdev, port.bond) and device.lower not in lowers
-            if above and set(device.egress) == {pcp} and device.egress != was:
+            mapped = set(device.egress) == {pcp} and device.egress != was
+            if above and mapped and device.netdev not in done:
                 what = f"give {device.netdev} its own egress map back"
                 key, op = f"{port.bdf}/egress {device.netdev}", SetEgressMap(device.netdev, was)
-                step = HostStep(key, what, why, Disruption.NONE, op, f"VLAN {device.netdev}")
-                found.setdefault(device.netdev, step)
-    return list(found.values())
+                steps.append(Step(key, what, why, Disruption.NONE, op, f"VLAN {device.netdev}"))
+                done.add(device.netdev)
+    return found
 
 
 def _decoded(text: str) -> dict[str, Before]:
