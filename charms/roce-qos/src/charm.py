@@ -10,7 +10,7 @@ import charmkit.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from collections.abc import Sequence
 from dataclasses import asdict
 
-import firmware_requests
+import firmware
 import ops
 import record
 from actions import counters, qos
@@ -93,7 +93,7 @@ class RoceQosCharm(HostCharm[Survey]):
             NAME,
             self.unit.name,
             reboot_owner=next((other.reboot_owner for other in survey.others), REBOOT_OWNER),
-            parameters=firmware_requests.parameters(survey.wanted, survey.judgement),
+            parameters=firmware.parameters(survey.wanted, survey.judgement),
             pending=left.phrase() if left else "",
         )
         try:

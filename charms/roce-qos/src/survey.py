@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 import fabric
+import firmware
 import record
 from boot import files
 from charmkit.output import NEXT_HOOK
@@ -19,7 +20,6 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.ops.members import AwaitMember
 from hostnic.system import HostStep, System
-from ineffective_options import ineffective_options
 from nic import before
 from nic.before import Before
 from nic.judge import Judgement, judge
@@ -114,8 +114,8 @@ def survey(system: System, options: Options, policy: str | None, application: st
         return Survey(wanted, observed, judgement, Plan(findings=(AT_WORK,)), others, fabric=told)
     judgement = judgement._replace(returned=before.give_back(wanted, released, observed))
     present = any(other.charm == "nic-firmware" for other in others)
-    ineffective = ineffective_options(options, wanted, judgement, nic_firmware_present=present)
-    about = (*observed.findings, *malformed, *findings, *ineffective)
+    unreached = firmware.unreached(options, judgement, nic_firmware_present=present)
+    about = (*observed.findings, *malformed, *findings, *unreached)
     found = plan(judgement, about, partial(_given_up, record.written(system)))
     if not found.blocked:
         found = replace(found, steps=(*files.install_steps(wanted, installed), *found.steps))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from converge import Disruption, Finding, Op, Severity, Step
 from desired import Desired
+from hostnic.devices.port import MLX5
 from hostnic.devices.rdma import RdmaPort
 from hostnic.devices.vlan import Vlan
 from hostnic.netlink import dcb
@@ -83,6 +84,7 @@ class Judgement(NamedTuple):
     ports: tuple[Judged, ...]  # the declared ones that are there
     host: tuple[Verdict, ...]  # of no single port
     gone: tuple[Finding, ...] = ()  # declared ports that are not there; the others are set all the same
+    notes: tuple[Finding, ...] = ()  # options that have no effect here
     returned: tuple[Judged, ...] = ()  # ports that `auto` has released: what they do not have back yet
 
     def steps(self, phase: Phase) -> list[HostStep]:
@@ -99,7 +101,8 @@ class Judgement(NamedTuple):
     def findings(self) -> tuple[Finding, ...]:
         """What has no effect, and what the operator has to decide before anything is changed."""
         verdicts = (*self.host, *(verdict for judged in self.ports for verdict in judged.verdicts))
-        return tuple(dict.fromkeys(verdict.finding for verdict in verdicts if verdict.finding))
+        found = (verdict.finding for verdict in verdicts if verdict.finding)
+        return tuple(dict.fromkeys((*self.notes, *found)))
 
 
 def _steps(verdicts: tuple[Verdict, ...], phase: Phase) -> list[HostStep]:
@@ -116,7 +119,33 @@ def judge(wanted: Desired, observed: Observed) -> Judgement:
         ports=tuple(Judged(port, tuple(_port(wanted, port))) for port in ports),
         host=(*_lldpad(wanted, observed), *_vlans(wanted, observed, ports), *_tunnels(wanted, observed)),
         gone=tuple(Finding(Severity.BLOCKED, bdf, "the port has no netdev", GONE) for bdf in gone),
+        notes=tuple(_without_effect(wanted, ports)),
     )
+
+
+def _without_effect(wanted: Desired, ports: tuple[QosPort, ...]) -> Iterator[Finding]:
+    """What is allowed, but will not have the intended effect on these ports."""
+    scheme, roce, dscp = wanted.qos, wanted.qos.roce, wanted.tos >> 2
+    if scheme.trust == "dscp" and (priority := wanted.priority(dscp)) != roce.priority:
+        what = f"{wanted.tos} is DSCP {dscp}, which has priority {priority}, not RoCE's"
+        remedy = f"set rdma-tos to {roce.dscp << 2 | 2}"
+        yield Finding(Severity.WARNING, "rdma-tos", what, remedy)
+    if roce.priority not in scheme.ets and roce.priority:
+        what = f"RoCE's priority {roce.priority} has no class of its own and shares class 0"
+        yield Finding(Severity.WARNING, "ets", what, f"give class {roce.priority} a share")
+    if not scheme.pfc:
+        yield Finding(Severity.INFO, "pfc-priorities", "is none: RoCE may lose packets")
+    if wanted.cable and any(port.driver.name == MLX5 for port in ports):
+        # en_dcbnl.c: mlx5e_dcbnl_ieee_setpfc uses it with dcbx.manual_buffer only, which set buffers turn on.
+        what = f"ConnectX stores {wanted.cable} m but does not use it unless buffers are set manually"
+        remedy = "set cable-length=0, or set the buffers (dcb buffer, mlnx_qos)"
+        yield Finding(Severity.WARNING, "cable-length", what, remedy)
+    if wanted.cable and (lacking := [port.netdev for port in ports if not port.cable]):
+        what = f"{wanted.cable} m is not set on {', '.join(lacking)}: driver or firmware has no such value"
+        yield Finding(Severity.INFO, "cable-length", what)
+    limits = {port.driver.name: port.driver.limit for port in ports if port.driver.limit}
+    for name, limit in sorted(limits.items()):
+        yield Finding(Severity.INFO, name, limit)
 
 
 def _port(wanted: Desired, port: QosPort) -> Iterator[Verdict]:
