@@ -66,6 +66,12 @@ gauge port_lacp_partner port | Whether the port has an LACP partner: 1 or 0 | sy
 gauge port_distributing port | Whether its bond sends on the port: 1 or 0 | sysfs bonding_slave
 gauge port_module_temperature_celsius port | Temperature of the transceiver | sysfs hwmon
 gauge port_module_temperature_limit_celsius port | Temperature that the transceiver allows | sysfs hwmon
+gauge port_speed_megabits port | Megabits a second of the link; none without one | sysfs speed
+gauge port_pci_lanes port | Lanes of the PCIe link | sysfs current_link_width
+gauge port_pci_lanes_limit port | Lanes that both the card and what it is in can use | sysfs max_link_width
+gauge port_pci_gigatransfers port | Gigatransfers a second of a PCIe lane | sysfs current_link_speed
+gauge port_pci_gigatransfers_limit port | Those that both the card and what it is in can do
+  | sysfs max_link_speed
 gauge firmware_answers port | Whether the firmware answered a command in time: 1 or 0 | devlink info
 gauge health_reporter_healthy port,reporter | Whether devlink's reporter is healthy: 1 or 0 | devlink health
 counter health_reporter_errors port,reporter | Errors that the reporter has counted | devlink health

@@ -40,6 +40,7 @@ _COUNTERS = {
 _WIRE = re.compile(r"([rt]x)_(bytes|packets)_phy")
 _PRIORITY = re.compile(r"([rt]x)_(?:prio(\d)|global)_(pause|pause_duration|discards|marked)")
 _VF = re.compile(r"(?:c\d+)?pf\d+vf(\d+)")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _UNIT = re.compile(r"unit-([a-z][a-z0-9-]*)-(\d+)")
 _SIDES = {"rx": "received", "tx": "sent"}
 _ROCE = {
@@ -156,7 +157,7 @@ def units(system: System) -> Iterator[Sample]:
 
 
 def link(system: System, port: Port) -> Iterator[Sample]:
-    """What sysfs says of a port: flaps, LACP, the transceiver's temperature."""
+    """What sysfs says of a port: flaps, LACP, its PCIe link, the transceiver's temperature."""
     label, directory = (port.netdev,), f"/sys/class/net/{port.netdev}"
     if changes := read_text(system, f"{directory}/carrier_changes"):
         yield Sample("port_carrier_changes", label, int(changes))
@@ -165,8 +166,27 @@ def link(system: System, port: Port) -> Iterator[Sample]:
         if state.isdecimal():
             yield Sample("port_lacp_partner", label, float(bool(int(state) & PARTNER_AGGREGATES)))
         yield Sample("port_distributing", label, float(is_distributing(system, port.bond, port.netdev)))
+    for metric, value in _pci_link(system, port.bdf):
+        yield Sample(metric, label, value)
     for monitor in list_names(system, f"{DEVICES}/{port.bdf}/hwmon"):
         yield from _temperature(system, f"{DEVICES}/{port.bdf}/hwmon/{monitor}", label)
+
+
+def _pci_link(system: System, bdf: str) -> Iterator[tuple[str, float]]:
+    """The PCIe link as it is, and as both its ends can be (Documentation/ABI/testing/sysfs-bus-pci)."""
+    card = f"{DEVICES}/{bdf}"
+    for name, metric in ("width", "port_pci_lanes"), ("speed", "port_pci_gigatransfers"):
+        now, card_has, slot_has = (
+            float(found[0]) if (found := _NUMBER.match(read_text(system, path) or "")) else 0.0
+            for path in (
+                f"{card}/current_link_{name}",
+                f"{card}/max_link_{name}",
+                f"{card}/../max_link_{name}",
+            )
+        )
+        if now and card_has:
+            yield metric, now
+            yield f"{metric}_limit", min(card_has, slot_has or card_has)
 
 
 def _temperature(system: System, directory: str, label: tuple[str]) -> Iterator[Sample]:
@@ -220,7 +240,10 @@ def vf_lag(system: System, ports: Iterable[Port]) -> Iterator[Sample]:
 
 
 def counters(system: System, port: Port) -> Iterator[Sample]:
-    """The driver's counters of a port and of its priorities."""
+    """The driver's counters of a port and of its priorities, and the link's speed: all from the firmware."""
+    speed = read_text(system, f"/sys/class/net/{port.netdev}/speed") or ""
+    if speed.isdecimal() and speed != "0":  # without a link the driver says -1
+        yield Sample("port_speed_megabits", (port.netdev,), int(speed))
     for name, value in system.ethtool.statistics(port.netdev).items():
         if metric := _COUNTERS.get(name):
             yield Sample(metric, (port.netdev,), value)

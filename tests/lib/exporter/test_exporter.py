@@ -149,6 +149,35 @@ def test_a_transceiver_that_was_pulled_has_neither_temperature_nor_limit() -> No
     assert told == []
 
 
+@pytest.mark.parametrize(
+    ("now", "card", "slot", "limit"),
+    [("8", "16", "16", 16), ("8", "16", "8", 8), ("16", "16", None, 16)],
+    ids=["trained down", "a slot of eight lanes", "a slot that does not tell"],
+)
+def test_a_pcie_link_stands_beside_what_card_and_slot_can_do(
+    now: str, card: str, slot: str | None, limit: int
+) -> None:
+    host, at = converged(), "/sys/bus/pci/devices/0000:3b:00.0"
+    for path, text in {
+        f"{at}/current_link_width": now,
+        f"{at}/max_link_width": card,
+        f"{at}/current_link_speed": "8.0 GT/s PCIe",
+        f"{at}/max_link_speed": "16.0 GT/s PCIe",
+        **({f"{at}/../max_link_width": slot} if slot else {}),
+    }.items():
+        host.disk.install(path, f"{text}\n".encode(), 0o444)
+    seen = scrape(exporter(host))
+    assert (seen["port_pci_lanes", PF], seen["port_pci_lanes_limit", PF]) == (int(now), limit)
+    assert (seen["port_pci_gigatransfers", PF], seen["port_pci_gigatransfers_limit", PF]) == (8, 16)
+
+
+@pytest.mark.parametrize(("text", "told"), [("100000", True), ("-1", False)], ids=["up", "without a link"])
+def test_the_speed_of_a_link(text: str, told: bool) -> None:
+    host = converged()
+    host.disk.install(f"/sys/class/net/{PF}/speed", f"{text}\n".encode(), 0o444)
+    assert scrape(exporter(host)).get(("port_speed_megabits", PF)) == (100000 if told else None)
+
+
 def test_a_port_of_infiniband_in_a_bond_is_present() -> None:
     """nic-firmware sets parameters of such ports, too. Their bond has no LACP, and one port is a spare."""
     host = FakeHost([hca(lids=(4, 7))])
