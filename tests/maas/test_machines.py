@@ -135,7 +135,7 @@ def test_a_deployed_machine_of_that_name_without_a_bmc_is_not_taken_over(maas, r
 
 def test_an_enlisted_machine_of_that_name_without_a_bmc_gets_it(maas, run):
     """MAAS has not found its BMC; the operator has given it its name."""
-    del of_bob(maas, "node1", "New", "")["id"]
+    of_bob(maas, "node1", "New", "")
     run("apply")
     assert maas.power["node1"]["power_address"] == "192.168.0.11"
 

@@ -69,7 +69,6 @@ class Machines(Kept, Settings):
         own = {"hostname": name, "system_id": f"sys{self.last:03}", "power_type": data.get("power_type", "")}
         own["min_hwe_kernel"] = data.get("min_hwe_kernel", "")
         machine = self.add("machines", **own, tag_names=[], interface_set=[], numanode_set=[])
-        del machine["id"]  # it has none in MAAS' answers
         self.power[own["system_id"]], self.devices[own["system_id"]] = power, []
         for number, mac in enumerate(macs):
             port = self.interface(machine, "physical", f"eth{number}", None, [], [])

@@ -4,7 +4,7 @@
 from lab.maas.refusal import require
 
 PATHS = {"tags": "name", "machines": "system_id"}
-"""What stands for an object in a path, where it is not its id."""
+"""What stands for an object in a path, where MAAS tells no id of it."""
 TWINS = {
     "fabrics": (("name",), "name", "Fabric with this Name already exists."),
     "spaces": (("name",), "name", "Space with this Name already exists."),
@@ -64,6 +64,7 @@ class Kept:
         self.last += 1
         parent = f"nodes/{values['system_id']}/" if kind == "interfaces" else ""
         uri = f"/MAAS/api/2.0/{parent}{kind}/{values.get(PATHS.get(kind, ''), self.last)}/"
-        made = {"id": self.last, "resource_uri": uri, **NEW.get(kind, {}), **values}
+        number = {} if kind in PATHS else {"id": self.last}
+        made = {**number, "resource_uri": uri, **NEW.get(kind, {}), **values}
         getattr(self, kind).append(made)
         return made
