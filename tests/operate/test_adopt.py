@@ -411,7 +411,8 @@ def test_why_nic_firmware_gets_another_number_of_vfs_is_said():
     said = told("more-in-firmware")
     assert ["juju", "config", "nic-firmware", "num-vfs=8", "reboot-owner=sriov-switchdev"] in commands(said)
     why = "nic-firmware is beside sriov-switchdev, which counts the VFs, and requests one reboot for both."
-    assert why in " ".join(said.split())
+    now = "Now num-vfs is 16, reboot-owner is self; its action query shows the value of each NIC beside that"
+    assert f"{why} {now} of the next boot." in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,8 @@ def firmware(bundle: Bundle, group: Group) -> Iterator[Step]:
         return
     if wrong := {name: value for name, value in options.items() if ours.option(name) != value}:
         why = f"{ours.name} is beside {DRIVER}, which counts the VFs, and requests one reboot for both."
+        today = listed(f"{name} is {ours.option(name)}" for name in wrong)
+        why += f" Now {today}; its action query shows the value of each NIC beside that of the next boot."
         yield _set(ours.name, wrong, why)
 
 
