@@ -147,7 +147,6 @@ THRESHOLDS = {
     "look_age_seconds": 3600.0,
     "source_age_seconds": 300.0,
     "pause_ratio": 0.1,
-    "software_ratio": 0.2,
     "connections_ratio": 0.9,
 }
 """Values of the metric ``threshold``, the same on every unit."""

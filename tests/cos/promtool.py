@@ -117,9 +117,9 @@ def check(rules: Rules, directory: Path) -> str:
 
 def test(rules: Rules, cases: Iterable[Mapping[str, Any]], directory: Path) -> str:
     """What promtool says against the rules on the series of each case; nothing if all is as expected."""
-    (directory / "rules.yaml").write_text(yaml.safe_dump(rules, width=4096))
+    (directory / "rules.yaml").write_text(json.dumps(rules))  # it is YAML, too, and written in no time
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [*cases]}
-    (directory / "test.yaml").write_text(yaml.safe_dump(document, width=4096, sort_keys=False))
+    (directory / "test.yaml").write_text(json.dumps(document))
     return _run("test", "rules", str(directory / "test.yaml"))
 
 

@@ -63,19 +63,24 @@ def up(site: Site, away: Sequence[Sequence[str]]) -> list[dict[str, str]]:
     return found
 
 
-def paged(alerts: Sequence[Alert], directory: Path) -> set[tuple[str, str]]:
-    """Alerts, with their units, that go to the operators: neither muted nor routed to nobody."""
+def pages(alerts: Sequence[Alert], directory: Path) -> list[Alert]:
+    """Those of the alerts that go to the operators: neither muted nor routed to nobody."""
     work = directory / f"am-{time.monotonic_ns()}"
     work.mkdir()
     with alertmanager(work, CONFIG, free_port()) as server:
         server.raise_alerts(alerts)
         told = server.alerts()
     assert len(told) == len(alerts)
-    return {
-        (each["labels"]["alertname"], each["labels"].get("juju_unit", ""))
+    return [
+        each["labels"]
         for each in told
         if each["status"]["state"] != "suppressed" and each["receivers"] != [{"name": "nobody"}]
-    }
+    ]
+
+
+def paged(alerts: Sequence[Alert], directory: Path) -> set[tuple[str, str]]:
+    """The same by name and unit."""
+    return {(each["alertname"], each.get("juju_unit", "")) for each in pages(alerts, directory)}
 
 
 def test_a_rolling_reboot_with_the_collectors_rules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

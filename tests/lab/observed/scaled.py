@@ -56,7 +56,9 @@ def rules(factor: int, model: Mapping[str, str], turn: float = 0.0) -> Rules:
             least = rf"clamp_min(\g<0> / {factor}, {turn:.0f})"
             limited = re.sub(rf"(last_over_time\()?{LIMIT}(\[\w+\]\))?", least, rule["expr"])
             rule["expr"] = re.sub(
-                r"\[(\w+)\]", lambda found: f"[{shorter(seconds(found[1]), factor)}]", limited
+                r"(?<=[\[:])(\d+[smhd])(?=[\]:])",
+                lambda found: shorter(seconds(found[1]), factor),
+                limited,
             )
     return found
 

@@ -41,7 +41,7 @@ FAULTS = [
             fabric("switch_drained", switch="Spine0"): "1x90",
         },
         ON_LEAF,
-        f"{LEAF} could not be read at the last look (0 of 1).",
+        f"{LEAF} could not be read at looks of the last half hour (0 of 1).",
         30,
         20,
     ),
@@ -85,12 +85,36 @@ FAULTS = [
         75,
         65,
     ),
+    Fault(
+        "FabricNotTold",
+        {fabric("look_age_seconds"): "90x10 stale", series("up", juju_unit=UNIT): "1x90"},
+        {},
+        f"{UNIT} says nothing of the switches any more; it had last asked them 1m 30s before.",
+        40,
+        10,
+    ),
+    Fault(
+        "FabricSwitchDrained",
+        {fabric("switch_drained", **ON_LEAF): "0x10 1x900"},
+        ON_LEAF,
+        f"{LEAF} has been drained (1) for twelve hours; the hosts have no way around a second fault.",
+        740,
+        700,
+    ),
+    Fault(
+        "PlannedDrain",
+        {fabric("switch_drained", **ON_LEAF): "0x10 1x80"},
+        ON_LEAF,
+        f"Switch Leaf0-1 is drained, as {UNIT} has it (1); the ports of its hosts are shut down.",
+        20,
+        8,
+    ),
 ]
 DRAINED = {
     **fewer("sessions", "2x10 1x80"),
-    **fewer("segments", "2x10 0x80"),
-    fabric("drift", **ON_LEAF): "0x10 3x80",
+    **fewer("links", "2x10 1x80"),
     fabric("switch_drained", switch="Spine0"): "0x10 1x80",
+    fabric("declared", switch="Spine0", object="segments"): "0x90",
     fabric("switch_answers", switch="Spine0"): "1x20 0x70",
 }
 """A spine is out of use for work on it, and off: each leaf lacks its session meanwhile."""
