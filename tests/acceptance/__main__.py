@@ -36,9 +36,10 @@ from acceptance.measure.results import Results, as_data, keep
 from acceptance.measure.run import Climber
 from acceptance.measure.shells import Node, hosting, nodes
 from acceptance.plan import plan, removal
-from acceptance.report import cores
-from acceptance.report.judge import Verdict, explanation, judge, overall, unmeasured
+from acceptance.report import cores, offload
+from acceptance.report.judge import explanation, judge, overall, unmeasured
 from acceptance.report.page import page
+from acceptance.report.verdict import Verdict
 from acceptance.sitefile import Site
 from acceptance.wanted import Facts, chosen, objects, servers
 
@@ -173,6 +174,7 @@ class Command:
             last = next(rung.title for rung in RUNGS if rung.key == list(before.rungs)[-1])
             self._say(f"Starting anew: {reason}." if reason else f"Continuing after {last}.")
         results.substituted, results.unseen = self.around.substituted, unseen
+        results.computes = len(facts.zones)
         around = self.around
         run = Climber(
             cloud, self.site, hosts, computes, around.process, self._folder(), self._say, around.rungs
@@ -191,6 +193,7 @@ class Command:
         if self.json:
             told = {
                 "verdict": state.words,
+                "proven": offload.proof(results),
                 "explanation": findings_as_json([found] if found else []),
                 "report": str(target),
             }
@@ -208,6 +211,7 @@ class Command:
         else:
             print(_summary(results, verdicts))
             print(f"{self.cloud}: {state.words}.", *([found.sentence()] if found else []))
+            print(offload.proof(results))
             print(f"The report is {target}.")
         return state.value
 

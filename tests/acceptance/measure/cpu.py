@@ -13,17 +13,22 @@ from typing import NamedTuple
 from converge import StepError
 
 from acceptance.measure.shells import Node
+from acceptance.measure.witness import Script
 
 FILE, UNIT = "/run/acceptance-cpu", "acceptance-cpu"
 LONGEST = 900
 """Seconds after which systemd ends a sampler that nobody stopped."""
+LARGEST = 50_000_000
+"""Bytes that are read of what a sampler wrote: each second has some kilobytes of counters."""
 STOP = f"systemctl stop {UNIT} 2>/dev/null || true\n"
 LOOP = """\
+@HEAD@
 for ((n = 0; ; n++)); do
     read -r now _ < /proc/uptime; read -r cpu < /proc/stat; echo "$now $cpu"
-    [ $n -ne {middle} ] || {{
-{look}
-    }}
+@EACH@
+    [ $n -ne @MIDDLE@ ] || {
+@LOOK@
+    }
     sleep 1
 done
 """
@@ -32,7 +37,7 @@ START = f"""\
 systemd-run --quiet --collect --unit={UNIT} -p RuntimeMaxSec={LONGEST} -p StandardOutput=file:{FILE} \\
     /bin/bash -c {{loop}}
 """
-READ = f"{STOP}head -c 1000000 {FILE}; rm -f {FILE}"
+READ = f"{STOP}head -c {LARGEST} {FILE}; rm -f {FILE}"
 TICKS = 100
 _LINE = re.compile(r"(\d{1,12}\.\d{1,4}) cpu((?: {1,2}\d{1,18}){10})\b")
 
@@ -42,9 +47,16 @@ class _Reading(NamedTuple):
     busy: float
 
 
-def start(node: Node, seconds: int, look: str = ":") -> None:
-    """Begin to read a node's CPU times; a look at something else is once in the middle of so many seconds."""
-    node.run(START.format(loop=shlex.quote(LOOP.format(middle=seconds // 2 + 2, look=look))), 30)
+def loop(seconds: int, beside: Script, look: str = ":") -> str:
+    """The sampler's script: CPU times, what is read beside them, and a look in the middle of the seconds."""
+    words = {"HEAD": beside.head, "EACH": beside.each, "MIDDLE": str(seconds // 2 + 2)}
+    words["LOOK"] = f"{look}\n{beside.middle}"
+    return re.sub("@([A-Z]+)@", lambda found: words[found[1]], LOOP)
+
+
+def start(node: Node, seconds: int, beside: Script, look: str = ":") -> None:
+    """Begin to read a node's CPU times, and what is read beside them."""
+    node.run(START.format(loop=shlex.quote(loop(seconds, beside, look))), 30)
 
 
 def stop(node: Node) -> str:
@@ -73,6 +85,14 @@ def cores(text: str, seconds: int) -> float:
     if not rates:
         raise StepError("its CPU times could not be read")
     return max(max(rates), 0.0)
+
+
+def before(text: str) -> float:
+    """The mean number of busy CPUs between the first two readings; -1 if there are none."""
+    found = [_reading(line) for line in _LINE.findall(text)[:2]]
+    if len(found) < 2 or found[1].at <= found[0].at:
+        return -1.0
+    return max((found[1].busy - found[0].busy) / (found[1].at - found[0].at), 0.0)
 
 
 def _periods(found: list[_Reading], seconds: int) -> list[tuple[_Reading, _Reading]]:

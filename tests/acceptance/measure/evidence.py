@@ -17,6 +17,9 @@ DISCARDS = "discards|buf_discard|cong_discard"
 PORTS = f"""\
 for port in $(uplinks); do
     echo "port $port $(cat /sys/class/net/$port/speed)"
+    echo "state $(cat /sys/class/net/$port/operstate 2> /dev/null)"
+    bond=/sys/class/net/$port/master/bonding
+    echo "bond $(cat $bond/mode $bond/active_slave 2> /dev/null | tr '\\n' ' ')"
     echo "near $(cat /sys/class/net/$port/device/local_cpulist)"
     ethtool -S $port | grep -E '(packets|discards)_phy:|prio[0-7]_({DISCARDS}|pause):' || true
     for name in tx_packets rx_packets; do echo "$name: $(cat /sys/class/net/$port/statistics/$name)"; done
@@ -55,6 +58,8 @@ class Sample(NamedTuple):
         ports: counters of each uplink.
         speed: of all uplinks, in Mb/s.
         pins: CPUs of each vCPU of our instance, by its name in libvirt.
+        active: the port that an active-backup bond uses; "" for other bonds.
+        down: ports without a link.
         near: CPUs of the NIC's NUMA node, as a list of the kernel's; "" if unknown.
 
     """
@@ -65,6 +70,8 @@ class Sample(NamedTuple):
     speed: int
     pins: dict[str, str]
     near: str = ""
+    active: str = ""
+    down: tuple[str, ...] = ()
 
 
 class Evidence(NamedTuple):
@@ -95,12 +102,17 @@ def sample(node: Node, instance: str) -> Sample:
     """
     ports: dict[str, Counters] = {}
     pins: dict[str, str] = {}
-    speed, at, near = 0, "", ""
+    speeds, down = dict[str, int](), list[str]()
+    at = near = active = ""
     script = UPLINKS + PORTS + (PINS.format(shlex.quote(instance)) if instance else "")
     for line in node.run(script, 60).splitlines():
         if found := re.fullmatch(rf"port (\S+) (-?{_NUMBER})", line.strip()):
             at = found[1]
-            ports[at], speed = {}, speed + max(int(found[2]), 0)
+            ports[at], speeds[at] = {}, max(int(found[2]), 0)
+        elif line.strip() == "state down":
+            down.append(at)
+        elif found := re.fullmatch(r"bond active-backup \d (\S+)", line.strip()):
+            active = found[1]
         elif found := re.fullmatch(r"near ([\d,-]+)", line.strip()):
             near = found[1]
         elif found := re.fullmatch(r"domain (\S+)", line.strip()):
@@ -112,7 +124,8 @@ def sample(node: Node, instance: str) -> Sample:
             pins[at] = " ".join(filter(None, (pins[at], found[1])))
     offload = node.table("sriov-switchdev", "show-offload", "offload")
     counters = node.table("roce-qos", "show-counters", "counters")
-    return Sample(offload, counters, ports, speed, pins, near)
+    speed = speeds.get(active, 0) if active else sum(speeds.values())
+    return Sample(offload, counters, ports, speed, pins, near, active, tuple(down))
 
 
 def guest(shell: Shell, address: str) -> Guest:
@@ -146,29 +159,9 @@ def probe(shell: Shell, address: str, mtu: int) -> str:
     return lines[0].strip() if lines else "ping prints no result"
 
 
-def in_nic(evidence: list[Evidence]) -> float | None:
-    """The share of tenants' packets that the NICs forwarded, 0 to 1; None without packets.
-
-    Flows end after ten seconds without packets: counters that are lower than before belong to new flows.
-    """
-    inside = outside = 0
-    for node in evidence:
-        before = {_cell(row, "in port"): row for row in node.before.offload}
-        for row in _tenants(node):
-            old = before.get(_cell(row, "in port"), {})
-            inside += _grown(row, old, "packets in NIC")
-            outside += _grown(row, old, "packets not in NIC")
-    return inside / (inside + outside) if inside + outside else None
-
-
 def _tenants(node: Evidence) -> list[dict[str, str]]:
     """A node's rows after a rung, without those of packets that the host itself sent."""
     return [row for row in node.after.offload if row.get("representor of") != HOST]
-
-
-def _grown(row: dict[str, str], old: dict[str, str], key: str) -> int:
-    now, then = _count(row, key), _count(old, key)
-    return now - then if now >= then else now
 
 
 def _cell(row: dict[str, str], key: str) -> str:

@@ -104,7 +104,8 @@ def outage(text: str, pairs: int) -> Figure:
     for at in sorted(rates):
         now = now + 1 if rates[at] < usual / 10 else 0
         longest = max(longest, now)
-    return Figure(longest / 10, "s", {"usual rate in Gb/s": usual / 1e9})
+    resent = sum(end["sum_sent"].get("retransmits", 0) for end in _ends(text, pairs))
+    return Figure(longest / 10, "s", {"usual rate in Gb/s": usual / 1e9, "retransmissions": resent})
 
 
 def _ends(text: str, pairs: int) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from acceptance.measure.congestion import Protection
 from acceptance.measure.evidence import Evidence, Guest, Sample
 from acceptance.measure.parse import Figure
 from acceptance.measure.tracking import Tracked
+from acceptance.measure.witness import Witness
 
 VERSION = 1
 LONGEST = 64 * 1024 * 1024
@@ -38,6 +39,7 @@ class RungResult:
         probed: the length of that packet with its IP header; 0 if unknown.
         cores: CPUs that each compute node itself spent, by measurement and node.
         uncounted: why those of a node are not known, by node.
+        witnesses: what each compute node counted of the packets, by measurement and node.
         tracked: what each compute node had of the connections while they ran, where they are tracked.
         evidence: by compute host.
         guests: by server.
@@ -55,6 +57,7 @@ class RungResult:
     probed: int = 0
     cores: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     uncounted: dict[str, str] = field(default_factory=dict[str, str])
+    witnesses: dict[str, dict[str, Witness]] = field(default_factory=dict[str, dict[str, Witness]])
     tracked: dict[str, Tracked] = field(default_factory=dict[str, Tracked])
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
     guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
@@ -71,6 +74,7 @@ class Results:
         conditions: what all rungs must have in common, by name: the servers, and keys of the site file.
         substituted: sentences about what was not as in production.
         unseen: sentences about what no check can look at.
+        computes: how many compute hosts are up in the cloud; 0 if unknown.
 
     """
 
@@ -83,6 +87,7 @@ class Results:
     substituted: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     conditions: dict[str, str] = field(default_factory=dict[str, str])
+    computes: int = 0
 
     def outdated(self, now: "Results") -> str:
         """Why an interrupted run cannot be continued as `now`; "" if it can."""
@@ -150,6 +155,10 @@ def as_data(results: Results) -> dict[str, Any]:
     data = asdict(results)
     for rung in data["rungs"].values():
         rung["figures"] = {key: figure._asdict() for key, figure in rung["figures"].items()}
+        rung["witnesses"] = {
+            key: {node: told._asdict() for node, told in nodes.items()}
+            for key, nodes in rung["witnesses"].items()
+        }
         rung["tracked"] = {key: told._asdict() for key, told in rung["tracked"].items()}
         rung["protection"] = {key: told._asdict() for key, told in rung["protection"].items()}
         rung["guests"] = {key: told._asdict() for key, told in rung["guests"].items()}
@@ -194,6 +203,7 @@ _ROWS = ListOf(_TEXTS, "rows")
 
 def _sample(**values: Any) -> Sample:
     rows: dict[str, Any] = {key: list(values.pop(key)) for key in ("offload", "counters")}
+    values["down"] = tuple(values.pop("down", ()))
     return Sample(**rows, **values)
 
 
@@ -204,9 +214,25 @@ _SAMPLE_KEYS = {
     "speed": _COUNT,
     "pins": _TEXTS,
 }
-_SAMPLE = Record(_sample, {**_SAMPLE_KEYS, "near": LINE}, tuple(_SAMPLE_KEYS))
+_SAMPLE = Record(
+    _sample,
+    {**_SAMPLE_KEYS, "near": LINE, "active": LINE, "down": ListOf(LINE, "ports")},
+    tuple(_SAMPLE_KEYS),
+)
 _FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
 _PROTECTION_KEYS = {"unit": LINE, "priority": _COUNT, "share": _COUNT, "dcqcn": _COUNT, "off": LINE}
+_PACKETS = MappingOf(LINE, _COUNT, "packets")
+_OF_PORTS = MappingOf(LINE, _PACKETS, "ports")
+_WITNESS = Record(
+    Witness,
+    {
+        **dict.fromkeys(("resets", "seen", "flows", "inside", "outside"), _COUNT),
+        **dict.fromkeys(("seconds", "busy"), _Number()),
+        **dict.fromkeys(("vf", "slow"), _PACKETS),
+        **dict.fromkeys(("wire", "kernel", "priorities", "quiet"), _OF_PORTS),
+        **dict.fromkeys(("others", "before"), _NUMBERS),
+    },
+)
 _TRACKED_KEYS = {"in_nic": _COUNT, "connections": _COUNT, "flows": _COUNT, "why_not": LINE}
 _RUNG = Record(
     RungResult,
@@ -220,6 +246,7 @@ _RUNG = Record(
         "probed": _COUNT,
         "cores": MappingOf(LINE, _NUMBERS, "measurements"),
         "uncounted": _TEXTS,
+        "witnesses": MappingOf(LINE, MappingOf(LINE, _WITNESS, "nodes"), "measurements"),
         "tracked": MappingOf(LINE, Record(Tracked, _TRACKED_KEYS), "nodes"),
         "evidence": MappingOf(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
@@ -249,6 +276,7 @@ _RESULTS = Record(
         "substituted": ListOf(LINE, "sentences"),
         "unseen": ListOf(LINE, "sentences"),
         "conditions": _TEXTS,
+        "computes": _COUNT,
     },
     ("version", "cloud", "started", "seconds", "rungs", "finished"),
 )

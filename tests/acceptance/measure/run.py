@@ -5,12 +5,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from converge import StepError
 from operate.process import Process
 
 from acceptance.cloud import Cloud
-from acceptance.measure import congestion, cpu, evidence, gpu, parse, tracking
+from acceptance.measure import congestion, cpu, evidence, gpu, parse, tracking, witness
 from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, lacks, measures, second_client, skipped
 from acceptance.measure.parse import Figure
@@ -25,6 +26,8 @@ HOST_LENGTH, GUEST_LENGTH = 76, 18
 """Bytes of UDP payload (Cloud.ru): Geneve adds 58 to a guest's, so that both are 122 bytes on the wire."""
 BOOTS = 900
 """Seconds for cloud-init in a server: it installs packages."""
+FRAMED = 8
+"""Bytes of VLAN tag and checksum, which an uplink counts and a VF does not."""
 DEVICE = f"""\
 {UPLINKS}
 for port in $(uplinks); do ls /sys/class/net/$port/device/infiniband 2>/dev/null; done | head -1
@@ -41,7 +44,10 @@ Say = Callable[[str], None]
 
 @dataclass
 class End:
-    """One end of a rung: a shell, its address there, its compute node and RDMA device where known."""
+    """One end of a rung: a shell, its address there, its compute node and RDMA device where known.
+
+    `vf` is the id of its port in Neutron, if the port has a VF.
+    """
 
     name: str
     shell: Shell
@@ -49,6 +55,22 @@ class End:
     node: Node | None
     cpus: int
     device: str = ""
+    vf: str = ""
+
+
+class Watch(NamedTuple):
+    """What is counted on compute nodes during the measurements of a rung.
+
+    Attributes:
+        ends: whose nodes are looked at.
+        tracked: whether connections are tracked.
+        overhead: bytes that a VF's packet has more on the wire.
+
+    """
+
+    ends: tuple[End, ...]
+    tracked: bool
+    overhead: int
 
 
 @dataclass
@@ -132,6 +154,8 @@ class Climber:
         second = second_client(rung, self.site)
         other = self._end(rung, second) if second not in ("", client.name) else client
         tracked = rung.floating or GROUPS.get(rung.group or "", (False, []))[0]
+        ends = tuple({end.name: end for end in (client, server, other)}.values())
+        watch = Watch(ends, tracked, (GENEVE if overhead else 0) + FRAMED)
         first = self._samples(client, server, other)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH
@@ -142,11 +166,14 @@ class Climber:
                 for tool in measure.tools:
                     if tool in missing:
                         raise StepError(missing[tool])
-                figure = (
-                    self._contended(measure, measure.beside, run, client, server, other, result)
-                    if measure.beside
-                    else self._counted(measure, run, client, server, result, tracked=tracked)
-                )
+                if "cuda" in measure.software:
+                    self._gpus(client, server, result)
+                with self._watched(watch, measure, run, result):
+                    figure = (
+                        self._contended(measure, measure.beside, run, client, server, other, result)
+                        if measure.beside
+                        else self._measure(measure, run, client, server)
+                    )
             except StepError as error:
                 result.problems[measure.key] = _sentence(error)
                 self.say(f"  {measure.title}: {result.problems[measure.key]}")
@@ -200,28 +227,28 @@ class Climber:
         loaded = measure.read(other.shell.run(WAIT, 4 * GRACE))
         return figure._replace(details={**figure.details, SECOND: loaded.value})
 
-    def _counted(
-        self, measure: Measure, run: Run, client: End, server: End, result: RungResult, *, tracked: bool
-    ) -> Figure:
-        """Measure, with the CPUs that the compute nodes spend on it, and the connections that they track."""
-        if "cuda" in measure.software:
-            self._gpus(client, server, result)
+    @contextmanager
+    def _watched(self, watch: Watch, measure: Measure, run: Run, result: RungResult) -> Generator[None]:
+        """Count CPUs and packets on the compute nodes, and connections that they track, meanwhile."""
         sampled: list[Node] = []
-        look = tracking.look({run.server, client.address, server.address}) if tracked else ":"
-        for node in (end.node for end in (client, server) if end.node):
+        addresses = {run.server, *(end.address for end in watch.ends)}
+        look = tracking.look(addresses) if watch.tracked else ":"
+        for node in {end.node.name: end.node for end in watch.ends if end.node}.values():
+            beside = witness.script((end.vf for end in watch.ends if end.node is node and end.vf), addresses)
             with self._known(node, result):
-                cpu.start(node, run.seconds, look)
+                cpu.start(node, run.seconds, beside, look)
                 sampled.append(node)
         try:
-            figure = self._measure(measure, run, client, server)
+            yield
         finally:
             for node in sampled:
                 with self._known(node, result):
                     told = cpu.stop(node)
                     if found := tracking.read(told):
                         result.tracked[node.name] = found
+                    if seen := witness.read(told, watch.overhead, cpu.before(told)):
+                        result.witnesses.setdefault(measure.key, {})[node.name] = seen
                     result.cores.setdefault(measure.key, {})[node.name] = cpu.cores(told, run.seconds)
-        return figure
 
     @contextmanager
     def _known(self, node: Node, result: RungResult) -> Generator[None]:
@@ -263,7 +290,8 @@ class Climber:
             # It also fails if a package could not be installed; _missing() says which tool that concerns.
             shell.run("cloud-init status --wait > /dev/null 2>&1 || true", BOOTS)
             self.ready.add(vm)
-        return End(vm, shell, address, node, self.site.flavor.vcpus)
+        vf = self.cloud.objects[key]["id"] if rung.port in VF_PORTS else ""
+        return End(vm, shell, address, node, self.site.flavor.vcpus, vf=vf)
 
     def _shell(self, vm: str) -> Ssh:
         floating = self.cloud.objects[f"floating ip normal{vm.removeprefix('vm')}"]["floating_ip_address"]

@@ -199,12 +199,17 @@ CUT = f"""\
 {UPLINKS}
 port=
 for each in $(uplinks); do [ ! -d /sys/class/net/$each/master/bonding ] || port=$each; done
+active=$(cat /sys/class/net/$port/master/bonding/active_slave 2> /dev/null)
+[ -z "$active" ] || port=$active
 [ -n "$port" ] || {{ echo "no port with VFs is in a bond" >&2; exit 1; }}
 systemd-run --quiet --collect --unit=acceptance-link-cut \\
     -p ExecStopPost="$(command -v ip) link set dev $port up" \\
     /bin/sh -c "sleep 5; ip link set dev $port down; sleep 5"
 """
-"""Takes the bond's last port with VFs down for five seconds; systemd takes it up again whatever happens."""
+"""Takes a port with VFs down for five seconds; systemd takes it up again whatever happens.
+
+It is the one that an active-backup bond uses, or the last one of another bond.
+"""
 PAIRS = (1, 2, 8, 32)
 MEASURES = {
     measure.key: measure

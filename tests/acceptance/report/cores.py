@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from acceptance.measure.ladder import RUNGS
 from acceptance.measure.parse import IDLE
-from acceptance.measure.results import Results
+from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import PAIRS, PKTGEN, TESTPMD, title
 from acceptance.report.plots import bars
 
@@ -60,6 +60,14 @@ def spent(results: Results) -> list[Spent]:
         for name, nodes in rung.cores.items()
         if nodes and (figure := rung.figures.get(name))
     ]
+
+
+def beyond(result: RungResult, key: str) -> float | None:
+    """CPUs of the busier node beyond what it spent before the measurement."""
+    seen = result.witnesses.get(key, {})
+    idle = {node: max(told.busy, 0.0) for node, told in seen.items()}
+    found = [spent - idle.get(node, 0.0) for node, spent in result.cores.get(key, {}).items()]
+    return max(max(found), 0.0) if found else None
 
 
 def as_json(results: Results) -> dict[str, object]:

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges results by thresholds.yaml, and names the rung that explains a loss."""
 
-import enum
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
 from converge import Finding, Severity
 from hostnic.cpus import written
 
@@ -16,48 +13,24 @@ from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.run import SECOND
 from acceptance.measure.tools import CLOSED, MEASURES, title
-
-THRESHOLDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("thresholds.yaml").read_text())
-
-
-class State(enum.IntEnum):
-    """A verdict; the number is the exit status."""
-
-    PASS = 0
-    FAIL = 1
-    UNKNOWN = 2
-
-    @property
-    def words(self) -> str:
-        return {State.PASS: "passed", State.FAIL: "failed", State.UNKNOWN: "not measured"}[self]
-
-
-class Verdict(NamedTuple):
-    """One check of one rung.
-
-    Attributes:
-        check: the threshold's key in thresholds.yaml.
-        measured: what was found, in words, or why nothing was.
-        cause: why it failed, as far as a tool knows; "" if it passed.
-
-    """
-
-    rung: str
-    check: str
-    state: State
-    measured: str
-    cause: str = ""
+from acceptance.report import cores, load, offload
+from acceptance.report.verdict import THRESHOLDS, State, Verdict
 
 
 def judge(results: Results) -> list[Verdict]:
     """Every check that applies to each rung, in the ladder's order."""
-    host = results.rungs.get(HOST, RungResult())
+    host, virtio = (results.rungs.get(key, RungResult()) for key in (HOST, "virtio"))
     alone = results.rungs.get("vf-rdma", RungResult()).figures.get("rdma-bw")
     return [
         verdict
         for rung in RUNGS
         if (result := results.rungs.get(rung.key)) and _meant(result)
-        for verdict in _rung(rung, result, host, alone, next(iter(results.unseen), ""))
+        for verdict in load.judged(
+            rung.key,
+            result,
+            results.line_rate,
+            list(_rung(rung, result, host, virtio, alone, next(iter(results.unseen), ""))),
+        )
     ]
 
 
@@ -76,7 +49,7 @@ def _meant(result: RungResult) -> bool:
 
 
 def _rung(
-    rung: Rung, result: RungResult, host: RungResult, alone: Figure | None, unseen: str
+    rung: Rung, result: RungResult, host: RungResult, virtio: RungResult, alone: Figure | None, unseen: str
 ) -> Iterator[Verdict]:
     if "" in result.problems:
         yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, result.problems[""])
@@ -92,7 +65,8 @@ def _rung(
         yield from _without_nodes(rung, result, unseen)
         return
     if rung.judged:
-        yield _in_nic(rung, samples)
+        yield from _in_nic(rung, result)
+        yield from _host_cpu(rung, result, virtio)
     pairs = max((MEASURES[key].pairs for key in result.figures if key in MEASURES), default=0)
     if pairs >= THRESHOLDS["both-ports"]["from-pairs"] and rung.key != "virtio":
         yield from _both_ports(rung, result)
@@ -103,6 +77,16 @@ def _rung(
         yield _lossless(rung, samples, result)
     if rung.judged:
         yield from _to_host(rung, result, host)
+        yield from _failover(rung, result)
+
+
+def _failover(rung: Rung, result: RungResult) -> Iterator[Verdict]:
+    """How long a port that goes and comes back stops the servers' traffic."""
+    if cut := result.figures.get("link-cut"):
+        state = State.PASS if cut.value <= THRESHOLDS["failover"]["most"] else State.FAIL
+        resent = cut.details.get("retransmissions", 0)
+        measured = f"{cut.value:.1f} s without traffic, {resent:.0f} packets sent again"
+        yield Verdict(rung.key, "failover", state, measured)
 
 
 def _without_nodes(rung: Rung, result: RungResult, unseen: str) -> Iterator[Verdict]:
@@ -138,27 +122,68 @@ def _closed(rung: Rung, result: RungResult) -> Iterator[Verdict]:
         yield Verdict(rung.key, "closed", State.UNKNOWN, said)
 
 
-def _in_nic(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
-    share = evidence.in_nic(samples)
-    if share is None:
-        return Verdict(rung.key, "in-nic", State.UNKNOWN, "show-offload has no flow with packets")
-    passed = share >= THRESHOLDS["in-nic"]["least"]
-    cause = "" if passed else evidence.why_not(samples)
-    return Verdict(rung.key, "in-nic", State.PASS if passed else State.FAIL, f"{share:.2%}", cause)
+def _in_nic(rung: Rung, result: RungResult) -> Iterator[Verdict]:
+    """One for each kind of traffic: the share of the node and the witness that have the least."""
+    limit = THRESHOLDS["in-nic"]["least"]
+    for kind, keys in offload.by_kind(result).items():
+        found = offload.least(result, keys)
+        if found is None or found.shown is None:
+            why = f"{found.node}: {found.why}" if found else "no compute node is seen"
+            yield Verdict(rung.key, "in-nic", State.UNKNOWN, f"{kind}: not shown: {why}")
+            continue
+        passed = found.shown.least >= limit
+        measured = f"{kind}: {found.shown.words} on {found.node} ({title(found.measure)})"
+        cause = "" if passed else _why_not(result)
+        yield Verdict(rung.key, "in-nic", State.PASS if passed else State.FAIL, measured, cause)
+
+
+def _why_not(result: RungResult) -> str:
+    """What Open vSwitch and the kernel say of flows that are not in the NIC."""
+    kernel = [f"{node}: {told.why_not}" for node, told in result.tracked.items() if told.why_not]
+    return "; ".join(filter(None, (evidence.why_not(list(result.evidence.values())), *kernel)))
+
+
+def _host_cpu(rung: Rung, result: RungResult, virtio: RungResult) -> Iterator[Verdict]:
+    """What the busier host spends on a VF, beside virtio at the same measurement."""
+    limits = THRESHOLDS["host-cpu"]
+    for key, figure in result.figures.items():
+        base = virtio.figures.get(key)
+        spent, least = cores.beyond(result, key), cores.beyond(virtio, key)
+        if base is None or not base.value or not figure.value or spent is None or not least:
+            continue
+        ratio = (spent / figure.value) / (least / base.value)
+        passed = spent <= limits["few"] or ratio <= limits["most"]
+        measured = f"{title(key)}: {spent:.1f} cores for {figure.value:.1f} {figure.unit}, "
+        measured += f"{ratio:.0%} of what virtio spends on each"
+        yield Verdict(rung.key, "host-cpu", State.PASS if passed else State.FAIL, measured)
 
 
 def _both_ports(rung: Rung, result: RungResult) -> Iterator[Verdict]:
     for node, both in result.evidence.items():
         if len(both.after.ports) == 1:  # by design: the overlay single-port
             continue
-        shares = evidence.least_port(both)
+        if both.after.active:
+            yield _active(rung, node, both.after.active, load.parts(result, node))
+            continue
+        shares = load.least_port(result, node) or evidence.least_port(both)
         if len(shares) < 2:
             yield Verdict(rung.key, "both-ports", State.UNKNOWN, f"{node}: no two ports with counters")
             continue
         state = State.PASS if min(shares.values()) >= THRESHOLDS["both-ports"]["least"] else State.FAIL
         told = ", ".join(f"{word} {share:.0%}" for word, share in shares.items())
         measured = f"{node}: the less used port {told} of an equal share"
-        yield Verdict(rung.key, "both-ports", state, measured)
+        cause = f"{' and '.join(both.after.down)} of {node} is down" if both.after.down else ""
+        yield Verdict(rung.key, "both-ports", state, measured, cause if state is State.FAIL else "")
+
+
+def _active(rung: Rung, node: str, active: str, parts: dict[str, dict[str, float]]) -> Verdict:
+    """An active-backup bond uses one port, by design."""
+    shares = [ports.get(active, 0.0) for ports in parts.values()]
+    if not shares:
+        return Verdict(rung.key, "both-ports", State.UNKNOWN, f"{node}: no counters of {active}")
+    state = State.PASS if min(shares) >= 1 - THRESHOLDS["both-ports"]["least"] else State.FAIL
+    measured = f"{node}: {min(shares):.0%} over {active}, the active port of an active-backup bond"
+    return Verdict(rung.key, "both-ports", state, measured)
 
 
 def _lossless(rung: Rung, samples: list[evidence.Evidence], result: RungResult) -> Verdict:
@@ -250,6 +275,12 @@ _CAUSES = (
     ),
     ("in-nic", "offload", "run juju run sriov-switchdev/N verify and show-offload on the nodes of this rung"),
     (
+        "host-cpu",
+        "offload",
+        "packets of VFs cross the host's CPUs, whatever Open vSwitch says: run juju run sriov-switchdev/N "
+        "verify and show-offload under load, and see the kernel log and mpstat -P ALL 1 there",
+    ),
+    (
         "lossless",
         "fabric",
         "run juju run roce-qos/N verify, then show-counters seconds=10 under load, and "
@@ -260,6 +291,12 @@ _CAUSES = (
         "fabric",
         "check that both links of the bond are up and VF-LAG is active: "
         "juju run sriov-switchdev/N list-devices, and juju run cumulus-fabric/0 show-fabric health=true",
+    ),
+    (
+        "failover",
+        "failover",
+        "see miimon and LACP's rate of the bond (/proc/net/bonding), VF-LAG in juju run sriov-switchdev/N "
+        "list-devices, and the switches' ESI or MLAG: juju run cumulus-fabric/0 show-fabric health=true",
     ),
     (
         "class-share",

@@ -10,9 +10,10 @@ from acceptance.measure.ladder import HOST, RUNGS
 from acceptance.measure.parse import IDLE
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import PAIRS, title
-from acceptance.report import congestion, cores, tracking
-from acceptance.report.judge import THRESHOLDS, State, Verdict, explanation, overall, references, unmeasured
+from acceptance.report import congestion, cores, offload, tracking
+from acceptance.report.judge import explanation, overall, references, unmeasured
 from acceptance.report.plots import bars
+from acceptance.report.verdict import THRESHOLDS, State, Verdict
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -47,6 +48,7 @@ def page(results: Results, verdicts: list[Verdict]) -> str:
         "<h2>Figures</h2>",
         *_figures(results),
         *_plots(results),
+        *offload.section(results),
         *cores.section(results),
         *tracking.section(results),
         *congestion.section(results),
@@ -100,6 +102,7 @@ def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterabl
     if results.line_rate and (baseline := _best(results.rungs.get(HOST, RungResult()))):
         rate += f", of which host to host reaches {baseline / results.line_rate:.0%}"
     yield f"<p>{when}; {escape(hosts)}; line rate {rate}; {results.seconds} s for each measurement.</p>"
+    yield f"<p>{escape(offload.proof(results))}</p>"
     yield _items("Not as in production:", results.substituted)
     yield _items("Not seen, by this user:", results.unseen)
     yield _items("Could not be measured:", unmeasured(results))
@@ -235,7 +238,7 @@ def _evidence(results: Results) -> str:
     rows: list[tuple[str, ...]] = []
     for key, rung in results.rungs.items():
         for node, both in rung.evidence.items():
-            share, least = evidence.in_nic([both]), min(evidence.least_port(both).values(), default=None)
+            share, least = offload.of_node(rung, node), min(evidence.least_port(both).values(), default=None)
             grown, lost = (
                 ", ".join(f"{escape(name)} +{delta}" for name, delta in counters.items()) or NONE
                 for counters in (evidence.congestion([both]), evidence.discards(both))
@@ -255,8 +258,8 @@ def _evidence(results: Results) -> str:
     header = ("in NIC", "less used port", "PFC, ECN, RDMA errors", "drops", "vCPUs on CPUs")
     table = _table(("rung", "node", *header), rows)
     intro = (
-        "<p>Read before and after each rung, on both nodes: packets in the NIC by show-offload of "
-        "sriov-switchdev; packets and drops of the ports by ethtool -S; pause frames, congestion "
+        "<p>Read before and after each rung, on both nodes: the least share in the NIC, as above; packets "
+        " and drops of the ports by ethtool -S; pause frames, congestion "
         "notifications and errors by show-counters of roce-qos; CPUs by virsh vcpupin.</p>"
     )
     guests = [

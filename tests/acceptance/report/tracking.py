@@ -7,6 +7,7 @@ from html import escape
 from acceptance.measure import evidence
 from acceptance.measure.ladder import RUNGS
 from acceptance.measure.results import Results
+from acceptance.report import offload
 
 _TITLES = {rung.key: rung.title for rung in RUNGS}
 _HEAD = ("rung", "node", "packets in NIC", "tracked connections in NIC", "flows in NIC that track", "why not")
@@ -17,7 +18,7 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
     for key, rung in results.rungs.items():
         for node, told in rung.tracked.items():
             both = rung.evidence.get(node)
-            share = evidence.in_nic([both]) if both else None
+            share = offload.of_node(rung, node)
             connections = "unknown" if told.connections < 0 else f"{told.in_nic} of {told.connections}"
             why = told.why_not or (
                 evidence.why_not([both]) if both and told.in_nic < told.connections else ""

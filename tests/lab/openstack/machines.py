@@ -19,25 +19,25 @@ from lab.openstack import actions, sysfs
 from lab.openstack.juju import model
 from lab.openstack.neutron import GENEVE
 from lab.openstack.sysfs import MANAGEMENT, NETDEVS
+from lab.openstack.traffic import DATA, STEP, STEPS, WAYS, Traffic
 
 TOOLS = (
     "sleep timeout setsid taskset nproc cloud-init ovs-vsctl systemd-run ip virsh ethtool ping mpstat iperf3 "
 )
 TOOLS += (
     "head modprobe uname ovs-appctl pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3 nvidia-smi "
-    "dpdk-devbind.py"
+    "dpdk-devbind.py tcpdump"
 )
 ONE_PAIR = 38.0
 """Gb/s of one iperf3 pair (RDG)."""
 LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan": 184.0, "direct_nat": 178.0}
 """Gb/s that each path carries at most."""
+CORES = 0.46
+"""CPUs that a host spends on each Gb/s that its kernel forwards."""
+CLOSED = 4999
 BOND = ("enp63s0f0", "enp63s0f1")
 SMI = "0, Disabled, Disabled, Enabled, 1410, 765, 1410"
 """What nvidia-smi prints of a GPU that is as in the RDG."""
-LIVE = "431999 ESTABLISHED "
-TRACKED = "ipv4     2 tcp      6 {}src={} dst=192.0.2.7 sport={} {} mark=0 zone=3 use=3\n"
-OTHERS = "ipv4     2 {} src={} dst=192.0.2.7 [ASSURED] mark=0 zone=3 use=2\n"
-"""Lines of /proc/net/nf_conntrack, without the reply's addresses."""
 MARKS = {"tx_prio3_pause": 5, "rx_prio3_pause": 7, "np_ecn_marked_roce_packets": 11}
 
 
@@ -71,6 +71,7 @@ class Machines:
         model: the Juju model, as :mod:`lab.jujuclient` keeps it.
         failing: why an action fails, by its name.
         commands: each command line that was run here.
+        traffic: who forwards the packets, and what counters show of it.
         interrupt: a KeyboardInterrupt comes with the first script that contains this.
 
     """
@@ -90,6 +91,7 @@ class Machines:
         self.qos, self.switches, self.beside = {"PFC": "3", "ETS": "0:50% 3:50% 6:strict"}, {}, None
         self.discards = "rx_prio3_discards"
         self.tunnel_mtu = dict.fromkeys(openstack.nova.hosts, 9000)
+        self.traffic, self.said, self.now = Traffic(self.uplinks), {}, ("", "tcp", 0.0)
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
         self.model = model(sorted(openstack.nova.hosts))
 
@@ -175,13 +177,14 @@ class Machines:
             raise KeyboardInterrupt
         folder = self._prepare(machine, host)
         path, blocked = self._path(machine, script)
+        self.traffic.uplinks = self.uplinks
+        self._sampler(host, folder, script)
         environment = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "FOLDER": str(folder), "CPUS": "20"}
         environment |= {"QUEUES": str(self.queues), "PIN": self.pin}
         mtu, path_mtu = self._mtus(path, host)
         environment |= {"ADDRESS": self._host_address(host), "MTU": str(mtu), "PATH_MTU": str(path_mtu)}
         environment |= {"BOOTED": "1" if self.uninstalled else "0"}
         environment |= {"PKTGEN_MISSING": "0" if self.pps else "1"}
-        environment |= {"BUSY": str(int(self.spends * 100)), "SECONDS_EACH": "30"}
         environment |= {"OUTAGE": str(self.outage), "LOST": "2"}
         pairs = self._pairs(script)
         rate = min(self.limits.get(path, 0), ONE_PAIR * pairs)
@@ -201,11 +204,10 @@ class Machines:
             self._generated(path, script)
         if path and re.search("iperf3 -c|pktgen/|txonly", script):
             self.spends = self.cores.get(path, 0.3)
-        if (
-            path
-            and not blocked
-            and re.search(r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex|txonly", script)
-        ):
+        sends = r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex|txonly|pktgen/kpktgend"
+        if path and not blocked and re.search(sends, script) and f"-p {CLOSED} " not in script:
+            self.now = (host, self._kind(script), rate if self._pairs(script) else rdma)
+            self.ends = (host, self._host_of(script))
             self._count(path)
             self.lost += self.gaps * ("ib_write_bw" in script)
         return Output(done.returncode, done.stdout, done.stderr)
@@ -239,21 +241,30 @@ class Machines:
     def _host_address(self, host):
         return f"172.16.0.{11 + sorted(self.openstack.nova.hosts).index(host)}"
 
-    def _path(self, machine, script):
-        """The path to the address that a client connects to, and whether a security group blocks it."""
+    @staticmethod
+    def _target(script):
+        """The address that a client sends to; None of other scripts."""
         found = re.search(r"(?:iperf3 -c |--report_gbits .*|ping .*)\b(\d+\.\d+\.\d+\.\d+)\b", script)
         target = re.search(r"iperf3 -c (\S+)", script) or found or re.search(r"dst='?([\d.]+)", script)
         target = target or re.search(r'"dst ([\d.]+)"', script) or re.search(r"tx-ip=.*,([\d.]+)", script)
-        if target is None:
-            return None, False
-        if machine in self.packets:
-            return "host", False
-        neutron, address = self.openstack.neutron, str(ip_address(target[1]))
+        return target[1] if target else None
+
+    def _ports_of(self, script):
+        """Neutron's ports that have this address."""
+        neutron, address = self.openstack.neutron, str(ip_address(self._target(script)))
         ports = [
             neutron.objects["ports"][each["port_id"]]
             for each in neutron.of("floatingips", floating_ip_address=address)
         ]
-        ports += [port for port in neutron.of("ports") if port["fixed_ips"][0]["ip_address"] == address]
+        return ports + [port for port in neutron.of("ports") if port["fixed_ips"][0]["ip_address"] == address]
+
+    def _path(self, machine, script):
+        """The path to the address that a client connects to, and whether a security group blocks it."""
+        if self._target(script) is None:
+            return None, False
+        if machine in self.packets:
+            return "host", False
+        ports = self._ports_of(script)
         protocol = "udp" if re.search(r"iperf3 .* -u |ib_write|dst='", script) else "tcp"
         found = re.search(r"iperf3 -c .* -p (\d+)", script)
         number = 4791 if "ib_write" in script else int(found[1]) if found else 5001
@@ -273,12 +284,50 @@ class Machines:
         )
 
     def _count(self, path):
+        """One measurement's packets, and what Open vSwitch says of them."""
+        _, kind, rate = self.now
         share = self.in_nic.get(path, 1.0)
-        for packets in self.packets.values():
-            packets["total"] += 10_000_000
+        size = int(rate * 1e9 / 8 * STEPS * STEP / DATA)
+        slow = self.traffic.carry(path, kind, self.ends, self.ports, share, size)
+        if path not in self.cores:
+            self.spends = 0.3 + CORES * rate * slow
+        for host in self.ends:
+            packets = self.packets[host]
+            packets["total"] += DATA
             if path != "host":
-                packets["in"] += int(10_000_000 * share)
-                packets["out"] += 10_000_000 - int(10_000_000 * share) + 40
+                inside = int(DATA * self.traffic.told(path, kind, host, share))
+                packets["in"] += inside
+                packets["out"] += DATA - inside + 40
+
+    def _sampler(self, host, folder, script):
+        """A node's sampler begins, or what it has written is read."""
+        if "--unit=acceptance-cpu" in script:
+            ids = re.search(r"for id in ([^;\n]*); do", script)
+            self.traffic.begin(host, [f"enp63s0f0npf0vf{number}" for number in range(len(ids[1].split()))])
+            self.said[host] = dict(self.packets[host])
+        elif "head -c" in script and "acceptance-cpu" in script:
+            now, then = self.packets[host], self.said.get(host, {})
+            # The counters of flows that have ended are gone.
+            inside, outside = (now[key] - then.get(key, 0) for key in ("in", "out"))
+            inside, outside = (
+                grown if grown >= 0 else now[key] for key, grown in (("in", inside), ("out", outside))
+            )
+            flows = 2 if inside + outside and self.traffic.hosts[host].own else 0
+            words = [f"flows {flows} {inside} {outside}"] if self.traffic.hosts[host].own else []
+            (folder / "series").write_text(self.traffic.series(host, self.spends, words))
+
+    def _host_of(self, script):
+        """The compute node of whom a client sends to."""
+        for port in self._ports_of(script):
+            return self.openstack.nova.servers[port["device_id"]]["OS-EXT-SRV-ATTR:host"]
+        target = self._target(script)
+        return next(host for host in self.packets if self._host_address(host) == target)
+
+    @staticmethod
+    def _kind(script):
+        if "ib_write" in script:
+            return "rdma"
+        return "udp" if re.search(r" -u |pktgen|txonly|trex", script) else "tcp"
 
     def _prepare(self, machine, host):
         """The machine's folder: its tools, the parts of sysfs that scripts read, and its addresses."""
@@ -295,7 +344,7 @@ class Machines:
             sysfs.make(folder, self.uplinks, self.openstack.neutron.mtu, node=machine == host)
             (folder / "addresses").write_text("" if machine == host else self._addresses(machine))
         if machine != host:
-            self._gpu(folder)
+            sysfs.gpu(folder, self.gpu, self.smi, loaded=self.peermem)
             for device in (folder / "sys/devices").glob("*/infiniband/*/ports/1/hw_counters"):
                 (device / "out_of_sequence").write_text(f"{self.lost}\n")
                 (device / "local_ack_timeout_err").write_text("4\n")
@@ -304,17 +353,20 @@ class Machines:
                 n for n, each in self.openstack.nova.servers.items() if each["OS-EXT-SRV-ATTR:host"] == host
             ]
             (folder / "uuids").write_text("".join(f"{each}\n" for each in here))
-            self._kernel(folder)
+            ports = self.openstack.neutron.of("ports", **{"binding:vnic_type": "direct"})
+            addresses = [port["fixed_ips"][0]["ip_address"] for port in ports]
+            sysfs.kernel(
+                folder, self.lacks, self.connections, [each for each in addresses if each.endswith(".10")]
+            )
             for (port, side), value in self.switches.items():
                 switch = folder / f"sys/class/net/{port}/ecn/roce_{side}/enable"
                 switch.mkdir(parents=True, exist_ok=True)
                 (switch / "3").write_text(f"{value}\n")
-            total = self.packets[host]["total"]
-            for number, port in enumerate((*self.uplinks, *MANAGEMENT)):
-                shares = [(share, 1 - share, 0, 0)[number] for share in self.ports]
+            sysfs.links(folder, host, self.uplinks, self.traffic)
+            total, counted = self.packets[host]["total"], self.traffic.total.get(host, {})
+            for port in (*self.uplinks, *MANAGEMENT):
                 counters = {
-                    f"{way}_packets_phy": int(total * share)
-                    for way, share in zip(("tx", "rx"), shares, strict=True)
+                    f"{word}_packets_phy": counted.get(("wire", port, way), 0) for way, word in WAYS.items()
                 }
                 counters |= {"rx_prio3_discards": 0, "rx_prio3_buf_discard": 0, "rx_prio3_pause": 12}
                 if total and port in self.uplinks:
@@ -322,38 +374,6 @@ class Machines:
                 lines = [f"     {name}: {value}\n" for name, value in counters.items()]
                 (folder / f"counters-{port}").write_text("".join(lines))
         return folder
-
-    def _gpu(self, folder):
-        """A server's GPU, with what its driver prints."""
-        (folder / "smi").write_text(f"{self.smi}\n")
-        if self.peermem:
-            (folder / "sys/module/nvidia_peermem").mkdir(parents=True, exist_ok=True)
-        devices = folder / "sys/bus/pci/devices"
-        devices.mkdir(parents=True, exist_ok=True)
-        if self.gpu:
-            gpu = folder / "sys/devices" / self.gpu
-            gpu.mkdir(parents=True, exist_ok=True)
-            (gpu / "vendor").write_text("0x10de\n")
-            (gpu / "class").write_text("0x030200\n")
-            if not (devices / gpu.name).exists():
-                (devices / gpu.name).symlink_to(gpu)
-
-    def _kernel(self, folder):
-        """The kernel's options, and the connections that it tracks of every address of a server."""
-        (folder / "boot").mkdir(exist_ok=True)
-        options = {"NET_TC_SKB_EXT": "y", "NET_ACT_CT": "m", "NF_FLOW_TABLE": "m"}
-        lines = [f"CONFIG_{key}={value}\n" for key, value in options.items() if key not in self.lacks]
-        (folder / "boot/config-5.15.0-48-generic").write_text("".join(lines))
-        in_nic, total = self.connections
-        rows = [TRACKED.format(LIVE, "192.0.2.9", n, "[ASSURED]") for n in (1, 2)]
-        for port in self.openstack.neutron.of("ports", **{"binding:vnic_type": "direct"}):
-            address = port["fixed_ips"][0]["ip_address"]
-            if address.endswith(".10"):
-                states = [("", "[HW_OFFLOAD]") if n < in_nic else (LIVE, "[ASSURED]") for n in range(total)]
-                states.append(("57 TIME_WAIT ", "[ASSURED]"))  # of the measurement before
-                rows += [TRACKED.format(now, address, n, mark) for n, (now, mark) in enumerate(states)]
-                rows += [OTHERS.format(each, address) for each in ("icmp     1 25", "udp      17 92")]
-        (folder / "proc/net/nf_conntrack").write_text("".join(rows))
 
     def _addresses(self, vm):
         (server,) = [each for each in self.openstack.nova.servers.values() if each["name"] == vm]

@@ -16,6 +16,10 @@ NETDEVS = {
 """A server's, by the names of its ports."""
 VIRTIO = ("ens3", "ens8")
 QUEUES = 20
+LIVE = "431999 ESTABLISHED "
+TRACKED = "ipv4     2 tcp      6 {}src={} dst=192.0.2.7 sport={} {} mark=0 zone=3 use=3\n"
+OTHERS = "ipv4     2 {} src={} dst=192.0.2.7 [ASSURED] mark=0 zone=3 use=2\n"
+"""Lines of /proc/net/nf_conntrack, without the reply's addresses."""
 
 
 def make(folder, uplinks, mtu, *, node):
@@ -66,3 +70,46 @@ def _bond(path, members):
         (path / "bonding/slaves").write_text(" ".join(members) + "\n")
         for member in members:
             (path.with_name(member) / "master").symlink_to(path)
+
+
+def gpu(folder, place, smi, *, loaded):
+    """A server's GPU, with what its driver prints."""
+    (folder / "smi").write_text(f"{smi}\n")
+    if loaded:
+        (folder / "sys/module/nvidia_peermem").mkdir(parents=True, exist_ok=True)
+    devices = folder / "sys/bus/pci/devices"
+    devices.mkdir(parents=True, exist_ok=True)
+    if place:
+        found = folder / "sys/devices" / place
+        found.mkdir(parents=True, exist_ok=True)
+        (found / "vendor").write_text("0x10de\n")
+        (found / "class").write_text("0x030200\n")
+        if not (devices / found.name).exists():
+            (devices / found.name).symlink_to(found)
+
+
+def kernel(folder, lacks, connections, addresses):
+    """A node's kernel options, and the connections that it tracks of these addresses."""
+    (folder / "boot").mkdir(exist_ok=True)
+    options = {"NET_TC_SKB_EXT": "y", "NET_ACT_CT": "m", "NF_FLOW_TABLE": "m"}
+    lines = [f"CONFIG_{key}={value}\n" for key, value in options.items() if key not in lacks]
+    (folder / "boot/config-5.15.0-48-generic").write_text("".join(lines))
+    in_nic, total = connections
+    rows = [TRACKED.format(LIVE, "192.0.2.9", n, "[ASSURED]") for n in (1, 2)]
+    for address in addresses:
+        states = [("", "[HW_OFFLOAD]") if n < in_nic else (LIVE, "[ASSURED]") for n in range(total)]
+        states.append(("57 TIME_WAIT ", "[ASSURED]"))  # of the measurement before
+        rows += [TRACKED.format(now, address, n, mark) for n, (now, mark) in enumerate(states)]
+        rows += [OTHERS.format(each, address) for each in ("icmp     1 25", "udp      17 92")]
+    (folder / "proc/net/nf_conntrack").write_text("".join(rows))
+
+
+def links(folder, host, uplinks, traffic):
+    """Which uplinks have a link, and how their bond uses them."""
+    net = folder / "sys/class/net"
+    for port in uplinks:
+        (net / port / "operstate").write_text("down\n" if (host, port) in traffic.down else "up\n")
+    bonding = net / "bond0/bonding"
+    if bonding.exists():
+        (bonding / "mode").write_text("active-backup 1\n" if traffic.active else "802.3ad 4\n")
+        (bonding / "active_slave").write_text(f"{traffic.active}\n")

@@ -12,7 +12,7 @@ for word; do
 done
 
 case ${0##*/} in
-sleep | sudo | pkill) ;;
+sleep | sudo | pkill | tcpdump) ;;
 setsid) exec "$@" ;;
 timeout) shift; exec "$@" ;;
 taskset) shift 2; exec "$@" ;;
@@ -23,17 +23,13 @@ ovs-vsctl) echo "\"$ADDRESS\"" ;;
 systemd-run)
     [[ $* == *--unit=acceptance-cpu* ]] || { echo "$*" >> "$FOLDER/units"; exit 0; }
     # what the loop does between two readings, at once
-    sed -e '1,/||/d' -e '/^    }/,$d' <<< "${*: -1}" | /bin/bash > "$FOLDER/looked"
+    sed -e '1,/-ne .* ||/d' -e '/^    }/,$d' <<< "${*: -1}" | /bin/bash > "$FOLDER/looked"
     exit 0 ;;
 uname) echo 5.15.0-48-generic ;;
 ovs-appctl) printf 'recirc_id(0),ct_state(-trk)\nrecirc_id(1),ct_state(+est+trk)\nrecirc_id(0),in_port(3)\n' ;;
-head) # of a recorded /proc/stat, each second of a measurement
+head) # what the sampler of machines.py has written
     [[ $* == *acceptance-cpu ]] || exec /usr/bin/head "$@"
-    for at in 1 2 3 4; do
-        busy=$((at * BUSY * SECONDS_EACH))
-        echo "$((1000 + at * SECONDS_EACH)).05 cpu  $((busy + at * 500)) 0 0 900000 10 0 0 0 $((at * 500)) 0"
-    done
-    cat "$FOLDER/looked" ;;
+    cat "$FOLDER/series" "$FOLDER/looked" ;;
 modprobe) exit "$PKTGEN_MISSING" ;;
 ip)
     [ "$1" = neigh ] && echo "$3 dev ens5 lladdr fa:16:3e:00:00:04 STALE"

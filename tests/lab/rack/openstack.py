@@ -7,7 +7,6 @@ options; nova-compute runs on the nodes. Servers are namespaces: :mod:`lab.cloud
 
 import contextlib
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -41,8 +40,8 @@ LEFT = (
     f"[ $({FREE}) = {node.PAGES} ] || echo 'large pages in use'"
 )
 """Prints what a server has left on its node."""
-SPEED = ("vf-to-host", "both-ports")
-"""Checks of the tool that say how fast a NIC is, or how a switch hashes a few flows."""
+SPEED = ("vf-to-host", "both-ports", "host-cpu", "failover", "neighbours")
+"""Checks of the tool that say how fast a NIC is, what it saves, or how a switch hashes a few flows."""
 SHARE = 0.9
 """Of packets that flows in the NIC must have counted: an emulated node is slow to put them there."""
 TRACKED = ("vf-group", "north-south")
@@ -191,15 +190,41 @@ def measured(person: Operator) -> list[Check]:
         )
     )
     left_out = () if all(rack.on_nodes(EXTENSION).values()) else TRACKED
-    return [*found, *(_judged(each, left_out) for each in told["checks"] if each["check"] not in SPEED)]
+    rungs = told["results"]["rungs"]
+    return [
+        *found,
+        *(
+            _judged(each, left_out, rungs.get(each["rung"], {}).get("witnesses", {}))
+            for each in told["checks"]
+            if each["check"] not in SPEED
+        ),
+    ]
 
 
-def _judged(verdict: Mapping[str, str], left_out: Sequence[str]) -> Check:
+def _counted(witnesses: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> float:
+    """The least share of packets that the card's rules took, by representors and by Open vSwitch.
+
+    An uplink's packets in the kernel say nothing here: the kernel forwards in place of the virtual NIC.
+    """
+    shares = [0.0 if not witnesses else 1.0]
+    for told in (told for nodes in witnesses.values() for told in nodes.values()):
+        shares += [1 - told["slow"][way] / packets for way, packets in told["vf"].items() if packets]
+        if counted := told["inside"] + told["outside"]:
+            shares.append(told["inside"] / counted)
+    return min(shares)
+
+
+def _judged(
+    verdict: Mapping[str, str],
+    left_out: Sequence[str],
+    witnesses: Mapping[str, Mapping[str, Mapping[str, Any]]],
+) -> Check:
     """One of the tool's verdicts, as it should be on emulated processors.
 
     Args:
         verdict: with its rung, check, state, what was measured, and the cause of a failure.
         left_out: rungs whose flows the nodes' kernel cannot have in the NIC, which the tool must say.
+        witnesses: what the nodes counted in the rung, by measurement and node.
 
     """
     subject = f"rung {verdict['rung']}, {verdict['check']}"
@@ -210,9 +235,8 @@ def _judged(verdict: Mapping[str, str], left_out: Sequence[str]) -> Check:
         good = state == "failed" and NO_EXTENSION in cause
         why = NO_EXTENSION if good else cause
         return Check(AREA, subject, f"failed: {NO_EXTENSION}", f"{state}: {said}: {why}", good)
-    share = re.match(r"([\d.]+)%", said)
-    good = share is not None and float(share[1]) >= 100 * SHARE
-    return Check(AREA, subject, f"at least {SHARE:.0%}", said, good)
+    share = _counted(witnesses)
+    return Check(AREA, subject, f"at least {SHARE:.0%}", f"{share:.2%}: {said}", share >= SHARE)
 
 
 def destroyed(person: Operator) -> list[Check]:

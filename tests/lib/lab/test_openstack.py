@@ -21,6 +21,13 @@ def verdict(rung: str, check: str, state: str, measured: str) -> dict[str, str]:
     return {"rung": rung, "check": check, "state": state, "measured": measured, "cause": ""}
 
 
+def witnesses(share: float) -> dict[str, Any]:
+    """What a node counted: packets of which the card's rules took this share."""
+    slow = {"sent": round(1000 * (1 - share)), "received": 0}
+    told = {"vf": {"sent": 1000, "received": 1000}, "slow": slow, "inside": 2000, "outside": 0}
+    return {"tcp-1": {"node-0": told}}
+
+
 @pytest.fixture
 def told() -> Told:
     """The report of a rack where all is well, at the speed of emulated processors."""
@@ -28,6 +35,7 @@ def told() -> Told:
         key: {"figures": {each: {"value": 0.2, "unit": "Gb/s"} for each in measures}, "problems": {}}
         for key, measures in MEASURES.items()
     }
+    rungs["vf"]["witnesses"] = witnesses(0.971)
     checks = [
         verdict("vf", "mtu", "passed", "a packet of 8942 bytes arrives"),
         verdict("vf", "in-nic", "failed", "97.10%"),
@@ -73,7 +81,7 @@ def test_figures_of_emulated_processors_are_not_judged_by_their_speed(told: Told
 
 def test_a_rung_with_a_wrong_mtu_or_out_of_the_nic_does_not_hold(told: Told, tmp_path: Path) -> None:
     told["checks"][0] = verdict("vf", "mtu", "failed", "a packet of 8942 bytes does not arrive")
-    told["checks"][1] = verdict("vf", "in-nic", "failed", "30.00%")
+    told["results"]["rungs"]["vf"]["witnesses"] = witnesses(0.3)
     assert bad(measured(told, tmp_path)) == ["rung vf, mtu", "rung vf, in-nic"]
 
 

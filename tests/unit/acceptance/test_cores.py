@@ -88,8 +88,9 @@ def test_a_host_whose_cpu_cannot_be_read_is_named_and_all_else_measured(measured
 
     measured.machines.run_on = refusing
     status, out, err = measured.run("measure")
-    assert status == 0, out + err
+    assert status == 2, out + err
     assert "not seen: CPU of node2.maas: node2.maas: Failed to connect to bus" in out
+    assert "TCP: not shown: node2.maas: its counters could not be read" in out
     assert "the host spends 11.2 cores on virtio" in out
     assert "<li>CPU of node2.maas" in (measured.state / "report.html").read_text()
 

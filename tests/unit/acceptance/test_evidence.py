@@ -6,7 +6,10 @@ from acceptance.measure import evidence
 from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
-from acceptance.report.judge import State, explanation, judge
+from acceptance.measure.witness import Witness
+from acceptance.report import offload
+from acceptance.report.judge import explanation, judge
+from acceptance.report.verdict import State
 from lab.openstack import actions
 
 START = "PING 33.33.33.11 (33.33.33.11) 8914(8942) bytes of data.\n"
@@ -64,6 +67,17 @@ def node(rows):
     return Evidence(Sample([], [], idle, 200_000, {}), Sample(rows, [], ports, 200_000, {}))
 
 
+def counted(share, told=None):
+    """A million packets in each direction; the NIC forwarded this share, and OVS tells that, or `told`."""
+    packets, told = 1_000_000, share if told is None else told
+    inside = int(2 * packets * told)
+    both = dict.fromkeys(("sent", "received"), packets)
+    slow = {way: int(packets * (1 - share)) for way in both}
+    wire, kernel = {"enp63s0f0": both}, {"enp63s0f0": slow}
+    counts = {"flows": 2, "inside": inside, "outside": 2 * packets - inside}
+    return {"tcp-8": {"node1": Witness(30.0, vf=both, slow=slow, wire=wire, kernel=kernel, seen=0, **counts)}}
+
+
 def explained(**rungs):
     return explanation(judge(Results("rdg", 1_790_000_000, 30, {"vm1": "node1"}, rungs, True)))
 
@@ -80,7 +94,8 @@ def test_a_probe_quotes_the_line_of_ping_that_says_where_the_mtu_is_smaller(wher
 @pytest.mark.parametrize("where", [where for where, (_, reason) in PINGS.items() if reason])
 def test_a_wrong_mtu_fails_the_first_rung_whose_probe_does_not_arrive(rung, title, where):
     rungs = {
-        key: passing(probe="", evidence={"node1": node(actions.OFFLOAD["on"])}) for key in ("host", "vf")
+        key: passing(probe="", evidence={"node1": node(actions.OFFLOAD["on"])}, witnesses=counted(1.0))
+        for key in ("host", "vf")
     }
     rungs = {"host": rungs["host"], "virtio": passing(probe=""), "vf": rungs["vf"]}
     assert explained(**rungs) is None
@@ -94,12 +109,15 @@ def test_a_wrong_mtu_fails_the_first_rung_whose_probe_does_not_arrive(rung, titl
 
 
 def test_offload_that_is_off_fails_the_vfs_rung_with_the_charms_own_reason():
-    off = passing(probe="", evidence={"node1": node(actions.OFFLOAD["off"])})
+    off = passing(probe="", evidence={"node1": node(actions.OFFLOAD["off"])}, witnesses=counted(0.0))
     off.figures["tcp-8"] = Figure(20.0, "Gb/s", {})
     host = passing(probe="", evidence={"node1": node(actions.OFFLOAD["off"])})
     found = explained(host=host, vf=off)
     assert found.subject == "VF on Geneve"
-    assert found.what.startswith("offload (share of packets that the NICs forwarded: 0.00%; 2 flows: ")
+    said = (
+        "offload (share of packets that the NICs forwarded: TCP: past the kernel sent 0.10%, received 0.10%; "
+    )
+    assert found.what.startswith(f"{said}Open vSwitch 0.04% on node1 (TCP, 8 iperf3 pairs); 2 flows: ")
     assert "hw-offload is not true (ovn-chassis option enable-hardware-offload)" in found.what
     assert "sriov-switchdev/N verify" in found.remedy
 
@@ -116,11 +134,39 @@ def test_reasons_that_ports_and_nodes_share_are_counted_together():
     assert evidence.why_not(both[:1]) == f"3 flows: {other}; 1 flow: {table}; no flow has come through it"
 
 
-def test_packets_of_both_directions_count_and_flows_in_the_nic_pass():
-    assert evidence.in_nic([node(actions.OFFLOAD["on"])]) == 1.0
-    assert evidence.in_nic([node(actions.OFFLOAD["off"])]) == 0.0
-    both = [node(actions.OFFLOAD["on"]), node(actions.OFFLOAD["off"])]
-    assert evidence.in_nic(both) == 0.5
-    rows = {"host": passing(), "vf": passing(evidence={"node1": both[0]})}
-    verdicts = judge(Results("rdg", 1, 30, {}, rows, True))
-    assert {each.check: each.state for each in verdicts if each.rung == "vf"}["in-nic"] is State.PASS
+@pytest.mark.parametrize(
+    ("share", "told", "state"),
+    [
+        (1.0, 1.0, State.PASS),
+        (0.0, 1.0, State.FAIL),
+        (1.0, 0.0, State.FAIL),
+        (0.5, 0.5, State.FAIL),
+        (0.991, 0.991, State.PASS),
+        (0.98, 1.0, State.FAIL),
+    ],
+)
+def test_open_vswitch_and_the_kernels_counters_must_agree(share, told, state):
+    rungs = {
+        "host": passing(),
+        "vf": passing(evidence={"node1": node(actions.OFFLOAD["on"])}, witnesses=counted(share, told)),
+    }
+    verdicts = judge(Results("rdg", 1, 30, {}, rungs, True))
+    assert {each.check: each.state for each in verdicts if each.rung == "vf"}["in-nic"] is state
+
+
+def test_packets_in_the_kernel_that_others_sent_do_not_count():
+    """An uplink has others' packets, a representor none of them."""
+    (told,) = counted(1.0)["tcp-8"].values()
+    busy = told._replace(
+        wire={"enp63s0f0": dict.fromkeys(told.vf, 3_000_000)},
+        kernel={"enp63s0f0": dict.fromkeys(told.vf, 2_000_000)},
+    )
+    assert offload.shown(busy).least == 1.0
+    ours = busy._replace(wire={"enp63s0f0": dict.fromkeys(told.vf, 2_000_000)})
+    assert offload.shown(ours).least == pytest.approx(0.001)
+
+
+def test_a_capture_that_is_full_of_the_measurement_outweighs_all_counters():
+    (told,) = counted(1.0)["tcp-8"].values()
+    assert offload.shown(told._replace(seen=200)).least == 1.0
+    assert offload.shown(told._replace(seen=20_000)).least == 0.0

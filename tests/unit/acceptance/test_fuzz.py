@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import pytest
 from acceptance import sitefile
-from acceptance.measure import cpu, evidence, parse, tracking
+from acceptance.measure import cpu, evidence, parse, tracking, witness
 from acceptance.measure.results import Results
 from acceptance.measure.shells import Node, Shell
+from acceptance.report import offload
 from converge import StepError
 from fuzz import Reader, check, of_path
 from operate.client import Juju
@@ -41,6 +42,11 @@ LATENCY = (
     "2 1000 1 9 2 2 0 3 4\n"
 )
 CPU = "".join(f"{at}.05 cpu  {at} 0 {at * 9} 900 1 0 0 0 0 0\n" for at in range(1, 6))
+WITNESS = "own r0\n" + "".join(
+    f"{at}.05 cpu  {at} 0 0 900 1 0 0 0 0 0\nat p0\n     tx_packets_phy: {at * 99_999}\n"
+    f"at r0\n     vport_rx_packets: {at * 99_999}\n     rx_packets: {at}\n"
+    for at in range(1, 4)
+)
 TESTPMD = "Rx-pps:     5000000\nRX-missed: 7\n"
 ROW = {"in port": "p0", "packets in NIC": "5", "packets not in NIC": "1", "why not": "-"}
 
@@ -72,7 +78,13 @@ def of_rows(text: str) -> object:
     rows = Node(Juju(run=lambda *_, **__: Output(0, client)), "n", {"c": "u/0"}).table("c", "a", "offload")
     now = evidence.Sample(rows, rows, {}, 0, {})
     both = [evidence.Evidence(now, now)]
-    return evidence.in_nic(both), evidence.why_not(both), evidence.drops(both), evidence.congestion(both)
+    return evidence.why_not(both), evidence.drops(both), evidence.congestion(both)
+
+
+def of_witness(text: str) -> object:
+    """What a sampler wrote, and what it shows."""
+    told = witness.read(text, 66, cpu.before(text))
+    return told and (offload.shown(told), offload.why_not_shown(told))
 
 
 REFUSALS = (StepError,)
@@ -93,6 +105,7 @@ READERS = [
     Reader("iperf3", of_iperf, [json.dumps(IPERF) + json.dumps(IDLE)], REFUSALS),
     Reader("perftest", of_perftest, [BANDWIDTH, LATENCY], REFUSALS),
     Reader("host CPU", lambda text: cpu.cores(text, 2), [CPU], REFUSALS),
+    Reader("packets", of_witness, [WITNESS], REFUSALS),
     Reader("connections", tracking.read, ["lacks NET_ACT_CT\ntracked 3 5\nflows 2\n"], REFUSALS),
     Reader("pktgen", parse.pktgen, ["30 5\n30 900\n"], REFUSALS),
     Reader("testpmd", parse.testpmd, [TESTPMD], REFUSALS),

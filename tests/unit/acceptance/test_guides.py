@@ -10,7 +10,7 @@ import yaml
 from acceptance.__main__ import _parser
 from acceptance.measure import parse
 from acceptance.measure.ladder import RUNGS
-from acceptance.report.judge import THRESHOLDS
+from acceptance.report.verdict import THRESHOLDS
 from acceptance.sitefile import _SITE
 
 ROOT = Path(__file__).parents[3]

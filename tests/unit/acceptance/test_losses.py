@@ -52,7 +52,9 @@ def test_offload_that_is_off_is_found_at_the_first_vf_with_the_reason(short):
     short.machines.why = "2 flows: the tunnel endpoint is on an OVS internal port"
     status, rung, what, remedy, _ = loss(short)
     assert (status, rung) == (1, "VF on Geneve")
-    assert what.startswith("offload (share of packets that the NICs forwarded: 30.00%")
+    said = "offload (share of packets that the NICs forwarded: TCP: past the kernel sent 30.0"
+    assert what.startswith(said)
+    assert "Open vSwitch 30.0" in what
     assert "OVS internal port" in what
     assert "sriov-switchdev/N verify" in remedy
 

@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from acceptance.measure import cpu, parse, tracking
+from acceptance.measure import cpu, parse, tracking, witness
 from converge import StepError
 from lab.openstack.operator import NODES
 from operate.process import process
@@ -68,10 +68,10 @@ def test_only_connections_of_the_rungs_own_addresses_count():
 
 def test_the_look_is_taken_once_among_the_readings():
     """systemd, which runs the loop, would replace braced variables and specifiers before the shell does."""
-    loop = cpu.LOOP.format(middle=1, look=tracking.look({"33.33.33.10"}))
+    loop = cpu.loop(0, witness.Script("", "", ""), tracking.look({"33.33.33.10"}))
     assert "${" not in loop
     assert "%" not in loop
-    told = process(["timeout", "4", "bash", "-c", loop], "", 10).text
+    told = process(["timeout", "6", "bash", "-c", loop], "", 10).text
     assert len(re.findall(r"^\d+\.\d+ cpu ", told, re.MULTILINE)) > 2
     assert len(re.findall(r"^flows \d+$", told, re.MULTILINE)) == 1
     assert tracking.read(told)
