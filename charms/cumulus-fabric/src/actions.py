@@ -49,16 +49,16 @@ class Actions:
         [], tuple[Sequence[Host], Sequence[Finding]]
     ]  # what hosts report, and what cannot be read
     verify: Callable[[], Sequence[Finding]]
-    # Called after each run that changes switches, with those that are in use again or gone, since the unit's
-    # status says what they run
+    # Called after each run that changes switches, since the unit's status says what they run: with those that
+    # are in use again or gone, and those that are another device than before, or none
     look: Callable[..., None]
 
     def apply(self, given: Applying) -> Results:
         """Bring switches to the intent, and name those that the command line has to configure."""
-        with self.site(given.names, given.remove) as site:
+        with self.site(given.names, given.remove, given.others) as site:
             may = cut_off(given.cut_off)
             report = site.apply(given.names, self.options.canary, self._policy(site), given.plan, may)
-            self.look()
+            self.look((), given.others if report.applied else ())
         return _results(report, () if given.names else by_command_line(self.fabric))
 
     def rollback(self, given: Restoring) -> Results:
@@ -99,7 +99,8 @@ class Actions:
         with self.site() as site:
             work = Maintenance(site, given.names[0], self._policy(site), site.reports, cut_off(may))
             report = getattr(work, verb)()
-            self.look(given.names if verb != "drain" and report.applied else ())
+            done = given.names if report.applied else ()
+            self.look(() if verb == "drain" else done, done if verb == "decommission" else ())
             return _results(report)
 
     def _policy(self, site: Site) -> ApplyPolicy:

@@ -121,7 +121,9 @@ class CumulusFabricCharm(ops.CharmBase):
         except (ops.ModelError, NameError, OSError, UnicodeDecodeError):
             return ""  # nothing is attached, or not a text file
 
-    def _site(self, names: Collection[str] = (), remove: str = "") -> online.Site:
+    def _site(
+        self, names: Collection[str] = (), remove: str = "", replaced: Collection[str] = ()
+    ) -> online.Site:
         """The site with the switches of these names, or all; ``with`` closes its connections."""
         options, fabric = self._options, self._fabric
         canary = filter(None, [options.canary])
@@ -139,8 +141,7 @@ class CumulusFabricCharm(ops.CharmBase):
         reports = self._hosts()[0]
         found = worst_first([*self._audit, *against_hosts(fabric, reports)])
         found += by_command_line(fabric)
-        known = self._notes.record
-        ownership = Ownership(known.made, named(remove), known.drained)
+        ownership = Ownership.of(self._notes.record, named(remove), replaced)
         return online.Site(
             fabric,
             self.connect(fabric, access, options.parallel),
@@ -251,10 +252,10 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _preview(self, given: Planning) -> Plan[Candidate]:
         options = self._options
-        if not given.remove:
+        if not (given.remove or given.replaced):
             site, survey, _ = self._look()
             return site.plan(survey, options.canary, options.apply_order)
-        with self._site(remove=given.remove) as site:  # that is no part of the unit's status
+        with self._site((), given.remove, given.others) as site:  # that is no part of the unit's status
             return site.plan(site.survey(state=True), options.canary, options.apply_order)
 
     def _verify(self) -> Sequence[Finding]:
@@ -273,9 +274,9 @@ class CumulusFabricCharm(ops.CharmBase):
         self._report(findings)
         return site, survey, findings
 
-    def _look_again(self, returned: Collection[str] = ()) -> None:
+    def _look_again(self, returned: Collection[str] = (), other: Collection[str] = ()) -> None:
         """The same after a change, whose result stands whatever is found now."""
-        self._notes.remember(Record(), returned)
+        self._notes.remember(Record(), returned, other)
         with suppress(InputError):
             self._look()
 

@@ -71,12 +71,12 @@ class Switches:
 
     def __post_init__(self) -> None:
         check(self)
-        _names(self.switch)
+        _names("switch", self.switch)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The switches; none means all."""
-        return _names(self.switch)
+        return _names("switch", self.switch)
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,16 @@ class Planning(Output):
     """Parameters of ``plan``."""
 
     remove: str = option("")
+    replaced: str = option("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _names("replaced", self.replaced)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The switches that are another device than before."""
+        return _names("replaced", self.replaced)
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,16 @@ class Applying(Restoring):
     """Parameters of ``apply``."""
 
     remove: str = option("")
+    replaced: str = option("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _names("replaced", self.replaced)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The switches that are another device than before."""
+        return _names("replaced", self.replaced)
 
 
 @dataclass(frozen=True)
@@ -161,8 +181,9 @@ def _spelled(where: str, value: object, words: Sequence[str]) -> str:
     return shape.read(where, value)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _names(where: str, text: str) -> tuple[str, ...]:
     names = tuple(text.replace(",", " ").split())
     if wrong := [name for name in names if not NAME.fullmatch(name)]:
-        raise InvalidValue("switch", wrong[0], "names of switches, or nothing for all")
+        every = ", or nothing for all" if where == "switch" else ""
+        raise InvalidValue(where, wrong[0], f"names of switches{every}")
     return names

@@ -11,6 +11,7 @@ from rest import Fleet
 from rest.client import Nvue
 from rest.connection import LOOK_S, SwitchError
 from tree import Tree, get_path
+from tree.record import UNKNOWN, Box
 
 OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""
@@ -28,6 +29,14 @@ INTERFACES = (
 """The parts of each interface that are read: unfiltered reads have crashed nvued on large switches."""
 
 
+PLATFORM = (5, 9)
+"""From this release on ``platform`` has the device's numbers; up to 5.8 ``platform hardware`` has them, and
+``platform`` every package (NVUE command reference, ``nv show platform``)."""
+
+UNTOLD = ("", "n/a", "none")
+"""What stands for a number that a device does not have; a virtual one has its MAC as its serial number."""
+
+
 _RELEASE = re.compile(r"\b([0-9]{1,4})\.([0-9]{1,4})(?![0-9])(?:\.[0-9]{1,4})?(?![0-9])")
 
 
@@ -43,6 +52,7 @@ class SwitchState:
     # `primary` or `secondary` where MLAG is configured; empty without it, or if the switch does not tell
     mlag_role: str = ""
     hostname: str = ""  # what it calls itself
+    box: Box = UNKNOWN  # the device that it is
 
     @property
     def version(self) -> tuple[int, int]:
@@ -89,11 +99,11 @@ def observe(
             release = before.release if before else release_of(switch, system)
             applied = before.applied if before else switch.applied()
             hostname = before.hostname if before else _name(system, applied)
+            box = before.box if before else box_of(switch, release)
             # `local-role` of `nv show mlag` (as of 5.4.0).
             role = switch.get("/mlag").get("local-role") if applied.get("mlag") else ""
-            return SwitchState(
-                switch.name, release, applied, _state(switch) if state else {}, str(role or ""), hostname
-            )
+            seen = _state(switch) if state else {}
+            return SwitchState(switch.name, release, applied, seen, str(role or ""), hostname, box)
 
     return Observed(*fleet.each(names, look))
 
@@ -102,6 +112,20 @@ def _name(system: Tree, applied: Tree) -> str:
     """What a switch calls itself: the name that it has now, or else the one that it is configured to have."""
     told = (system.get("hostname"), get_path(applied, ("system", "hostname")))
     return next((name for name in told if isinstance(name, str)), "")
+
+
+def box_of(switch: Nvue, release: str) -> Box:
+    """The device that a switch is; an empty one where this release does not tell."""
+    major, minor = release.split(".")[:2]
+    try:
+        told = switch.get("/platform" if (int(major), int(minor)) >= PLATFORM else "/platform/hardware")
+    except SwitchError as error:
+        if error.kind != "refused":
+            raise
+        told = {}
+    numbers = (str(told.get(key) or "").strip() for key in ("serial-number", "system-mac"))
+    serial, mac = ("" if each.lower() in UNTOLD else each for each in numbers)
+    return Box(serial, mac.lower())
 
 
 def release_of(switch: Nvue, system: Tree | None = None) -> str:

@@ -68,7 +68,7 @@ class Site:
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
         """Read these switches, or all; with ``state`` also what they see of each other."""
         chosen = [each for each in self.names if not names or each in names]
-        observed = identity.told_apart(self.fabric, observe(self.fleet, chosen, state))
+        observed = identity.told_apart(self.fabric, observe(self.fleet, chosen, state), self.ownership.boxes)
         compared: dict[str, Comparison] = {}
         findings: list[Finding] = []
         for switch in self.fabric.switches:
@@ -136,7 +136,8 @@ class Site:
     def attached(self, observed: Observed) -> Attached:
         """Who is attached to these switches; those around them are read, too, as far as they answer."""
         around = [name for name in self._beside(observed.switches) if name in self.fleet.switches]
-        beside = identity.told_apart(self.fabric, observe(self.fleet, around)).switches
+        boxes = self.ownership.boxes
+        beside = identity.told_apart(self.fabric, observe(self.fleet, around), boxes).switches
         return Attached(self.fabric, {**beside, **observed.switches}, self.reports)
 
     def _with_moved_racks(self, survey: Survey) -> Survey:

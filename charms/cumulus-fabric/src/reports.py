@@ -147,14 +147,14 @@ class Notes:
             logger.warning("what earlier applies have made is not known: %s", error)
             return Record()
 
-    def remember(self, seen: Record, returned: Collection[str] = ()) -> None:
+    def remember(self, seen: Record, returned: Collection[str] = (), other: Collection[str] = ()) -> None:
         """Note what the switches have of the intent, so that it goes when it leaves the intent.
 
-        Also which are drained, until they are ``returned`` by an action.
+        Also which are drained, until they are ``returned`` by an action, and which device each of them is,
+        until it is an ``other`` one.
         """
         before = self.record
-        now = Record({**before.made, **seen.made}, (before.drained | seen.drained).difference(returned))
-        if now != before:
+        if (now := before.updated(seen, returned, other)) != before:
             try:
                 self.databag[MADE] = record.written(now)
             except InvalidValue as error:

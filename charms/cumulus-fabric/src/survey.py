@@ -12,7 +12,7 @@ from observe import Observed, SwitchState
 from plan import Candidate, Change, approval, digest, hold, plan
 from tree import Tree, drain
 from tree.foreign import Objects, objects
-from tree.record import Record
+from tree.record import UNKNOWN, Record
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,10 @@ class Survey:
     @property
     def record(self) -> Record:
         """What is to be remembered of the switches."""
-        seen = self.observed.switches.items()
-        return Record(self.made, frozenset(name for name, each in seen if drain.drained(each.applied)))
+        seen = self.observed.switches
+        drained = frozenset(name for name, each in seen.items() if drain.drained(each.applied))
+        boxes = {name: seen[name].box for name in self.made if seen[name].box != UNKNOWN}
+        return Record(self.made, drained, boxes)
 
     @property
     def made(self) -> dict[str, Objects]:

@@ -33,3 +33,18 @@ def told(release: str, version: tuple[int, ...]) -> Tree:
     others = {"onie": "2021.05-5.3.0008-115200", "kernel": "6.1.0-cl-1-amd64"}
     others["base-os"] = "Debian GNU/Linux 12.14"
     return {"version": {**others, "product-release": release, "image": image}}
+
+
+def platform(serial: str, version: tuple[int, ...]) -> Tree:
+    """What ``rev=operational`` shows below ``platform`` of the device with a serial number.
+
+    The keys are those of an SN5600 with 5.9 or later, as a public client has recorded it. Up to 5.8
+    ``hardware`` has them beside every package of the system (NVUE command reference).
+    """
+    number = int("".join(filter(str.isdigit, serial)) or 0)
+    mac = "b0:cf:0e:" + ":".join(f"{number >> shift & 255:02x}" for shift in (16, 8, 0))
+    told = {"manufacturer": "Nvidia", "part-number": "920-9N42F-00RI-7C0", "product-name": "SN5600"}
+    told |= {"serial-number": serial, "system-mac": mac}
+    if version >= (5, 9):
+        return told | {"asic-model": "Spectrum-4", "memory": "30.92 GB"}
+    return {"hardware": told | {"base-mac": mac.upper(), "model": "SN5600"}, "software": {"installed": {}}}

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
+from itertools import count
 from typing import Any
 
 from lab.nvue.backend import Backend, Box
 from lab.nvue.clock import Clock, RealTime
-from lab.nvue.factory import HOSTNAME, factory, told
+from lab.nvue.factory import HOSTNAME, factory, platform, told
 from lab.nvue.revision import BUSY, DONE, RefusedError, Revision
 from lab.nvue.rules import Issue, Rules
 from lab.nvue.trees import Tree, diff, merge, nested
@@ -28,6 +29,8 @@ PASSING = 1.0
 
 PATIENCE = 30.0
 """Seconds that it waits for an answer to its question; how many a real one does is not published."""
+
+_SERIALS = count(1)
 
 
 class Switch:
@@ -51,6 +54,7 @@ class Switch:
         waits: the state in which a change waits for its confirmation: ``confirm``, which ``confirm_yes`` ends
             (gpncfg, napalm-cumulus), or ``ays``, which a plain apply ends (nv-config-manager); empty for a
             switch that applies at once whatever it is asked.
+        serial: its serial number; without one it gets a number that no other one has.
 
     """
 
@@ -65,6 +69,7 @@ class Switch:
         clock: Clock | None = None,
         waits: str = "confirm",
         takes: float | None = None,
+        serial: str = "",
     ) -> None:
         self.release = release
         self.version = tuple(int(part) for part in release.split(".")[:2])
@@ -78,6 +83,7 @@ class Switch:
         self.nested, self.declines = False, True
         self.numbered = self.rules.new if numbered is None else numbered
         self.rolled_back = 0
+        self.serial = serial or f"MT2438X{next(_SERIALS):05}"
         self.lock = threading.RLock()
         self._serial = 0
         self._before = ""
@@ -173,7 +179,8 @@ class Switch:
         """What ``rev=operational`` shows, the release included."""
         name = self.applied.get("system", {}).get("hostname", HOSTNAME)
         system: Tree = {"hostname": name, "uptime": 4711, "timezone": "Etc/UTC"}
-        return self.backend.operational() | {"system": system | told(self.release, self.version)}
+        shown = {"system": system | told(self.release, self.version)}
+        return self.backend.operational() | shown | {"platform": platform(self.serial, self.version)}
 
     # -- applying
 

@@ -35,6 +35,7 @@ from tree.foreign import (
     vlan_interfaces,
     vrf_of,
 )
+from tree.record import Box, Record
 
 from audit.shared import REMOVE_FIRST, Running, depending, shared, typed
 
@@ -52,6 +53,17 @@ class Ownership:
     named: frozenset[str] = frozenset()
     # The switches that this charm has drained and not returned, as far as it knows
     drained: frozenset[str] = frozenset()
+    # By switch, the device that ran the intent last, but for those that the operator has replaced
+    boxes: Mapping[str, Box] = field(default_factory=dict[str, Box])
+
+    @classmethod
+    def of(
+        cls, record: Record, named: frozenset[str] = frozenset(), replaced: Collection[str] = ()
+    ) -> "Ownership":
+        """By what is remembered. Of a switch that was ``replaced`` it holds no longer, but for its drain."""
+        made = {name: found for name, found in record.made.items() if name not in replaced}
+        boxes = {name: box for name, box in record.boxes.items() if name not in replaced}
+        return cls(made, named, record.drained, boxes)
 
     def compare(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged) -> "Comparison":
         """The switch ``name`` as it is, and the intent's tree."""

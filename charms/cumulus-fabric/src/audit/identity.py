@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit of who the switches are: by what they say and run, not by the address where they answer. Pure.
+"""Audit of who the switches are: by what they are, say and run, not by the address where they answer. Pure.
 
 A switch at the wrong management address would get the AS, the loopback and the segments of another one.
 """
@@ -14,6 +14,7 @@ from rest.connection import SwitchError
 from tree import Tree, get_path, get_tree
 from tree.diff import GLOBALLY, IN_VRF
 from tree.foreign import ADDRESSES
+from tree.record import UNKNOWN, Box
 
 FACTORY_NAME = "cumulus"
 """What every switch is called until it gets a name."""
@@ -30,12 +31,61 @@ class _Numbers(NamedTuple):
         return switch.asn == self.asn and switch.loopback in self.loopbacks
 
 
-def told_apart(fabric: Fabric, observed: Observed) -> Observed:
-    """What was read, where a switch that is another one is as good as one that does not answer."""
-    others = _mistaken(fabric, observed.switches)
+def told_apart(fabric: Fabric, observed: Observed, boxes: Mapping[str, Box]) -> Observed:
+    """What was read, where a switch that is another one is as good as one that does not answer.
+
+    ``boxes`` are the devices that ran the intent last. A device does not change, while a name may be that of
+    the address: DHCP can give it.
+    """
+    twins = _twins(fabric, observed.switches)
+    others = {**_mistaken(fabric, observed.switches), **_exchanged(fabric, observed.switches, boxes), **twins}
     errors = {name: SwitchError("identity", *told) for name, told in others.items()}
     right = {name: seen for name, seen in observed.switches.items() if name not in others}
     return Observed(right, {**observed.errors, **errors})
+
+
+def _exchanged(
+    fabric: Fabric, seen: Mapping[str, SwitchState], boxes: Mapping[str, Box]
+) -> dict[str, tuple[str, str]]:
+    """The switches that are another device than ran the intent: what shows it, and the remedy."""
+    found: dict[str, tuple[str, str]] = {}
+    for name, state in seen.items():
+        before = boxes.get(name)
+        if state.box == UNKNOWN or (before and not state.box.is_other(before)):
+            continue
+        same = [other for other in boxes if other != name and _is_same(boxes[other], state.box)]
+        other = next((other for other in same if fabric.switch(other)), "")
+        if not (before or other):
+            continue
+        known = f"which is that of {other}" if other else f"and {name} had {before.said if before else ''}"
+        both = f"{name} and {other}" if other else name
+        replaced = ",".join(filter(None, (name, other)))
+        what = f"the switch at {_address(fabric, name)} has the {state.box.said}, {known}"
+        remedy = f"correct the management address of {both}; if the device was replaced, "
+        found[name] = what, f"{remedy}run plan and apply with replaced={replaced}"
+    return found
+
+
+def _twins(fabric: Fabric, seen: Mapping[str, SwitchState]) -> dict[str, tuple[str, str]]:
+    """Switches of the intent that are one device, which answers at both addresses."""
+    found: dict[str, tuple[str, str]] = {}
+    names: dict[Box, str] = {}
+    for name, state in seen.items():
+        if all(state.box) and (first := names.setdefault(state.box, name)) != name:
+            for one, other in ((first, name), (name, first)):
+                what = f"the switch at {_address(fabric, one)} has the {state.box.said}, and so has {other}"
+                found[one] = what, f"correct the management addresses of {one} and {other}"
+    return found
+
+
+def _is_same(one: Box, other: Box) -> bool:
+    known = (one.serial and other.serial) or (one.mac and other.mac)
+    return bool(known) and not one.is_other(other)
+
+
+def _address(fabric: Fabric, name: str) -> str:
+    switch = fabric.switch(name)
+    return (switch.management if switch else "") or "its address"
 
 
 def _mistaken(fabric: Fabric, seen: Mapping[str, SwitchState]) -> dict[str, tuple[str, str]]:

@@ -64,6 +64,9 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     )
     if verb in ("plan", "apply"):
         parser.add_argument("--remove", default="", metavar="NAMES", help="foreign objects to remove")
+        parser.add_argument(
+            "--replaced", action="append", default=[], metavar="NAME", help="another device; repeatable"
+        )
     if verb in ("plan", "apply"):
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
     if verb != "verify":
@@ -208,9 +211,9 @@ def _remember(
 ) -> None:
     """Bring the record up to date, if there is one."""
     if options.record:
-        seen, before = site.survey(names).record, site.ownership
-        drained = (before.drained | seen.drained).difference(returned)
-        inputs.write_record(options.record, Record({**before.made, **seen.made}, drained))
+        other = getattr(options, "replaced", ())
+        before = inputs.record(options.record).updated(Record(), returned, other)
+        inputs.write_record(options.record, before.updated(site.survey(names).record))
 
 
 def _would_restore(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
@@ -362,7 +365,9 @@ def _site(
     _addressed(fabric, names)
     access = _access(options, credentials, inputs.authorities(options.ca), _pins(options, fabric))
     known = inputs.record(getattr(options, "record", ""))
-    ownership = Ownership(known.made, named(getattr(options, "remove", "")), known.drained)
+    replaced = getattr(options, "replaced", ())
+    _known(fabric, replaced, "--replaced")
+    ownership = Ownership.of(known, named(getattr(options, "remove", "")), replaced)
     typed = {each.name: scripts.script_for(fabric, each).typed for each in scripts.switches(fabric)}
     return online.Site(
         fabric,

@@ -15,7 +15,7 @@ from converge import Finding, Plan
 T = TypeVar("T")
 
 WORDS = (
-    (r"\b(plan|remove|cut-off)=(?=\S)", r"--\1 "),
+    (r"\b(plan|remove|replaced|cut-off)=(?=\S)", r"--\1 "),
     (r"\bwithout (plan|remove)\b", r"without --\1"),
     (r"\bthe action (\w+)", r"\1"),
     (r"\bsettle-timeout\b", "--settle"),

@@ -3,11 +3,12 @@
 
 No switch can tell who made a VLAN, and one that has lost its configuration not that it was drained. So the
 charm keeps this in its peer relation, and the command line in a file:
-``{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}, "drained": ["Leaf0-2"]}``.
+``{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}, "drained": ["Leaf0-2"], "boxes":
+{"Leaf0-1": {"serial": "MT2438X00001", "mac": "b0:cf:0e:00:00:ff"}}}``.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from converge.document import read_json, readable
@@ -24,26 +25,70 @@ MAX_CHARS = 8 * 1024 * 1024
 """
 
 
+class Box(NamedTuple):
+    """The device that a switch is, by what its maker gave it; empty where it does not tell."""
+
+    serial: str = ""  # its serial number
+    mac: str = ""  # its system MAC, in lower case
+
+    @property
+    def said(self) -> str:
+        """What tells it from others, in words."""
+        return f"serial number {self.serial}" if self.serial else f"system MAC {self.mac}"
+
+    def is_other(self, than: "Box") -> bool:
+        """Whether it is surely another one: by the serial number, or where one has none by the MAC."""
+        if self.serial and than.serial:
+            return self.serial != than.serial
+        return bool(self.mac and than.mac) and self.mac != than.mac
+
+
+UNKNOWN = Box()
+
+
 class Record(NamedTuple):
     """What is remembered."""
 
     made: Mapping[str, Objects] = {}  # by switch, the objects that this charm has made
     drained: frozenset[str] = frozenset()  # the switches that it has drained
+    boxes: Mapping[str, Box] = {}  # by switch, the device that ran the intent last
+
+    def updated(
+        self, seen: "Record", returned: Collection[str] = (), other: Collection[str] = ()
+    ) -> "Record":
+        """The record with what was ``seen`` since.
+
+        Args:
+            seen: of the switches that were read.
+            returned: the switches that an action has returned from their drain.
+            other: those that are another device from now on, or none.
+
+        """
+        boxes = {name: box for name, box in self.boxes.items() if name not in other}
+        drained = (self.drained | seen.drained).difference(returned)
+        return Record({**self.made, **seen.made}, drained, {**boxes, **seen.boxes})
 
 
-def _record(made: Mapping[str, Mapping[str, str]], drained: tuple[str, ...] = ()) -> Record:
+def _record(
+    made: Mapping[str, Mapping[str, str]],
+    drained: tuple[str, ...] = (),
+    boxes: Mapping[str, Box] | None = None,
+) -> Record:
     found = {
         switch: frozenset(
             Object(kind, name) for kind, names in found.items() for name in ports.names(names) if name
         )
         for switch, found in made.items()
     }
-    return Record(found, frozenset(drained))
+    return Record(found, frozenset(drained), boxes or {})
 
 
 _KIND = Text("|".join(KINDS), f"a kind of objects ({', '.join(KINDS)})")
 _MADE = MappingOf(AnyText(), MappingOf(_KIND, AnyText(), "names by kind"), "switches")
-_RECORD = JsonRecord(_record, {"made": _MADE, "drained": ListOf(AnyText(), "names of switches")})
+_BOXES = MappingOf(AnyText(), JsonRecord(Box, {"serial": AnyText(), "mac": AnyText()}), "switches")
+_RECORD = JsonRecord(
+    _record, {"made": _MADE, "drained": ListOf(AnyText(), "names of switches"), "boxes": _BOXES}
+)
 
 
 def written(record: Record) -> str:
@@ -59,7 +104,8 @@ def written(record: Record) -> str:
         }
         for switch, found in sorted(record.made.items())
     }
-    whole = {"version": VERSION, "made": content, "drained": sorted(record.drained)}
+    boxes = {switch: box._asdict() for switch, box in record.boxes.items()}
+    whole = {"version": VERSION, "made": content, "drained": sorted(record.drained), "boxes": boxes}
     return readable(json.dumps(whole, sort_keys=True), read)
 
 

@@ -67,7 +67,7 @@ def undisturbed(waits: str) -> Rack:
 
 
 def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
-    look = ["read operational", "read applied", *["read operational"] * 6]
+    look = ["read operational", "read applied", *["read operational"] * 7]
     # A later switch is asked first whether the user may change it.
     allowed = ["create", "drop"]
     # What the candidate is made from, and what was applied before and meanwhile, is read beside it.
@@ -84,7 +84,7 @@ def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
         calls(LAST)
         == [
             *(*look, "list", *allowed),  # before anything, then all revisions
-            *(*look, *look[2:]),  # after the canary, and whether its hosts are back
+            *(*look, *look[3:]),  # after the canary, and whether its hosts are back
             *(*prepare, *polls, *look, "poll", "confirm", "poll"),
         ]
     )

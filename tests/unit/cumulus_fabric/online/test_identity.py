@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from audit.foreign import Ownership
+from lab.nvue.factory import factory
 from lab.nvue.trees import merge
 from maintenance import Maintenance
 from online import Site
+from tree.record import Box
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import POLICY, runs
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
@@ -174,3 +177,107 @@ def test_numbers_that_no_switch_has_are_applied(running: Rack) -> None:
         content["leaves"] |= {"asn": {"first": 65301}, "loopback": "10.10.10.51"}
 
     assert taking_over(fabric(change=others), running).apply().applied
+
+
+# -- the device, by its serial number or system MAC
+
+
+def known(made: Rack, *replaced: str) -> Site:
+    """A site of the changed intent, which remembers what the switches were when they ran the rack's."""
+    record = made.site.survey().record
+    return Site(fabric(change=changed), made.site.fleet, ownership=Ownership.of(record, replaced=replaced))
+
+
+def device(made: Rack, name: str, serial: str) -> None:
+    """Another device answers at a switch's address, with the configuration and the name of the old one."""
+    made.servers[name].switch.serial = serial
+
+
+def test_another_device_at_an_address_changes_nothing(running: Rack) -> None:
+    """Also where it calls itself by the right name: DHCP gives a name with the address."""
+    site = known(running)
+    before, old = running.applied, running.servers["Leaf0-1"].switch.serial
+    device(running, "Leaf0-1", "MT2438X99999")
+    report = site.apply()
+    assert report.verdict == NOTHING
+    assert [each.sentence() for each in report.reasons] == [
+        "Leaf0-1: the switch at 192.0.2.11 has the serial number MT2438X99999, and Leaf0-1 had serial number "
+        f"{old}; correct the management address of Leaf0-1; if the device was replaced, run plan and apply "
+        "with replaced=Leaf0-1"
+    ]
+    assert (running.writes(), running.applied) == ([], before)
+    assert not site.rollback().applied
+    assert not Maintenance(site, "Leaf0-1", POLICY).drain().applied
+    assert running.writes() == []
+
+
+def test_the_other_leaf_s_device_is_named(running: Rack) -> None:
+    """Both addresses were exchanged, and both names came with them."""
+    site = known(running)
+    one, other = (running.servers[name].switch for name in ("Leaf0-1", "Leaf0-2"))
+    one.serial, other.serial = other.serial, one.serial
+    first, second = site.apply().reasons
+    assert (
+        first.what == f"the switch at 192.0.2.11 has the serial number {one.serial}, which is that of Leaf0-2"
+    )
+    assert first.remedy.startswith("correct the management address of Leaf0-1 and Leaf0-2; ")
+    assert second.subject == "Leaf0-2"
+    assert running.writes() == []
+
+
+def test_a_new_switch_is_not_one_that_has_another_place(running: Rack) -> None:
+    """The address of a switch without a record leads to one that has one."""
+    record = running.site.survey().record
+    site = known(running, "Leaf1-2")
+    device(running, "Leaf1-2", record.boxes["Leaf0-1"].serial)
+    (found, *_) = site.apply(["Leaf1-2"]).reasons
+    assert found.what.endswith("which is that of Leaf0-1")
+    assert running.writes() == []
+
+
+def test_one_device_at_two_addresses_is_neither_switch(running: Rack) -> None:
+    device(running, "Leaf0-2", running.servers["Leaf0-1"].switch.serial)
+    first, second = taking_over(fabric(change=changed), running).apply().reasons
+    assert (first.subject, second.subject) == ("Leaf0-1", "Leaf0-2")
+    assert first.what.endswith(", and so has Leaf0-2")
+    assert running.writes() == []
+
+
+def test_a_replaced_switch_is_named_and_gets_everything(running: Rack) -> None:
+    """Blank, as the factory sends it; what was made on the old device is not taken for this charm's on it."""
+    site = known(running, "Leaf0-1")
+    device(running, "Leaf0-1", "MT2438X99999")
+    box = running.servers["Leaf0-1"].switch
+    runs(running, factory("cumulus", new=box.rules.new), "Leaf0-1")
+    assert "Leaf0-1" not in site.ownership.made
+    assert site.apply(["Leaf0-1"]).applied
+    assert site.survey().record.boxes["Leaf0-1"].serial == "MT2438X99999"
+
+
+@pytest.mark.parametrize("told", [{}, {"serial-number": "N/A"}, {"serial-number": None, "system-mac": ""}])
+def test_a_switch_that_does_not_tell_is_told_by_its_name(
+    running: Rack, monkeypatch: pytest.MonkeyPatch, told: dict[str, Any]
+) -> None:
+    site = known(running)
+    box = running.servers["Leaf0-1"].switch
+    shown = box.operational
+    monkeypatch.setattr(box, "operational", lambda: shown() | {"platform": told})
+    assert site.apply().applied
+    assert "Leaf0-1" not in site.survey().record.boxes
+
+
+def test_without_a_serial_number_the_system_mac_decides() -> None:
+    one, other = Box("", "b0:cf:0e:00:00:01"), Box("", "b0:cf:0e:00:00:02")
+    assert one.is_other(other)
+    assert not one.is_other(one)
+    assert not one.is_other(Box("MT1", ""))
+    assert Box("MT1", one.mac).is_other(Box("MT2", one.mac))
+    assert not Box("MT1", one.mac).is_other(Box("MT1", other.mac)), "a new board in the same device"
+
+
+def test_releases_up_to_5_8_tell_it_elsewhere() -> None:
+    with rack(fabric(), applied=True, release="5.8.0") as made:
+        boxes = made.site.survey().record.boxes
+        assert {name: box.serial for name, box in boxes.items()} == {
+            name: server.switch.serial for name, server in made.servers.items()
+        }

@@ -51,6 +51,7 @@ def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def replaced(unit: Unit, name: str) -> None:
     """A new switch in its place, with the factory's configuration."""
     box = unit.rack.servers[name].switch
+    box.serial = "MT2516X00042"
     box.revisions[box.applied_id].tree = factory(HOSTNAME, new=False)
     box.backend.apply(box.applied)
 
@@ -80,7 +81,7 @@ def year(unit: Unit) -> Iterator[tuple[str, str]]:
     yield run(unit, "verify")
     unit.rack.servers["Leaf0-2"].faults.clear()
     replaced(unit, "Leaf0-2")
-    yield run(unit, "apply", switch="Leaf0-2")
+    yield run(unit, "apply", switch="Leaf0-2", replaced="Leaf0-2")
     yield run(unit, "drain", switch="Leaf0-1")
     yield run(unit, "drain", switch="Leaf0-2")
     yield run(unit, "verify")
