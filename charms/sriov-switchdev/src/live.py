@@ -32,8 +32,9 @@ from converge.shape import (
 from desired import Desired
 from hostnic import shapes
 from hostnic.boot import sandbox
-from hostnic.devices import discover
+from hostnic.devices import discover, inventory
 from hostnic.devices.model import Pf
+from hostnic.devices.place import place_of
 from hostnic.devices.port import is_other_card, uplink_of
 from hostnic.network import reachability
 from hostnic.ops.bonding import JoinBond
@@ -226,7 +227,7 @@ def after_failure(system: System) -> str:
     """
     try:
         kept = read_previous(system)
-        for port in kept.ports:
+        for port in _located(system, kept.ports):
             if port.bond and not _refusal(system, port):
                 with contextlib.suppress(StepError):
                     JoinBond(port.netdev, port.bond).run(system)
@@ -254,7 +255,7 @@ def revert(system: System, why: str) -> list[str]:
     except StepError as error:
         return [f"{error.reason}; {error.remedy}"]
     problems, refused = list[str](), list[str]()
-    for port in kept.ports:
+    for port in _located(system, kept.ports):
         try:
             system.devlink.eswitch_mode(port.bdf)
         except TimeoutError:
@@ -277,11 +278,23 @@ def revert(system: System, why: str) -> list[str]:
     return [*problems, *refused]
 
 
-def _refusal(system: System, port: PortState) -> str:
-    """Why a port is left alone: another card is at its address; empty also where that cannot be read.
+def _located(system: System, ports: Iterable[PortState]) -> list[PortState]:
+    """Each port at the address where its permanent MAC address is now, and by its name there.
 
     Only netdevs are asked: a question about the eswitch would wait for a change of mode that still runs.
     """
+    links = if_told(system.links.all) or ()
+    among = {link.pci for link in links if link.pci}
+    found, _ = inventory.read(system, inventory.of_links(links), among)  # no VFs: one may have a port's MAC
+    uplinks = {port.bdf: uplink_of(links, port.bdf) for port in found}
+    there = {bdf: uplink for bdf, uplink in uplinks.items() if uplink}
+    macs = {bdf: uplink.permanent_mac for bdf, uplink in there.items()}
+    places = [(port, place_of(port.mac, port.bdf, macs)) for port in ports]
+    return [port._replace(bdf=bdf, netdev=there[bdf].name) if bdf else port for port, bdf in places]
+
+
+def _refusal(system: System, port: PortState) -> str:
+    """Why a port is left alone: another card is at its address; empty also where that cannot be read."""
     uplink = uplink_of(if_told(system.links.all) or (), port.bdf)
     if uplink is None or not is_other_card(port.mac, uplink.permanent_mac):
         return ""

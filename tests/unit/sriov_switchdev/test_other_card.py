@@ -3,6 +3,7 @@
 
 import errno
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import desired
@@ -11,9 +12,10 @@ import pytest
 import record
 from boot import bootfile, files, main
 from converge.execute import execute
-from hostnic.testing import card
+from hostnic.testing import FakeHost, card
 from unit.sriov_switchdev.booting import modes
-from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, declare_bond, nic
+from unit.sriov_switchdev.node import PF0, PF1, PORT0, Node, compute_node, declare_bond, nic
+from unit.sriov_switchdev.test_places import move
 
 NEW = ("b8:3f:d2:00:00:00", "b8:3f:d2:00:00:01")
 OTHER = "another card is at this address (MAC b8:3f:d2:00:00:00, not "
@@ -101,6 +103,19 @@ def test_the_revert_restores_the_port_that_is_still_there(monkeypatch: pytest.Mo
     assert not any(PF0 in line for line in nic(node.host.trace))
     assert modes(node.host)[1] == ("legacy", 0)
     assert "enp59s0f1np1" in node.host.network.bonds["bond0"].members
+
+
+@pytest.mark.parametrize("how", [main.revert, lambda host: live.after_failure(host)])
+def test_a_card_at_another_address_gets_its_previous_state_back(
+    monkeypatch: pytest.MonkeyPatch, how: Callable[[FakeHost], object]
+) -> None:
+    """It is found by its permanent MAC address, and has other names there."""
+    node = changed_live(monkeypatch)
+    assert node.host.network.bonds["bond0"].members == [PORT0]
+    moved = [port.netdev for port in move(node.host, node.host.cards[0], "5e").ports]
+    how(node.host)
+    assert node.host.network.bonds["bond0"].members == moved
+    assert not record.armed(node.host)
 
 
 def test_a_step_that_fails_in_a_live_change_does_not_put_another_card_into_the_bond(
