@@ -84,7 +84,7 @@ class Traffic:
     def __init__(self, uplinks):
         self.uplinks, self.faults, self.neighbours, self.down = uplinks, [], {}, set()
         self.active, self.back, self.wraps, self.hidden, self.tcpdump = "", "", False, set(), True
-        self.hosts, self.total = {}, {}
+        self.hosts, self.total, self.kept = {}, {}, {}
 
     def begin(self, host, own):
         """A sampler starts."""
@@ -202,7 +202,9 @@ class Traffic:
     def _shown(self, device, values, number):
         """As `ethtool -S` prints them after grep; with a driver that was loaded anew, or has 32 bits."""
         if device == self.back and number > 2:
-            values = {name: value // 7 for name, value in values.items()}
+            values = {name: value - self.kept[name] for name, value in values.items()}
+        elif device == self.back:
+            self.kept = values
         if self.wraps:
             values = {name: (value + BITS32 - 1_000_000) % BITS32 for name, value in values.items()}
         return [f"at {device}", *(f"     {name}: {value}" for name, value in values.items())]
