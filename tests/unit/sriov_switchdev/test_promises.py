@@ -12,7 +12,7 @@ from hostnic.devices.lag import Lag
 from hostnic.ops.vf import UnbindVfs
 from hostnic.testing import FakeHost, card
 from hostnic.testing.network import FakeBond, FakeNetwork
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from nic.chain import Way
 from nic.judge import joined
@@ -238,7 +238,7 @@ UNDONE: dict[str, Callable[[FakeHost, str], object]] = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     undone=st.lists(
         st.tuples(st.sampled_from(sorted(UNDONE)), st.sampled_from([PF0, PF1])), max_size=3, unique=True
@@ -251,6 +251,8 @@ UNDONE: dict[str, Callable[[FakeHost, str], object]] = {
 def test_what_waits_is_planned_or_held_and_a_promise_is_kept_by_the_next_hook(
     undone: list[tuple[str, str]], vf_lag: str, allow_live: bool, vfs: str, converged: bool
 ) -> None:
+    # With both ports out of the bond nothing answers, and no live change begins that could not be confirmed.
+    assume(not {("bond", PF0), ("bond", PF1)} <= {*undone})
     with pytest.MonkeyPatch.context() as patch:
         node = Node(compute_node(cards=[card(total_vfs=4)]), patch).configure(num_vfs=2)
         node.converge(reboot_settle=0)
