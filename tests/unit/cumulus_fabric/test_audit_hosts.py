@@ -2,9 +2,10 @@
 """What hosts use stays where they use it: their VLANs, subnets and MTU against the fabric's."""
 
 import pytest
-from charmkit.fabric import Host, Neighbour, Port, Vlan
-from hosts import read
+from charmkit.fabric import Host, Neighbour, Policy, Port, Vlan
+from hosts import policy, read
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
+from unit.cumulus_fabric.fabrics import fabric
 
 
 def host(*vlans, port="swp9", leaf="Leaf0-1", mtu=9000, name="node1"):
@@ -95,3 +96,13 @@ def test_a_report_that_is_too_long_is_not_for_another_revision_to_read():
         "this host has too many subnets to be compared with the intent"
     )
     assert newer.endswith("; refresh both charms")
+
+
+@pytest.mark.parametrize(("count", "blocking"), [(990, 0), (1001, 1)])
+def test_the_subnets_that_hosts_are_told_are_few_enough_to_be_read_and_compared(count, blocking):
+    subnets = [f"100.{number // 256}.{number % 256}.0/24" for number in range(count)]
+    change = {"networks.oam.subnets": subnets}
+    said = "subnets; at most 1000 are compared and told to hosts"
+    assert sum(each.endswith(said) for each in found(BLOCKED, change)) == blocking
+    text = policy(fabric(change=change)).to_json()
+    assert Policy.from_json(text).to_json() == text

@@ -21,6 +21,9 @@ RESERVED_VLANS = range(3725, 4000)
 """Reserved by Cumulus Linux 5 by default (system global reserved vlan)."""
 
 
+MOST_SUBNETS = 1000
+"""Subnets of all networks: hosts get them in one policy of at most 1 MiB, and each is compared with each."""
+
 DEFAULT_VLAN = 1
 """What a bridge port carries untagged if nothing else is configured (bridge domain untagged)."""
 
@@ -52,6 +55,11 @@ def vlans_and_vnis(fabric: Fabric) -> Iterator[Finding]:
 
 
 def _overlapping_subnets(fabric: Fabric) -> Iterator[Finding]:
+    count = sum(len(network.subnets) for network in fabric.networks)
+    if count > MOST_SUBNETS:
+        what = f"the networks have {count} subnets; at most {MOST_SUBNETS} are compared and told to hosts"
+        yield Finding(Severity.BLOCKED, "networks", what, "write one subnet for those that adjoin")
+        return
     seen: list[tuple[ipaddress.IPv4Network, Network]] = []
     for network in fabric.networks:
         for text in network.subnets:
