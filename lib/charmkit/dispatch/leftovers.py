@@ -25,13 +25,14 @@ BOOT_UNITS = {
     "sriov-switchdev": "ovn-offload-sriov-",
     "roce-qos": "ovn-offload-roce-qos",
     "nic-firmware": "ovn-offload-gpudirect",
+    "cumulus-fabric": "",
 }
-"""How the names of a charm's boot units begin."""
+"""How the names of a charm's boot units begin; empty for a charm that has none, only its exporter."""
 GUIDE = "see docs/how-to/remove-a-charm.md"
 
 
 def clear(system: System, charm: str) -> Iterator[Finding]:
-    """Remove what the other host charms left, and name the boot units that stay.
+    """Remove what the other charms left, and name the boot units that stay.
 
     A charm has left something if files of it are there, and none of its units: neither one that its files
     name nor, where they name none, one that is called as the charm. Without agents there is no telling.
@@ -75,8 +76,8 @@ def _remove(system: System, charm: str) -> Iterator[Finding]:
     facts.withdraw(system, charm)
     Dispatcher(system, f"{charm}/0", charm).remove()
     install.remove(system, charm)
-    kept = units.installed(system, (BOOT_UNITS[charm],))
-    if kept:
+    prefix = BOOT_UNITS[charm]
+    if prefix and (kept := units.installed(system, (prefix,))):
         what = f"was removed without its stop hook, and still acts at each boot: {', '.join(kept)}"
         yield Finding(Severity.INFO, charm, what, GUIDE)
         return

@@ -63,6 +63,19 @@ def test_the_next_hook_of_another_charm_removes_it(unit: str, rebooted: bool) ->
     assert (host.trace, host.spawned) == ([], [])
 
 
+def test_what_cumulus_fabric_left_on_a_machine_of_others_is_removed() -> None:
+    host = deployed()
+    host.disk.install(BOOT, b"[Service]\n", 0o644)  # of sriov-switchdev, which stays
+    agent(host, "cumulus-fabric/0")
+    install.install(host, "cumulus-fabric")
+    facts.publish(host, facts.Facts("cumulus-fabric", "cumulus-fabric/0", 1))
+    assert [*leftovers.clear(host, STAYS)] == []
+    lose(host, "cumulus-fabric/0")
+    assert [*leftovers.clear(host, STAYS)] == []
+    assert not [path for path in host.disk.content if "cumulus-fabric" in path]
+    assert host.files.exists(BOOT)
+
+
 @pytest.mark.parametrize("unit", [f"{GONE}/3", "vfs/3"])
 def test_what_a_living_unit_has_stays(unit: str) -> None:
     host = deployed(unit)
