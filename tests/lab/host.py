@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from lab.patience import Patience
 from lab.progress import Step
 
 TOOLS = {
@@ -105,10 +106,10 @@ def _unlocked(command: list[str], step: Step) -> subprocess.CompletedProcess[str
     A fresh Ubuntu updates itself in its first minutes (apt-daily.service). apt's own
     DPkg::Lock::Timeout does not wait for the lists' lock.
     """
-    until = time.monotonic() + LOCKED
+    patience = Patience(LOCKED)
     while True:
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode == 0 or "Could not get lock" not in done.stderr or time.monotonic() > until:
+        if done.returncode == 0 or "Could not get lock" not in done.stderr or patience.over():
             return done
         step.note("waits for another apt or dpkg to end")
         time.sleep(PAUSE)

@@ -61,10 +61,10 @@ class Survey:
     @property
     def record(self) -> Record:
         """What is to be remembered of the switches."""
-        seen = self.observed.switches
+        seen, made = self.observed.switches, self.made
         drained = frozenset(name for name, each in seen.items() if drain.drained(each.applied))
-        boxes = {name: seen[name].box for name in self.made if seen[name].box != UNKNOWN}
-        return Record(self.made, drained, boxes)
+        boxes = {name: seen[name].box for name in made if seen[name].box != UNKNOWN}
+        return Record(made, drained, boxes)
 
     @property
     def made(self) -> dict[str, Objects]:
