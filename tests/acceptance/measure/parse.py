@@ -95,7 +95,9 @@ def udp(text: str, pairs: int) -> Figure:
 def outage(text: str, pairs: int) -> Figure:
     """The longest time in seconds in which all pairs together sent less than a tenth of their usual rate."""
     rates: dict[int, float] = {}
+    resent = 0
     for run in _runs(text, pairs):
+        resent += run.get("end", {}).get("sum_sent", {}).get("retransmits", 0)
         for interval in run["intervals"]:
             at = round(interval["sum"]["start"] * 10)  # intervals of 0.1 s
             rates[at] = rates.get(at, 0) + interval["sum"]["bits_per_second"]
@@ -104,7 +106,6 @@ def outage(text: str, pairs: int) -> Figure:
     for at in sorted(rates):
         now = now + 1 if rates[at] < usual / 10 else 0
         longest = max(longest, now)
-    resent = sum(end["sum_sent"].get("retransmits", 0) for end in _ends(text, pairs))
     return Figure(longest / 10, "s", {"usual rate in Gb/s": usual / 1e9, "retransmissions": resent})
 
 
