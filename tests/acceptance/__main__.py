@@ -174,7 +174,7 @@ class Command:
             last = next(rung.title for rung in RUNGS if rung.key == list(before.rungs)[-1])
             self._say(f"Starting anew: {reason}." if reason else f"Continuing after {last}.")
         results.substituted, results.unseen = self.around.substituted, unseen
-        results.computes = len(facts.zones)
+        results.computes, results.line_share = len(facts.zones), self.site.line_share
         around = self.around
         run = Climber(
             cloud, self.site, hosts, computes, around.process, self._folder(), self._say, around.rungs
@@ -188,12 +188,13 @@ class Command:
             raise StepError(f"there is no measurement of {self.cloud}", "run measure first")
         verdicts = judge(results)
         target = self._folder() / "report.html"
-        keep(target, page(results, verdicts))
+        keep(target, page(results, verdicts, time.time()))
         state, found = overall(results, verdicts), explanation(verdicts)
         if self.json:
             told = {
                 "verdict": state.words,
                 "proven": offload.proof(results),
+                "age": results.age(time.time()),
                 "explanation": findings_as_json([found] if found else []),
                 "report": str(target),
             }
@@ -211,7 +212,7 @@ class Command:
         else:
             print(_summary(results, verdicts))
             print(f"{self.cloud}: {state.words}.", *([found.sentence()] if found else []))
-            print(offload.proof(results))
+            print(f"{offload.proof(results)} {results.age(time.time())}.")
             print(f"The report is {target}.")
         return state.value
 

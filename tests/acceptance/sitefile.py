@@ -43,6 +43,8 @@ _ADDRESS = _Checked("an IPv4 address", IPv4Address)
 _SUBNET = _Checked(
     "an IPv4 subnet without host bits, such as 10.7.208.0/24: floating IPs are IPv4", IPv4Network
 )
+LINE_SHARE = 40
+"""% that the CPUs which isolcpus leaves to the hosts reach at 25 to 200 Gb/s with packets of 9000 bytes."""
 RDG_VLAN = 9
 RDG_SUBNET = {
     "cidr": "10.7.208.0/24",
@@ -127,6 +129,7 @@ class Site:
         vlan_physical_network: of the VLAN network for tenants. Nova's whitelist must have VFs for it.
         mtu: of the physical network, in bytes.
         seconds: duration of each measurement.
+        line_share: % of the line rate that host to host must reach, to be what VFs are compared with.
 
     """
 
@@ -144,6 +147,7 @@ class Site:
     vlan_physical_network: str = "tenantvlan"
     mtu: int = 9000
     seconds: int = 30
+    line_share: int = LINE_SHARE
 
     def __post_init__(self) -> None:
         if len(self.nodes) not in (0, 2) or len({*self.nodes, self.other_rack}) < len(self.nodes) + 1:
@@ -206,5 +210,6 @@ _SITE = Record(
         "vlan-physical-network": _NAME,
         "mtu": Integer(1280, 65535, "an MTU"),
         "seconds": Integer(1, 3600, "seconds"),
+        "line-share": Integer(1, 100, "% of the line rate"),
     },
 )

@@ -18,6 +18,9 @@ PORTS = f"""\
 for port in $(uplinks); do
     echo "port $port $(cat /sys/class/net/$port/speed)"
     echo "state $(cat /sys/class/net/$port/operstate 2> /dev/null)"
+    echo "queues $(ethtool -l $port 2> /dev/null | sed -n '/^Current/,$ s/^Combined:[^0-9]*//p')"
+    width=/sys/class/net/$port/device
+    echo "lanes $(cat $width/current_link_width $width/max_link_width 2> /dev/null | tr '\\n' ' ')"
     bond=/sys/class/net/$port/master/bonding
     echo "bond $(cat $bond/mode $bond/active_slave 2> /dev/null | tr '\\n' ' ')"
     echo "near $(cat /sys/class/net/$port/device/local_cpulist)"
@@ -26,6 +29,15 @@ for port in $(uplinks); do
 done
 """
 """The uplinks with their speed in Mb/s, the CPUs of their NUMA node, and their counters."""
+VERSIONS = r"""
+echo "governor $(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor 2> /dev/null)"
+echo "version kernel $(uname -r)"
+ovs-vsctl --version 2> /dev/null | sed -n 's/^ovs-vsctl (Open vSwitch) /version Open-vSwitch /p'
+for port in $(uplinks); do
+    ethtool -i $port 2> /dev/null | sed -n "s/^firmware-version: /version firmware-of-$port /p"
+done
+"""
+"""The versions of what the evidence is about."""
 PINS = "echo 'domain {0}'; virsh -q vcpupin {0} || true\n"
 """The CPUs of an instance's vCPUs; a node has other tenants' instances, too, which are not looked at."""
 GUEST = """\
@@ -60,6 +72,8 @@ class Sample(NamedTuple):
         pins: CPUs of each vCPU of our instance, by its name in libvirt.
         active: the port that an active-backup bond uses; "" for other bonds.
         down: ports without a link.
+        slows: what limits the host's own traffic, as sentences.
+        versions: of the kernel, Open vSwitch, and each port's firmware.
         near: CPUs of the NIC's NUMA node, as a list of the kernel's; "" if unknown.
 
     """
@@ -72,6 +86,8 @@ class Sample(NamedTuple):
     near: str = ""
     active: str = ""
     down: tuple[str, ...] = ()
+    versions: dict[str, str] = {}  # noqa: RUF012 - never changed
+    slows: tuple[str, ...] = ()
 
 
 class Evidence(NamedTuple):
@@ -102,13 +118,18 @@ def sample(node: Node, instance: str) -> Sample:
     """
     ports: dict[str, Counters] = {}
     pins: dict[str, str] = {}
-    speeds, down = dict[str, int](), list[str]()
+    speeds, down, slows = dict[str, int](), list[str](), list[str]()
     at = near = active = ""
-    script = UPLINKS + PORTS + (PINS.format(shlex.quote(instance)) if instance else "")
+    versions: dict[str, str] = {}
+    script = UPLINKS + VERSIONS + PORTS + (PINS.format(shlex.quote(instance)) if instance else "")
     for line in node.run(script, 60).splitlines():
         if found := re.fullmatch(rf"port (\S+) (-?{_NUMBER})", line.strip()):
             at = found[1]
             ports[at], speeds[at] = {}, max(int(found[2]), 0)
+        elif found := re.fullmatch(r"version (\S{1,40}) (.{1,60})", line.strip()):
+            versions[found[1].replace("-", " ")] = found[2]
+        elif sentence := _slows(at, line.strip()):
+            slows.append(sentence)
         elif line.strip() == "state down":
             down.append(at)
         elif found := re.fullmatch(r"bond active-backup \d (\S+)", line.strip()):
@@ -125,7 +146,18 @@ def sample(node: Node, instance: str) -> Sample:
     offload = node.table("sriov-switchdev", "show-offload", "offload")
     counters = node.table("roce-qos", "show-counters", "counters")
     speed = speeds.get(active, 0) if active else sum(speeds.values())
-    return Sample(offload, counters, ports, speed, pins, near, active, tuple(down))
+    return Sample(offload, counters, ports, speed, pins, near, active, tuple(down), versions, tuple(slows))
+
+
+def _slows(port: str, line: str) -> str:
+    """What limits the host's own traffic, in words; "" for a line that says nothing of it."""
+    if line == "queues 1":
+        return f"{port} has one queue, which one CPU serves: ethtool -L {port} combined"
+    if (found := re.fullmatch(r"lanes (\d{1,3}) (\d{1,3})", line)) and int(found[1]) < int(found[2]):
+        return f"{port} uses {found[1]} of its {found[2]} PCIe lanes: see its slot and the BIOS"
+    if line == "governor powersave":
+        return "its CPUs save power (governor powersave): see power management in the BIOS, and cpupower"
+    return ""
 
 
 def guest(shell: Shell, address: str) -> Guest:

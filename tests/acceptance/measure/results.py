@@ -2,6 +2,7 @@
 """What was measured, and the file that keeps it: finished rungs survive an interruption."""
 
 import json
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from acceptance.measure.evidence import Evidence, Guest, Sample
 from acceptance.measure.parse import Figure
 from acceptance.measure.tracking import Tracked
 from acceptance.measure.witness import Witness
+from acceptance.sitefile import LINE_SHARE
 
 VERSION = 1
 LONGEST = 64 * 1024 * 1024
@@ -74,6 +76,7 @@ class Results:
         conditions: what all rungs must have in common, by name: the servers, and keys of the site file.
         substituted: sentences about what was not as in production.
         unseen: sentences about what no check can look at.
+        line_share: % of the line rate that host to host must reach.
         computes: how many compute hosts are up in the cloud; 0 if unknown.
 
     """
@@ -88,6 +91,7 @@ class Results:
     unseen: tuple[str, ...] = ()
     conditions: dict[str, str] = field(default_factory=dict[str, str])
     computes: int = 0
+    line_share: int = LINE_SHARE
 
     def outdated(self, now: "Results") -> str:
         """Why an interrupted run cannot be continued as `now`; "" if it can."""
@@ -96,6 +100,14 @@ class Results:
         before, after = ({**each.conditions, "compute hosts": str(each.hosts)} for each in (self, now))
         changed = sorted(name for name in before | after if before.get(name) != after.get(name))
         return f"{' and '.join(changed)} changed in between" if changed else ""
+
+    def age(self, now: float) -> str:
+        """When this was measured, and how long ago that is; for a report that is read later."""
+        when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(self.started))
+        days, rest = divmod(max(int(now) - self.started, 0), SAME_DAY)
+        hours = rest // 3600
+        ago = f"{days} day{'s' * (days != 1)}" if days else f"{hours} hour{'s' * (hours != 1)}"
+        return f"Measured on {when}, {ago} ago" if days or hours else f"Measured on {when}"
 
     @property
     def line_rate(self) -> float:
@@ -203,7 +215,8 @@ _ROWS = ListOf(_TEXTS, "rows")
 
 def _sample(**values: Any) -> Sample:
     rows: dict[str, Any] = {key: list(values.pop(key)) for key in ("offload", "counters")}
-    values["down"] = tuple(values.pop("down", ()))
+    for key in ("down", "slows"):
+        values[key] = tuple(values.pop(key, ()))
     return Sample(**rows, **values)
 
 
@@ -216,7 +229,14 @@ _SAMPLE_KEYS = {
 }
 _SAMPLE = Record(
     _sample,
-    {**_SAMPLE_KEYS, "near": LINE, "active": LINE, "down": ListOf(LINE, "ports")},
+    {
+        **_SAMPLE_KEYS,
+        "near": LINE,
+        "active": LINE,
+        "down": ListOf(LINE, "ports"),
+        "versions": _TEXTS,
+        "slows": ListOf(LINE, "sentences"),
+    },
     tuple(_SAMPLE_KEYS),
 )
 _FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
@@ -277,6 +297,7 @@ _RESULTS = Record(
         "unseen": ListOf(LINE, "sentences"),
         "conditions": _TEXTS,
         "computes": _COUNT,
+        "line_share": _COUNT,
     },
     ("version", "cloud", "started", "seconds", "rungs", "finished"),
 )

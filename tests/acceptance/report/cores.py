@@ -134,7 +134,7 @@ def section(results: Results) -> Iterator[str]:
         return
     yield "<h2>CPU that offload gives back</h2>"
     if said := " ".join(filter(None, (sentence(results), packets(results)))):
-        yield f'<p class="verdict passed">{escape(said)}</p>'
+        yield f'<p class="told">{escape(said)}</p>'
     if reasons:
         yield f"<p>Not known:</p><ul>{reasons}</ul>"
     if found:

@@ -14,12 +14,14 @@ from acceptance.measure.results import Results, RungResult
 from acceptance.measure.run import SECOND
 from acceptance.measure.tools import CLOSED, MEASURES, title
 from acceptance.report import cores, load, offload
+from acceptance.report.causes import ADDED, CAUSES
 from acceptance.report.verdict import THRESHOLDS, State, Verdict
 
 
 def judge(results: Results) -> list[Verdict]:
     """Every check that applies to each rung, in the ladder's order."""
     host, virtio = (results.rungs.get(key, RungResult()) for key in (HOST, "virtio"))
+    line, unseen = results.line_rate, next(iter(results.unseen), "")
     alone = results.rungs.get("vf-rdma", RungResult()).figures.get("rdma-bw")
     return [
         verdict
@@ -28,8 +30,8 @@ def judge(results: Results) -> list[Verdict]:
         for verdict in load.judged(
             rung.key,
             result,
-            results.line_rate,
-            list(_rung(rung, result, host, virtio, alone, next(iter(results.unseen), ""))),
+            line,
+            list(_rung(rung, result, host, virtio, alone, unseen, line, results.line_share)),
         )
     ]
 
@@ -49,7 +51,14 @@ def _meant(result: RungResult) -> bool:
 
 
 def _rung(
-    rung: Rung, result: RungResult, host: RungResult, virtio: RungResult, alone: Figure | None, unseen: str
+    rung: Rung,
+    result: RungResult,
+    host: RungResult,
+    virtio: RungResult,
+    alone: Figure | None,
+    unseen: str,
+    line: float,
+    share: int,
 ) -> Iterator[Verdict]:
     if "" in result.problems:
         yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, result.problems[""])
@@ -59,6 +68,8 @@ def _rung(
         if rung.judged or rung.key == HOST:
             yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{title(key)}: {problem}")
     yield from _mtu(rung, result)
+    if rung.key == HOST:
+        yield from _line(result, line, share)
     yield from _closed(rung, result)
     samples = list(result.evidence.values())
     if unseen and not samples:
@@ -78,6 +89,17 @@ def _rung(
     if rung.judged:
         yield from _to_host(rung, result, host)
         yield from _failover(rung, result)
+
+
+def _line(result: RungResult, line: float, share: int) -> Iterator[Verdict]:
+    """Host to host is what VFs are compared with: it must reach a part of the line rate itself."""
+    best = max((each.value for each in result.figures.values() if each.unit == "Gb/s"), default=0.0)
+    if not line or not best:
+        return
+    state = State.PASS if best >= line * share / 100 else State.FAIL
+    measured = f"{best:.1f} of {line:g} Gb/s = {best / line:.0%}, and at least {share}% are wanted"
+    why = [f"{node}: {each}" for node, both in result.evidence.items() for each in both.after.slows]
+    yield Verdict(HOST, "line-rate", state, measured, "; ".join(why) if state is State.FAIL else "")
 
 
 def _failover(rung: Rung, result: RungResult) -> Iterator[Verdict]:
@@ -260,77 +282,6 @@ def _tuning(result: RungResult) -> str:
     return "; ".join(found)
 
 
-_CAUSES = (
-    (
-        "mtu",
-        "MTU",
-        "run juju run cumulus-fabric/0 verify and juju run sriov-switchdev/N verify; compare "
-        "global-physnet-mtu, the MTU of bond and bridge on both nodes, and that of the switches",
-    ),
-    (
-        "closed",
-        "security groups",
-        "see openstack port show of the servers' ports, openstack security group rule list, and "
-        "ovn-controller.log on the nodes of this rung",
-    ),
-    ("in-nic", "offload", "run juju run sriov-switchdev/N verify and show-offload on the nodes of this rung"),
-    (
-        "host-cpu",
-        "offload",
-        "packets of VFs cross the host's CPUs, whatever Open vSwitch says: run juju run sriov-switchdev/N "
-        "verify and show-offload under load, and see the kernel log and mpstat -P ALL 1 there",
-    ),
-    (
-        "lossless",
-        "fabric",
-        "run juju run roce-qos/N verify, then show-counters seconds=10 under load, and "
-        "juju run cumulus-fabric/0 verify",
-    ),
-    (
-        "both-ports",
-        "fabric",
-        "check that both links of the bond are up and VF-LAG is active: "
-        "juju run sriov-switchdev/N list-devices, and juju run cumulus-fabric/0 show-fabric health=true",
-    ),
-    (
-        "failover",
-        "failover",
-        "see miimon and LACP's rate of the bond (/proc/net/bonding), VF-LAG in juju run sriov-switchdev/N "
-        "list-devices, and the switches' ESI or MLAG: juju run cumulus-fabric/0 show-fabric health=true",
-    ),
-    (
-        "class-share",
-        "QoS",
-        "run juju run roce-qos/N verify and show-qos on the nodes of this rung, and "
-        "juju run cumulus-fabric/0 verify: NICs and switches must have the same ETS, PFC and ECN",
-    ),
-    (
-        "vf-to-host",
-        "host tuning",
-        "see cpu-dedicated-set and isolcpus, the NIC's NUMA node, hyper-threading and power management in "
-        "the BIOS, and systemctl status offload-tune in the servers; for too few queues also NUM_VF_MSIX in "
-        "juju run nic-firmware/N query",
-    ),
-)
-"""What explains a loss, the most basic first: a wrong MTU also costs throughput and offload."""
-
-_TRACKING = (
-    "offload",
-    "this rung adds connection tracking: see flows and tracked connections in juju run sriov-switchdev/N "
-    "show-offload under load, and the RDG's figures in the report, which lose 5 % by it",
-)
-_ADDED = {
-    "vf-group": _TRACKING,
-    "north-south": _TRACKING,
-    "cross-rack": (
-        "fabric",
-        "see that all links between leaves and spines are up and carry traffic: juju run cumulus-fabric/0 "
-        "show-fabric health=true; and for the node that only this rung uses "
-        "juju run sriov-switchdev/N check-host",
-    ),
-}
-"""What explains lost throughput alone on a rung whose servers reach it on the rungs before."""
-
 QUOTED = 3
 """Failures of one check that the explanation quotes; the table has all of them."""
 
@@ -341,11 +292,11 @@ def explanation(verdicts: list[Verdict]) -> Finding | None:
     if first is None:
         return None
     failed = [verdict for verdict in verdicts if verdict.rung == first and verdict.state is State.FAIL]
-    check, cause, remedy = next(each for each in _CAUSES if each[0] in {verdict.check for verdict in failed})
+    check, cause, remedy = next(each for each in CAUSES if each[0] in {verdict.check for verdict in failed})
     subject = next(rung.title for rung in RUNGS if rung.key == first)
     about = [verdict for verdict in failed if verdict.check == check]
     if check == "vf-to-host" and not any(verdict.cause for verdict in about):
-        cause, remedy = _ADDED.get(first, (cause, remedy))
+        cause, remedy = ADDED.get(first, (cause, remedy))
     said = [verdict.measured for verdict in about[:QUOTED]]
     said += [f"and {len(about) - QUOTED} more"] if len(about) > QUOTED else []
     said += dict.fromkeys(verdict.cause for verdict in about if verdict.cause)

@@ -8,7 +8,7 @@ from acceptance.measure.tools import MEASURES
 from acceptance.measure.witness import WAYS, Witness
 from acceptance.report.verdict import THRESHOLDS, State, Verdict
 
-SUFFERS = ("vf-to-host", "both-ports", "host-cpu", "lossless", "class-share", "failover")
+SUFFERS = ("vf-to-host", "line-rate", "both-ports", "host-cpu", "lossless", "class-share", "failover")
 """Checks that others' load may fail. The share in the NIC is about our own packets alone."""
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report as one HTML file: verdict, figures, plots, evidence, and how each figure was measured."""
 
-import time
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -16,35 +16,48 @@ from acceptance.report.plots import bars
 from acceptance.report.verdict import THRESHOLDS, State, Verdict
 
 STYLE = """
+:root { color-scheme: light dark; --ink: #1d2733; --paper: #ffffff; --shade: #f5f7f9; --rule: #d8dee5;
+  --passed: #1f6a3e; --failed: #a3311b; --open: #8a5d0c; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e3e8ee; --paper: #14191f; --shade: #1e252d;
+  --rule: #3a444f; --passed: #6fcf97; --failed: #ff8f75; --open: #e5b567; } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-body { color: #1d2733; }
+body { color: var(--ink); background: var(--paper); overflow-wrap: break-word; }
+a { color: inherit; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; width: 100%; font-size: 13px; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d8dee5; vertical-align: top; }
+table { border-collapse: collapse; width: 100%; font-size: 13px; display: block; overflow-x: auto; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.verdict { padding: .8rem 1rem; border-left: 6px solid; background: #f5f7f9; }
-.passed { border-color: #2f7d4f; color: #1f6a3e; } .failed { border-color: #b0452f; color: #a3311b; }
-.not-measured { border-color: #c08a2d; color: #8a5d0c; }
-pre { font: 12px/1.45 ui-monospace, monospace; white-space: pre-wrap; background: #f5f7f9; padding: .5rem; }
-svg { width: 100%; margin: 1rem 0; } svg text { font: 11px system-ui, sans-serif; fill: #1d2733; }
-svg .title { font-size: 14px; font-weight: 600; } svg .grid { stroke: #d8dee5; }
-svg .line { stroke: #b0452f; stroke-dasharray: 5 4; }
+.verdict, .told { padding: .8rem 1rem; border-left: 6px solid; background: var(--shade); }
+.told { border-color: var(--rule); }
+.passed { border-color: var(--passed); color: var(--passed); }
+.failed { border-color: var(--failed); color: var(--failed); }
+.not-measured { border-color: var(--open); color: var(--open); }
+pre { font: 12px/1.45 ui-monospace, monospace; white-space: pre-wrap; padding: .5rem; }
+pre { background: var(--shade); }
+svg { width: 100%; margin: 1rem 0; } svg text { font: 11px system-ui, sans-serif; fill: var(--ink); }
+svg .title { font-size: 14px; font-weight: 600; } svg .grid { stroke: var(--rule); }
+svg .line { stroke: var(--ink); stroke-dasharray: 5 4; }
 """
+"""Green, red and amber are a verdict's and nothing else's; the plots have other colours."""
 NONE = "&ndash;"
+CONTENTS = "<!-- contents -->"
 TITLES = {rung.key: rung.title for rung in RUNGS}
 REPORTED = {rung.key for rung in RUNGS if not rung.judged and rung.key != HOST}
 
 
-def page(results: Results, verdicts: list[Verdict]) -> str:
-    """The whole file."""
+def page(results: Results, verdicts: list[Verdict], now: float) -> str:
+    """The whole file, as it is written `now`, in seconds since 1970."""
     state = overall(results, verdicts)
     parts = [
         "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>Acceptance of {escape(results.cloud)}</title>',
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>Acceptance of {escape(results.cloud)}</title>",
         f"<style>{STYLE}</style></head><body>",
         f"<h1>Acceptance of {escape(results.cloud)}: {state.words}</h1>",
-        *_summary(results, verdicts, state),
+        *_summary(results, verdicts, state, now),
         _paths(results, verdicts),
+        CONTENTS,
         "<h2>Figures</h2>",
         *_figures(results),
         *_plots(results),
@@ -62,7 +75,16 @@ def page(results: Results, verdicts: list[Verdict]) -> str:
         _methods(results),
         "</body></html>",
     ]
-    return "\n".join(part for part in parts if part) + "\n"
+    return _with_contents("\n".join(part for part in parts if part) + "\n")
+
+
+def _with_contents(text: str) -> str:
+    """The page with links to its sections, in place of the word for them."""
+    heads = re.findall(r"<h2>(.*?)</h2>", text)
+    for number, head in enumerate(heads):
+        text = text.replace(f"<h2>{head}</h2>", f'<h2 id="part-{number}">{head}</h2>', 1)
+    links = [f'<li><a href="#part-{number}">{head}</a></li>' for number, head in enumerate(heads)]
+    return text.replace(CONTENTS, f"<nav><ul>{''.join(links)}</ul></nav>", 1)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
@@ -81,7 +103,7 @@ def _items(heading: str, sentences: Iterable[str]) -> str:
     return f"<p>{heading}</p><ul>{''.join(lines)}</ul>" if lines else ""
 
 
-def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterable[str]:
+def _summary(results: Results, verdicts: list[Verdict], state: State, now: float) -> Iterable[str]:
     found = explanation(verdicts)
     meaning = {
         State.PASS: "Tenants' traffic runs in the NIC, at the speed that the hosts reach themselves.",
@@ -96,16 +118,29 @@ def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterabl
         else ""
     )
     yield f'<p class="verdict {state.words.replace(" ", "-")}">{meaning}{reason}</p>'
-    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(results.started))
+    when = results.age(now)
     hosts = ", ".join(f"{vm} on {host}" if host else vm for vm, host in results.hosts.items())
     rate = f"{results.line_rate:g} Gb/s over all ports of a node" if results.line_rate else "unknown"
     if results.line_rate and (baseline := _best(results.rungs.get(HOST, RungResult()))):
         rate += f", of which host to host reaches {baseline / results.line_rate:.0%}"
     yield f"<p>{when}; {escape(hosts)}; line rate {rate}; {results.seconds} s for each measurement.</p>"
     yield f"<p>{escape(offload.proof(results))}</p>"
+    yield _items("Versions:", _versions(results))
     yield _items("Not as in production:", results.substituted)
     yield _items("Not seen, by this user:", results.unseen)
     yield _items("Could not be measured:", unmeasured(results))
+
+
+def _versions(results: Results) -> list[str]:
+    """What ran on each compute node when it was read last."""
+    last = {
+        node: both.after.versions for rung in results.rungs.values() for node, both in rung.evidence.items()
+    }
+    return [
+        f"{node}: {', '.join(f'{name} {version}' for name, version in found.items())}"
+        for node, found in last.items()
+        if found
+    ]
 
 
 def _paths(results: Results, verdicts: list[Verdict]) -> str:

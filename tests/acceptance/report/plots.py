@@ -3,7 +3,8 @@
 
 from html import escape
 
-COLOURS = ("#5b6b7b", "#c08a2d", "#2f7d4f", "#2f5f9e", "#8a4fa0", "#b0452f", "#3d8f95", "#777777")
+COLOURS = ("#5b6b7b", "#3b7ddd", "#8a4fa0", "#2a9da5", "#b05c94", "#6f7fd0", "#8c7b6b", "#9aa5b1")
+"""None of them is a verdict's: green, red and amber are (page.STYLE)."""
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 880, 280, 60, 20, 34
 LINE, LETTER = 18, 6.5
 """Height of a line of the legend, and width of a letter in it."""

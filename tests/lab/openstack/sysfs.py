@@ -108,8 +108,13 @@ def links(folder, host, uplinks, traffic):
     """Which uplinks have a link, and how their bond uses them."""
     net = folder / "sys/class/net"
     for port in uplinks:
+        for key, lanes in zip(("current", "max"), traffic.lanes, strict=True):
+            (net / port / f"device/{key}_link_width").write_text(f"{lanes}\n")
         (net / port / "operstate").write_text("down\n" if (host, port) in traffic.down else "up\n")
     bonding = net / "bond0/bonding"
     if bonding.exists():
         (bonding / "mode").write_text("active-backup 1\n" if traffic.active else "802.3ad 4\n")
         (bonding / "active_slave").write_text(f"{traffic.active}\n")
+    cpufreq = folder / "sys/devices/system/cpu/cpu0/cpufreq"
+    cpufreq.mkdir(parents=True, exist_ok=True)
+    (cpufreq / "scaling_governor").write_text(f"{traffic.governor}\n")

@@ -77,6 +77,8 @@ class Traffic:
         back: counters of which netdev go back to 0 in the middle of a measurement.
         wraps: counters have 32 bits, and are about to begin again.
         hidden: hosts on which Open vSwitch does not know the servers' ports.
+        lanes: PCIe lanes that each uplink uses, and has.
+        governor: of the hosts' CPUs.
         tcpdump: whether the hosts have it.
 
     """
@@ -84,6 +86,7 @@ class Traffic:
     def __init__(self, uplinks):
         self.uplinks, self.faults, self.neighbours, self.down = uplinks, [], {}, set()
         self.active, self.back, self.wraps, self.hidden, self.tcpdump = "", "", False, set(), True
+        self.lanes, self.governor = (16, 16), "performance"
         self.hosts, self.total, self.kept = {}, {}, {}
 
     def begin(self, host, own):

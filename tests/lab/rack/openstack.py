@@ -40,7 +40,7 @@ LEFT = (
     f"[ $({FREE}) = {node.PAGES} ] || echo 'large pages in use'"
 )
 """Prints what a server has left on its node."""
-SPEED = ("vf-to-host", "both-ports", "host-cpu", "failover", "neighbours")
+SPEED = ("line-rate", "vf-to-host", "both-ports", "host-cpu", "failover", "neighbours")
 """Checks of the tool that say how fast a NIC is, what it saves, or how a switch hashes a few flows."""
 SHARE = 0.9
 """Of packets that flows in the NIC must have counted: an emulated node is slow to put them there."""

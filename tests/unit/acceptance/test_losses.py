@@ -46,6 +46,22 @@ def test_a_wrong_mtu_of_one_node_is_found_from_host_to_host_and_the_node_named(s
     assert "the MTU of bond and bridge on both nodes" in remedy
 
 
+def test_hosts_that_hardly_send_are_no_baseline_and_what_limits_them_is_named(short):
+    short.machines.limits["host"] = short.machines.limits["direct_overlay"] = 6.0
+    short.machines.queues = 1
+    short.machines.traffic.lanes, short.machines.traffic.governor = (4, 16), "powersave"
+    status, rung, what, remedy, _ = loss(short)
+    assert (status, rung) == (1, "Host to host")
+    assert what.startswith("host tuning (throughput from host to host")
+    assert "6.0 of 200 Gb/s = 3%, and at least 40% are wanted" in what
+    assert "node1.maas: enp63s0f0 has one queue" in what
+    assert "node2.maas: enp63s0f1 uses 4 of its 16 PCIe lanes" in what
+    assert "governor powersave" in what
+    assert "line-share" in remedy
+    short.site["line-share"] = 2
+    assert short.run("measure")[0] == 0
+
+
 def test_offload_that_is_off_is_found_at_the_first_vf_with_the_reason(short):
     short.machines.in_nic["direct_overlay"] = 0.3
     short.machines.limits["direct_overlay"] = 20.0

@@ -9,8 +9,8 @@ import pytest
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.report.judge import explanation, judge, overall, references, unmeasured
-from acceptance.report.page import page
-from acceptance.report.plots import LETTER, bars
+from acceptance.report.page import STYLE, page
+from acceptance.report.plots import COLOURS, LETTER, bars
 from acceptance.report.verdict import State
 
 NAMES = [
@@ -76,12 +76,55 @@ def test_the_page_is_well_formed_and_quotes_what_it_is_told():
     figures = {"tcp-8": Figure(10.0, "Gb/s", {"CPU <idle>": 3.0})}
     rung = RungResult(figures, {"tcp-8": "iperf3 <&>"}, {"tcp-1": "<x>"}, {"udp-1": "<y>"}, "<z>")
     found = results(host=rung, vf=rung)
-    text = page(found, judge(found))
+    text = page(found, judge(found), found.started)
     tags = Tags()
     tags.feed(text)
     assert tags.open == []
     assert tags.seen.isdisjoint({"script", "img", "link", "b", "x", "y", "z"})
     assert "&lt;script&gt;" in text
+
+
+def colours(text):
+    return set(re.findall(r"#[0-9a-f]{6}", text))
+
+
+def test_the_verdicts_colours_are_in_no_plot():
+    verdict = colours("".join(re.findall(r"--(?:passed|failed|open): #[0-9a-f]{6}", STYLE)))
+    assert len(verdict) == 6, "light and dark"
+    assert verdict.isdisjoint(COLOURS)
+    assert "prefers-color-scheme: dark" in STYLE
+
+
+def test_the_contents_lead_to_every_section_after_the_verdict():
+    rung = RungResult({"tcp-8": Figure(10.0, "Gb/s", {})})
+    found = results(host=rung, vf=rung)
+    text = page(found, judge(found), found.started)
+    links = re.findall(r'<a href="#(part-\d+)">(.*?)</a>', text)
+    assert links == re.findall(r'<h2 id="(part-\d+)">(.*?)</h2>', text)
+    assert "Judgement" in dict(links).values()
+    assert text.index("<h1>") < text.index("<table>") < text.index("<nav>") < text.index("<h2")
+    assert 'name="viewport"' in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "says"),
+    [
+        (60, "Measured on 2026-09-21"),
+        (7200, ", 2 hours ago"),
+        (90_000, ", 1 day ago"),
+        (10**7, ", 115 days ago"),
+    ],
+)
+def test_results_say_how_old_they_are(seconds, says):
+    found = results(host=RungResult({"tcp-8": Figure(10.0, "Gb/s", {})}))
+    text = page(found, judge(found), found.started + seconds)
+    assert says in text
+    assert bool(re.search("(hours?|days?) ago", text)) == (seconds > 3600)
+
+
+def test_the_report_has_the_versions_of_what_ran(short):
+    short.run("measure")
+    assert "node1.maas: kernel 5.15.0-48-generic" in (short.state / "report.html").read_text()
 
 
 def test_no_result_is_no_pass():
@@ -160,7 +203,7 @@ def test_the_pinned_pairs_show_the_idle_cpu_beside_the_rdgs(whole):
 def test_the_report_begins_with_a_verdict_for_each_path(short):
     short.machines.in_nic["direct_overlay"] = 0.3
     short.run("measure")
-    table = (short.state / "report.html").read_text().partition("<h2>Figures</h2>")[0]
+    table = (short.state / "report.html").read_text().partition(">Figures</h2>")[0]
     rows = [re.sub(r"<[^>]+>", "|", row) for row in re.findall(r"<tr>(<td>.*?)</tr>", table)]
     spent = "the host&#x27;s CPU for each Gb/s or Mpps of a VF, as a share of what virtio spends"
     assert "line rate 200 Gb/s over all ports of a node, of which host to host reaches 95%" in table
