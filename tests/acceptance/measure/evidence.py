@@ -5,6 +5,7 @@ import itertools
 import re
 import shlex
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from converge import StepError
@@ -86,7 +87,7 @@ class Sample(NamedTuple):
     near: str = ""
     active: str = ""
     down: tuple[str, ...] = ()
-    versions: dict[str, str] = {}  # noqa: RUF012 - never changed
+    versions: Mapping[str, str] = {}
     slows: tuple[str, ...] = ()
 
 

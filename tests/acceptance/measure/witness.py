@@ -13,7 +13,7 @@ mlx5 keeps a rule "offloaded" whose packets take the slow path. Counters of mlx5
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -42,20 +42,18 @@ for port in $ports; do
     seen=$(timeout 1 tcpdump -p -l -enn -c {MOST_SEEN} -i $port 2> /dev/null | grep -cE '@ADDRESSES@')
     command -v tcpdump > /dev/null && echo "seen $port $seen"
 done
-for each in $own; do
-    timeout 20 ovs-appctl dpctl/dump-flows -m type=all 2> /dev/null | awk -v port="in_port($each)" '
-        index($0, port) {{
-            n = match($0, /packets:[0-9]+/) ? substr($0, RSTART + 8, RLENGTH - 8) : 0
-            flows++
-            if (/offloaded:yes/) inside += n; else outside += n
-        }}
-        END {{ print "flows", flows + 0, inside + 0, outside + 0 }}'
-done
+[ -z "$own" ] || timeout 20 ovs-appctl dpctl/dump-flows -m type=all 2> /dev/null | awk -v own="$own" '
+    BEGIN {{ split(own, names, " "); for (each in names) ours["in_port(" names[each] ")"] }}
+    match($0, /in_port\\([^)]*\\)/) && substr($0, RSTART, RLENGTH) in ours {{
+        n = match($0, /packets:[0-9]+/) ? substr($0, RSTART + 8, RLENGTH - 8) : 0
+        flows++
+        if (/offloaded:yes/) inside += n; else outside += n
+    }}
+    END {{ print "flows", flows + 0, inside + 0, outside + 0 }}'
 """
 """As the RDG does: a capture of each uplink for a second, with the packets of the measurement's addresses."""
 _NUMBER = r"\d{1,20}"
 _DEVICE = r"[\w.:-]{1,40}"
-Packets = dict[str, int]
 Delta = dict[str, dict[str, int]]
 """How counters grew, by netdev and name."""
 
@@ -92,14 +90,14 @@ class Witness(NamedTuple):
 
     seconds: float = 0.0
     resets: int = 0
-    vf: Packets = {}  # noqa: RUF012 - never changed
-    slow: Packets = {}  # noqa: RUF012
-    wire: dict[str, Packets] = {}  # noqa: RUF012
-    kernel: dict[str, Packets] = {}  # noqa: RUF012
-    priorities: dict[str, Packets] = {}  # noqa: RUF012
-    others: dict[str, float] = {}  # noqa: RUF012
-    before: dict[str, float] = {}  # noqa: RUF012
-    quiet: dict[str, Packets] = {}  # noqa: RUF012
+    vf: Mapping[str, int] = {}
+    slow: Mapping[str, int] = {}
+    wire: Mapping[str, Mapping[str, int]] = {}
+    kernel: Mapping[str, Mapping[str, int]] = {}
+    priorities: Mapping[str, Mapping[str, int]] = {}
+    others: Mapping[str, float] = {}
+    before: Mapping[str, float] = {}
+    quiet: Mapping[str, Mapping[str, int]] = {}
     busy: float = -1.0
     seen: int = -1
     flows: int = 0
@@ -132,10 +130,7 @@ def read(text: str, overhead: int, busy: float = -1.0) -> Witness | None:
     seconds = sum(each for each, _ in good)
     ports = [name for name in total if name not in own]
     seen = re.findall(rf"^seen {_DEVICE} ({_NUMBER})$", text, re.MULTILINE)
-    flows = [
-        tuple(map(int, each))
-        for each in re.findall(rf"^flows ({_NUMBER}) ({_NUMBER}) ({_NUMBER})$", text, re.MULTILINE)
-    ]
+    flows = re.search(rf"^flows ({_NUMBER}) ({_NUMBER}) ({_NUMBER})$", text, re.MULTILINE)
     vf = {way: _of(total, own, f"vport_{_turned(way)}_packets") for way in WAYS} if own else {}
     size = {way: _of(total, own, f"vport_{_turned(way)}_bytes") for way in vf}
     return Witness(
@@ -143,29 +138,21 @@ def read(text: str, overhead: int, busy: float = -1.0) -> Witness | None:
         len(found) - len(good),
         vf,
         {way: _of(total, own, f"{_turned(way)}_packets") for way in vf},
-        {
-            port: {way: _of(total, [port], f"{word}_packets_phy") for way, word in WAYS.items()}
-            for port in ports
-        },
-        {port: {way: _of(total, [port], f"{word}_packets") for way, word in WAYS.items()} for port in ports},
+        _by_port(total, ports, "packets_phy"),
+        _by_port(total, ports, "packets"),
         {port: {name[:8]: grown for name, grown in total[port].items() if "_prio" in name} for port in ports},
         {
             way: _gbits(_of(total, ports, f"{word}_bytes_phy") - size[way] - overhead * vf[way], seconds)
             for way, word in WAYS.items()
             if own
         },
-        {way: _gbits(_of(first, ports, f"{word}_bytes_phy"), found[0][0]) for way, word in WAYS.items()}
-        if first is not None
-        else {},
-        {
-            port: {way: _of(first, [port], f"{word}_packets_phy") for way, word in WAYS.items()}
-            for port in ports
-        }
-        if first is not None
-        else {},
+        {}
+        if first is None
+        else {way: _gbits(_of(first, ports, f"{word}_bytes_phy"), found[0][0]) for way, word in WAYS.items()},
+        {} if first is None else _by_port(first, ports, "packets_phy"),
         busy,
         sum(map(int, seen)) if seen else -1,
-        *(sum(each[number] for each in flows) for number in range(3)),
+        *(map(int, flows.groups()) if flows else ()),
     )
 
 
@@ -176,6 +163,13 @@ def _turned(way: str) -> str:
 
 def _of(delta: Delta, devices: Iterable[str], name: str) -> int:
     return sum(delta.get(device, {}).get(name, 0) for device in devices)
+
+
+def _by_port(delta: Delta, ports: Iterable[str], counter: str) -> dict[str, Mapping[str, int]]:
+    """A counter of both directions, for each uplink."""
+    return {
+        port: {way: _of(delta, [port], f"{word}_{counter}") for way, word in WAYS.items()} for port in ports
+    }
 
 
 def _gbits(grown: int, seconds: float) -> float:

@@ -79,7 +79,7 @@ def page(results: Results, verdicts: list[Verdict], now: float) -> str:
 
 
 def _with_contents(text: str) -> str:
-    """The page with links to its sections, in place of the word for them."""
+    """The page with a list of links to its sections where :data:`CONTENTS` stands."""
     heads = re.findall(r"<h2>(.*?)</h2>", text)
     for number, head in enumerate(heads):
         text = text.replace(f"<h2>{head}</h2>", f'<h2 id="part-{number}">{head}</h2>', 1)
