@@ -17,7 +17,8 @@ OVN = {"yoga": "22.03", "zed": "22.09", "2023.1": "23.03", "2023.2": "23.09", "2
 OLDER = dict.fromkeys(("ussuri", "victoria", "wallaby", "xena"), "22.03")
 """The same of releases that may also have an older one."""
 _ORDER = (*OLDER, *OVN)
-_ORIGIN = re.compile(r"(?:cloud:)?(?:[a-z]+(?:-(?:updates|proposed)/|-))?([a-z]+)(?:/[a-z]+)?")
+_ORIGIN = re.compile(r"(cloud:)?(?:([a-z]+)(?:-(?:updates|proposed)/|-))?([a-z]+)(?:/[a-z]+)?")
+"""The Cloud Archive, the Ubuntu that it is for, the release."""
 
 
 def installed(origin: str, base: str) -> str:
@@ -25,7 +26,7 @@ def installed(origin: str, base: str) -> str:
     found = _ORIGIN.fullmatch(origin)
     if origin.startswith("distro"):
         return INCLUDED.get(base, "")
-    track = NAMES.get(found[1], found[1]) if found else ""
+    track = NAMES.get(found[3], found[3]) if found else ""
     return track if track in _ORDER else ""
 
 
@@ -34,8 +35,9 @@ def is_of(origin: str, base: str) -> bool:
 
     Source: charmhelpers, fetch/ubuntu.py: ``_verify_is_ubuntu_rel``.
     """
-    found = re.fullmatch(r"cloud:([a-z]+)(?:-(?:updates|proposed)/|-)[a-z]+(?:/[a-z]+)?", origin)
-    return not found or found[1] not in BASES or f"ubuntu@{BASES[found[1]]}" == base
+    found = _ORIGIN.fullmatch(origin)
+    archive, series = (found[1], found[2]) if found else ("", "")
+    return not archive or series not in BASES or f"ubuntu@{BASES[series]}" == base
 
 
 def origin(track: str, base: str) -> str:

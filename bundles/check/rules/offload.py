@@ -53,8 +53,8 @@ def names_ports(value: object) -> bool:
 def left_to(bundle: Bundle, name: str) -> str | None:
     """What an ovn-chassis' `sriov-numvfs` has to be beside sriov-switchdev; empty if it may stay as it is.
 
-    None if only the hosts know: a number, or `auto`, is for every port, also of other makers' NICs, which
-    keep their VFs. The units of sriov-switchdev say what is left, and `tox -e juju -- adopt` repeats it.
+    None if only the hosts know: a number or `auto` applies to every port. Other makers' NICs must keep their
+    VFs then. The units of sriov-switchdev say what is left, and `tox -e juju -- adopt` repeats it.
     """
     ours = bundle.of("sriov-switchdev")
     if not ours or name not in {each.name for each in bundle.offloading("ovn-chassis")}:

@@ -93,14 +93,14 @@ class Restoring(Switches):
 
 
 @dataclass(frozen=True)
-class Planning(Output):
-    """Parameters of ``plan``."""
+class _Changing:
+    """Parameters of actions that compare the switches with the intent and may change them."""
 
     remove: str = option("")
     replaced: str = option("")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        check(self)
         _names("replaced", self.replaced)
 
     @property
@@ -110,20 +110,17 @@ class Planning(Output):
 
 
 @dataclass(frozen=True)
-class Applying(Restoring):
+class Planning(_Changing, Output):
+    """Parameters of ``plan``."""
+
+
+@dataclass(frozen=True)
+class Applying(_Changing, Restoring):
     """Parameters of ``apply``."""
 
-    remove: str = option("")
-    replaced: str = option("")
-
     def __post_init__(self) -> None:
+        Restoring.__post_init__(self)
         super().__post_init__()
-        _names("replaced", self.replaced)
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The switches that are another device than before."""
-        return _names("replaced", self.replaced)
 
 
 @dataclass(frozen=True)

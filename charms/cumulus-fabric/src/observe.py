@@ -40,6 +40,12 @@ UNTOLD = ("", "n/a", "none")
 _RELEASE = re.compile(r"\b([0-9]{1,4})\.([0-9]{1,4})(?![0-9])(?:\.[0-9]{1,4})?(?![0-9])")
 
 
+def version_of(release: str) -> tuple[int, int]:
+    """The first two numbers of a release of Cumulus Linux."""
+    major, minor = release.split(".")[:2]
+    return int(major), int(minor)
+
+
 @dataclass(frozen=True)
 class SwitchState:
     """One switch."""
@@ -57,8 +63,7 @@ class SwitchState:
     @property
     def version(self) -> tuple[int, int]:
         """The first two numbers of the release."""
-        major, minor = self.release.split(".")[:2]
-        return int(major), int(minor)
+        return version_of(self.release)
 
 
 @dataclass(frozen=True)
@@ -116,9 +121,8 @@ def _name(system: Tree, applied: Tree) -> str:
 
 def box_of(switch: Nvue, release: str) -> Box:
     """The device that a switch is; an empty one where this release does not tell."""
-    major, minor = release.split(".")[:2]
     try:
-        told = switch.get("/platform" if (int(major), int(minor)) >= PLATFORM else "/platform/hardware")
+        told = switch.get("/platform" if version_of(release) >= PLATFORM else "/platform/hardware")
     except SwitchError as error:
         if error.kind != "refused":
             raise
