@@ -37,13 +37,14 @@ def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -
     With ``allow_live`` the operator allows changes that cut the node's network without a reboot.
     """
     now, flaps = _now(nic, wanted, observed), _queues(nic)
-    reason, release = _why_held(nic, _steps(now), wanted, observed, allow_live)
+    steps, flapping = _steps(now), _steps(flaps)
+    reason, release = _why_held(nic, steps, wanted, observed, allow_live)
     if reason:
         at_once = tuple(_back(nic, wanted, observed))
-        later = _at_boot(nic, wanted, observed) if _steps(now) else []
+        later = _at_boot(nic, wanted, observed) if steps else []
         return Way(nic, at_once, tuple(Held(step, reason, release) for step in later))
-    if later := _why_queues_wait(nic, _steps(flaps), allow_live):
-        return Way(nic, tuple(now), queues=tuple(Held(step, later, NEXT_BOOT) for step in _steps(flaps)))
+    if later := _why_queues_wait(nic, flapping, allow_live):
+        return Way(nic, tuple(now), queues=tuple(Held(step, later, NEXT_BOOT) for step in flapping))
     return Way(nic, (*now, *flaps))
 
 

@@ -44,12 +44,13 @@ def prepare(system: System, names: Sequence[str]) -> str:
     said = list[str]()
     if running_osds := osds(system):
         said.append(f"{few(running_osds)} of Ceph stop: see that its health is good, and set noout before")
-    if names or vault_here(system):
+    here = vault_here(system)
+    if names or here:
         from charmkit.reboot import services  # only on hosts with containers, or with a Vault
 
         if vaults := services.vaults_to_unseal(system, names):
             said.append(f"Vault in {few(vaults)} comes back sealed: unseal it after")
-        if vault_here(system) and services.vault_of_host(system, services.vault_closes):
+        if here and services.vault_of_host(system, services.vault_closes):
             said.append("Vault on this host comes back sealed: unseal it after")
     return "; ".join(said)
 
