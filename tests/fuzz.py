@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hostnic.system import System
-from hostnic.testing import FakeHost
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 NIGHTLY = "FUZZ_EXAMPLES" in os.environ

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 FEW, MANY = 8, 127
 MORE = 2 * (MANY - FEW)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a unit is to be woken: tests of the charms and of charmkit read it off what its hooks ran."""
 
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 
 def wakes_in(host: FakeHost, charm: str) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path += [str(ROOT / "lib"), str(ROOT / "bundles")]
+sys.path += [str(ROOT / "lib"), str(ROOT / "tools")]
 
 from check.checker import RULES  # noqa: E402 - the repository's own packages, which are not installed
 

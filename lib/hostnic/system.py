@@ -3,7 +3,7 @@
 
 Everything that reads or changes a host goes through a System, so that a test can hand in a modelled host,
 and a recorder can prove that a second run writes nothing. The real one is :class:`hostnic.machine.Machine`,
-whose doors are the clients of :mod:`hostnic.netlink`; the modelled one is :class:`hostnic.testing.FakeHost`.
+whose doors are the clients of :mod:`hostnic.netlink`; the modelled one is :class:`lab.modelled.FakeHost`.
 All methods raise ``OSError`` where the kernel does; its ``strerror`` carries the kernel's extended-ack text
 when there is one. Each says which command does the same from a shell.
 """

@@ -23,7 +23,7 @@ from exporter import facts  # noqa: E402
 from exporter.facts import Facts, Port  # noqa: E402
 from exporter.main import Exporter  # noqa: E402
 from hostnic.netlink.links import LinksClient  # noqa: E402
-from hostnic.testing import FakeHost, card  # noqa: E402
+from lab.modelled import FakeHost, card  # noqa: E402
 from prometheus_client import CollectorRegistry, generate_latest  # noqa: E402
 from vfs import in_switchdev  # noqa: E402
 

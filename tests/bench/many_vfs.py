@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 from exporter_cost import of_a_netdev
 from hostnic.firmware import mstdatabase
-from hostnic.testing import FakeHost, card
 from lab.hooktools import Application, Controller, declared
+from lab.modelled import FakeHost, card
 from lab.mstdb import build
 from vfs import FEW, MANY, in_switchdev
 

@@ -85,7 +85,7 @@ def timed(run: Callable[[], object]) -> tuple[float, float, int]:
 
 def command(*words: str, given: str = "") -> tuple[float, float, int]:
     """The same for a command in a process of its own, with Python's start."""
-    parts = ("lib", "bundles", "charms/cumulus-fabric/src")
+    parts = ("lib", "tools", "charms/cumulus-fabric/src")
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in parts)}
     began, used = time.monotonic(), os.times()
     done = subprocess.run(
@@ -116,7 +116,7 @@ def site(nodes: int, folder: Path) -> Times:
     found["maas verify"] = timed(verb("verify"))
     found["maas overlay"] = timed(verb("overlay", "--output", str(overlay)))
     bundle = str(ROOT / "bundles/ovn-offload-jammy-caracal.yaml")
-    checker = str(ROOT / "bundles/check")
+    checker = str(ROOT / "tools/check")
     found["bundle checker"] = command(checker, bundle, "--overlay", str(overlay), "--site", str(path))
     return found
 

@@ -16,6 +16,7 @@ DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(ROOT.glob("bundles/*.md")),
     *sorted(ROOT.glob("overlays/*.md")),
+    *sorted(ROOT.glob("tools/**/*.md")),
     *sorted(ROOT.glob("charms/*/*.md")),
     *DESCRIPTIONS,
     *(path for path in sorted(ROOT.glob("docs/**/*.md")) if "generated" not in path.parts),

@@ -20,7 +20,7 @@ COMBINATIONS = [
     if line.startswith("    juju deploy")
 ]
 INTENTS = [ROOT / "charms/cumulus-fabric/examples/rdg.yaml", ROOT / "overlays/intents/rdg-lossy.yaml"]
-EXAMPLE = ROOT / "bundles/maas/site-example.yaml"
+EXAMPLE = ROOT / "tools/maas/site-example.yaml"
 
 
 @pytest.fixture

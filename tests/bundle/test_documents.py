@@ -82,7 +82,7 @@ def tox(words):
 
 def test_there_are_commands_in_the_documents():
     assert {command.document for command in COMMANDS} >= {
-        *("README.md", "bundles/README.md", "overlays/README.md"),
+        *("README.md", "tools/README.md", "overlays/README.md"),
         *(f"charms/{name}/README.md" for name in CHARMS),
         *("docs/how-to/adopt.md", "docs/how-to/reboot-the-nodes.md", "docs/how-to/refresh.md"),
     }
@@ -256,7 +256,7 @@ def test_options_of_the_lab_are_those_of_its_programs(name):
     given = {word for named, words in calls if named == [name] for word in words if word.startswith("--")}
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(str(ROOT / each) for each in ("lib", "tests", "bundles")),
+        "PYTHONPATH": os.pathsep.join(str(ROOT / each) for each in ("lib", "tests", "tools")),
     }
     program = [sys.executable, "-m", PROGRAMS[name], "--help"]
     done = subprocess.run(program, env=environment, capture_output=True, text=True)

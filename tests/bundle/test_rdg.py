@@ -8,7 +8,7 @@ from check import checker
 from maas.sitefile import Site
 
 ROOT = Path(__file__).parents[2]
-SITE = Site.read(ROOT / "bundles/maas/site-example.yaml")
+SITE = Site.read(ROOT / "tools/maas/site-example.yaml")
 DIFFERING = {
     ("neutron-api", "vlan-ranges"): "tenantvlan:101:101",  # what the RDG's switches carry
     ("ovn-chassis", "sriov-numvfs"): "none:0",  # sriov-switchdev owns the VFs

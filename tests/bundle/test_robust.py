@@ -14,7 +14,7 @@ from maas.sitefile import Site
 from yamlfile.values import FileError, Map, Place, Seq
 
 ROOT = Path(__file__).parents[2]
-SITE = Site.read(ROOT / "bundles/maas/site-example.yaml")
+SITE = Site.read(ROOT / "tools/maas/site-example.yaml")
 GOOD = yaml.safe_load((ROOT / "tests/bundle/rdg.yaml").read_text())
 WORDS = st.sampled_from(
     ["", "0", "lxd:9", "a:b", "glance:amqp", "^x", "[{", '["x"]', "{}", "1-", "none:0", "on"]

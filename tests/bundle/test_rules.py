@@ -13,7 +13,7 @@ from maas.sitefile import Site
 
 ROOT = Path(__file__).parents[2]
 GOOD = ROOT / "bundles/ovn-offload-jammy-yoga.yaml"
-SITE = ROOT / "bundles/maas/site-example.yaml"
+SITE = ROOT / "tools/maas/site-example.yaml"
 CASES = yaml.safe_load((Path(__file__).parent / "broken.yaml").read_text())
 SOUND = yaml.safe_load((Path(__file__).parent / "sound.yaml").read_text())
 
@@ -144,6 +144,14 @@ def test_the_command_line_checks_a_users_files(tmp_path, capsys):
     overlay.write_text("applications: {sriov-switchdev: {options: {num-vfs: 16}}}\n")
     assert checker.main([str(GOOD), "--overlay", str(overlay), "--site", str(SITE)]) == 1
     assert "vf-count: sriov-switchdev wants 16 VFs per port" in capsys.readouterr().out
+
+
+def test_without_a_bundle_each_of_the_repository_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert checker.main([]) == 0
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if line.endswith(".yaml:")] == [
+        f"{path.name}:" for path in sorted(checker.BUNDLES.glob("*.yaml"))
+    ]
 
 
 def test_the_rules_are_listed(capsys):

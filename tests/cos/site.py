@@ -12,7 +12,7 @@ from charmkit.reboot.rolling import RollingReboot
 from exporter.catalogue import PREFIX
 from exporter.main import Exporter
 from hostnic.handover import AGENTS
-from hostnic.testing import FakeCard, card
+from lab.modelled import FakeCard, card
 from ops import testing
 from unit.hostunit import KEYS
 from unit.sriov_switchdev.node import METADATA, Node, compute_node

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hostnic.netlink.measured import Traffic
-from hostnic.testing import card
+from lab.modelled import card
 
 from cos import promtool
 from cos.site import P0, P1, Site

@@ -11,7 +11,15 @@ from sphinx.application import Sphinx
 
 DOCUMENTS = [
     path
-    for pattern in ("*.md", "bundles/*.md", "overlays/*.md", "charms/*/*.md", "docs/**/*.md", "tests/**/*.md")
+    for pattern in (
+        "*.md",
+        "bundles/*.md",
+        "tools/**/*.md",
+        "overlays/*.md",
+        "charms/*/*.md",
+        "docs/**/*.md",
+        "tests/**/*.md",
+    )
     for path in sorted(ROOT.glob(pattern))
     if GENERATED not in path.parents
 ]

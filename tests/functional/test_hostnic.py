@@ -3,19 +3,19 @@
 
 import pytest
 from functional.kinds import WITH_IOMMU
-from hostnic.testing import FakeHost, contract
 from lab import site
 from lab.guest import Guest
+from lab.modelled import FakeHost, contract
 
 pytestmark = pytest.mark.every_release
 
-PYTHON = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3"
+PYTHON = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/ovn-offload/tests:/opt/site-packages python3"
 CHARM = "/opt/ovn-offload/charms/sriov-switchdev/src"
 
 
 def on_guest(guest: Guest, name: str) -> list[str]:
     assert site.reachable(guest, 60), "the site's network, bridge included, never came up"
-    done = guest.run(f"{PYTHON} -m hostnic.testing.contract {name}", timeout=600)
+    done = guest.run(f"{PYTHON} -m lab.modelled.contract {name}", timeout=600)
     return done.stdout.splitlines()
 
 

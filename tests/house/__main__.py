@@ -7,7 +7,7 @@ Run as ``python -m house``, as `tox -e lint` does.
 import sys
 from pathlib import Path
 
-from house.measure import measure
+from house.measure import measure, roofs
 from house.table import faults, largest, read
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +21,8 @@ def main() -> int:
     for limit, found in largest(sizes, limits):
         size, name = found[0] if found else (0, "")
         print(f"{limit.what:16}{limit.pattern:30}{size:>6}{limit.size:>7}  {name}")
+    for roof, (files, lines) in roofs(ROOT).items():
+        print(f"{roof}: {lines:,} lines in {files} files")
     wrong = sorted(faults(sizes, limits))
     for sentence in wrong:
         print(sentence, file=sys.stderr)

@@ -2,10 +2,14 @@
 """The sizes of the project's code: folders, files, and what a charm's plan imports."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from import_graph import Module, imports, modules, resolve
+
+NODES = ("lib/**/*.py", "charms/*/src/**/*.py")
+ROOFS = {"charms and lib": NODES, "tools": ("tools/**/*.py",), "tests/lab": ("tests/lab/**/*.py",)}
+"""Whose code it is: the nodes', the operators' workstation's, the lab's."""
 
 Subject = tuple[str, str]
 """What is measured, and of what: ``("file", "lib/converge/plan.py")``."""
@@ -20,7 +24,8 @@ def measure(root: Path) -> dict[Subject, int]:
       also by imports inside functions and by the ``__init__.py`` of packages. An ``__init__.py`` that only
       says what its package is for is nothing to read.
     """
-    files = {path.relative_to(root).as_posix(): _lines(path) for path in _python(root)}
+    shipped = [*_python(root, NODES), *_python(root, ROOFS["tools"])]
+    files = {path.relative_to(root).as_posix(): _lines(path) for path in shipped}
     found = {("file", name): count for name, count in files.items()}
     for name in files:
         folder = ("modules", name.rpartition("/")[0])
@@ -32,6 +37,12 @@ def measure(root: Path) -> dict[Subject, int]:
         found["imported-files", f"{charm.name}/plan"] = len(led_to)
         found["imported-lines", f"{charm.name}/plan"] = sum(_lines(each.path) for each in led_to)
     return found
+
+
+def roofs(root: Path) -> dict[str, tuple[int, int]]:
+    """Files and lines under each roof. They have no limit: a reader feels what a way leads through."""
+    found = {roof: [_lines(path) for path in _python(root, patterns)] for roof, patterns in ROOFS.items()}
+    return {roof: (len(lines), sum(lines)) for roof, lines in found.items()}
 
 
 def closure(start: Module, known: Mapping[str, Module]) -> list[Module]:
@@ -55,8 +66,8 @@ def _has_code(module: Module) -> bool:
     return any(not isinstance(statement, ast.Expr) for statement in body)
 
 
-def _python(root: Path) -> Iterator[Path]:
-    for pattern in ("lib/**/*.py", "charms/*/src/**/*.py", "bundles/**/*.py"):
+def _python(root: Path, patterns: Iterable[str]) -> Iterator[Path]:
+    for pattern in patterns:
         yield from sorted(root.glob(pattern))
 
 

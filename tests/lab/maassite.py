@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.maas import KEY
 
-SITE = Path(__file__).parents[2] / "bundles/maas/site-example.yaml"
+SITE = Path(__file__).parents[2] / "tools/maas/site-example.yaml"
 PASSWORD = "calvin-and-hobbes"
 PORTS = ["enp63s0f0", "enp63s0f1"]
 NUMA = [

@@ -4,7 +4,7 @@
 import pytest
 from converge import StepError
 from converge.plan import Op
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"

@@ -12,7 +12,7 @@ from typing import IO, Any
 from exporter import facts
 from exporter.facts import Facts, Port
 from exporter.main import Exporter
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from vfs import in_switchdev
 
 PF = "enp59s0f0np0"
@@ -52,7 +52,7 @@ def scrape(found: Exporter) -> dict[tuple[str, ...], float]:
 SERVING = """
 import sys
 from exporter import main, facts, catalogue
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 host = FakeHost()
 facts.publish(host, facts.Facts("roce-qos", "roce-qos/0", int(host.now())))
 catalogue.PORT = main.PORT = int(sys.argv[1])

@@ -19,7 +19,7 @@ def parts() -> set[str]:
         for pattern in ("lib/*/__init__.py", "charms/*/charmcraft.yaml", "tests/lab/*/__init__.py")
         for path in ROOT.glob(pattern)
     }
-    return found | {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("bundles/*/__main__.py")}
+    return found | {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("tools/*/__main__.py")}
 
 
 def test_the_table_has_a_row_for_every_part() -> None:

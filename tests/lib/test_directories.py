@@ -15,9 +15,9 @@ WHOLE_TREES = ("makedirs", "copytree", "extractall", "unpack_archive")
 MAKERS = ("mkdir", "install -d", *WHOLE_TREES)
 SHIPPED = [
     path
-    for folder in ("lib", "charms", "bundles")
+    for folder in ("lib", "charms", "tools")
     for path in sorted((ROOT / folder).rglob("*.py"))
-    if "hostnic/testing" not in path.as_posix() and any(maker in path.read_text() for maker in MAKERS)
+    if any(maker in path.read_text() for maker in MAKERS)
 ]
 
 

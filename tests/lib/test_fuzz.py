@@ -22,7 +22,7 @@ from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
 from hostnic.network import flows, lldp, ovs, routes, unixctl
 from hostnic.system import DeviceInfo, FileStat, System, failure
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 PF = "0000:3b:00.0"
 HANDOVER = {

@@ -178,8 +178,8 @@ MODEL = {
         "num-vfs": {"source": "default", "value": 8},
     },
 }
-EXAMPLE = sitefile.Site.read(ROOT / "bundles/maas/site-example.yaml")
-SITE = (ROOT / "bundles/maas/site-example.yaml").read_text()
+EXAMPLE = sitefile.Site.read(ROOT / "tools/maas/site-example.yaml")
+SITE = (ROOT / "tools/maas/site-example.yaml").read_text()
 FABRIC = ("    vid: 9\n", "    vid: 9\n    fabric: other\n")
 NIC = (
     "    comment: OpenStack",

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 from house import __main__ as command
-from house.measure import measure
+from house.measure import measure, roofs
 from house.table import Limit, faults
 
 TREE = {
     "lib/converge/__init__.py": "from converge.plan import Plan\n",
     "lib/converge/plan.py": "Plan = 1\n\n\n",
     "lib/hostnic/__init__.py": '"""What the package is for."""\n',
-    "lib/hostnic/testing/__init__.py": "MODEL = 1\n",
+    "lib/hostnic/devices/__init__.py": "MODEL = 1\n",
     "charms/demo/charmcraft.yaml": "name: demo\n",
     "charms/demo/src/plan.py": "def f():\n    from converge import Plan\n",
-    "bundles/check/rule.py": "RULES = []\n",
+    "tools/check/rule.py": "RULES = []\n",
 }
 
 
@@ -33,6 +33,10 @@ def test_files_and_the_modules_of_folders_are_counted(tree: Path) -> None:
     assert sizes["file", "lib/converge/plan.py"] == 3
 
 
+def test_each_roof_is_counted(tree: Path) -> None:
+    assert roofs(tree) == {"charms and lib": (5, 8), "tools": (1, 1), "tests/lab": (0, 0)}
+
+
 def test_imports_are_followed_into_functions_and_packages(tree: Path) -> None:
     sizes = measure(tree)
     assert (sizes["imported-files", "demo/plan"], sizes["imported-lines", "demo/plan"]) == (3, 6)
@@ -40,7 +44,7 @@ def test_imports_are_followed_into_functions_and_packages(tree: Path) -> None:
 
 def test_an_import_for_type_checkers_is_not_followed(tree: Path) -> None:
     (tree / "charms/demo/src/plan.py").write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import hostnic.testing\n"
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import hostnic.devices\n"
     )
     assert measure(tree)["imported-files", "demo/plan"] == 1
 
@@ -48,7 +52,7 @@ def test_an_import_for_type_checkers_is_not_followed(tree: Path) -> None:
 def test_a_module_deep_in_a_package_loads_the_packages_above_it_which_count_if_they_have_code(
     tree: Path,
 ) -> None:
-    (tree / "charms/demo/src/plan.py").write_text("import hostnic.testing\n")
+    (tree / "charms/demo/src/plan.py").write_text("import hostnic.devices\n")
     assert measure(tree)["imported-files", "demo/plan"] == 2
     (tree / "lib/hostnic/__init__.py").write_text("import sys\n")
     assert measure(tree)["imported-files", "demo/plan"] == 3

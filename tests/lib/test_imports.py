@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the import graph: who may import ops, which way arrows point, who may touch the machine."""
+"""The rules of the import graph: who may import ops, which way arrows point, who may touch the machine.
+
+Three roofs: charms/ and lib/ run on nodes, tools/ on an operator's workstation, tests/ where the project is
+developed.
+"""
 
 import sys
 from pathlib import Path
@@ -162,6 +166,20 @@ def arrows_between_packages(root: Path) -> list[str]:
     return wrong
 
 
+def arrows_between_roofs(root: Path) -> list[str]:
+    """Imports of the tools in what the charms ship, and of tests/ in the tools."""
+    lib, tools, tests = (modules(root / name) for name in ("lib", "tools", "tests"))
+    names = {name.partition(".")[0] for name in tools}
+    up = [(module, found) for module in own(root) for found in imports(module) if found.root in names]
+    across = [
+        (module, found)
+        for module in tools.values()
+        for found in imports(module)
+        if resolve(found.target, tests) and not resolve(found.target, lib | tools)
+    ]
+    return [f"{where(root, module, found.line)} imports {found.target}" for module, found in up + across]
+
+
 def circles(root: Path) -> list[str]:
     """Modules that import each other in a circle while they load."""
     wrong: list[str] = []
@@ -204,6 +222,7 @@ RULES = [
     ops_outside_its_place,
     arrows_against_the_layers,
     arrows_between_packages,
+    arrows_between_roofs,
     circles,
     doors_opened_elsewhere,
 ]
@@ -248,6 +267,9 @@ CLEAN = {
     "charms/cumulus-fabric/src/plan.py": "import json\nfrom rest import client\n",
     "charms/cumulus-fabric/src/cli/__init__.py": "",
     "charms/cumulus-fabric/src/cli/inputs.py": "import plan\n",
+    "tools/maas/__init__.py": "import json\nfrom converge import Plan\n",
+    "tests/maas/__init__.py": "",
+    "tests/lab/guest.py": "import maas\n",
 }
 
 CHARM, FABRIC = "charms/demo/src", "charms/cumulus-fabric/src"
@@ -268,6 +290,9 @@ WRONG = [
         ":1 imports cli.inputs",
     ),
     (arrows_between_packages, f"{FABRIC}/plan.py", "from cli import inputs\n", ":1 imports cli.inputs"),
+    (arrows_between_roofs, f"{CHARM}/plan.py", "def f():\n    import maas\n", ":2 imports maas"),
+    (arrows_between_roofs, "lib/hostnic/x.py", "from maas import client\n", ":1 imports maas.client"),
+    (arrows_between_roofs, "tools/maas/x.py", "from lab.guest import Guest\n", ":1 imports lab.guest.Guest"),
     (circles, "lib/hostnic/system.py", "from hostnic import other\n", ""),
     (
         doors_opened_elsewhere,

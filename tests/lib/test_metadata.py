@@ -12,7 +12,7 @@ SERVICE = re.compile(
     r"openstack/latest"
 )
 """Addresses and paths of the services of OpenStack, EC2 and Google."""
-SHIPPED = [path for folder in ("lib", "charms", "bundles") for path in sorted((ROOT / folder).rglob("*.py"))]
+SHIPPED = [path for folder in ("lib", "charms", "tools") for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,9 @@ FILES = (
     "charms/nic-firmware/src/nic/burning.py",
     "charms/nic-firmware/src/nic/changes.py",
 )
+TOOLS = ("acceptance", "bundle", "cos", "maas", "operate")
+"""Suites that run none of the code that is changed here."""
+
 LEFT_OUT = (".git", ".tox", ".venv", ".hypothesis", ".*_cache", "__pycache__", "build")
 SURVIVORS = Path(__file__).with_name("survivors.yaml")
 SHARE = 60.0
@@ -211,7 +214,7 @@ def main(arguments: list[str]) -> int:
     if options.only:
         sample = [mutant for mutant in every if options.only in mutant.key]
     named = {row["mutant"] for row in yaml.safe_load(SURVIVORS.read_text())}
-    tests = [suite for suite in suites() if suite.title != "acceptance"]
+    tests = [suite for suite in suites() if suite.title not in TOOLS]
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(os.cpu_count()) as pool:
         copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         for number in range(os.cpu_count() or 1):

@@ -59,7 +59,7 @@ def desk(world, server, region):
     world.change(**{"maas spaces": SPACES, "deployed": deployed, "actions": answers})
     (world.folder / "bin/editor").write_text(EDITOR.replace("KEY", KEY))
     (world.folder / "bin/editor").chmod(0o755)
-    for name in ("bundles", "charms"):
+    for name in ("bundles", "charms", "tools"):
         (world.folder / name).symlink_to(ROOT / name)
     return world
 
@@ -93,7 +93,7 @@ def test_the_documented_commands_lead_from_the_site_file_to_a_verified_model(des
     (secret,) = model["secrets"].values()
     assert secret["content"] == {"user": "cumulus", "password": "secret"}
     assert model["config"]["cumulus-fabric"]["pinned-certificates"] == PINS.strip()
-    made = {path.name for path in desk.folder.iterdir()} - {"bin", "bundles", "charms"}
+    made = {path.name for path in desk.folder.iterdir()} - {"bin", "bundles", "charms", "tools"}
     assert {"site.yaml", "site-fabric.yaml", "site-overlay.yaml"} <= made
     assert not {path for path in made if "secret" in path or path.endswith(".txt")}
     assert (private / "vault-keys.txt").exists()

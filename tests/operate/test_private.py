@@ -32,7 +32,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_no_signal_leaves_a_file(home, number):
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/lib:{ROOT}/bundles"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/lib:{ROOT}/tools"}
     command = [sys.executable, "-c", PASSING]
     with subprocess.Popen(
         command,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from converge import Plan
 from hostnic.capture.file import Shown, take
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 ROOT = Path(__file__).parents[2]
 CAPTURED = """
@@ -18,14 +18,14 @@ from dataclasses import asdict
 import capture
 from config import Options
 from hostnic.capture.file import take
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 host = FakeHost()
 inputs = {"options": asdict(Options()), "controllers": [], "application": "sriov-switchdev"}
 print("capture: " + take(host, "sriov-switchdev", inputs, capture.show))
 """
 
 
-def run(*words, path=("lib", "bundles")):
+def run(*words, path=("lib", "tools")):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / each) for each in path)}
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, env=env, check=False)
 
@@ -33,7 +33,7 @@ def run(*words, path=("lib", "bundles")):
 @pytest.fixture
 def captured(tmp_path):
     """What `juju run` prints of a capture."""
-    done = run("-c", CAPTURED, path=("lib", "charms/sriov-switchdev/src"))
+    done = run("-c", CAPTURED, path=("lib", "tests", "charms/sriov-switchdev/src"))
     assert done.returncode == 0, done.stderr
     file = tmp_path / "capture.txt"
     file.write_text(f"Running operation 1 with 1 task\n{done.stdout}\n")
@@ -104,7 +104,7 @@ OTHER_REVISIONS = {
 def test_a_capture_of_another_revision_is_shown_or_refused_in_one_sentence(tmp_path, inputs, said):
     written = f"{{**inputs, **{inputs!r}}}"
     code = CAPTURED.replace("inputs, capture.show", f"{written}, lambda s, _: capture.show(s, inputs)")
-    taken = run("-c", code, path=("lib", "charms/sriov-switchdev/src"))
+    taken = run("-c", code, path=("lib", "tests", "charms/sriov-switchdev/src"))
     assert taken.returncode == 0, taken.stderr
     file = tmp_path / "capture.txt"
     file.write_text(taken.stdout)

@@ -72,9 +72,8 @@ def copy(charm: Path, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     left_out = shutil.ignore_patterns("__pycache__", "*.pyc", "uv.lock", COMMAND_LINE)
     shutil.copytree(charm, target, ignore=left_out)
-    # The modelled host is for tests; a charm that imports it fails the look at its artifact. Documents of
-    # lib/ are for its developers.
-    not_run = shutil.ignore_patterns("__pycache__", "*.pyc", "testing", "*.md")
+    # Documents of lib/ are for its developers.
+    not_run = shutil.ignore_patterns("__pycache__", "*.pyc", "*.md")
     for name in shared(charm):
         shutil.copytree(ROOT / "lib" / name, target / "lib" / name, ignore=not_run)
     shutil.copy(ROOT / "LICENSE", target)

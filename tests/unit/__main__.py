@@ -32,12 +32,12 @@ def suites() -> list[Suite]:
     """All of them, the longest first."""
     charms = [charm.parent.name for charm in sorted(ROOT.glob("charms/*/charmcraft.yaml"))]
     return [
-        Suite("lib", ROOT / "tests/lib", ["lib", "tests", "bundles"]),
+        Suite("lib", ROOT / "tests/lib", ["lib", "tests", "tools"]),
         *(
             Suite(name, ROOT / "tests/unit" / name.replace("-", "_"), ["lib", "tests", f"charms/{name}/src"])
             for name in charms
         ),
-        Suite("acceptance", ROOT / "tests/unit/acceptance", ["lib", "tests", "bundles"]),
+        Suite("acceptance", ROOT / "tests/unit/acceptance", ["lib", "tests", "tools"]),
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostnic.system import CommandError, Link
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 HOST, DOMAIN = "rack7-canary", "rack7-canary.customer.example"
 SERIAL, CARD = "SN-CANARY-99", "MT2015X01234"

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pytest
 from hostnic import exclusive, own
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from ops import testing
 
 SAID = os.strerror(errno.EIO)

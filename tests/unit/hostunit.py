@@ -11,7 +11,7 @@ import pytest
 import yaml
 from converge.render import PLAN_WIDTH
 from exporter import facts
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from ops import testing
 from wakeups import wakes_in
 

@@ -17,7 +17,7 @@ import pytest
 from exporter import facts
 from exporter.catalogue import PREFIX
 from exporter.main import Exporter
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 from cos import promtool
 from cos.promtool import JOB, series

@@ -18,7 +18,7 @@ BUNDLES = sorted((ROOT / "bundles").glob("*.yaml"))
 OVERLAYS = sorted(
     path for path in (ROOT / "overlays").glob("*.yaml") if "pci-passthrough" in path.read_text()
 )
-SITE = Site.read(ROOT / "bundles/maas/site-example.yaml")
+SITE = Site.read(ROOT / "tools/maas/site-example.yaml")
 PORTS = {"enp63s0f0": "0000:3f:00.0", "enp63s0f1": "0000:3f:00.1"}
 RENAMED = {f"{name}np{number}": address for number, (name, address) in enumerate(PORTS.items())}
 """The same ports on a kernel whose mlx5 driver names the physical port."""

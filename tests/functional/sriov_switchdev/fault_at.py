@@ -15,7 +15,7 @@ from config import Options
 from hostnic.calls import Call
 from hostnic.machine import Machine
 from hostnic.system import CommandError, HostStep
-from hostnic.testing.recorder import Recorder
+from lab.modelled.recorder import Recorder
 from live import apply
 from observe import observe
 from selection import resolve

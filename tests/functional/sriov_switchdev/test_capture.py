@@ -17,7 +17,7 @@ def replayed(text: str, directory: Path) -> str:
     """What `tox -e replay` prints of it on this host."""
     file = directory / "capture.txt"
     file.write_text(text)
-    path = os.pathsep.join(str(ROOT / part) for part in ("lib", "bundles"))
+    path = os.pathsep.join(str(ROOT / part) for part in ("lib", "tools"))
     done = subprocess.run(
         [sys.executable, "-m", "replay", str(file)],
         env={**os.environ, "PYTHONPATH": path},

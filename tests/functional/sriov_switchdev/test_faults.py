@@ -11,7 +11,7 @@ from lab.site import GATEWAY, OVERLAY_GATEWAY
 HERE = "/opt/ovn-offload"
 FAULT_AT = [
     "env",
-    f"PYTHONPATH={HERE}/lib:{HERE}/charms/sriov-switchdev/src:/opt/site-packages",
+    f"PYTHONPATH={HERE}/lib:{HERE}/tests:{HERE}/charms/sriov-switchdev/src:/opt/site-packages",
     "python3",
     f"{HERE}/tests/functional/sriov_switchdev/fault_at.py",
 ]

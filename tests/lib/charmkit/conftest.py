@@ -16,7 +16,7 @@ from charmkit.reconcile import Reconciler
 from converge import Finding, Plan
 from exporter.facts import Reboot
 from hostnic.handover import Handover
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from lab.unit import told
 from ops import testing
 from wakeups import wakes_in

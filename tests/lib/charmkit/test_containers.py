@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from charmkit.containers import LXC, autostarting, busy
 from hostnic.system import CommandError
-from hostnic.testing import FakeHost
 from hypothesis import example, given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 
 QUERY = (LXC, "query", "/1.0/instances?recursion=1")
 CONTAINER = "juju-3f1a2b-0-lxd-1"

@@ -12,7 +12,7 @@ from hostnic import handover
 from hostnic.boot import sandbox, units
 from hostnic.boot.sandbox import Does
 from hostnic.system import CommandError, failure
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 NAME = "ovn-offload-sriov-switchdev-dispatch"
 FILES = tuple(

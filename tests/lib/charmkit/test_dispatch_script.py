@@ -15,7 +15,7 @@ from charmkit.dispatch.dispatcher import Dispatcher
 from hostnic import handover
 from hostnic.boot import units
 from hostnic.handover import Handover
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 NAME = "ovn-offload-roce-qos-dispatch"
 HANDOVER = "/run/ovn-offload/roce-qos.json"

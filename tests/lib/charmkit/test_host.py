@@ -18,7 +18,7 @@ from exporter.facts import Facts, Port
 from hostnic import exclusive, handover
 from hostnic.boot import units
 from hostnic.handover import Handover
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from ops import testing
 from wakeups import wakes_in
 

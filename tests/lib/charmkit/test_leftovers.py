@@ -11,7 +11,7 @@ from exporter import facts, install
 from hostnic import handover
 from hostnic.boot import units
 from hostnic.handover import AGENTS, Handover
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 STAYS, GONE = "roce-qos", "sriov-switchdev"
 BOOT = units.path("ovn-offload-sriov-early.service")

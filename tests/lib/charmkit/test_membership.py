@@ -17,9 +17,9 @@ from charmkit.reboot.services import (
     raft_joined,
 )
 from hostnic.system import CommandError, failure
-from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 
 PATH = "/run/ovn-offload/sriov.members"
 NB, SB, RABBIT, *_ = SERVICES

@@ -13,7 +13,7 @@ from charmkit.reboot.peers import FRESH
 from charmkit.reboot.services import FIND, SEEDS_FILE, SERVICES, Answer, missing_members, raft_suspects
 from charmkit.reboot.state import Cluster, Probe, UnitState
 from hostnic.system import failure
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 NB, SB, RABBIT, *_ = SERVICES
 NAME = "juju-3f1a2b-0-lxd-1"

@@ -22,7 +22,7 @@ from charmkit.reboot.services import (
     vault_open,
 )
 from hostnic.system import failure
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 *_, MONITOR, _ = SERVICES
 ONE = "juju-3f1a2b-0-lxd-1"

@@ -10,7 +10,7 @@ from converge import Severity
 from exporter import facts
 from exporter.facts import Facts, Port, Reboot
 from hostnic import handover
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 TOLD = Facts(
     "sriov", "sriov/3", at=60, findings={"warning": 1}, reboot=Reboot(held={"sriov/3": -60}, queue=0)

@@ -8,7 +8,7 @@ from exporter.facts import Facts, Flows, Port, Reboot
 from hostnic.handover import AGENTS
 from hostnic.netlink.measured import Health, Traffic
 from hostnic.system import Link
-from hostnic.testing import FakeBond, FakeHost, hca
+from lab.modelled import FakeBond, FakeHost, hca
 from lib.scrapes import PF, converged, exporter, scrape, tell
 from prometheus_client import CollectorRegistry, generate_latest
 

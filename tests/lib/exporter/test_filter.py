@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from hostnic.devices.port import REPRESENTOR_NAME
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 
 PAGE = (Path(__file__).parents[3] / "docs/how-to/filter-representors.md").read_text()
 (PATTERN,) = re.findall(r"```text\n(.+)\n```", PAGE)

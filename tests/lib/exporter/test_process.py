@@ -12,7 +12,7 @@ from converge import Severity
 from converge.shape import InvalidValue
 from exporter import install
 from hostnic.boot import bootcopy, units
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from lib.scrapes import SERVING, process, served_at
 
 

@@ -20,7 +20,7 @@ MOST_KILOBYTES = 48 * 1024
 LARGE = """
 import sys
 from exporter import main, catalogue
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from lib.scrapes import tell
 from vfs import in_switchdev
 host = FakeHost([card("3b", total_vfs=127)])
@@ -118,7 +118,7 @@ import sys, time
 from pathlib import Path
 from exporter import main, catalogue, sources
 from exporter.workers import Sample, Source
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 folder = Path(FOLDER)
 def hangs(_):
     (folder / "hangs").touch()

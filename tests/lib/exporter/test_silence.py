@@ -10,7 +10,7 @@ import pytest
 from exporter import facts, install, workers
 from exporter.facts import Facts, Port
 from hostnic.handover import AGENTS
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from lab.observed.modelled import until
 from lib.scrapes import PF, converged, exporter, scrape, tell
 

@@ -8,7 +8,7 @@ import pytest
 from exporter import workers
 from exporter.workers import Sample, Source, Workers
 from hostnic.system import System
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from lab.observed.modelled import until
 
 

@@ -19,9 +19,9 @@ from hostnic.firmware import mstconfig
 from hostnic.firmware.gpudirect import ConfigSpace
 from hostnic.network import routes
 from hostnic.system import CommandError, DataCentreBridging, Devlink, Ethtool, Files, Links
-from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 
 KEY = b"fixed"
 ADDRESSES = st.integers(0, (1 << 32) - 1).map(ipaddress.IPv4Address)

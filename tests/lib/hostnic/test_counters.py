@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from hostnic.testing import FakeHost
-from hostnic.testing.states import converged
+from lab.modelled import FakeHost
+from lab.modelled.states import converged
 
 CARD = Path(__file__).parents[2] / "lab/card/stats.c"
 

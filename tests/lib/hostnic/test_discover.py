@@ -8,8 +8,8 @@ from converge import Severity
 from hostnic.devices import discover, lag
 from hostnic.devices.model import Bond, Host, Pf
 from hostnic.ops.vf import CreateVfs, DestroyVfs
-from hostnic.testing import FakeHost, card
-from hostnic.testing.states import converged, switchdev, with_vfs
+from lab.modelled import FakeHost, card
+from lab.modelled.states import converged, switchdev, with_vfs
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"

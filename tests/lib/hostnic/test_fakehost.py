@@ -11,9 +11,9 @@ from hostnic.ops.boot import SetEnabled
 from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload, SetSteeringMode
 from hostnic.ops.files import InstallFile, RemoveFile
 from hostnic.ops.vf import BindVf, CreateVfs, SetAutoprobe, UnbindVf
-from hostnic.testing import FakeHost, card
-from hostnic.testing.recorder import Recorder
-from hostnic.testing.states import converged, free, switchdev, with_vfs
+from lab.modelled import FakeHost, card
+from lab.modelled.recorder import Recorder
+from lab.modelled.states import converged, free, switchdev, with_vfs
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"

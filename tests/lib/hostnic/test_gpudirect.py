@@ -2,9 +2,9 @@
 """Configuration spaces: capabilities found, and none in what is no configuration space."""
 
 from hostnic.firmware.gpudirect import EXPRESS, EXTENDED_ACS, ConfigSpace
-from hostnic.testing.nic.pcispace import ACS_AT, EXPRESS_AT, FakeBridge, nic_config
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled.nic.pcispace import ACS_AT, EXPRESS_AT, FakeBridge, nic_config
 
 
 def space(text: str) -> ConfigSpace:

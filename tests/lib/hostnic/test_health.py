@@ -6,8 +6,8 @@ import errno
 import pytest
 from converge import Finding, Severity
 from hostnic.devices import discover, health
-from hostnic.testing import FakeHost
-from hostnic.testing.states import converged
+from lab.modelled import FakeHost
+from lab.modelled.states import converged
 
 P0, P1 = "enp59s0f0np0", "enp59s0f1np1"
 

@@ -4,7 +4,7 @@
 import pytest
 from hostnic.devices import infiniband, inventory
 from hostnic.devices.port import Port
-from hostnic.testing import FakeHost, card, hca
+from lab.modelled import FakeHost, card, hca
 
 CONNECTX_3 = "0000:81:00.0"
 

@@ -5,8 +5,8 @@ import errno
 
 import pytest
 from hostnic.devices import inventory, users
-from hostnic.testing import FakeHost, card
-from hostnic.testing.states import switchdev, with_vfs
+from lab.modelled import FakeHost, card
+from lab.modelled.states import switchdev, with_vfs
 
 
 def test_the_ports_of_a_nic_and_what_they_are_part_of() -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 from hostnic.devices import discover, kernelrdma, users
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 Files = dict[str, str]
 MOUNT = "/proc/1/mounts"

@@ -7,8 +7,8 @@ import pytest
 from hostnic.devices import lag
 from hostnic.devices.lag import Lag
 from hostnic.system import failure
-from hostnic.testing import FakeHost, card
-from hostnic.testing.states import converged, free
+from lab.modelled import FakeHost, card
+from lab.modelled.states import converged, free
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0 = "enp59s0f0np0"

@@ -11,9 +11,9 @@ from hostnic.network import lldp
 from hostnic.network.lldp import Neighbour
 from hostnic.ops.lldp import FRAMES, LINKS, SetLldp, drop_in, network_file, speaks
 from hostnic.system import CommandError
-from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 
 P0 = "enp59s0f0np0"
 KEYS = ["Neighbors", "InterfaceName", "ChassisID", "PortID"]

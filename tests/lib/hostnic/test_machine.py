@@ -14,8 +14,8 @@ import pytest
 from hostnic import process
 from hostnic.machine import Machine
 from hostnic.system import CommandError, FileStat, System
-from hostnic.testing import FakeHost
-from hostnic.testing.recorder import Recorder
+from lab.modelled import FakeHost
+from lab.modelled.recorder import Recorder
 
 LIB = Path(__file__).parents[3] / "lib"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from hostnic.devices import discover
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from vfs import FEW, MANY, in_switchdev
 
 

@@ -5,9 +5,9 @@ import pytest
 from hostnic.firmware import mstconfig
 from hostnic.firmware.msterrors import MstError
 from hostnic.system import CommandError, failure
-from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 
 V4_21 = """
 Device #1:

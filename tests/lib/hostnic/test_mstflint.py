@@ -10,8 +10,8 @@ from hostnic.firmware import mstflint
 from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.machine import Machine
-from hostnic.testing import FakeHost
-from hostnic.testing.nic.flash import image
+from lab.modelled import FakeHost
+from lab.modelled.nic.flash import image
 
 PF = "0000:3b:00.0"
 QUERY = """\

@@ -18,9 +18,9 @@ from hostnic.ops.eswitch import (
 )
 from hostnic.ops.files import InstallFile
 from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
-from hostnic.testing import FakeHost, card
-from hostnic.testing.filedoor import FileDoor
-from hostnic.testing.states import converged, free, switchdev, with_vfs
+from lab.modelled import FakeHost, card
+from lab.modelled.filedoor import FileDoor
+from lab.modelled.states import converged, free, switchdev, with_vfs
 from lib.operations import P0, P1, UPLINK0, UPLINK1, VF0, probing, refused
 
 SYS = "/sys/bus/pci/devices"

@@ -11,9 +11,9 @@ from hostnic.ops.eswitch import (
 )
 from hostnic.ops.refusal import BUSY_TIME
 from hostnic.ops.vf import BIND_TIME, BindVf, CreateVfs, DestroyVfs
-from hostnic.testing import FakeHost, card
-from hostnic.testing.filedoor import FileDoor
-from hostnic.testing.states import free, switchdev, with_vfs
+from lab.modelled import FakeHost, card
+from lab.modelled.filedoor import FileDoor
+from lab.modelled.states import free, switchdev, with_vfs
 from lib.operations import P0, VF0, probing, refused
 
 IN_TURN = {

@@ -8,11 +8,11 @@ from hostnic.netlink import dcb
 from hostnic.netlink.dcb import DRIVERS, App, Dcb, Ets, driver
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.members import AwaitMember, InTurn, is_distributing
-from hostnic.testing import FakeHost, card
-from hostnic.testing.filedoor import FileDoor
-from hostnic.testing.nic.dcb import QUIRKS, FakeDcb
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost, card
+from lab.modelled.filedoor import FileDoor
+from lab.modelled.nic.dcb import QUIRKS, FakeDcb
 from lib.operations import refused
 
 P0, P1 = "enp59s0f0np0", "enp59s0f1np1"

@@ -11,8 +11,8 @@ from hostnic.ops.boot import SetEnabled
 from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
 from hostnic.ops.vf import BindVf
 from hostnic.system import CommandError, read_own
-from hostnic.testing import FakeHost, card
-from hostnic.testing.states import free, switchdev
+from lab.modelled import FakeHost, card
+from lab.modelled.states import free, switchdev
 from lib.operations import P0, P1, UPLINK0, UPLINK1, VF0, probing, refused
 
 UNIT = b"[Unit]\nDescription=Test\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"

@@ -10,8 +10,8 @@ from hostnic.ops.eswitch import (
 )
 from hostnic.ops.vf import BindVf
 from hostnic.system import Link
-from hostnic.testing import FakeHost
-from hostnic.testing.states import free, switchdev, with_vfs
+from lab.modelled import FakeHost
+from lab.modelled.states import free, switchdev, with_vfs
 from lib.operations import P0, UPLINK0, UPLINK1, VF0, probing, refused
 
 

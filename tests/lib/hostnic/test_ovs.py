@@ -5,9 +5,9 @@ import errno
 
 import pytest
 from hostnic.network import flows, ovs
-from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 
 
 def test_settings() -> None:

@@ -14,7 +14,7 @@ from hostnic.firmware import mstconfig, msterrors
 from hostnic.handover import Handover
 from hostnic.machine import Machine, check_owner
 from hostnic.system import NotOwnError, System, read_own
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 ALLOWED = ", but has to be root's own, which nobody else can write"
 USER = 1000

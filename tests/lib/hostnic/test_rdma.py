@@ -9,7 +9,7 @@ from converge import StepError
 from hostnic.devices import rdma
 from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.ops.marking import SetAttribute, SetRoceDefaults
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 P0, P1 = ("0000:3b:00.0", "enp59s0f0np0"), ("0000:3b:00.1", "enp59s0f1np1")
 WANTED = Defaults("RoCE v2", 106)

@@ -4,7 +4,7 @@
 from hostnic.network import reachability, routes
 from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.system import failure
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 ROUTES = (
     "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"

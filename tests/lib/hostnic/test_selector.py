@@ -6,9 +6,9 @@ from converge import Severity
 from converge.shape import InvalidValue
 from hostnic.devices import inventory, selector
 from hostnic.devices.selector import Entry
-from hostnic.testing import FakeBond, FakeHost, card
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeBond, FakeHost, card
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from hostnic.devices import discover, users
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link
-from hostnic.testing import FakeHost
-from hostnic.testing.states import with_vfs
+from lab.modelled import FakeHost
+from lab.modelled.states import with_vfs
 
 VF0 = "0000:3b:00.2"
 

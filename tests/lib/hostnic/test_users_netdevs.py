@@ -4,8 +4,8 @@
 import pytest
 from hostnic.devices import discover, users
 from hostnic.network import routes
-from hostnic.testing import FakeHost
-from hostnic.testing.states import with_vfs
+from lab.modelled import FakeHost
+from lab.modelled.states import with_vfs
 
 V0, V1 = "enp59s0f0v0", "enp59s0f0v1"
 HEADER = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"

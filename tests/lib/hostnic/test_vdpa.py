@@ -6,8 +6,8 @@ import errno
 import pytest
 from hostnic.devices import discover, vdpa
 from hostnic.devices.vdpa import Vdpa
-from hostnic.testing import FakeHost, card
-from hostnic.testing.states import with_vfs
+from lab.modelled import FakeHost, card
+from lab.modelled.states import with_vfs
 
 VF0, VF1 = "0000:3b:00.2", "0000:3b:00.3"
 BEHIND = "../../../devices/pci0000:3a/0000:3a:00.0"

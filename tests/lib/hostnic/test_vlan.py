@@ -7,8 +7,8 @@ from hostnic.devices import vlan
 from hostnic.devices.vlan import Vlan
 from hostnic.ops.marking import SetEgressMap
 from hostnic.system import CommandError
-from hostnic.testing import FakeHost
-from hostnic.testing.tools import add_vlan
+from lab.modelled import FakeHost
+from lab.modelled.tools import add_vlan
 
 
 @pytest.fixture

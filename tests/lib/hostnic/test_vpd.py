@@ -5,8 +5,8 @@ import errno
 
 import pytest
 from hostnic.firmware import vpd
-from hostnic.testing import FakeHost, card
-from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu
+from lab.modelled import FakeHost, card
+from lab.modelled.nic.pcispace import FakeBridge, FakeGpu
 
 
 def test_the_ports_and_vfs_of_a_card_are_one_card() -> None:

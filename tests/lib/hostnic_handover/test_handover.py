@@ -21,9 +21,9 @@ from hostnic.handover import (
     withdraw,
 )
 from hostnic.machine import Machine
-from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 
 UNIT = "is not allowed; expected a unit such as nic-firmware/0"
 VFS = "is not allowed; expected a number of VFs from 0 to 65535"

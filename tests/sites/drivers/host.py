@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hostnic.system import failure
-from hostnic.testing import FakeCard, FakeHost, Firmware, at_two_slots, card, hca
-from hostnic.testing.network import FakeBond
+from lab.modelled import FakeCard, FakeHost, Firmware, at_two_slots, card, hca
+from lab.modelled.network import FakeBond
 from sites.gallery import FOLDER, Found, Seen, Site
 from unit.hostunit import HostUnit
 

@@ -93,7 +93,7 @@ READERS = [
     Reader(
         "site file",
         of_path(sitefile.Site.read),
-        [(ROOT / "tests/acceptance/site-example.yaml").read_text()],
+        [(ROOT / "tools/acceptance/site-example.yaml").read_text()],
         REFUSALS,
     ),
     Reader("results", of_path(Results.read), ['{"version": 1, "rungs": {}}'], REFUSALS),

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 STEP = (ROOT / "docs/how-to/deploy.md").read_text().partition("\n## 9. ")[2]
 GUIDE = (ROOT / "docs/how-to/prove-the-cloud.md").read_text()
 LADDER = (ROOT / "docs/explanation/what-the-acceptance-test-measures.md").read_text()
-EXAMPLE = (ROOT / "tests/acceptance/site-example.yaml").read_text()
+EXAMPLE = (ROOT / "tools/acceptance/site-example.yaml").read_text()
 COMMAND = re.compile(r"^    pipx run tox -e acceptance -- ([^#\n]+)", re.MULTILINE)
 
 

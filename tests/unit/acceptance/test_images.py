@@ -15,7 +15,7 @@ from acceptance.measure.tools import MEASURES
 from acceptance.sitefile import SOFTWARE
 
 ROOT = Path(__file__).parents[3]
-RECIPES = sorted((ROOT / "tests/acceptance/images").glob("*.yaml"))
+RECIPES = sorted((ROOT / "tools/acceptance/images").glob("*.yaml"))
 RUN = Run("33.33.33.11", "33.33.33.10", 5, 20, 18)
 GUIDE = (ROOT / "docs/how-to/prove-the-cloud.md").read_text()
 
@@ -53,7 +53,7 @@ def test_the_instance_shuts_down_only_after_all_was_checked(recipe):
 
 
 def test_trex_and_dpdk_are_where_the_measurement_looks_for_them():
-    script = files(ROOT / "tests/acceptance/images/dpdk.yaml")["/usr/local/sbin/make-image"]
+    script = files(ROOT / "tools/acceptance/images/dpdk.yaml")["/usr/local/sbin/make-image"]
     assert "dpdk-devbind.py" in script
     assert "dpdk-devbind.py" in MEASURES["testpmd"].tools
     for word in ("/opt/trex", "dpdk-testpmd", "t-rex-64", "--forward-mode=5tswap"):
@@ -102,7 +102,7 @@ def test_only_the_archive_with_the_operators_digest_is_unpacked(digest, has, sai
     (tmp_path / "etc/image-recipe").write_text(
         f"TREX_URL={url}\nTREX_SHA256={own if digest == 'own' else digest}\n"
     )
-    script = files(ROOT / "tests/acceptance/images/dpdk.yaml")["/usr/local/sbin/make-image"]
+    script = files(ROOT / "tools/acceptance/images/dpdk.yaml")["/usr/local/sbin/make-image"]
     script = re.sub(r"(?<=[ =>])/(?=(etc|opt|var|tmp)/)", f"{tmp_path}/", script)
     (tmp_path / "etc/machine-id").write_text("1\n")
     done = subprocess.run(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 from hostnic.firmware.mstdatabase import Database, read
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from lab.mstdb import build
 from unit.nic_firmware.node import Node, machine
 

@@ -3,7 +3,7 @@
 
 import hashlib
 
-from hostnic.testing.nic.flash import image
+from lab.modelled.nic.flash import image
 from unit.nic_firmware.node import Node, rdg
 
 URL = "https://images.example/fw.bin"

@@ -9,7 +9,7 @@ import charm
 import ops
 import pytest
 from hostnic.firmware.mstdatabase import Database
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from ops import testing
 from unit.hostunit import HostUnit, metadata
 

@@ -5,7 +5,7 @@ import pytest
 from converge import StepError
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
-from hostnic.testing import FakeHost, at_two_slots
+from lab.modelled import FakeHost, at_two_slots
 from nic.reset import ResetFirmware
 from unit.nic_firmware.node import PF0, Node, machine
 

@@ -10,7 +10,7 @@ from converge import StepError
 from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.mstflint import Image
 from hostnic.system import failure
-from hostnic.testing.nic.flash import image
+from lab.modelled.nic.flash import image
 from nic.changes import Burn
 from ops import testing
 from record import Record

@@ -8,7 +8,7 @@ import pytest
 import record
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
-from hostnic.testing.nic.flash import image
+from lab.modelled.nic.flash import image
 from ops import testing
 from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer, spawned
 from unit.nic_firmware.node import RESOURCE, Node, machine, nics, rdg

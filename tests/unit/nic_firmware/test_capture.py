@@ -9,7 +9,7 @@ from hostnic import handover
 from hostnic.capture.file import read
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.canaries import WORD, Canaries, leaks
 from unit.nic_firmware.node import PF0, PF1, Node, machine
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 import record
 from hostnic.firmware import vpd
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from record import Attempts, Record, Waiting
 from unit.nic_firmware.node import PF0, Node, machine, nics
 

@@ -13,7 +13,7 @@ from commission import commission as run
 from config import PROFILES, Options
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from pack import commissioning
 from unit.nic_firmware.node import PF0, machine, nics, rdg
 

@@ -9,8 +9,8 @@ from config import Options
 from desired import Setting
 from hostnic.devices.inventory import find_nics
 from hostnic.firmware.mstdatabase import Database
-from hostnic.testing import FakeHost
-from hostnic.testing.nic.mst import BOOL, FakeParameter
+from lab.modelled import FakeHost
+from lab.modelled.nic.mst import BOOL, FakeParameter
 from nic import ethernet
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 

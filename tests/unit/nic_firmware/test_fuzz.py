@@ -13,7 +13,7 @@ from boot import gpu
 from config import Options, ResetParameters, Restore, SetParameters
 from converge.shape import InvalidValue
 from fuzz import Reader, check, raw
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.nic_firmware.node import PF0
 
 DIGEST = "ab" * 32

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from boot import files, main
-from hostnic.testing.nic.pcispace import FakeBridge
+from lab.modelled.nic.pcispace import FakeBridge
 from unit.nic_firmware.node import PF0, PF1, Node, rdg
 
 ROOT, OLD = "0000:00:01.0", "0000:00:02.0"

@@ -15,7 +15,7 @@ import images
 import pytest
 from hostnic import download
 from hostnic.download import PROGRAM
-from hostnic.testing.nic.flash import image, lose_power
+from lab.modelled.nic.flash import image, lose_power
 from unit.nic_firmware.images import NEW, URL, flash, offer, spawned
 from unit.nic_firmware.node import RESOURCE, Node, rdg
 

@@ -11,7 +11,7 @@ from config import Options
 from hostnic.capture.file import read
 from hostnic.capture.reduce import OTHER
 from hostnic.firmware.mstdatabase import Database
-from hostnic.testing import FakeCard, FakeHost, card, hca
+from lab.modelled import FakeCard, FakeHost, card, hca
 from unit.nic_firmware.node import PF0, PF1, Node, machine
 
 HCA0, HCA1 = "0000:5c:00.0", "0000:5c:00.1"

@@ -3,7 +3,7 @@
 
 from hostnic.devices import lag
 from hostnic.ops.bonding import JoinBond, LeaveBond
-from hostnic.testing import FakeHost, states
+from lab.modelled import FakeHost, states
 from unit.nic_firmware.node import PF0, Node
 
 

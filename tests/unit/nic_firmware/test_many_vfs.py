@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from boot import main
 from hostnic.firmware.mstdatabase import Database
-from hostnic.testing import card
+from lab.modelled import card
 from unit.nic_firmware.node import Node, machine, rdg
 from vfs import FEW, MANY, Asked, asked_by_each, assert_vfs_are_read_once, in_switchdev
 

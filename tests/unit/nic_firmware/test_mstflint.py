@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 from hostnic.system import CommandError, failure
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.nic_firmware.node import PF0, Node
 
 SAID = {

@@ -5,8 +5,8 @@ import pytest
 from commission import commission as run
 from config import Options
 from hostnic.firmware.mstdatabase import Database
-from hostnic.testing import FakeHost
-from hostnic.testing.nic.mst import BOOL, FakeParameter
+from lab.modelled import FakeHost
+from lab.modelled.nic.mst import BOOL, FakeParameter
 from unit.nic_firmware.node import PF0, PF1, Node
 
 EFI = "/sys/firmware/efi/fw_platform_size"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers of VFs for each PF, which void NUM_OF_VFS."""
 
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.nic_firmware.node import PF0, PF1, Node, rdg
 
 

@@ -8,8 +8,8 @@ from commission import commission
 from config import Options
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
-from hostnic.testing import FakeHost, card
-from hostnic.testing.nic.mst import FakeParameter
+from lab.modelled import FakeHost, card
+from lab.modelled.nic.mst import FakeParameter
 from unit.nic_firmware.node import PF0, Node, machine, rdg
 
 OLD = "0000:5e:00.0"

@@ -6,7 +6,7 @@ from typing import Any
 
 import charm
 import pytest
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from ops import testing
 from unit.nic_firmware.node import Node
 

@@ -8,9 +8,9 @@ import pytest
 from hostnic.download import PROGRAM
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
-from hostnic.testing import FakeHost, card, tools
-from hostnic.testing.nic import mst
-from hostnic.testing.nic.flash import image
+from lab.modelled import FakeHost, card, tools
+from lab.modelled.nic import mst
+from lab.modelled.nic.flash import image
 from unit.nic_firmware.images import NEW, flash
 from unit.nic_firmware.node import PF0, Node, machine, nics, rdg
 

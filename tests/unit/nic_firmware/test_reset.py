@@ -8,8 +8,8 @@ import pytest
 import record
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import CommandError, failure
-from hostnic.testing import FakeHost, tools
-from hostnic.testing.nic import flash, mst
+from lab.modelled import FakeHost, tools
+from lab.modelled.nic import flash, mst
 from unit.nic_firmware.images import NEW, offer
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics
 

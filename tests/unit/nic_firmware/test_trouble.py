@@ -9,7 +9,7 @@ from converge import StepError
 from desired import Setting
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import CommandError, failure
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from nic.changes import SetNextBoot
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 

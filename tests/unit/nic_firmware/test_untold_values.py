@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hostnic.firmware.mstconfig import NO_CURRENT
 from hostnic.firmware.mstdatabase import Database
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.nic_firmware.node import Node, machine, rdg
 
 

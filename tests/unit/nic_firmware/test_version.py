@@ -2,7 +2,7 @@
 """The workload version is the firmware that the NICs run."""
 
 from hostnic.system import CommandError
-from hostnic.testing.nic.model import card
+from lab.modelled.nic.model import card
 from unit.nic_firmware.node import Node
 
 

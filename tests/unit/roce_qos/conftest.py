@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.roce_qos.node import Node, compute_node
 
 

@@ -10,7 +10,7 @@ import pytest
 from boot import files, main
 from hostnic.netlink.dcb import driver as driver_entry
 from hostnic.ops import lldp
-from hostnic.testing import FakeCard, FakeHost, card
+from lab.modelled import FakeCard, FakeHost, card
 from ops import testing
 from unit.hostunit import ROUTES, HostUnit, metadata
 

@@ -6,8 +6,8 @@ import json
 import pytest
 from boot import bootfile
 from hostnic.netlink.dcb import App, Ets
-from hostnic.testing import FakeBond, FakeHost, card, hca
-from hostnic.testing.nic.dcb import BLANK_ETS
+from lab.modelled import FakeBond, FakeHost, card, hca
+from lab.modelled.nic.dcb import BLANK_ETS
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 OTHER = ("enp94s0f0np0", "enp94s0f1np1")

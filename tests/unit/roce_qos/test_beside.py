@@ -3,7 +3,7 @@
 
 import pytest
 from boot import files, main
-from hostnic.testing import FakeBond, card
+from lab.modelled import FakeBond, card
 from unit.roce_qos.node import P0, P1, Node, compute_node, nic
 
 OTHER = ("enp94s0f0np0", "enp94s0f1np1")

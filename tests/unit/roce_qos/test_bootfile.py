@@ -10,7 +10,7 @@ from charmkit.fabric import STRICT, Marking, Qos
 from converge import StepError
 from converge.shape import InvalidValue
 from desired import Desired
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 WANTED = Desired(
     ("0000:3b:00.0", "10000:01:00.1"),

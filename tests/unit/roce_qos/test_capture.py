@@ -9,7 +9,7 @@ import capture
 import pytest
 from charmkit.fabric import Mtu, Policy
 from hostnic.capture.file import read
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.canaries import IPV4, MAC, Canaries, leaks
 from unit.roce_qos.node import PF0, Node, compute_node
 from unit.roce_qos.test_switchdev import switch

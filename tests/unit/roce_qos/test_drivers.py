@@ -3,7 +3,7 @@
 
 import pytest
 from hostnic.netlink.dcb import App
-from hostnic.testing import card
+from lab.modelled import card
 from unit.roce_qos.node import P0, P1, Node, compute_node, nic, pfc
 
 

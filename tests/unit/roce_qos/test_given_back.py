@@ -11,9 +11,9 @@ from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
 from hostnic.ops.marking import SetEgressMap, SetRoceDefaults
-from hostnic.testing import FakeHost, card
-from hostnic.testing.nic.dcb import BLANK_ETS
-from hostnic.testing.tools import add_vlan
+from lab.modelled import FakeHost, card
+from lab.modelled.nic.dcb import BLANK_ETS
+from lab.modelled.tools import add_vlan
 from unit.roce_qos.node import P0, P1, Node, compute_node, nic
 from unit.roce_qos.test_auto import OTHER, RECORD, bond
 

@@ -8,7 +8,7 @@ import pytest
 from config import Options
 from converge import Severity
 from hostnic.ops.members import AwaitMember
-from hostnic.testing.tools import add_vlan
+from lab.modelled.tools import add_vlan
 from survey import Survey, ports, survey
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node
 from unit.roce_qos.test_told import lose_lldp, lose_tos

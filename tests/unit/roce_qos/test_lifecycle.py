@@ -12,7 +12,7 @@ from hostnic.boot import bootcopy
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
 from hostnic.ops import lldp
-from hostnic.testing import FakeBond, FakeHost, card, hca
+from lab.modelled import FakeBond, FakeHost, card, hca
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 
 EVENTS = ("config_changed", "update_status", "start", "upgrade_charm")
@@ -123,7 +123,7 @@ def test_demarteks_scheme(converged: Node) -> None:
 
 
 def test_a_kernel_vlan_gets_its_egress_map(converged: Node) -> None:
-    from hostnic.testing.tools import add_vlan
+    from lab.modelled.tools import add_vlan
 
     add_vlan(converged.host.disk, "storage", 2, "bond0")
     add_vlan(converged.host.disk, "other", 2, "eno1")

@@ -7,8 +7,8 @@ import pytest
 from config import Options
 from converge import Disruption
 from hostnic.netlink.dcb import ENTRIES, MODE, PAUSE, SHARES, driver
-from hostnic.testing import FakeHost, card
-from hostnic.testing.nic.dcb import QUIRKS
+from lab.modelled import FakeHost, card
+from lab.modelled.nic.dcb import QUIRKS
 from survey import survey
 from unit.roce_qos.node import P0, P1, PF0, Node, compute_node, nic, pfc
 

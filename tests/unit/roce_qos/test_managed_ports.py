@@ -7,7 +7,7 @@ import json
 import pytest
 from boot import bootfile, files, main
 from exporter import facts
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic, pfc
 
 # Selection.

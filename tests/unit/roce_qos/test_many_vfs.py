@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from boot import main
 from hostnic.ops.lldp import LINKS
-from hostnic.testing import card
+from lab.modelled import card
 from unit.roce_qos.node import Node, compute_node
 from vfs import FEW, MANY, Asked, asked_by_each, assert_vfs_are_read_once, in_switchdev
 

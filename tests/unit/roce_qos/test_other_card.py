@@ -5,7 +5,7 @@ import json
 
 import pytest
 from boot import bootfile
-from hostnic.testing import card
+from lab.modelled import card
 from unit.roce_qos.node import PF0, PF1, Node, compute_node, nic
 
 NEW = ("b8:3f:d2:00:00:00", "b8:3f:d2:00:00:01")

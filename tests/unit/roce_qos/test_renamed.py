@@ -80,7 +80,7 @@ def test_a_card_in_another_slot_is_set_at_boot_and_the_old_address_is_forgotten(
 
 
 def test_a_card_in_another_slot_and_another_one_in_its_old_slot(converged: Node) -> None:
-    from hostnic.testing import card
+    from lab.modelled import card
 
     move(converged)
     converged.host.cards.append(card("3b"))

@@ -5,8 +5,8 @@ import pytest
 from boot import files, main
 from hostnic.boot import units
 from hostnic.netlink.dcb import Dcb
-from hostnic.testing import FakeHost
-from hostnic.testing.nic import reload
+from lab.modelled import FakeHost
+from lab.modelled.nic import reload
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
 
 RESTORE = "ovn-offload-sriov-restore.service"

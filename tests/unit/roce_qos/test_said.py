@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.roce_qos.node import METADATA, Node, compute_node
 from unit.said import Fresh, OnAMachineWithoutConnectX
 

@@ -3,7 +3,7 @@
 
 import pytest
 from boot import bootfile
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.roce_qos.node import P0, Node
 
 OTHERS = {"roce_priority": 5, "pfc_priorities": "5", "ets": "0:50 5:50"}

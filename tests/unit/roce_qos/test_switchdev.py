@@ -5,8 +5,8 @@ import errno
 import json
 
 import pytest
-from hostnic.testing import FakeHost
-from hostnic.testing.tools import add_vlan
+from lab.modelled import FakeHost
+from lab.modelled.tools import add_vlan
 from unit.roce_qos.node import P0, P1, Node
 
 TOS = "/sys/kernel/config/rdma_cm/{}/ports/1/default_roce_tos"

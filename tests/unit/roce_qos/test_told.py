@@ -10,7 +10,7 @@ from converge import Disruption
 from exporter import facts
 from fabric import qos
 from hostnic.ops import lldp
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from survey import survey
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, pfc
 

@@ -3,7 +3,7 @@
 
 import record
 from boot import main
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.sriov_switchdev.node import PF0
 
 

@@ -2,7 +2,7 @@
 """What tests of live changes share."""
 
 import pytest
-from hostnic.testing import card
+from lab.modelled import card
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of others that set VFs or eswitch modes when a host boots."""
 
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 
 PORT, OTHER, BDF, MAC = "enp59s0f0np0", "eno1", "0000:3b:00.0", "10:70:fd:3b:00:00"
 UNITS = "/etc/systemd/system"

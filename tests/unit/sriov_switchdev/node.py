@@ -12,7 +12,7 @@ from boot import files, main
 from config import Options
 from converge import Plan
 from hostnic.system import System
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from survey import Survey, survey
 from unit.hostunit import ROUTES, HostUnit, metadata
 

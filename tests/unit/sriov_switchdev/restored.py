@@ -5,7 +5,7 @@ import copy
 import functools
 
 import pytest
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from ops import testing
 from unit.sriov_switchdev.node import PORT0, PORT1, Node, compute_node, declare_bond
 

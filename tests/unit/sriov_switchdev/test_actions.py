@@ -5,7 +5,7 @@ import json
 
 import pytest
 from hostnic.system import CommandError
-from hostnic.testing import card
+from lab.modelled import card
 from lab.openstack import actions
 from unit.sriov_switchdev.node import APPROVE, METADATA, Node, compute_node
 

@@ -9,7 +9,7 @@ import pytest
 import record
 from boot import bootfile, budget, files, main
 from hostnic.boot import units
-from hostnic.testing import FakeBond, FakeHost, card
+from lab.modelled import FakeBond, FakeHost, card
 from unit.sriov_switchdev.booting import half_of_early, modes
 from unit.sriov_switchdev.node import DEVICE, PF0, PF1, REFUSED, Node, compute_node, nic
 

@@ -17,8 +17,8 @@ def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.Captur
     assert "usage: boot.pyz early|bind|fallback|restore|revert" in capsys.readouterr().err
 
 
-LEFT_OUT = ("hostnic/testing/", "hostnic/capture/", "hostnic/tuning/")
-"""The modelled host, and what only the actions capture and check-host use."""
+LEFT_OUT = ("hostnic/capture/", "hostnic/tuning/")
+"""What only the actions capture and check-host use."""
 
 
 def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.refusal import BUSY_TIME
 from hostnic.ops.vf import CREATE_TIME, DESTROY_TIME
 from hostnic.system import MODE_CHANGE_TIME
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from nic import chain
 from unit.sriov_switchdev.booting import half_of_early, modes
 from unit.sriov_switchdev.node import PF0, PF1, Node, nic

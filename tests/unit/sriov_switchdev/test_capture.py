@@ -9,7 +9,7 @@ import pytest
 from config import Options
 from hostnic.capture import reduce
 from hostnic.capture.file import read, take
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.canaries import WORD, Canaries, leaks
 from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, declare_bond
 

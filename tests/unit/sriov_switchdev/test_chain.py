@@ -15,9 +15,9 @@ from hostnic.ops.eswitch import (
 )
 from hostnic.ops.vf import BindVfs, CreateVfs, SetAutoprobe
 from hostnic.system import System
-from hostnic.testing import FakeBond, FakeHost, card
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab.modelled import FakeBond, FakeHost, card
 from unit.sriov_switchdev.node import DEVICE, Node, compute_node
 
 BIND = "/sys/bus/pci/drivers/mlx5_core/bind"

@@ -5,8 +5,8 @@ from boot import driver_reload
 from desired import Desired, Port
 from hostnic.devices import discover
 from hostnic.devices.model import Host
-from hostnic.testing import FakeHost
-from hostnic.testing.states import converged, free
+from lab.modelled import FakeHost
+from lab.modelled.states import converged, free
 from nic import chain
 from nic.chain import Facts, When
 from nic.judge import Nic, joined

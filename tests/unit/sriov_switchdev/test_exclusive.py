@@ -9,7 +9,7 @@ import record
 from boot import budget, main
 from hostnic import exclusive
 from hostnic.calls import Call
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from unit.failing_reads import escaping
 from unit.sriov_switchdev.node import PF0, Node, compute_node, nic
 

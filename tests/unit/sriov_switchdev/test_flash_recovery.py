@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import desired
 import pytest
 from boot import bootfile
-from hostnic.testing import FakeHost, card
-from hostnic.testing.network import FakeBond
-from hostnic.testing.nic.model import FakeCard
+from lab.modelled import FakeHost, card
+from lab.modelled.network import FakeBond
+from lab.modelled.nic.model import FakeCard
 from unit.sriov_switchdev.booting import modes
 from unit.sriov_switchdev.node import Node, compute_node
 

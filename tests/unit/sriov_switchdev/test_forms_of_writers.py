@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 
 import pytest
-from hostnic.testing import card
+from lab.modelled import card
 from observe import observe
 from observed import Observed, Writer
 from unit.sriov_switchdev.foreign import (

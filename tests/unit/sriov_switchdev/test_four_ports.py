@@ -4,7 +4,7 @@
 import desired
 import pytest
 from boot import bootfile
-from hostnic.testing import FakeBond, FakeHost, card
+from lab.modelled import FakeBond, FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
 PORTS = [f"enp59s0f{number}np{number}" for number in range(4)]

@@ -17,8 +17,8 @@ from converge.shape import InvalidValue
 from fuzz import Reader, check, of_file
 from hostnic.devices import discover
 from hostnic.system import System
-from hostnic.testing import FakeHost
 from hostnic.tuning import observe as tuning
+from lab.modelled import FakeHost
 from unit.sriov_switchdev.tuned import NOVA
 from writers import netplan, other_files, ports, services
 

@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from hostnic.testing import FakeBond, FakeHost, card
+from lab.modelled import FakeBond, FakeHost, card
 from unit.sriov_switchdev.node import APPROVE, PF0, PORT0, Node, compute_node, nic
 
 STORAGE = ("enp94s0f0np0", "enp94s0f1np1")

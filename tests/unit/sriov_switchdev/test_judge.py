@@ -6,8 +6,8 @@ from desired import Desired, Port
 from hostnic.devices import discover
 from hostnic.devices.lag import Lag
 from hostnic.devices.model import Host
-from hostnic.testing import FakeHost
-from hostnic.testing.states import converged
+from lab.modelled import FakeHost
+from lab.modelled.states import converged
 from nic.judge import Nic, VfLag, joined
 from observed import Observed
 

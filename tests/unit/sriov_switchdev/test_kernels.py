@@ -5,7 +5,7 @@ import errno
 import json
 
 import pytest
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from unit.sriov_switchdev.booting import modes
 from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, nic
 

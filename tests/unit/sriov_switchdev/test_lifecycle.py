@@ -10,7 +10,7 @@ import pytest
 from boot import files
 from exporter import facts, install
 from hostnic.boot import bootcopy
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from ops import testing
 from unit.hostunit import ROUTES
 from unit.sriov_switchdev.node import APPROVE, PF0, PF1, Node, compute_node, nic

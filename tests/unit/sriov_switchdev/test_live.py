@@ -4,8 +4,8 @@
 import pytest
 from converge.execute import execute
 from hostnic.system import CommandError
-from hostnic.testing import FakeHost, card
-from hostnic.testing.states import free
+from lab.modelled import FakeHost, card
+from lab.modelled.states import free
 from unit.sriov_switchdev.changedlive import small, small_node
 from unit.sriov_switchdev.node import APPROVE, PF0, PORT0, REFUSED, Node, compute_node, nic
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from boot import main
-from hostnic.testing import card
+from lab.modelled import card
 from unit.sriov_switchdev.node import Node, compute_node
 from vfs import FEW, MANY, Asked, asked_by_each, assert_vfs_are_read_once
 

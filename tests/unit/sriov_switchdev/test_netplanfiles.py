@@ -5,7 +5,7 @@ import errno
 
 import pytest
 from converge import Severity
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from lab.rack import byhand
 from observed import Writer
 from writers import netplan

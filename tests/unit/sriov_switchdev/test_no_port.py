@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from hostnic.testing import FakeCard, card, hca
+from lab.modelled import FakeCard, card, hca
 from unit.sriov_switchdev.node import Node, compute_node
 
 

@@ -5,7 +5,7 @@ import errno
 import json
 
 import pytest
-from hostnic.testing import card
+from lab.modelled import card
 from unit.sriov_switchdev.node import APPROVE, DEVICE, PF0, PF1, PORT0, PORT1, Node, compute_node, nic
 
 VFS0 = ["0000:3b:00.2", "0000:3b:00.3"]

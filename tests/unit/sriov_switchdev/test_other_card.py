@@ -12,7 +12,7 @@ import pytest
 import record
 from boot import bootfile, files, main
 from converge.execute import execute
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from unit.sriov_switchdev.booting import modes
 from unit.sriov_switchdev.node import PF0, PF1, PORT0, Node, compute_node, declare_bond, nic
 from unit.sriov_switchdev.test_places import move

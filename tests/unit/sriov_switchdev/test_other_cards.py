@@ -6,7 +6,7 @@ import errno
 import desired
 import pytest
 from boot import bootfile
-from hostnic.testing import FakeBond, at_two_slots, card
+from lab.modelled import FakeBond, at_two_slots, card
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hostnic.testing import card
+from lab.modelled import card
 from unit.sriov_switchdev.foreign import arrange
 from unit.sriov_switchdev.node import Node, compute_node
 from writers.ports import ports_named

@@ -11,9 +11,9 @@ from boot import bootfile
 from config import Options
 from converge import Disruption
 from desired import Desired, Port
-from hostnic.testing import FakeHost, card
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab.modelled import FakeHost, card
 from observe import observe
 from selection import resolve
 from survey import plan_host

@@ -12,11 +12,11 @@ import record
 from boot import bootfile, files
 from desired import Desired, Port
 from hostnic.devices import discover
-from hostnic.testing import FakeHost, card
-from hostnic.testing.network import FakeBond
-from hostnic.testing.nic.model import FakeCard, at_two_slots
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.modelled import FakeHost, card
+from lab.modelled.network import FakeBond
+from lab.modelled.nic.model import FakeCard, at_two_slots
 from nic.places import located
 from unit.sriov_switchdev.booting import modes
 from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, Node, compute_node, declare_bond, nic

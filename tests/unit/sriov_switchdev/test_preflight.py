@@ -5,7 +5,7 @@ import errno
 
 import pytest
 from hostnic.system import CommandError, Link
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from unit.sriov_switchdev.node import PF0, PF1, Arrange, Node, compute_node, nic
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from hostnic.system import Link
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from unit.sriov_switchdev.node import Arrange, Node, compute_node, nic
 
 

@@ -10,10 +10,10 @@ import record
 from exporter import facts, sources
 from hostnic.devices.lag import Lag
 from hostnic.ops.vf import UnbindVfs
-from hostnic.testing import FakeHost, card
-from hostnic.testing.network import FakeBond, FakeNetwork
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from lab.modelled import FakeHost, card
+from lab.modelled.network import FakeBond, FakeNetwork
 from nic.chain import Way
 from nic.judge import joined
 from plan import LIVE_ATTEMPTS

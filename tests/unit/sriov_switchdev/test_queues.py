@@ -11,9 +11,9 @@ from hostnic import cpus
 from hostnic.netlink.dcb import Rings
 from hostnic.ops.eswitch import SetEswitchMode, SetQueues
 from hostnic.system import CommandError
-from hostnic.testing import FakeHost, card
-from hostnic.testing.nic.model import NIC_COALESCING
-from hostnic.testing.states import free, with_vfs
+from lab.modelled import FakeHost, card
+from lab.modelled.nic.model import NIC_COALESCING
+from lab.modelled.states import free, with_vfs
 from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, REFUSED, Node, compute_node, nic
 
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hostnic.testing import FakeHost, card
+from lab.modelled import FakeHost, card
 from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, nic
 
 OWN = "/run/ovn-offload/sriov-switchdev.json"

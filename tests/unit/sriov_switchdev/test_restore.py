@@ -5,8 +5,8 @@ import pytest
 from boot import files
 from charmkit.dispatch.files import Names
 from converge.execute import execute
-from hostnic.testing import card
-from hostnic.testing.nic import reload
+from lab.modelled import card
+from lab.modelled.nic import reload
 from unit.sriov_switchdev.node import PF0, PF1, PORT0, PORT1, Node, compute_node, declare_bond, nic
 from unit.sriov_switchdev.restored import CONVERGED, VF0, VF1, is_converged, small, state
 

@@ -11,8 +11,8 @@ from boot import files, main
 from hostnic.calls import Call
 from hostnic.listening import heard
 from hostnic.system import Devlink, Ethtool, Files, Links, System
-from hostnic.testing import FakeHost
-from hostnic.testing.nic import reload
+from lab.modelled import FakeHost
+from lab.modelled.nic import reload
 from unit.sriov_switchdev.node import APPROVE, PF0, PF1, PORT0, PORT1, REFUSED, Node, nic
 from unit.sriov_switchdev.restored import CONVERGED, VF0, VF1, is_converged, small, state
 

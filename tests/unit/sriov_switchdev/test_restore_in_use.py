@@ -3,7 +3,7 @@
 
 import pytest
 from boot import files
-from hostnic.testing.nic import reload
+from lab.modelled.nic import reload
 from unit.sriov_switchdev.node import APPROVE, PF0, Node, nic
 from unit.sriov_switchdev.restored import CONVERGED, VF0, VF1, is_converged, small, state
 

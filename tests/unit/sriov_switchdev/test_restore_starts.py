@@ -8,8 +8,8 @@ import pytest
 import record
 from boot import files, main
 from converge import StepError
-from hostnic.testing import FakeHost, card
-from hostnic.testing.nic import reload
+from lab.modelled import FakeHost, card
+from lab.modelled.nic import reload
 from unit.sriov_switchdev.node import PF0, PF1, Node, compute_node, nic
 from unit.sriov_switchdev.restored import is_converged, small
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import desired
 import pytest
 from boot import files
-from hostnic.testing import FakeBond, FakeHost, card, hca
+from lab.modelled import FakeBond, FakeHost, card, hca
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 
 

@@ -8,9 +8,9 @@ from boot import bootfile
 from converge import StepError
 from desired import Desired, Port
 from hostnic.cpus import MAX_QUEUES
-from hostnic.testing import FakeHost
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab.modelled import FakeHost
 from observed import BootFailure, PhaseRecord, PortState
 from unit.sriov_switchdev.node import Node
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How kernels show a compute node's tuning: files as Ubuntu 22.04 (5.15) and 24.04 (6.8) have them."""
 
-from hostnic.testing import FakeHost
-from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu
+from lab.modelled import FakeHost
+from lab.modelled.nic.pcispace import FakeBridge, FakeGpu
 
 PF0, PF1, GPU = "0000:3b:00.0", "0000:3b:00.1", "0000:3c:00.0"
 ROOT, UPSTREAM = "0000:3a:00.0", "0000:3b:08.0"

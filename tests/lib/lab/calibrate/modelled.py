@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from hostnic.testing.nic.pcispace import nic_vpd
+from lab.modelled.nic.pcispace import nic_vpd
 
 PORTS = {"0000:3b:00.0": "enp59s0f0np0", "0000:3b:00.1": "enp59s0f1np1"}
 OTHER = {"0000:5e:00.0": "enp94s0f0np0", "0000:5e:00.1": "enp94s0f1np1"}

@@ -14,10 +14,10 @@ import pytest
 import yaml
 from bench import fabric as bench
 from charmkit.fabric import Host, Port
-from hostnic.testing import FakeHost
 from intent import expand
 from intent.model import Fabric
 from lab.hooktools import Application, Controller, Ran, declared
+from lab.modelled import FakeHost
 from rest import Fleet
 from rest.connection import Access
 from tree import diff, foreign, leaves

@@ -9,9 +9,9 @@ from typing import Any
 import charm
 import ops
 import pytest
-from hostnic.testing import FakeHost
 from integration.said import INTENT, credentials
 from intent import expand, schema
+from lab.modelled import FakeHost
 from lab.nvue import SimulatedTime
 from ops import testing
 from rest import Fleet

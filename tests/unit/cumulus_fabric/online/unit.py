@@ -14,8 +14,8 @@ import charm
 import ops
 import pytest
 import yaml
-from hostnic.testing import FakeHost
 from intent.model import Fabric
+from lab.modelled import FakeHost
 from lab.nvue import Certificate
 from ops import testing
 from rest import Fleet
