@@ -129,3 +129,16 @@ def test_each_night_every_artifact_and_sbom_is_packed_twice_and_compared(tmp_pat
         ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, check=False
     )  # as GitHub runs a step
     assert (done.returncode != 0) == bool(differs), done.stderr
+
+
+def test_the_parts_of_functional_are_all_of_it_each_once() -> None:
+    (parts,) = jobs(ROOT / ".github/workflows/ci.yaml")["jobs"]["functional"]["strategy"]["matrix"].values()
+    files = [
+        file
+        for part in parts
+        for pattern in part.split()
+        for path in ROOT.glob(pattern.rstrip("/"))
+        if path.is_dir() or not pattern.endswith("/")
+        for file in (path.rglob("test_*.py") if path.is_dir() else [path])
+    ]
+    assert sorted(files) == sorted((ROOT / "tests/functional").rglob("test_*.py"))

@@ -2,7 +2,7 @@
 """What `tox -e unit` makes of paths in its arguments, and of its pytest runs' exit statuses."""
 
 import pytest
-from unit.__main__ import WRONG_USE, is_path, main, selected, verdict
+from unit.__main__ import ROOT, WRONG_USE, is_path, main, selected, suites, verdict
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,17 @@ def test_without_a_path_every_suite_runs_as_a_whole() -> None:
     assert all(parts == [str(suite.tests)] for suite, parts in selected([]))
 
 
+def test_every_charm_has_its_suite() -> None:
+    charms = {path.parent.name for path in ROOT.glob("charms/*/charmcraft.yaml")}
+    assert charms - {suite.title for suite in suites()} == set()
+
+
 def test_a_path_that_no_suite_has_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-q", "tests/maas/test_maas.py"]) == WRONG_USE
+    assert main(["-q", "tests/functional/test_lab.py"]) == WRONG_USE
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(
-        "tests/maas/test_maas.py is in none of the folders whose tests run here: tests/lib,"
+        "tests/functional/test_lab.py is in none of the folders whose tests run here: tests/lib,"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the tests of lib/, those of each charm and the acceptance tool's, each in a process of its own.
+"""Run the tests of lib/, charms, operators' tools and alerts, each in a process of its own.
 
 The charms' modules are flat and share their names (`charm`, `plan`, …), so that two charms cannot be
 imported into one process. As many processes run side by side as there are processors; each one's output
@@ -29,16 +29,24 @@ class Suite(NamedTuple):
 
 
 def suites() -> list[Suite]:
-    """All of them, the longest first."""
-    charms = [charm.parent.name for charm in sorted(ROOT.glob("charms/*/charmcraft.yaml"))]
+    """All of them, the longest first: what begins last ends soon after the others."""
+    tools = ["lib", "tests", "tools"]
     return [
-        Suite("lib", ROOT / "tests/lib", ["lib", "tests", "tools"]),
-        *(
-            Suite(name, ROOT / "tests/unit" / name.replace("-", "_"), ["lib", "tests", f"charms/{name}/src"])
-            for name in charms
-        ),
-        Suite("acceptance", ROOT / "tests/unit/acceptance", ["lib", "tests", "tools"]),
+        Suite("lib", ROOT / "tests/lib", tools),
+        _charm("cumulus-fabric"),
+        Suite("cos", ROOT / "tests/cos", ["lib", "tests", "charms/sriov-switchdev/src"]),
+        _charm("sriov-switchdev"),
+        Suite("bundle", ROOT / "tests/bundle", [*tools, "docs/extension"]),
+        _charm("nic-firmware"),
+        Suite("operate", ROOT / "tests/operate", tools),
+        _charm("roce-qos"),
+        Suite("maas", ROOT / "tests/maas", tools),
+        Suite("acceptance", ROOT / "tests/unit/acceptance", tools),
     ]
+
+
+def _charm(name: str) -> Suite:
+    return Suite(name, ROOT / "tests/unit" / name.replace("-", "_"), ["lib", "tests", f"charms/{name}/src"])
 
 
 def is_path(argument: str) -> bool:
