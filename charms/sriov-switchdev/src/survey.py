@@ -47,11 +47,20 @@ class Survey(NamedTuple):
     def not_ready(self) -> str:
         """Why a reboot would not lead to the desired state; empty when it does.
 
-        Only what the next boot needs counts: steps that fail in this boot do not delay the next.
+        Only what the next boot needs counts: steps that fail in this boot do not delay the next. A port that
+        is gone, or a VF-LAG that cannot form and is required, does where its NIC is what the reboot is for.
         """
-        blocked = next((found for found in self.plan.findings if found.severity is Severity.BLOCKED), None)
-        if blocked:
-            return f"{blocked.subject}: {blocked.what}"
+        stops = [
+            f"{each.subject}: {each.what}" for each in self.plan.findings if each.severity is Severity.BLOCKED
+        ]
+        stops += [
+            f"{each.subject}: {each.words}"
+            for way in self.ways
+            for each in way.nic.differences
+            if way.held and each.level is Severity.BLOCKED
+        ]
+        if stops:
+            return stops[0]
         return NOT_INSTALLED if install_steps(self.wanted, self.observed.installed) else ""
 
     @property

@@ -136,6 +136,24 @@ def test_vfs_that_required_keeps_unbound_are_no_promise(small: Node) -> None:
     assert not [sentence for sentence in said if "bound to no driver" in sentence]
 
 
+@pytest.mark.parametrize(
+    "stop", ["the firmware offers no LAG object", f"the port ({PORT1}) is gone"], ids=["required", "gone"]
+)
+def test_no_reboot_is_asked_for_that_would_not_lead_to_what_is_declared(small: Node, stop: str) -> None:
+    """The plan holds steps of this NIC, and verify is blocked by what no step mends."""
+    small.configure(vf_lag="required").emit()
+    before = small.reboots_asked
+    if "gone" in stop:
+        small.host.port(PF1).gone = True
+        small.host.network.bonds["bond0"].members.remove(PORT1)
+    else:
+        small.host.cards[0].lag, small.host.cards[0].lag_object = None, False
+    small.configure(num_vfs=3, reboot_policy="always").emit()
+    assert planned(small)["held"]
+    assert stop in small.looked().not_ready
+    assert small.reboots_asked == before
+
+
 def test_a_port_without_carrier_is_one_row_of_show_health(small: Node) -> None:
     small.host.network.unplugged.add(PORT1)
     small.host.sleep(5)
