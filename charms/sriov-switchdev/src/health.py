@@ -25,8 +25,8 @@ def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
     before = health.count(system, ports)
     system.sleep(seconds)
     now = health.look(system, ports)
-    said = {(each.subject, each.what) for each in survey.findings}
-    dark = {pf.netdev or "" for pf in ports if (pf.bdf, f"{pf.netdev} has no carrier") in said}
+    said = () if survey.boot_at_work else survey.ways  # until then nothing is said of ports
+    dark = {now.netdev for way in said for now in way.nic.ports if now.dark}
     watched = health.compare(before, now)
     wrong = [*survey.findings]
     wrong += (each for each in watched if each.subject not in dark or each.what != health.NO_LINK)

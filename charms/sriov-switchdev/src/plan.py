@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 
 from converge import Disruption, Held
 from desired import Desired
-from hostnic.devices.model import users_in_words
 from hostnic.system import HostStep
 from nic import chain
 from nic.chain import Facts, Part, Way, When
-from nic.judge import Nic, PortNow
+from nic.judge import Nic, PortNow, users_of
 from observed import Observed
 
 LIVE_ATTEMPTS = 3
@@ -37,28 +36,18 @@ def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -
     With ``allow_live`` the operator allows changes that cut the node's network without a reboot.
     """
     now, flaps = _now(nic, wanted, observed), _queues(nic)
-    steps, flapping = _steps(now), _steps(flaps)
-    reason, release = _why_held(nic, steps, wanted, observed, allow_live)
+    reason, release = _why_held(nic, now, wanted, observed, allow_live)
     if reason:
         at_once = tuple(_back(nic, wanted, observed))
-        later = _at_boot(nic, wanted, observed) if steps else []
+        later = _at_boot(nic, wanted, observed) if _steps(now) else []
         return Way(nic, at_once, tuple(Held(step, reason, release) for step in later))
-    if later := _why_queues_wait(nic, flapping, allow_live):
-        return Way(nic, tuple(now), queues=tuple(Held(step, later, NEXT_BOOT) for step in flapping))
+    if why := _why_queues_wait(nic, flaps, allow_live):
+        return Way(nic, tuple(now), queues=tuple(Held(step, why, NEXT_BOOT) for step in _steps(flaps)))
     return Way(nic, (*now, *flaps))
 
 
 def _steps(parts: Iterable[Part]) -> list[HostStep]:
     return [step for part in parts for step in part.steps]
-
-
-def short_until_reboot(now: PortNow, observed: Observed) -> int | None:
-    """VFs offered after the next boot, if they suffice then and do not now; None otherwise."""
-    port, pf = now.port, now.pf
-    after = observed.next_boot.get(port.bdf)
-    if pf.port.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
-        return None
-    return after.vfs if after.changes else None
 
 
 def _now(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
@@ -95,28 +84,25 @@ def _given_up(wanted: Desired, observed: Observed) -> bool:
 
 
 def _why_held(
-    nic: Nic, found: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
+    nic: Nic, parts: Sequence[Part], wanted: Desired, observed: Observed, allow_live: bool
 ) -> tuple[str, str]:
     """Why a NIC's steps wait, and what the operator does to have them run; empty when they may run now."""
     approve = observed.approve
     for now in nic.ports:
-        after = short_until_reboot(now, observed)
-        if after is not None:
-            offers = f"{now.pf.port.total_vfs} VFs now and {after} after the next boot"
+        if now.later is not None:
+            offers = f"{now.pf.port.total_vfs} VFs now and {now.later} after the next boot"
             return f"the firmware offers {offers}", approve
-    cost = _cost(found)
+    cost = _cost(_steps(parts))
     using = _rdma_users(nic.ports)
     if using and cost >= Disruption.LINK_FLAP:
         return using, f"stop that; or {approve}"
     if cost <= Disruption.LINK_FLAP:
         return "", ""
-    ends = {step.key.partition("/")[0] for step in found if step.disruption >= Disruption.VF_DESTROYING}
-    busy = users_in_words((vf.bdf, vf.users) for now in nic.ports if now.pf.bdf in ends for vf in now.pf.vfs)
-    if busy:
+    if busy := users_of(now for part in parts for now in part.frees):
         return f"VFs are in use: {busy}", f"free them; then {approve}"
     if not allow_live:
         return COSTS[cost], f"{approve}; or set allow-live=true"
-    if alone := _without_neighbour(nic, found):
+    if alone := _without_neighbour(nic, parts):
         return alone.alone, f"fix {' or '.join(alone.beside) or 'its other port'}; or {approve}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", approve
@@ -137,24 +123,23 @@ def _rdma_users(ports: Iterable[PortNow]) -> str:
     )
 
 
-def _why_queues_wait(nic: Nic, flaps: Sequence[HostStep], allow_live: bool) -> str:
+def _why_queues_wait(nic: Nic, flaps: Sequence[Part], allow_live: bool) -> str:
     """Why a running port does not get its queues now; empty when it does."""
     if flaps and not allow_live:
-        return COSTS[_cost(flaps)]
+        return COSTS[_cost(_steps(flaps))]
     if using := _rdma_users(now for now in nic.ports if now.queues):
         return using
     alone = _without_neighbour(nic, flaps)
     return alone.alone if alone else ""
 
 
-def _without_neighbour(nic: Nic, found: Sequence[HostStep]) -> PortNow | None:
+def _without_neighbour(nic: Nic, parts: Sequence[Part]) -> PortNow | None:
     """A port that would leave its bond or lose its link while no other port carries traffic."""
-    keys = {step.key for step in found}
+    flapping = {part.port for part in parts if _cost(part.steps) >= Disruption.LINK_FLAP}
     for number, now in enumerate(nic.ports):
-        cuts = not keys.isdisjoint({f"{now.port.bdf}/leave", f"{now.port.bdf}/queues"})
         # An earlier port that is out of the bond is back in it, and carries traffic, before this one's turn.
         back = any(other.port.bond == now.port.bond and other.detached for other in nic.ports[:number])
-        if cuts and now.alone and not back:
+        if now.port in flapping and now.alone and not back:
             return now
     return None
 

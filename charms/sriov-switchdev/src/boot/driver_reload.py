@@ -12,11 +12,11 @@ from collections.abc import Collection
 
 from converge import Disruption, Held, Step
 from desired import Desired, Port
-from hostnic.devices.model import Host, users_in_words
+from hostnic.devices.model import Host
 from hostnic.system import HostStep, System
 from nic import chain
 from nic.chain import Way
-from nic.judge import Nic, PortNow
+from nic.judge import Nic, PortNow, users_of
 from observed import APPROVE, Observed
 
 from boot import budget
@@ -44,7 +44,7 @@ def why_left(now: PortNow, approve: str = APPROVE) -> tuple[str, str]:
     is the command that approves a reboot.
     """
     bdf = now.port.bdf
-    if busy := users_in_words((vf.bdf, vf.users) for vf in now.pf.vfs):
+    if busy := users_of([now]):
         return f"VFs are in use: {busy}", f"free them (the next hook then restores {bdf}); or {approve}"
     if now.alone:
         return now.alone, f"fix {' or '.join(now.beside) or 'the other port'}; or {approve}"

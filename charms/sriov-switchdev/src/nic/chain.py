@@ -48,6 +48,7 @@ class Part(NamedTuple):
     steps: list[HostStep]  # in order
     move: Move  # what they do
     port: Port | None = None  # the one that they are about; None where that is the NIC
+    frees: tuple[PortNow, ...] = ()  # ports whose VFs they take away or unbind, from whoever uses these
 
     @property
     def is_last(self) -> bool:
@@ -112,7 +113,7 @@ def forward(
         yield from _complete(nic)
         return
     freed = to_free(nic, changing, when, facts.preallocated)
-    yield Part(_unbind(freed), Move.CHANGE)
+    yield Part(_unbind(freed), Move.CHANGE, frees=tuple(freed))
     for now in nic.ports:
         changes = now in changing
         concerned = changes or when is When.BOOT or (nic.bonded and when is When.LIVE)
@@ -235,7 +236,8 @@ def _form_lag_again(nic: Nic, preallocated: bool) -> Iterator[Part]:
     If the firmware keeps resources for a LAG (``preallocated``), VFs keep their drivers. If a port has no
     carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
     """
-    yield Part([] if preallocated else _unbind(nic.ports), Move.LAG)
+    freed = () if preallocated else nic.ports
+    yield Part(_unbind(freed), Move.LAG, frees=freed)
     detached = [now for now in nic.ports if now.detached]
     dark = [now for now in nic.ports if not now.pf.carrier]
     for now in detached or dark[:1] or nic.ports[-1:]:

@@ -12,10 +12,10 @@ from converge import Severity
 from converge.finding import RETRIED
 from desired import Desired, Port
 from hostnic.devices.lag import NO_LAG_OBJECT, PORTS, WITH_DEBUGFS, no_lag_remedy, release
-from hostnic.devices.model import Host, Pf
+from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.devices.port import MLX5
 from hostnic.system import Channels
-from observed import BootRecord, Observed
+from observed import BootRecord, NextBoot, Observed
 
 GONE = "if it was taken out, run action accept-nic on this unit; else see the kernel log"
 
@@ -70,11 +70,28 @@ class PortNow(NamedTuple):
     alone: str = ""  # why its link must stay up, in words; empty if another port carries the bond's traffic
     beside: tuple[str, ...] = ()  # the other members of its bond, by netdev
     queues: int | None = None  # how many it shall get; None where a change sets them, or these will do
+    next_boot: NextBoot | None = None  # VFs from the next boot on; asked of the firmware only where `short`
 
     @property
     def netdev(self) -> str:
         """Its uplink, as declared while it has none."""
         return self.pf.netdev or self.port.netdev
+
+    @property
+    def short(self) -> bool:
+        """Whether the firmware offers fewer VFs now than are declared."""
+        return self.pf.port.total_vfs < self.port.num_vfs
+
+    @property
+    def later(self) -> int | None:
+        """How many VFs the next boot brings, if they suffice then and do not now; None otherwise."""
+        after = self.next_boot if self.short else None
+        return after.vfs if after and after.changes and (after.vfs or 0) >= self.port.num_vfs else None
+
+    @property
+    def dark(self) -> bool:
+        """Whether its uplink has no carrier."""
+        return self.pf.carrier is False
 
 
 class OtherCard(NamedTuple):
@@ -161,6 +178,11 @@ def at_hand(ports: Iterable[Port], wanted: Desired, observed: Observed) -> Nic:
     return _nic(served[0].nic if served else "", served, wanted, observed)
 
 
+def users_of(ports: Iterable[PortNow]) -> str:
+    """Who uses VFs of these ports, in words: whoever loses them with a change."""
+    return users_in_words((vf.bdf, vf.users) for now in ports for vf in now.pf.vfs)
+
+
 def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Observed) -> Nic:
     there, others = list[PortNow](), list[OtherCard]()
     for port in declared:
@@ -187,6 +209,7 @@ def _now(port: Port, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
         alone=f"{pf.netdev} is the only port of {pf.bond} that carries traffic" if alone else "",
         beside=tuple(observed.host.beside(pf)),
         queues=None if changes else _queues_to_set(wanted, channels, observed.cpus),
+        next_boot=observed.next_boot.get(port.bdf),
     )
 
 
