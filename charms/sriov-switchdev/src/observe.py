@@ -16,10 +16,13 @@ from hostnic.devices.model import Host, Pf
 from hostnic.devices.port import MLX5
 from hostnic.network import ovs
 from hostnic.system import Channels, System, if_told, list_names, read_text
-from nic.judge import Nic, VfLag
+from nic.judge import Move, Nic
 from nic.places import located
 from observed import Judged, NextBoot, Observed
 from writers import netplan, other_files
+
+WHOLE_NIC = frozenset((Move.CHANGE, Move.LAG, Move.UNIT))
+"""What is mended by interrupting all ports of a NIC."""
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -63,21 +66,29 @@ def _second_writers(system: System, pfs: Collection[Pf]) -> Judged:
     return (*in_netplan, *elsewhere), (*unreadable, *unclear)
 
 
-def ask_firmware(system: System, observed: Observed, nics: Iterable[Nic]) -> Observed:
-    """Add what the firmware offers after the next boot, for ports that offer too few VFs now.
+def ask(system: System, observed: Observed, nics: Iterable[Nic]) -> Observed:
+    """Add what is asked only of a NIC with a difference that is mended by interrupting something.
 
-    And whether it lets VF-LAG form while VFs are bound, where only that is missing or only one port changes.
+    This host's own uses of its ports. And of the firmware, what it offers after the next boot, for ports that
+    offer too few VFs now, and whether it lets VF-LAG form while VFs are bound, where only that is missing or
+    only one port changes. Nothing else that is read may spawn a process.
 
-    Nothing else that is read may spawn a process on a host that is in order otherwise.
+    Without such a difference this is ``observed`` itself.
     """
-    short = [now.port.bdf for nic in nics for now in nic.ports if now.pf.port.total_vfs < now.port.num_vfs]
-    preallocated = {
-        nic.slot
-        for nic in nics
-        if (nic.only_lag or nic.one_changes) and _preallocates(system, nic.declared[0].bdf)
-    }
-    next_boots = {bdf: next_boot(system, bdf) for bdf in short}
-    return observed._replace(next_boot=next_boots, preallocated=frozenset(preallocated))
+    nics = tuple(nics)
+    whole = [nic for nic in nics if not WHOLE_NIC.isdisjoint(each.move for each in nic.differences)]
+    at_stake = {port.bdf for nic in whole for port in nic.declared}
+    at_stake |= {each.subject for nic in nics for each in nic.differences if each.move is Move.QUEUES}
+    if not at_stake:
+        return observed
+    short = [now.port.bdf for nic in whole for now in nic.ports if now.short]
+    forming = [nic for nic in whole if nic.only_lag or nic.one_changes]
+    preallocated = {nic.slot for nic in forming if _preallocates(system, nic.declared[0].bdf)}
+    return observed._replace(
+        host=users.with_own(system, observed.host, at_stake),
+        next_boot={bdf: next_boot(system, bdf) for bdf in short},
+        preallocated=frozenset(preallocated),
+    )
 
 
 def _preallocates(system: System, bdf: str) -> bool:
@@ -85,19 +96,6 @@ def _preallocates(system: System, bdf: str) -> bool:
 
     # Where it cannot be read, as on firmware without it: VFs are unbound first.
     return if_told(lambda: mstconfig.preallocates_lag(system, bdf)) or False
-
-
-def ask_host(system: System, observed: Observed, nics: Iterable[Nic]) -> Observed:
-    """Add this host's own uses to each NIC whose VFs a plan would unbind, and to ports that lack queues.
-
-    Reads nothing on a host whose VFs, VF-LAG and queues are as declared.
-    """
-    at_stake: set[str] = set()
-    for nic in nics:
-        if nic.changes or nic.lag is VfLag.MISSING:
-            at_stake.update(port.bdf for port in nic.declared)
-        at_stake.update(now.port.bdf for now in nic.ports if now.queues)
-    return observed._replace(host=users.with_own(system, observed.host, at_stake))
 
 
 def next_boot(system: System, bdf: str) -> NextBoot:

@@ -14,8 +14,8 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
 from nic.chain import Way
-from nic.judge import VfLag, joined
-from observe import ask_firmware, ask_host, observe
+from nic.judge import Nic, VfLag, joined
+from observe import ask, observe
 from observed import Judged, Observed
 from plan import decide
 from preflight import preflight
@@ -92,14 +92,16 @@ def survey(
     observed = observe(system, judged)
     wanted, findings = resolve(options, observed, application)
     nics = joined(wanted, observed)
-    observed = ask_host(system, ask_firmware(system, observed, nics), nics)
+    if (asked := ask(system, observed, nics)) is not observed:
+        observed, nics = asked, joined(wanted, asked)
     others, malformed = handover.read_others(system, NAME)
     owner = handover.owner_by(others, "nic-firmware") or NAME
     observed = observed._replace(approve=handover.approval(others, owner, NAME, application))
     if busy := waiting_for_boot(observed):
         return Survey(wanted, observed, tuple(map(Way, nics)), Plan(findings=(busy,)), others, owner)
     accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
-    ways, planned = plan_host(wanted, observed, (*malformed, *findings), options.allow_live, controllers)
+    said = (*malformed, *findings)
+    ways, planned = plan_host(nics, wanted, observed, said, options.allow_live, controllers)
     return Survey(wanted, observed, ways, planned, others, owner, accepted)
 
 
@@ -134,6 +136,7 @@ def flows(system: System, survey: Survey) -> facts.Flows | None:
 
 
 def plan_host(
+    nics: Sequence[Nic],
     wanted: Desired,
     observed: Observed,
     findings: Sequence[Finding],
@@ -144,7 +147,6 @@ def plan_host(
 
     With a blocking finding there is no step.
     """
-    nics = joined(wanted, observed)
     everything = (*observed.findings, *observed.unclear, *findings, *preflight(nics, observed))
     none = Plan[System](findings=everything)
     if none.blocked:

@@ -17,6 +17,7 @@ from hostnic.machine import Machine
 from hostnic.system import CommandError, HostStep
 from lab.modelled.recorder import Recorder
 from live import apply
+from nic.judge import joined
 from observe import observe
 from selection import resolve
 from survey import plan_host
@@ -48,7 +49,8 @@ def main() -> dict[str, Any]:
     observed = observe(system)
     count = observed.previous.ports[0].num_vfs if observed.previous else 2
     wanted, findings = resolve(Options(num_vfs=count, allow_live=True), observed, "sriov-switchdev")
-    made = plan_host(wanted, observed, findings, allow_live=True, controllers=("192.168.25.1",)).plan
+    nics = joined(wanted, observed)
+    made = plan_host(nics, wanted, observed, findings, True, ("192.168.25.1",)).plan
     outcome = apply(made, system, system.announce)
     return {
         "steps": [step.key for step in made.steps],

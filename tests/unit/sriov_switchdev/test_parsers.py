@@ -14,6 +14,7 @@ from desired import Desired, Port
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab.modelled import FakeHost, card
+from nic.judge import joined
 from observe import observe
 from selection import resolve
 from survey import plan_host
@@ -145,7 +146,8 @@ def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_permission(
     options = Options(num_vfs=count, vf_lag=vf_lag, allow_live=allow_live)
     observed = observe(host)
     wanted, findings = resolve(options, observed, "sriov-switchdev")
-    made = plan_host(wanted, observed, findings, allow_live).plan
+    nics = joined(wanted, observed)
+    made = plan_host(nics, wanted, observed, findings, allow_live).plan
     keys = [step.key for step in made.steps]
     assert len(set(keys)) == len(keys)
     for step in made.steps:
@@ -156,4 +158,4 @@ def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_permission(
         armed = [n for n, key in enumerate(keys) if key.endswith("/arm")]
         confirmed = [n for n, key in enumerate(keys) if key.endswith("confirm")]
         assert armed[0] < cut[0] <= cut[-1] < confirmed[-1]
-    assert plan_host(wanted, observed, findings, allow_live).plan == made
+    assert plan_host(nics, wanted, observed, findings, allow_live).plan == made
