@@ -221,9 +221,14 @@ def test_the_second_port_of_a_bond_keeps_its_link_when_the_first_does_not_come_b
     assert host.reachable
 
 
-def test_a_boot_step_that_is_started_by_hand_leaves_vfs_in_use_alone(small: Node) -> None:
+@pytest.mark.parametrize("user", ["instance-0000002a", "10.10.10.2"])
+def test_a_boot_step_that_is_started_by_hand_leaves_vfs_in_use_alone(small: Node, user: str) -> None:
+    """An instance has the VF, or the host's own network is on it."""
     small.boot()
-    small.host.start_instance("0000:3b:00.2")
+    if user.startswith("instance"):
+        small.host.start_instance("0000:3b:00.2")
+    else:
+        small.host.network.addresses["enp59s0f0v0"] = [user]
     small.configure(num_vfs=1, reboot_policy="manual").emit()
     small.host.disk.install(
         desired.PATH,
@@ -233,7 +238,7 @@ def test_a_boot_step_that_is_started_by_hand_leaves_vfs_in_use_alone(small: Node
     small.host.trace.clear()
     (problem,) = main.early(small.host)
     assert nic(small.host.trace) == []
-    assert "VFs were in use when the boot step ran: VF 0000:3b:00.2 by instance-0000002a" in problem.what
+    assert f"VFs were in use when the boot step ran: VF 0000:3b:00.2 by {user}" in problem.what
 
 
 def test_a_bond_that_came_while_another_nic_was_changed_does_not_keep_its_own_from_converging(

@@ -22,7 +22,7 @@ from desired import Desired, Port
 from hostnic import cpus, exclusive
 from hostnic.boot import units
 from hostnic.devices import discover
-from hostnic.devices.model import Host, Pf, users_in_words
+from hostnic.devices.model import Host, Pf
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.members import is_distributing
@@ -192,7 +192,12 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     """One NIC's VFs and modes. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
     nic = judge.at_hand(ports, wanted, Observed(host))
     work = [now.port.bdf for now in nic.ports if now.changes]
-    if work and (busy := users_in_words((vf.bdf, vf.users) for now in nic.ports for vf in now.pf.vfs)):
+    if work and any(now.pf.vfs for now in nic.ports):  # not at a boot: somebody has started the unit
+        from hostnic.devices import users  # at a boot, the network waits for it
+
+        own = users.with_own(system, host, [port.bdf for port in ports])
+        nic = judge.at_hand(ports, wanted, Observed(own))
+    if work and (busy := judge.users_of(nic.ports)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
         return [BootFailure(work[0], what, "free them, then reboot")]
 
