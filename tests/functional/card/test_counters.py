@@ -133,6 +133,11 @@ def test_a_representor_tells_which_packets_no_rule_takes(card, tenant):
     )
     in_software, in_all = sent()
     assert in_all - in_software >= 3
+    card.fault("slow_path", 1)
+    in_software, _ = sent()
+    assert in_software >= 3
+    assert "in_hw" in card.run(f"tc filter show dev {representor} ingress").stdout
+    card.fault("slow_path", 0)
     card.run(f"tc qdisc del dev {representor} ingress")
     in_software, _ = sent()
     assert in_software >= 3

@@ -19,6 +19,7 @@ def test_every_fault_is_off_at_first(card):
         "fault_mode_fail": "0",
         "fault_numvfs_enomem": "0",
         "fault_rx": "0",
+        "fault_slow_path": "0",
         "fault_surprise_remove": "0",
         "fault_tx": "0",
         "fault_vf_delay_ms": "0",

@@ -69,6 +69,24 @@ def overlay(prepared):
     return prepared("overlay", make_overlay)
 
 
+def by_kernel(card):
+    """Packets that the representor handed to the kernel."""
+    return int(
+        re.search(r"^ *rx_packets: (\d+)", card.run(["ethtool", "-S", rep(card)]).stdout, re.MULTILINE)[1]
+    )
+
+
+def test_ovs_calls_flows_offloaded_whose_packets_take_the_slow_path(overlay):
+    """As mlx5 keeps a rule that waits for a tunnel's neighbour: what Open vSwitch says is no evidence."""
+    await_flow(overlay, f"in_port({rep(overlay)})")
+    overlay.fault("slow_path", 1)
+    flow, handed = await_flow(overlay, f"in_port({rep(overlay)})"), by_kernel(overlay)
+    overlay.run(f"{PING} -c 10 10.0.0.1")
+    later = await_flow(overlay, f"in_port({rep(overlay)})")
+    assert later.packets - flow.packets >= 10
+    assert by_kernel(overlay) - handed >= 10
+
+
 def test_geneve_over_the_bond_is_offloaded_both_ways(overlay):
     out = await_flow(overlay, f"in_port({rep(overlay)})")
     assert "set(tunnel(tun_id=0x4d,dst=192.168.25.1," in out.actions

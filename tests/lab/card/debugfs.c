@@ -24,6 +24,7 @@ static const char *const faults[] = {
 	[VCX_DCB_FAULT] = "dcb_fault",
 	[VCX_CMD_TIMEOUT_MS] = "fault_cmd_timeout_ms",
 	[VCX_MODULE_TEMPERATURE] = "module_temperature",
+	[VCX_SLOW_PATH] = "fault_slow_path",
 };
 
 static ssize_t vcx_fault_read(struct file *file, char __user *buf, size_t len, loff_t *pos)

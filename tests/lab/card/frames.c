@@ -9,12 +9,18 @@
 #include <linux/etherdevice.h>
 #include "card.h"
 
-/* Whether @dev is a representor, and the kernel and not the card forwards @skb from it, or to it. */
+/*
+ * Whether @dev is a representor, and the kernel and not the card forwards @skb from it, or to it.
+ * By the fault, rules send all to the slow path, and tc shows them in hardware as before: so does
+ * mlx5 with MLX5_ATTR_FLAG_SLOW_PATH, while it does not know a tunnel's neighbour (en_tc.c of 5.15
+ * to 6.12).
+ */
 static bool vcx_in_software(const struct net_device *dev, const struct sk_buff *skb, bool from)
 {
 	const struct vcx_ndev *nd = netdev_priv(dev);
 
-	return nd->kind == VCX_REP && !vcx_flower_takes(dev, skb, from);
+	return nd->kind == VCX_REP &&
+	       (vcx_fault(nd->port, VCX_SLOW_PATH) || !vcx_flower_takes(dev, skb, from));
 }
 
 static void vcx_count_software(struct net_device *rep, unsigned int len, bool from)

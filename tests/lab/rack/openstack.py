@@ -25,6 +25,7 @@ from lab.rack.operator import AREA, MEASURES, SUBSTITUTED, WHOLE, Operator, oper
 from lab.rack.servers import FREE, VIRSH, plugged
 from lab.rack.spoiled import spoiled
 from lab.rack.virtual import virtual
+from lab.rack.witnesses import SHARE, counted
 
 REPORTS = 1800
 """Seconds, as the guests could use them, until every nova-compute has told Placement what its node has."""
@@ -42,8 +43,6 @@ LEFT = (
 """Prints what a server has left on its node."""
 SPEED = ("line-rate", "vf-to-host", "both-ports", "host-cpu", "failover", "neighbours")
 """Checks of the tool that say how fast a NIC is, what it saves, or how a switch hashes a few flows."""
-SHARE = 0.9
-"""Of packets that flows in the NIC must have counted: an emulated node is slow to put them there."""
 TRACKED = ("vf-group", "north-south")
 """Rungs whose connections are tracked, so that their packets recirculate."""
 EXTENSION = "grep -x CONFIG_NET_TC_SKB_EXT=y /boot/config-$(uname -r) || true"
@@ -201,19 +200,6 @@ def measured(person: Operator) -> list[Check]:
     ]
 
 
-def _counted(witnesses: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> float:
-    """The least share of packets that the card's rules took, by representors and by Open vSwitch.
-
-    An uplink's packets in the kernel say nothing here: the kernel forwards in place of the virtual NIC.
-    """
-    shares = [0.0 if not witnesses else 1.0]
-    for told in (told for nodes in witnesses.values() for told in nodes.values()):
-        shares += [1 - told["slow"][way] / packets for way, packets in told["vf"].items() if packets]
-        if counted := told["inside"] + told["outside"]:
-            shares.append(told["inside"] / counted)
-    return min(shares)
-
-
 def _judged(
     verdict: Mapping[str, str],
     left_out: Sequence[str],
@@ -235,7 +221,7 @@ def _judged(
         good = state == "failed" and NO_EXTENSION in cause
         why = NO_EXTENSION if good else cause
         return Check(AREA, subject, f"failed: {NO_EXTENSION}", f"{state}: {said}: {why}", good)
-    share = _counted(witnesses)
+    share = counted(told for nodes in witnesses.values() for told in nodes.values())
     return Check(AREA, subject, f"at least {SHARE:.0%}", f"{share:.2%}: {said}", share >= SHARE)
 
 

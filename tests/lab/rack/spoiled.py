@@ -2,10 +2,11 @@
 """What is set wrong on a node in scenario openstack, and at which rung the acceptance tool must find it."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lab.checks import Check
 from lab.rack.operator import AREA, Operator
+from lab.rack.witnesses import SHARE, by_ovs, by_representors
 
 _RESTART = "systemctl restart ovs-vswitchd.service"
 
@@ -28,6 +29,15 @@ class Spoiled(NamedTuple):
     told: str
 
 
+SLOW_PATH = "for each in /sys/kernel/debug/vcx/*/fault_slow_path; do echo {} > $each; done"
+SLOW = Spoiled(
+    "rules in hardware, packets by software",
+    SLOW_PATH.format(1),
+    SLOW_PATH.format(0),
+    "vf",
+    "VF on Geneve: offload (",
+)
+"""A fault of the card, which Open vSwitch does not know."""
 SETTINGS = (
     Spoiled(
         "a tunnel MTU of 1500",
@@ -48,21 +58,41 @@ SETTINGS = (
 
 def spoiled(person: Operator) -> list[Check]:
     """Each setting, wrong on the last node: `measure` fails there and says why."""
-    return [_loss(person, each) for each in SETTINGS]
+    return [*(_loss(person, each)[0] for each in SETTINGS), *slow_path(person)]
 
 
-def _loss(person: Operator, setting: Spoiled) -> Check:
+def slow_path(person: Operator) -> list[Check]:
+    """The card keeps its rules and forwards nothing: `measure` fails, whatever Open vSwitch says.
+
+    The other node has no such fault: its witnesses must agree.
+    """
+    failed, told = _loss(person, SLOW)
+    seen = told.get("results", {}).get("rungs", {}).get(SLOW.rung, {}).get("witnesses", {}).get("tcp-1", {})
+    shares = {node: (by_representors(each), by_ovs(each) or 0.0) for node, each in seen.items()}
+    said = "; ".join(
+        f"{node} {kernel:.0%} past the kernel, {ovs:.0%} by Open vSwitch"
+        for node, (kernel, ovs) in shares.items()
+    )
+    *sound, slow = person.nodes
+    holds = set(shares) == set(person.nodes) and all(ovs >= SHARE for _, ovs in shares.values())
+    holds = holds and shares[slow][0] <= 1 - SHARE and all(shares[node][0] >= SHARE for node in sound)
+    wanted = f"at least {SHARE:.0%} each, but past the kernel on {slow} at most {1 - SHARE:.0%}"
+    return [failed, Check(AREA, f"{SLOW.what} on {slow}: both witnesses", wanted, said or "none", holds)]
+
+
+def _loss(person: Operator, setting: Spoiled) -> tuple[Check, dict[str, Any]]:
     node, around = person.nodes[-1], person.around
     rungs = tuple(rung._replace(measures=("tcp-1",)) for rung in around.rungs if rung.key == setting.rung)
     person.rack.on(node, setting.wrong, timeout=120)
     try:
         person.around = replace(around, rungs=rungs)
         status, _ = person.run("measure")
-        told = (person.report() or {}).get("explanation") or [{"subject": "nothing", "what": ""}]
+        report = person.report() or {}
     finally:
         person.around = around
         person.rack.on(node, setting.right, timeout=120)
+    told = report.get("explanation") or [{"subject": "nothing", "what": ""}]
     said = f"{told[0]['subject']}: {told[0]['what']}"
     found = f"{status}, {said}"[:300]
     holds = status == 1 and said.startswith(setting.told)
-    return Check(AREA, f"{setting.what} on {node}", f"1, {setting.told}…)", found, holds)
+    return Check(AREA, f"{setting.what} on {node}", f"1, {setting.told}…)", found, holds), report

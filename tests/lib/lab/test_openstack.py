@@ -8,9 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from acceptance.__main__ import Around
 from acceptance.kinds import KINDS
 from lab.checks import Check
-from lab.rack import openstack, ovn
+from lab.rack import openstack, ovn, spoiled
 from lab.rack.operator import MEASURES
 
 Told = dict[str, Any]
@@ -119,6 +120,39 @@ def test_a_report_without_the_hosts_cpu_on_both_paths_does_not_hold(told: Told, 
     found = measured(told, tmp_path)
     assert bad(found) == ["rung host", "CPU of the host"]
     assert found["CPU of the host"].found == "CPU of node-0: it has no /proc/stat"
+
+
+@pytest.mark.parametrize(
+    ("status", "handed", "inside", "holds"),
+    [
+        (1, 1000, 2000, [True, True]),
+        (0, 1000, 2000, [False, True]),
+        (1, 0, 2000, [True, False]),
+        (1, 1000, 100, [True, False]),
+    ],
+    ids=["fails with both witnesses", "passes", "the fault has no effect", "Open vSwitch knows it"],
+)
+def test_a_card_that_forwards_nothing_must_fail_whatever_ovs_says(
+    status: int, handed: int, inside: int, holds: list[bool]
+) -> None:
+    sound = {"vf": {"sent": 1000, "received": 900}, "slow": {"sent": 2, "received": 1}}
+    slow = {**sound, "slow": {"sent": handed, "received": 0}}
+    nodes = {
+        "node-0": {**sound, "inside": 1900, "outside": 10},
+        "node-1": {**slow, "inside": inside, "outside": 2010 - inside},
+    }
+    explanation = [{"subject": "VF on Geneve", "what": "offload (share of packets: TCP: sent 0.00%)"}]
+    report = {"explanation": explanation, "results": {"rungs": {"vf": {"witnesses": {"tcp-1": nodes}}}}}
+    ran: list[tuple[str, str]] = []
+    person = SimpleNamespace(
+        nodes=list(nodes),
+        around=Around(),
+        rack=SimpleNamespace(on=lambda node, command, **_: ran.append((node, command))),
+        run=lambda verb: (status, ""),
+        report=lambda: report,
+    )
+    assert [check.holds for check in spoiled.slow_path(person)] == holds  # type: ignore[arg-type]
+    assert ran == [("node-1", spoiled.SLOW.wrong), ("node-1", spoiled.SLOW.right)]
 
 
 def test_an_address_of_a_server_is_told_from_that_of_the_labs_own_instance(tmp_path: Path) -> None:
