@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from acceptance.cloud import asking
+from acceptance.asking import asking
 from lab.cable import cables
 from lab.cloud import configuration, node, root, translate
 from lab.cloud.addresses import CONTROLLER, SOUTHBOUND

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from acceptance.asking import asking
 from acceptance.cloud import Cloud as Door
-from acceptance.cloud import asking
 from acceptance.plan import plan, removal
 from acceptance.sitefile import Site
 from acceptance.wanted import Facts, objects

@@ -7,7 +7,7 @@ A server is a namespace here; see tests/lab/cloud/compute/driver.py.
 from collections.abc import Iterator
 
 import pytest
-from acceptance.cloud import asking
+from acceptance.asking import asking
 from functional.compute import Site, check_nothing_left, check_vf, site
 from lab.guest import Guest
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from acceptance.cloud import asking
+from acceptance.asking import asking
 from functional.compute import NAME, RAM, Site, check_nothing_left, check_vf, site
 from functional.sriov_switchdev.node import CONFIG, VFS, Node, is_converged, nic
 from lab.cloud.addresses import CONTROLLER, SOUTHBOUND

@@ -108,7 +108,7 @@ class Cloud:
         """A connection of openstacksdk's: as the administrator, unless it gets another login."""
         # openstacksdk is not in every environment that imports the lab.
         import openstack
-        from acceptance.cloud import asking
+        from acceptance.asking import asking
 
         with asking("the lab's cloud"):
             connection = openstack.connect(**(login or ADMIN))

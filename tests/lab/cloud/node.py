@@ -53,7 +53,7 @@ def reported(connection: Any) -> set[str]:
     waits for a minute and fails.
     """
     # openstacksdk is not in every environment that imports the lab.
-    from acceptance.cloud import asking
+    from acceptance.asking import asking
 
     with asking("compute nodes"):
         providers = {each.name for each in connection.placement.resource_providers()}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from acceptance.cloud import asking
+from acceptance.asking import asking
 from acceptance.plan import removal
 
 from lab.checks import Check, equal

@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 from acceptance.__main__ import Around, main
+from acceptance.asking import asking
 from acceptance.cloud import Cloud as Door
-from acceptance.cloud import asking
 from acceptance.measure.ladder import RUNGS
 
 from lab.cloud.cloud import Cloud

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from acceptance.cloud import asking
+from acceptance.asking import asking
 
 from lab.checks import Check, equal
 from lab.cloud import configuration, node, translate

@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from acceptance import cloud
+from acceptance import asking
 from lab.openstack.answer import Answer
 from lab.openstack.operator import one_sentence
 
@@ -267,10 +267,10 @@ def test_no_remedy_asks_the_operator_to_delete_or_rename_anything(world, collect
 
 def test_no_remedy_for_what_a_service_answers_asks_to_delete_anything():
     remedies = [
-        *(remedy for *_, remedy in cloud._REMEDIES),
-        *(remedy for _, remedy in cloud._SAID),
-        *cloud._BY_STATUS.values(),
-        cloud._PLACE,
+        *(remedy for *_, remedy in asking._REMEDIES),
+        *(remedy for _, remedy in asking._SAID),
+        *asking._BY_STATUS.values(),
+        asking._PLACE,
     ]
     assert len(remedies) > 25
     assert [each for each in remedies if re.search("delete|remove|purge|rename", each)] == []

@@ -3,7 +3,7 @@
 
 import pytest
 import yaml
-from acceptance.cloud import service_says
+from acceptance.asking import service_says
 from lab.openstack import keystone
 from lab.openstack.operator import SECRET, one_sentence
 

@@ -3,7 +3,7 @@
 
 import pytest
 import yaml
-from acceptance.cloud import asking
+from acceptance.asking import asking
 from converge import StepError
 from keystoneauth1.exceptions import SSLError
 from lab.nvue.certificate import Certificate
