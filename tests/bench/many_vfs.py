@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from exporter_cost import of_a_netdev
 from hostnic.firmware import mstdatabase
-from lab.hooktools import Application, Controller, declared
+from lab.juju.hooktools import Application, Controller, declared
 from lab.modelled import FakeHost, card
 from lab.mstdb import build
 from vfs import FEW, MANY, in_switchdev

@@ -21,7 +21,7 @@ from pathlib import Path
 import fabric
 from acceptance.measure.shells import hosting
 from converge.render import MOST
-from lab.jujufleet import Fleet
+from lab.juju.fleet import Fleet
 from lab.maas import Region
 from lab.maassite import NUMA, PORTS, commission, discover, grown, written
 from lab.openstack.machines import Machines

@@ -24,7 +24,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from typing import NamedTuple
 
 from charmkit.fabric import HOST
-from lab.hooktools import MODEL, Controller, Ran, Relation, Tools
+from lab.juju.hooktools import MODEL, Controller, Ran, Relation, Tools
 from lab.nvue import Certificate, Rest, Server
 
 ROOT = Path(__file__).parents[2]

@@ -2,11 +2,11 @@
 """A rolling reboot of 8, 64 and 256 nodes, and a power cut of all of them.
 
 ``PYTHONPATH=lib:tests python tests/bench/reboots.py`` prints the tables in a minute; no real time passes for
-the nodes, and each run prints the same. :mod:`agents` is Juju, as for the whole site (:mod:`site`). A hook,
-however, is not the charm's, with ops and a modelled host: it is only the code of ``charmkit.reboot``, which
-takes less than a millisecond. A third of the 200,000 hooks of a roll of 256 nodes would load ops otherwise,
-which takes 5 ms. Not counted are update-status hooks during a roll: they come every five minutes with or
-without one.
+the nodes, and each run prints the same. :mod:`lab.juju.agents` is Juju, as for the whole site (:mod:`site`).
+A hook, however, is not the charm's, with ops and a modelled host: it is only the code of ``charmkit.reboot``,
+which takes less than a millisecond. A third of the 200,000 hooks of a roll of 256 nodes would load ops
+otherwise, which takes 5 ms. Not counted are update-status hooks during a roll: they come every five minutes
+with or without one.
 
 One node at a time, approved on the leader::
 
@@ -55,7 +55,6 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import ops
-from agents import BOOT, STATUS, Agents, Costs, Does, Event, Machine, Spent
 from charmkit.reboot import hook as reboot
 from charmkit.reboot.databag import KEY
 from charmkit.reboot.lock import approve_all
@@ -63,8 +62,9 @@ from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.unit import approve_one, next_look_in
-from lab.hooktools import Application, Controller, Ran, Relation, Tools
-from lab.peers import Peers, databags, kept
+from lab.juju.agents import BOOT, STATUS, Agents, Costs, Does, Event, Machine, Spent
+from lab.juju.hooktools import Application, Controller, Ran, Relation, Tools
+from lab.juju.peers import Peers, databags, kept
 
 SIZES = (8, 64, 256)
 WHY = "8 VFs at the next boot"

@@ -3,7 +3,7 @@
 
 ``PYTHONPATH=lib:tests python tests/bench/site.py [--tool SECONDS] [NODES …]`` prints a table for each size.
 Hosts are modelled (tests/lab/modelled), one for each unit; switches are simulated (tests/lab/nvue) and run
-the intent; :mod:`agents` and :mod:`lab.hooktools` are Juju. Racks have 16 nodes and come up a minute apart.
+the intent; :mod:`lab.juju` is Juju. Racks have 16 nodes and come up a minute apart.
 
 ``hours`` is until nothing is left to do, with hook tools and other processes of ``--tool`` seconds each.
 Processor time in the tables is that of the thread in which a hook runs, without the start of Python;
@@ -29,8 +29,8 @@ sys.path[:0] = [str(ROOT / "tests/bench")]
 
 import fabric as fabrics  # noqa: E402
 import processes  # noqa: E402
-from agents import STATUS, Agents, Costs, Count, Does, Event, Machine, Spent  # noqa: E402
-from lab.hooktools import Application, Controller, Relation, declared  # noqa: E402
+from lab.juju.agents import STATUS, Agents, Costs, Count, Does, Event, Machine, Spent  # noqa: E402
+from lab.juju.hooktools import Application, Controller, Relation, declared  # noqa: E402
 from lab.modelled import FakeHost  # noqa: E402
 
 SIZES = {8: (1, 2), 16: (1, 2), 64: (2, 8), 256: (16, 32)}

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from lab import site
 from lab.guest import Guest
-from lab.juju import Result, Unit
+from lab.juju.remote import Result, Unit
 
 
 @dataclass

@@ -4,7 +4,7 @@
 import pytest
 from lab import site
 from lab.guest import Guest, GuestError
-from lab.juju import HookError, Unit
+from lab.juju.remote import HookError, Unit
 
 
 @pytest.mark.every_release

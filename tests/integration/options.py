@@ -25,5 +25,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--record-hooks",
         metavar="FILE",
-        help="write which hooks each unit ran, as tests/lab/hooks.yaml has them",
+        help="write which hooks each unit ran, as tests/lab/juju/hooks.yaml has them",
     )

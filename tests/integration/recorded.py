@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hooks that this controller runs, as a file in the form of tests/lab/hooks.yaml (--record-hooks)."""
+"""The hooks that this controller runs, a file in the form of tests/lab/juju/hooks.yaml (--record-hooks)."""
 
 from collections import defaultdict
 from pathlib import Path

@@ -12,7 +12,7 @@ import yaml
 from integration.conftest import ROOT
 from integration.deployment import HOOK, SETTLE, Deployment, gone
 from integration.said import CHARMS, HOST_CHARMS, INTENT, credentials, read
-from lab import uniter
+from lab.juju import uniter
 
 FABRIC = "cumulus-fabric"
 
@@ -35,7 +35,7 @@ def test_each_unit_says_what_it_lacks(deployment: Deployment, charm: str) -> Non
 
 @pytest.mark.parametrize("charm", CHARMS)
 def test_the_hooks_of_new_units_are_those_of_the_simulations(deployment: Deployment, charm: str) -> None:
-    """The lab, the bench and the unit tests run hooks in the order of lab.uniter. Relations have no order.
+    """Lab, bench and unit tests run hooks in the order of lab.juju.uniter. Relations have no order.
 
     Juju also goes back and forth between two of them, so that only contradictions are looked for.
     """

@@ -13,9 +13,9 @@ from converge import StepError
 from cos.server import ServerError
 from yamlfile.values import FileError
 
-from lab import juju
 from lab.guest import GuestError
 from lab.host import HostError
+from lab.juju.remote import HookError
 from lab.rack import build, deployment, layout, report
 from lab.rack.scenarios import APART, CLOUD, ONE_MORE, SCENARIOS, TWO_NODES, converge
 from lab.shell import interact
@@ -86,7 +86,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nStopped; nothing is left running.", file=sys.stderr)
         return 130
-    except (FileError, HostError, GuestError, ServerError, StepError, TimeoutError, juju.HookError) as why:
+    except (FileError, HostError, GuestError, ServerError, StepError, TimeoutError, HookError) as why:
         print(f"\n{why}", file=sys.stderr)
         return 1
 

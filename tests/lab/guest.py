@@ -21,7 +21,7 @@ from lab.accel import accelerator, qemu_version
 from lab.cable import Nic
 from lab.channel import Agent, ChannelError, Monitor
 from lab.image import Image, digest, image, locked
-from lab.juju import Unit
+from lab.juju.remote import Unit
 from lab.patience import STALLED, Patience
 from lab.progress import Step
 from lab.releases import RELEASES
@@ -312,7 +312,7 @@ class Guest:
         self._start(cold=True, snapshot=name)
 
     def unit(self, app: str, **known: Any) -> Unit:
-        """Deploy a charm of charms/ as a Juju unit of this machine; see :class:`lab.juju.Unit`."""
+        """Deploy a charm of charms/ as a Juju unit of this machine; see :class:`lab.juju.remote.Unit`."""
         return Unit(self, app, **known)
 
     def tail(self, lines: int = 25) -> str:

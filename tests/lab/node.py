@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watch one compute node go from "two plain PFs in a bond" to an offloading node, through a reboot.
 
-The charm's own code runs on a real kernel with a virtual ConnectX; Juju's part is played by :mod:`lab.unit`.
+The charm's own code runs on a real kernel with a virtual ConnectX; :mod:`lab.juju.service` plays Juju's part.
 Ends with what the kernel says. Exit status 0 only if all of it holds.
 """
 
@@ -15,11 +15,12 @@ from pathlib import Path
 
 from cos.server import ServerError
 
-from lab import checks, juju
+from lab import checks
 from lab.accel import accelerator
 from lab.guest import Guest, GuestError
 from lab.host import HostError
 from lab.image import image
+from lab.juju.remote import HookError, Unit
 from lab.observed.faults import IN_USE, NODE, OF_A_NODE, OFFLOADING, Seen, quiet, table, try_out
 from lab.observed.panels import empty
 from lab.observed.watch import Target, watching
@@ -72,7 +73,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nStopped; nothing is left running.", file=sys.stderr)
         return 130
-    except (HostError, GuestError, juju.HookError, ServerError) as problem:
+    except (HostError, GuestError, HookError, ServerError) as problem:
         print(f"\n{problem}", file=sys.stderr)
         return 1
 
@@ -141,7 +142,7 @@ def observed(guest: Guest) -> bool:
 class Node:
     """The unit and its machine, told as they go along."""
 
-    def __init__(self, guest: Guest, unit: juju.Unit) -> None:
+    def __init__(self, guest: Guest, unit: Unit) -> None:
         self.guest = guest
         self.unit = unit
         self.status = "unknown"

@@ -20,7 +20,7 @@ from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.status import report
 from charmkit.reboot.unit import NEVER_CAME
 from converge.shape import InvalidValue
-from lab.peers import Peers, databags, kept
+from lab.juju.peers import Peers, databags, kept
 
 SETTLE = 300
 LACKS = "OVN misses a member"

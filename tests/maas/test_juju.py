@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from lab import jujuclient
+from lab.juju import cli
 from lab.maas import KEY
 from lab.maassite import SPACES, edit
 
@@ -17,7 +17,7 @@ READS = ("clouds", "credentials", "controllers", "models", "spaces")
 @pytest.fixture
 def juju(tmp_path, monkeypatch):
     """The client, which knows nothing of this MAAS; its spaces are those of the site."""
-    path = jujuclient.install(tmp_path / "bin", **{"maas spaces": SPACES})
+    path = cli.install(tmp_path / "bin", **{"maas spaces": SPACES})
     monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / SNAP).mkdir(parents=True)
@@ -27,17 +27,17 @@ def juju(tmp_path, monkeypatch):
 
 def written(juju):
     """The calls that change something."""
-    return [call for call in jujuclient.state(juju)["calls"] if call[0] not in READS]
+    return [call for call in cli.state(juju)["calls"] if call[0] not in READS]
 
 
 def change(juju, **known):
-    juju.write_text(jujuclient.json.dumps({**jujuclient.state(juju), **known}))
+    juju.write_text(cli.json.dumps({**cli.state(juju), **known}))
 
 
 def test_run_takes_juju_from_nothing_to_the_sites_spaces(juju, run):
     assert "Juju is as the site file says" in run("juju", "--run")
     assert [call[0] for call in written(juju)] == VERBS
-    known = jujuclient.state(juju)
+    known = cli.state(juju)
     assert known["clouds"]["mymaas"]["endpoint"] == "http://192.168.25.1:5240/MAAS"
     assert known["controllers"] == {"maas-controller": {"cloud": "mymaas", "constraints": "tags=juju"}}
     assert known["models"]["maas-controller:openstack"]["model-config"] == ["default-base=ubuntu@22.04"]
@@ -59,7 +59,7 @@ def test_a_second_run_changes_nothing(juju, run):
 
 def test_the_api_key_goes_through_a_file_of_the_operator_and_is_gone_afterwards(juju, run, tmp_path):
     run("juju", "--run")
-    known = jujuclient.state(juju)
+    known = cli.state(juju)
     assert not any(KEY in word for call in known["calls"] for word in call)
     assert [file["mode"] for file in known["files"].values()] == [0o600, 0o600]
     assert any(KEY in file["text"] for file in known["files"].values())
@@ -73,7 +73,7 @@ def test_what_is_printed_does_the_same_in_a_shell(juju, run, tmp_path):
     done = subprocess.run(["sh", "-e"], input=script, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert [call[0] for call in written(juju)] == VERBS
-    assert [file["mode"] for file in jujuclient.state(juju)["files"].values()] == [0o600, 0o600]
+    assert [file["mode"] for file in cli.state(juju)["files"].values()] == [0o600, 0o600]
     assert list((tmp_path / SNAP).iterdir()) == []
     assert "# Nothing to do" in run("juju")
 
@@ -99,6 +99,6 @@ def test_other_names_and_another_tag(juju, run, site):
     edit(site, "  juju:\n", "  control:\n")
     assert "No machine of the site has tag juju: name the controller's tag" in run("juju", expected=2)
     run("juju", "--run", "--cloud", "lab", "--controller", "one", "--model", "cloud", "--tag", "control")
-    known = jujuclient.state(juju)
+    known = cli.state(juju)
     assert known["controllers"] == {"one": {"cloud": "lab", "constraints": "tags=control"}}
     assert set(known["models"]) == {"one:cloud"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from check.merge import Part, merge, parse, parts
 from check.model import Bundle
-from lab import jujuclient, jujustatus
+from lab.juju import cli, deployed
 from operate import running
 from operate.adopt import text
 from operate.adopt.adoption import adoption
@@ -34,7 +34,7 @@ def cloud(name, version="3.6.9", **said):
     """What Juju's client knows of one of CLOUDS, from a controller of this release."""
     overlays = [yaml.safe_dump({"applications": OURS}), yaml.safe_dump(CLOUDS[name])]
     found = [*parts([BUNDLE]), *(Part(BUNDLE, each) for text in overlays for each in parse(text, name))]
-    return jujustatus.recorded(Bundle(merge(found), found), version, said)
+    return deployed.recorded(Bundle(merge(found), found), version, said)
 
 
 @cache
@@ -45,12 +45,12 @@ def asked(name, version="3.6.9"):
 
 def client(model):
     """A model as a user reads it who may only read, and the calls of Juju's client."""
-    known = {**jujuclient.EMPTY, "calls": [], "models": {"c:m": model}}
-    answering = jujuclient.Client({**known, "current": "c:m", "access": "read"})
+    known = {**cli.EMPTY, "calls": [], "models": {"c:m": model}}
+    answering = cli.Client({**known, "current": "c:m", "access": "read"})
 
     def run(command, _given, _seconds, *, shown=False):
         assert not shown
-        out, error, status = jujuclient.answer(answering, command[1:])
+        out, error, status = cli.answer(answering, command[1:])
         return Output(status, out, error)
 
     return running.read(Juju(run=run)), known["calls"]

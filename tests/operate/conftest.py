@@ -4,7 +4,8 @@
 import os
 
 import pytest
-from lab import jujuclient, vaultserver
+from lab import vaultserver
+from lab.juju import cli
 from operate import private
 from operate.__main__ import main
 from operate.clouds import cloud
@@ -37,15 +38,15 @@ class World:
         self.folder, self.capsys = folder, capsys
         self.snap = home / "snap/juju/common"
         self.snap.mkdir(parents=True)
-        self.path = jujuclient.install(folder / "bin", models={"maas-controller:openstack": MODEL})
+        self.path = cli.install(folder / "bin", models={"maas-controller:openstack": MODEL})
         self.change(current="maas-controller:openstack")
 
     def change(self, **known):
-        self.path.write_text(jujuclient.json.dumps({**self.state, **known}))
+        self.path.write_text(cli.json.dumps({**self.state, **known}))
 
     @property
     def state(self):
-        return jujuclient.state(self.path)
+        return cli.state(self.path)
 
     @property
     def model(self):

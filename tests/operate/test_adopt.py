@@ -8,7 +8,7 @@ import yaml
 from check import checker
 from check.merge import Part, merge, parse, parts
 from check.model import Bundle
-from lab import jujustatus
+from lab.juju import deployed
 from operate.__main__ import main
 from operate.adopt import text
 from operate.adopt.adoption import adoption
@@ -367,7 +367,7 @@ def test_with_the_overlay_nothing_is_left(name):
     said = told(name)
     if "The overlay" in said:
         told_by_units = {"sriov-switchdev": PRINTED.format("none:0")} if name in BY_UNITS else {}
-        model = jujustatus.recorded(on_the_model(said, name), said=told_by_units)
+        model = deployed.recorded(on_the_model(said, name), said=told_by_units)
         if name in BY_UNITS:  # as a step had it typed
             model["config"]["ovn-chassis"]["sriov-numvfs"] = "none:0"
         said, _ = printed(model)

@@ -6,8 +6,8 @@ import threading
 import pytest
 from converge import StepError
 from converge.render import MOST
-from lab import jujuclient
-from lab.jujufleet import CHARMS, Fleet
+from lab.juju import cli
+from lab.juju.fleet import CHARMS, Fleet
 from operate import fleet, health, together, verify
 from operate.client import Juju
 
@@ -44,9 +44,9 @@ class Site(Fleet):
 
     def do_run(self, options, words):
         if self.denied:
-            raise jujuclient.Refused(DENIED)
+            raise cli.Refused(DENIED)
         if silent := sorted(self.silent & {*words}):
-            raise jujuclient.Refused(f"timed out waiting for results from: unit {', unit '.join(silent)}")
+            raise cli.Refused(f"timed out waiting for results from: unit {', unit '.join(silent)}")
         return super().do_run(options, words)
 
     @property

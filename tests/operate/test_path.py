@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from bundle.documents import ROOT, steps
 from check import checker
-from lab import jujuclient
+from lab.juju import cli
 from lab.maas import KEY, Region
 from lab.maassite import SPACES, connect, discover, equip, interfaces
 from maas import __main__ as maas
@@ -55,7 +55,7 @@ def desk(world, server, region):
     for action in ("nic-firmware/0 plan", "sriov-switchdev/0 plan", "sriov-switchdev/0 approve-reboot"):
         answers[action] = {"results": {}}
     answers |= {"vault/0 authorize-charm": {}, "vault/0 generate-root-ca": {}}
-    world.path.write_text(jujuclient.json.dumps(jujuclient.EMPTY))
+    world.path.write_text(cli.json.dumps(cli.EMPTY))
     world.change(**{"maas spaces": SPACES, "deployed": deployed, "actions": answers})
     (world.folder / "bin/editor").write_text(EDITOR.replace("KEY", KEY))
     (world.folder / "bin/editor").chmod(0o755)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from lab import uniter
+from lab.juju import uniter
 from ops import testing
 
 Hook = tuple[Any, ...]

@@ -8,7 +8,7 @@ import pytest
 from charmkit.reboot.databag import KEY, decode_cluster
 from functional.once import once
 from lab.guest import Guest
-from lab.juju import Unit
+from lab.juju.remote import Unit
 
 CHARM = "/opt/ovn-offload/tests/functional/charmkit/roller"
 NAME = "ovn-offload-roller-dispatch"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from functional.once import once
 from lab.guest import Guest
-from lab.juju import Result, Unit
+from lab.juju.remote import Result, Unit
 
 PF = "0000:3b:00.0"
 OPTIONS = {

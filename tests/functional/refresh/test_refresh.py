@@ -13,7 +13,7 @@ from functional.sriov_switchdev.node import STATE, is_converged
 from lab import site
 from lab.code import MOUNTED
 from lab.guest import Guest
-from lab.juju import Result, Unit
+from lab.juju.remote import Result, Unit
 
 pytestmark = pytest.mark.thorough
 

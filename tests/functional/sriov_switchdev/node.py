@@ -2,7 +2,7 @@
 """A node with the charm on it, and what its kernel says of the NIC."""
 
 from functional.node import CharmedNode
-from lab.juju import Result
+from lab.juju.remote import Result
 
 VFS = 2
 CONFIG = {"num-vfs": VFS, "reboot-policy": "always", "reboot-settle": 0}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from operate.process import Output
 
-from lab import jujuclient
+from lab.juju import cli
 from lab.openstack import actions, sysfs
 from lab.openstack.juju import model
 from lab.openstack.neutron import GENEVE
@@ -68,7 +68,7 @@ class Machines:
         marks: how the counters of show-counters grow on each uplink in such a measurement.
         qos: what show-qos says of PFC and ETS.
         switches: those of DCQCN on each uplink, by side; none without NVIDIA's driver.
-        model: the Juju model, as :mod:`lab.jujuclient` keeps it.
+        model: the Juju model, as :mod:`lab.juju.cli` keeps it.
         failing: why an action fails, by its name.
         commands: each command line that was run here.
         traffic: who forwards the packets, and what counters show of it.
@@ -100,7 +100,7 @@ class Machines:
         if command[0] == "ssh":
             return self._ssh(command[-2].partition("@")[2], given)
         assert command[0] == "juju"
-        out, error, status = jujuclient.answer(_Client(self), command[1:])
+        out, error, status = cli.answer(_Client(self), command[1:])
         return Output(status, out, error)
 
     def _ssh(self, address, script):
@@ -117,7 +117,7 @@ class Machines:
         return self._bash(host, host, script)
 
     def act(self, unit, action):
-        """What an action says, in the form of :mod:`lab.jujuclient`."""
+        """What an action says, in the form of :mod:`lab.juju.cli`."""
         if action in self.failing:
             return {"status": "failed", "message": self.failing[action]}
         results = {"get-admin-password": lambda _: {"admin-password": self.openstack.keystone.password}}
@@ -386,11 +386,9 @@ class Machines:
         return "lo               UNKNOWN        127.0.0.1/8 \n" + "".join(lines)
 
 
-class _Client(jujuclient.Client):
+class _Client(cli.Client):
     """Juju's client, whose units are on these machines."""
 
     def __init__(self, machines):
-        super().__init__(
-            {**jujuclient.EMPTY, "models": {"rdg": machines.model}, "current": "rdg", "calls": []}
-        )
+        super().__init__({**cli.EMPTY, "models": {"rdg": machines.model}, "current": "rdg", "calls": []})
         self.act, self.execute = machines.act, machines.run_on

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's part for the whole rack: events in Juju's order, relation data carried until nothing changes.
 
-It knows no charm. :mod:`lab.uniter` has the order of hooks, :mod:`lab.unit` runs them inside the machines.
-Those that charms have dispatched themselves are noticed by looking at what it keeps. A test harness, not a
-Juju: a leader's lease runs out where its machine has no power, but not in a reboot, and a removed unit is
-gone as soon as it has had its last hook.
+It knows no charm. :mod:`lab.juju.uniter` has the order of hooks, :mod:`lab.juju.service` runs them inside the
+machines. Those that charms have dispatched themselves are noticed by looking at what it keeps. A test
+harness, not a Juju: a leader's lease runs out where its machine has no power, but not in a reboot, and a
+removed unit is gone as soon as it has had its last hook.
 """
 
 import json
@@ -17,10 +17,10 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from lab import uniter
 from lab.guest import Guest, GuestError
-from lab.juju import HookError, Result
-from lab.juju import Unit as Runner
+from lab.juju import uniter
+from lab.juju.remote import HookError, Result
+from lab.juju.remote import Unit as Runner
 from lab.rack.deployment import Deployment, Relation
 from lab.rack.machine import Floor, Job, Machine
 from lab.rack.units import Unit, addresses

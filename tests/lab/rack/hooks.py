@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often each unit's hooks ran, and what for: by unit and event, as :mod:`lab.unit` counts them."""
+"""How often each unit's hooks ran, and what for: by unit and event, as `lab.juju.service` counts them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -30,7 +30,7 @@ class Unit:
     runner: Any = None  # a Runner as soon as it is deployed
     started: bool = False
     left: set[int] = field(default_factory=set[int])  # relations, by relation-broken
-    hooks: dict[str, dict[str, int]] = field(default_factory=dict)  # by event, as lab.unit counts them
+    hooks: dict[str, dict[str, int]] = field(default_factory=dict)  # by event, as the guest counts them
 
     @property
     def name(self) -> str:

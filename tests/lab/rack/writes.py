@@ -5,8 +5,8 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from lab import unit
 from lab.checks import Check, equal
+from lab.juju import service
 from lab.rack.build import Rack
 
 Writes = Mapping[str, Sequence[str]]
@@ -25,12 +25,12 @@ TOLD = re.compile(r"install /run/ovn-offload/facts/[a-z-]+\.json")
 
 def written(rack: Rack, machines: Collection[str]) -> Writes:
     """By all hooks of units on these machines since their boot, also hooks that charms have dispatched."""
-    look = f"grep -H . {unit.TRACES}/lab-*.trace"
+    look = f"grep -H . {service.TRACES}/lab-*.trace"
     said = rack.floor.each("", dict.fromkeys(machines, lambda guest: guest.run(look, check=False).stdout))
     found: dict[str, list[str]] = {}
     for name, each in rack.controller.units.items():
         if each.machine.name in machines:
-            trace = f"{unit.TRACES}/lab-{each.app.name}.trace:"
+            trace = f"{service.TRACES}/lab-{each.app.name}.trace:"
             lines = [line for line in said[each.machine.name].splitlines() if line.startswith(trace)]
             writes = [json.loads(line.removeprefix(trace)) for line in lines]
             told = [" ".join([write["verb"], *write["arguments"]]) for write in writes]

@@ -16,8 +16,8 @@ from charmkit.reconcile import Reconciler
 from converge import Finding, Plan
 from exporter.facts import Reboot
 from hostnic.handover import Handover
+from lab.juju.service import told
 from lab.modelled import FakeHost
-from lab.unit import told
 from ops import testing
 from wakeups import wakes_in
 

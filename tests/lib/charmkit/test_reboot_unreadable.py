@@ -13,7 +13,7 @@ from charmkit.reboot.state import LOST, Cluster, Slot, UnitNow, UnitState, clock
 from charmkit.reboot.unit import decide
 from converge import Finding
 from converge.shape import InvalidValue
-from lab.peers import Peers, databags, kept
+from lab.juju.peers import Peers, databags, kept
 from lib.reboot_decisions import ALWAYS, ME, NEEDS, PEER, SETTLED, WHY
 from ops import testing
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import ops
 import pytest
-from lab.hooktools import declared
+from lab.juju.hooktools import declared
 
 CHARM = """
 import pathlib

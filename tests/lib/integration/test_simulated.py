@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from integration.said import CHARMS
-from lab import uniter
+from lab.juju import uniter
 
 ROOT = Path(__file__).parents[3]
 TESTS = ROOT / "tests"
@@ -75,7 +75,7 @@ def outcome(site: Path, *arguments: str, **simulated: str) -> tuple[int, str]:
     }
     _, *command = SUITE["commands"].replace("{tox_root}", str(ROOT)).replace("{posargs}", "").split()
     command = [each for each in command if each != "--asyncio-mode=auto"]  # pytest-operator's
-    plugins = ["-q", "-p", "lab.jujumodel", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    plugins = ["-q", "-p", "lab.juju.simulated", "-p", "no:cacheprovider", "-p", "no:xdist"]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *command, *arguments, *plugins],
         cwd=SUITE["change_dir"].replace("{tox_root}", str(ROOT)),
@@ -129,7 +129,7 @@ def test_the_hooks_of_a_run_are_recorded_in_the_form_of_the_labs(site: Path) -> 
     path = site / "hooks.yaml"
     chosen = ["--record-hooks", str(path), "-k", "lacks or parted or behind or away", *FILES]
     assert outcome(site, *given(site), *chosen)[0] == 0
-    recorded, lab = (yaml.safe_load(each.read_text()) for each in (path, TESTS / "lab/hooks.yaml"))
+    recorded, lab = (yaml.safe_load(each.read_text()) for each in (path, TESTS / "lab/juju/hooks.yaml"))
     assert recorded.keys() == lab.keys()
     assert recorded["deployed"].keys() == lab["deployed"].keys()
     first = recorded["deployed"]["nic-firmware"]

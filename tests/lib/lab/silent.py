@@ -5,7 +5,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from lab.juju import Result
+from lab.juju.remote import Result
 
 
 class SilentGuest:

@@ -7,12 +7,12 @@ from typing import Any
 import ops
 import pytest
 import yaml
-from bench.agents import BOOT, LEASE, Agents, Costs, Does, Event, Machine
-from lab import uniter
-from lab.hooktools import Application, Controller, Relation, Tools
+from lab.juju import uniter
+from lab.juju.agents import BOOT, LEASE, Agents, Costs, Does, Event, Machine
+from lab.juju.hooktools import Application, Controller, Relation, Tools
 
 APP = "a"
-HOOKS = yaml.safe_load((Path(__file__).parents[2] / "lab/hooks.yaml").read_text())
+HOOKS = yaml.safe_load((Path(__file__).parents[2] / "lab/juju/hooks.yaml").read_text())
 
 
 class Quiet(Controller):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 from lab.cable import Nic
 from lab.guest import GuestError
-from lab.juju import HookError, Result
+from lab.juju.remote import HookError, Result
 from lab.rack import controller as juju
 from lab.rack import layout
 from lab.rack.controller import Controller

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 import yaml
-from lab import uniter
+from lab.juju import uniter
 from lab.rack.deployment import ROOT
 
-RECORDED: dict[str, dict[str, list[str]]] = yaml.safe_load((ROOT / "tests/lab/hooks-4.0.15.yaml").read_text())
-SIMULATED: dict[str, Any] = yaml.safe_load((ROOT / "tests/lab/hooks.yaml").read_text())
+RECORDED: dict[str, dict[str, list[str]]] = yaml.safe_load(
+    (ROOT / "tests/lab/juju/hooks-4.0.15.yaml").read_text()
+)
+SIMULATED: dict[str, Any] = yaml.safe_load((ROOT / "tests/lab/juju/hooks.yaml").read_text())
 MACHINES = 3
 RAN = [(part, unit) for part, units in RECORDED.items() for unit in units]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from lab.checks import Check, equal
-from lab.juju import Result
+from lab.juju.remote import Result
 from lab.rack import controller as juju
 from lab.rack import layout, removed
 from lab.rack.build import Rack

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import unit as service
-from lab.juju import HookError, Unit
+from lab.juju import service
+from lab.juju.remote import HookError, Unit
 
 ROOT = Path(__file__).parents[3]
 SERVE = """
 import sys
 from pathlib import Path
-from lab import unit
+from lab.juju import service
 
-home, unit.SOURCES, unit.SYSTEMD_FIRST_SOCKET = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-unit.UNITS, unit.AGENTS, unit.TRACES = home / "units", home / "agents", home
-unit.serve()
+home, service.SOURCES, service.SYSTEMD_FIRST_SOCKET = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+service.UNITS, service.AGENTS, service.TRACES = home / "units", home / "agents", home
+service.serve()
 """
 META = """
 name: tiny

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulations of Juju run hooks in the order of the real one, which tests/lab/hooks.yaml has."""
+"""The simulations of Juju run hooks in the order of the real one, which tests/lab/juju/hooks.yaml has."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
-from lab import uniter
-from lab.juju import Result
+from lab.juju import uniter
+from lab.juju.remote import Result
 from lab.rack import controller as juju
 from lab.rack.controller import Controller
 from lab.rack.deployment import ROOT, read
@@ -17,7 +17,7 @@ from lib.lab.silent import SilentGuest, SilentRunner
 from ops import testing
 from unit import hooks
 
-HOOKS = yaml.safe_load((ROOT / "tests/lab/hooks.yaml").read_text())
+HOOKS = yaml.safe_load((ROOT / "tests/lab/juju/hooks.yaml").read_text())
 RECORDED: dict[str, list[str]] = HOOKS["deployed"]
 CHANGES: dict[str, dict[str, list[str]]] = HOOKS["changes"]
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from lab import unit as service
+from lab.juju import service
 from lab.rack import common, scenarios, writes
 from lab.rack.checks import Check
 from lab.rack.traffic import Traffic

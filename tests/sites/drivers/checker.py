@@ -12,7 +12,8 @@ import yaml
 from check import checker
 from check.merge import Part, merge, parse, parts
 from check.model import Bundle
-from lab import jujuclient, jujustatus, maassite
+from lab import maassite
+from lab.juju import cli, deployed
 from maas.sitefile import Site as SiteFile
 from operate import running
 from operate.adopt.adoption import adoption
@@ -50,11 +51,11 @@ def adopt(site: Site) -> Seen:
     find nothing that it did not name; what it finds is here, too.
     """
     model = _model(site)
-    known = {**jujuclient.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m", "access": "read"}
-    client = jujuclient.Client(known)
+    known = {**cli.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m", "access": "read"}
+    client = cli.Client(known)
 
     def run(command, _given, _seconds, *, shown=False):
-        out, error, status = jujuclient.answer(client, command[1:])
+        out, error, status = cli.answer(client, command[1:])
         return Output(status, out, error)
 
     found = adoption(running.read(Juju(run=run)))
@@ -77,7 +78,7 @@ def adopt(site: Site) -> Seen:
 def _model(site):
     texts = (yaml.safe_dump({"applications": OURS}), *(path.read_text() for path in _overlays(site)))
     documents = [*parts([BUNDLE]), *(each for text in texts for each in _parts(text))]
-    return jujustatus.recorded(Bundle(merge(documents), documents))
+    return deployed.recorded(Bundle(merge(documents), documents))
 
 
 def _parts(text):

@@ -7,7 +7,7 @@ from typing import Any
 
 import charm
 import pytest
-from lab.hooktools import Application, Controller, Ran, declared
+from lab.juju.hooktools import Application, Controller, Ran, declared
 from unit.hostunit import CHARMS
 from unit.sriov_switchdev.node import compute_node
 

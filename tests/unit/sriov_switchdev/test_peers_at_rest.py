@@ -7,7 +7,7 @@ from pathlib import Path
 import charm
 import pytest
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
-from lab.hooktools import Application, Controller, Ran, declared
+from lab.juju.hooktools import Application, Controller, Ran, declared
 from unit.hostunit import CHARMS
 from unit.sriov_switchdev.node import compute_node
 

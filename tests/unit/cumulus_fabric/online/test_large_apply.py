@@ -13,7 +13,7 @@ import yaml
 from apply import by_wave
 from intent import expand
 from intent.model import Dialect
-from lab.hooktools import Ran
+from lab.juju.hooktools import Ran
 from lab.nvue import Fault, Issue
 from rest.connection import LOOK_S
 from tree import render

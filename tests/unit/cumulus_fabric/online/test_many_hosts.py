@@ -16,7 +16,7 @@ from bench import fabric as bench
 from charmkit.fabric import Host, Port
 from intent import expand
 from intent.model import Fabric
-from lab.hooktools import Application, Controller, Ran, declared
+from lab.juju.hooktools import Application, Controller, Ran, declared
 from lab.modelled import FakeHost
 from rest import Fleet
 from rest.connection import Access

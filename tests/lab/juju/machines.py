@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machines of :mod:`lab.jujumodel`: their boots, files and agents' logs, and commands on them.
+"""The machines of :mod:`lab.juju.simulated`: their boots, files and agents' logs, and commands on them.
 
 As `juju exec --machine` does (juju/juju, internal/worker/machineactions), a command runs as the user ubuntu,
 who may read; sudo makes it root.
@@ -14,7 +14,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from lab import uniter
+from lab.juju import uniter
 
 WRITES = re.compile(r"\b(mkdir|mv|rm)\b|>")
 FILES = {

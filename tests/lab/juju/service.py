@@ -316,6 +316,7 @@ def juju_exec(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    sys.path.pop(0)  # this folder: its modules have names that charms' have, too
     if sys.argv[1:2] == ["juju-exec"]:
         sys.exit(juju_exec(sys.argv[2:]))
     serve()

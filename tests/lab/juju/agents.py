@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agents of a model's units, without real time: which hook each runs next, and what all of them count.
 
-What a hook does is the controller's: that of :mod:`lab.hooktools` runs the charms' own hooks, that of
-:mod:`reboots` only their code for reboots. Which of several that are due comes first is :mod:`lab.uniter`'s.
+What a hook does is the controller's: that of :mod:`lab.juju.hooktools` runs the charms' own hooks, that of
+:mod:`bench.reboots` only their code for reboots. Which of several that are due comes first is
+:mod:`lab.juju.uniter`'s.
 From worker/uniter and the controller's watchers of Juju 3.6:
 
 - A machine runs one hook at a time. It reads databags as they are when it starts; what it writes is there
@@ -26,8 +27,8 @@ from dataclasses import dataclass, field, fields
 from itertools import zip_longest
 from typing import NamedTuple
 
-from lab import uniter
-from lab.hooktools import Controller, Relation, Tools
+from lab.juju import uniter
+from lab.juju.hooktools import Controller, Relation, Tools
 
 NOTICED = 1.0
 """Seconds from the end of a hook until the agents of the others know what it wrote."""

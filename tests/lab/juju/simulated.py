@@ -26,10 +26,10 @@ from pathlib import Path
 import yaml
 from integration import said
 
-from lab import uniter
-from lab.jujumachines import Machines, Refused, log
+from lab.juju import uniter
+from lab.juju.machines import Machines, Refused, log
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 VERSION = os.environ.get("SIMULATED_VERSION", "4.0.15")
 FAULT = os.environ.get("SIMULATED", "")

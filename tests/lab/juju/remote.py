@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Juju unit on a guest, as seen from the host; :mod:`lab.unit` does the work inside the guest."""
+"""A Juju unit on a guest, as seen from the host; :mod:`lab.juju.service` does the work inside the guest."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab import unit
+from lab.juju import service
 
 if TYPE_CHECKING:
     from lab.guest import Guest
@@ -100,7 +100,7 @@ class Unit:
 
     def _ask(self, verb: str, timeout: float = 300, **request: Any) -> Any:
         message = json.dumps({"verb": verb, "app": self.app, **request}) + "\n"
-        ask = ["/usr/bin/python3", "-I", "-S", "-c", ASK, unit.SOCKET]
+        ask = ["/usr/bin/python3", "-I", "-S", "-c", ASK, service.SOCKET]
         answer = json.loads(self._guest.run(ask, stdin=message, timeout=timeout).stdout)
         if "problem" in answer:
             raise RuntimeError(f"{self.app}: {answer['problem']}")

@@ -6,7 +6,7 @@ import threading
 
 from operate.process import Output
 
-from lab import jujuclient
+from lab.juju import cli
 
 FINDING = {"severity": "blocked", "subject": "0000:3b:00.0", "what": "no such port", "remedy": "see devices"}
 CHARMS = ("nic-firmware", "roce-qos", "sriov-switchdev")
@@ -29,18 +29,18 @@ def status(nodes, lost=()):
     return {"applications": applications}
 
 
-class Fleet(jujuclient.Client):
+class Fleet(cli.Client):
     """All units are healthy, but for `failing` ones, whose verify has that finding."""
 
     def __init__(self, nodes, lost=()):
         model = {"status": status(nodes, lost)}
-        super().__init__({**jujuclient.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m"})
+        super().__init__({**cli.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m"})
         self.failing, self.lock = set(), threading.Lock()
 
     def __call__(self, command, given, seconds, *, shown=False):
         """One call of the client; they answer one after the other."""
         with self.lock:
-            out, error, code = jujuclient.answer(self, command[1:])
+            out, error, code = cli.answer(self, command[1:])
         return Output(code, out, error)
 
     def act(self, unit, action):

@@ -14,7 +14,7 @@ WHEN = {"since": "20 Nov 2026 09:00:00Z"}
 
 
 def recorded(bundle, version="3.6.9", said=None):
-    """The model's part of :mod:`lab.jujuclient`'s state.
+    """The model's part of :mod:`lab.juju.cli`'s state.
 
     Args:
         bundle: the merged one, as the checker reads it.

@@ -18,13 +18,13 @@ from pathlib import Path
 import yaml
 
 SCRIPT = """#!/bin/sh
-PYTHONPATH={path} exec {python} -m lab.jujuclient {state} "$@"
+PYTHONPATH={path} exec {python} -m lab.juju.cli {state} "$@"
 """
 TIMES = {"completed": "2026-11-23 10:00:02 +0000 UTC", "enqueued": "2026-11-23 10:00:00 +0000 UTC"}
 SHARED = {"clouds": {"localhost": {"defined": "built-in", "type": "lxd"}}, "credentials": {}}
 EMPTY = {**SHARED, "controllers": {}, "models": {}, "actions": {}, "calls": [], "files": {}}
 """`models`: by "controller:model", with `spaces`, `status`, `secrets`, `grants`, `config`, and what
-:mod:`lab.jujustatus` adds; `actions`: what "unit action" answers; `calls`: every argv; `files`: what each
+:mod:`lab.juju.deployed` adds; `actions`: what "unit action" answers; `calls`: every argv; `files`: what each
 call read, by the call's number; `access`: of this user to the models, `admin` if it is not there."""
 READ = {"status", "config", "export-bundle", "spaces", "secrets"}
 READ |= {"models", "controllers", "clouds", "credentials"}
@@ -45,7 +45,7 @@ def install(folder, **known):
     path = folder / "state.json"
     path.write_text(json.dumps({**EMPTY, **known}))
     command = folder / "juju"
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     command.write_text(SCRIPT.format(path=root, python=sys.executable, state=path))
     command.chmod(0o755)
     return path

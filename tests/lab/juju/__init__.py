@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Juju for all tests: what a controller knows, the order of hooks, the hooks themselves, and the client.
+
+===============  ======================================================================
+`uniter`         in which order Juju's agent runs the hooks of one unit
+`hooktools`      a controller's databags, and charms' hooks in this process with ops' own code
+`agents`         which hook each unit of a model runs next, without real time
+`peers`          the peer relation as one hook sees it, without ops
+`service`        the units of one guest, inside the guest; `remote` asks it from the host
+`cli`            the command `juju`; `deployed` is a deployed bundle, `fleet` many compute nodes
+`simulated`      that command for the integration tests; `machines` are its machines
+===============  ======================================================================
+
+``hooks-4.0.15.yaml`` has the hooks that a controller ran. tests/lib/lab/test_recorded.py compares.
+"""
