@@ -43,6 +43,8 @@ def test_of_the_modelled_host_ports_bonds_and_bridges_stay(mode: str) -> None:
         "enp59s0f1npf1vf126",
         "enp59s0f0nc1pf0vf3",
         "enp59s0f0npf0sf88",
+        "enp59s0f0r3",
+        "enp59s0f1r126",
         "enp59s0f0_3",
         "eth2_17",
         "enp59s0f0v12",
