@@ -26,10 +26,19 @@ def commands(name: str, file: str) -> list[str]:
 def test_the_description_leads_from_the_deployment_to_what_one_sees(name):
     typed = commands(name, "charmcraft.yaml")
     deployed = next(command for command in typed if command.startswith("juju deploy"))
-    assert deployed.startswith(f"juju deploy {name} --channel latest/stable --base ")
+    assert deployed.startswith(f"juju deploy {name} --base ")
     assert any(command.startswith(f"juju run {name}/") for command in typed[typed.index(deployed) :])
     subordinate = CHARMS[name].get("subordinate", False)
     assert (f"juju integrate {name} nova-compute" in typed) == subordinate
+
+
+@of_each
+def test_the_first_commands_of_the_readme_work_before_the_charm_is_on_charmhub(name):
+    typed = commands(name, "README.md")
+    packed = typed.index(f"pipx run tox -e pack -- {name}")
+    deployed = next(command for command in typed if command.startswith("juju deploy"))
+    assert deployed.startswith(f"juju deploy ./build/{name}_")
+    assert typed[packed + 1] == deployed
 
 
 @of_each
