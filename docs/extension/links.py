@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links from a page to a file of the repository that is no page, such as a charm's README.
+"""Links to files of the repository that do not stand in docs/, and those of these files that are documents.
 
-A page writes them as relative paths, as GitHub follows them. On the site they lead to the repository that
-GitHub builds; in a local build they lead to the file in the clone. A link to a charm's charmcraft.yaml leads
-to the page of the reference that is generated from it.
+All are written as relative paths, as GitHub follows them. Documents of the whole repository, such as a
+charm's README, are pages of the site. A link to a charm's charmcraft.yaml leads to the page of the reference
+that is generated from it; to any other file, to the repository that GitHub builds, and in a local build to a
+copy of the file.
 """
 
 import os
@@ -11,7 +12,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -21,26 +21,41 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 GENERATED = PAGES / "reference/generated"
 """Pages that are there only after a build: nothing links to them, since GitHub does not have them."""
+DOCUMENTS = GENERATED / "documents"
+"""Copies of the documents outside docs/, by their place in the repository."""
+PATTERNS = (
+    *("*.md", "bundles/*.md", "overlays/*.md", "charms/*/*.md"),
+    *("lib/**/*.md", "tests/**/*.md", "tools/**/*.md"),
+)
+DEVELOPERS = ("CONTRIBUTING.md", "lib/", "tests/")
+"""Documents that the search leaves out: an operator looks for other answers."""
 PICTURES = (".png", ".svg")
 """Sphinx copies these into the site itself."""
-OUTSIDE = "https://outside.invalid"
-"""Stands for the repository while a page is parsed: Markdown takes no link with the scheme `file`."""
 
 log = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Have the links of each page rewritten, before and after it is parsed."""
+    """Have documents copied, and the links of each page rewritten, before it is parsed."""
+    app.connect("builder-inited", _copy)
     app.connect("source-read", _rewrite)
-    app.connect("doctree-read", _resolve)
     return {"parallel_read_safe": True}
 
 
-def source() -> str:
-    """Where the repository's files are, as the beginning of a URL."""
-    if repository := os.environ.get("GITHUB_REPOSITORY"):
-        return f"{os.environ['GITHUB_SERVER_URL']}/{repository}/blob/HEAD"
-    return ROOT.as_uri()
+def documents() -> list[Path]:
+    """The repository's documents outside docs/."""
+    return [path for pattern in PATTERNS for path in sorted(ROOT.glob(pattern))]
+
+
+def _copy(_app: Sphinx) -> None:
+    for path in documents():
+        name = path.relative_to(ROOT).as_posix()
+        head = "nosearch: true\n" if name.startswith(DEVELOPERS) else ""
+        text = f"---\norphan: true\n{head}---\n{path.read_text()}"
+        copy = DOCUMENTS / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.exists() or copy.read_text() != text:  # an unchanged page is not read again
+            copy.write_text(text)
 
 
 def broken(document: Path) -> Iterator[str]:
@@ -67,23 +82,31 @@ def _anchors(document: Path) -> set[str]:
 
 def _rewrite(app: Sphinx, page: str, content: list[str]) -> None:
     document = Path(app.env.doc2path(page))
-    if GENERATED in document.parents:
+    copied = document.is_relative_to(DOCUMENTS)
+    if GENERATED in document.parents and not copied:
         return
-    for link in broken(document):
+    written = ROOT / document.relative_to(DOCUMENTS) if copied else document
+    for link in broken(written):
         log.warning("there is nothing at %r", link, location=page)
 
-    def outside(found: re.Match[str]) -> str:
-        path = _target(document, found[1])
-        if path.is_relative_to(PAGES) or path.suffix in PICTURES:
+    def followed(found: re.Match[str]) -> str:
+        path = _target(written, found[1])
+        anchor = found[2] or ""
+        if not found[1]:
             return found[0]
         if path.name == "charmcraft.yaml":
-            return f"]({os.path.relpath(GENERATED / f'{path.parent.name}.md', document.parent)})"
-        return f"]({OUTSIDE}/{path.relative_to(ROOT)}{found[2] or ''})"
+            path, anchor = GENERATED / f"{path.parent.name}.md", ""
+        elif path.suffix == ".md" and not path.is_relative_to(PAGES):
+            path = DOCUMENTS / path.relative_to(ROOT)
+        elif not path.is_relative_to(PAGES) and path.suffix not in PICTURES and (forge := source()):
+            return f"]({forge}/{path.relative_to(ROOT).as_posix()}{anchor})"
+        return f"]({os.path.relpath(path, document.parent)}{anchor})"
 
-    content[0] = LINK.sub(outside, content[0])
+    content[0] = LINK.sub(followed, content[0])
 
 
-def _resolve(_app: Sphinx, tree: nodes.document) -> None:
-    for link in tree.findall(nodes.reference):
-        if (target := link.get("refuri", "")).startswith(OUTSIDE):
-            link["refuri"] = source() + target.removeprefix(OUTSIDE)
+def source() -> str:
+    """Where the repository's files are, as the beginning of a URL; "" in a local build."""
+    if repository := os.environ.get("GITHUB_REPOSITORY"):
+        return f"{os.environ['GITHUB_SERVER_URL']}/{repository}/blob/HEAD"
+    return ""

@@ -6,23 +6,11 @@ from pathlib import Path
 
 import links
 import pytest
-from links import GENERATED, LINK, ROOT, broken
+from links import GENERATED, LINK, ROOT, broken, documents
 from sphinx.application import Sphinx
 
-DOCUMENTS = [
-    path
-    for pattern in (
-        "*.md",
-        "bundles/*.md",
-        "tools/**/*.md",
-        "overlays/*.md",
-        "charms/*/*.md",
-        "docs/**/*.md",
-        "tests/**/*.md",
-    )
-    for path in sorted(ROOT.glob(pattern))
-    if GENERATED not in path.parents
-]
+PAGES = [path for path in sorted(links.PAGES.rglob("*.md")) if GENERATED not in path.parents]
+DOCUMENTS = [*documents(), *PAGES]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated. Check CHANGES for Sphinx API")  # of MyST
 
@@ -42,15 +30,18 @@ def test_a_link_to_what_is_not_there_is_found(tmp_path: Path) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a page that links to files outside the site."""
+    """A repository with a page that links to files outside docs/."""
     monkeypatch.setattr(links, "ROOT", tmp_path)
     monkeypatch.setattr(links, "PAGES", tmp_path / "docs")
     monkeypatch.setattr(links, "GENERATED", tmp_path / "docs/reference/generated")
+    monkeypatch.setattr(links, "DOCUMENTS", tmp_path / "docs/reference/generated/documents")
     files = {
-        "charms/one/README.md": "# One",
+        "charms/one/README.md": "# One\n[a](../../docs/index.md) [b](one.yaml)",
+        "charms/one/one.yaml": "one: 1",
         "charms/one/charmcraft.yaml": "",
         "docs/conf.py": 'extensions = ["myst_parser", "links"]',
-        "docs/index.md": "# Index\n[a](../charms/one/README.md) [b](../charms/one/charmcraft.yaml)\n",
+        "docs/index.md": "# Index\n[a](../charms/one/README.md) [b](../charms/one/charmcraft.yaml) "
+        "[c](../charms/one/one.yaml)\n",
         "docs/reference/generated/one.md": "# Options of one",
     }
     for name, text in files.items():
@@ -59,22 +50,33 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def built(root: Path) -> list[str]:
+def built(root: Path, page: str = "index") -> list[str]:
     docs, out = root / "docs", root / "out"
     Sphinx(docs, docs, out, out, "html", status=None, warning=None).build()
-    return re.findall(r'href="([^"]*one[^"]*)"', (out / "index.html").read_text())
+    found = re.findall(r'href="([^"]*one[^"]*|[./]*index.html)"', (out / f"{page}.html").read_text())
+    return list(dict.fromkeys(found))
 
 
-def test_outside_the_site_a_link_leads_to_the_repository(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+README = "reference/generated/documents/charms/one/README"
+OPTIONS = "reference/generated/one.html"
+
+
+def test_a_document_outside_docs_is_a_page_and_any_other_file_is_in_the_repository(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://forge.example")
     monkeypatch.setenv("GITHUB_REPOSITORY", "someone/fork")
-    readme = "https://forge.example/someone/fork/blob/HEAD/charms/one/README.md"
-    assert built(site) == [readme, "reference/generated/one.html"]
+    file = "https://forge.example/someone/fork/blob/HEAD/charms/one/one.yaml"
+    assert {f"{README}.html", OPTIONS, file} <= {*built(site)}
+    assert {"../../../../../index.html", file} <= {*built(site, README)}
 
 
-def test_in_a_local_build_it_leads_to_the_clone(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_local_build_the_site_has_a_copy_of_it(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
-    assert built(site)[0] == f"{site.as_uri()}/charms/one/README.md"
+    (copy,) = [link for link in built(site) if link.endswith("one.yaml")]
+    assert (site / "out" / copy).read_text() == "one: 1"
 
 
 def test_links_to_other_sites_are_left_alone() -> None:

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators type into the search box leads to the page that answers.
+
+Pages are scored as Sphinx's searchtools.js scores them: 15 for a word of the title, 7 for a part of one, 5
+for a word of the text, 2 for a part of one; a page has all words.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from links import PAGES
+from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is deprecated. Check CHANGES for Sphinx API")  # of MyST
+
+FIRST = 5
+"""Results that somebody looks at."""
+
+QUESTIONS = {
+    "uninstall": "how-to/remove-a-charm",
+    "remove charm": "how-to/remove-a-charm",
+    "kernel hwe": "how-to/prepare-a-node",
+    "firewall": "reference/connections",
+    "ports accounts": "reference/connections",
+    "rollback": "reference/generated/cumulus-fabric",
+    "replace card": "how-to/replace-a-card",
+    "switch drain": "how-to/a-year-with-the-fabric",
+    "upgrade revision": "how-to/refresh",
+    "supported cards": "reference/generated/documents/bundles/scope",
+    "evacuate": "how-to/reboot-the-nodes",
+    "firmware image": "how-to/burn-firmware",
+    "vulnerability": "reference/generated/documents/SECURITY",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out: Path = tmp_path_factory.mktemp("site")
+    Sphinx(PAGES, PAGES, out, out / "doctrees", "html", status=None, warning=None).build()
+    text = (out / "searchindex.js").read_text()
+    return json.loads(text[text.index("(") + 1 : text.rindex(")")])
+
+
+def found(index: dict[str, Any], query: str) -> list[str]:
+    """The pages, best first."""
+    stem = SearchEnglish({}).stem
+    scores: list[dict[int, int]] = []
+    for word in map(stem, query.lower().split()):
+        score: dict[int, int] = {}
+        for terms, whole, part in ((index["titleterms"], 15, 7), (index["terms"], 5, 2)):
+            for term, pages in terms.items():
+                worth = whole if term == word else part if len(word) > 2 and word in term else 0
+                for page in [pages] if isinstance(pages, int) else pages:
+                    score[page] = max(score.get(page, 0), worth)
+        scores.append({page: worth for page, worth in score.items() if worth})
+    shared = set.intersection(*map(set, scores))
+    best = sorted(shared, key=lambda page: (-sum(score[page] for score in scores), index["docnames"][page]))
+    return [index["docnames"][page] for page in best]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_answer_is_among_the_first_results(index: dict[str, Any], question: str) -> None:
+    assert QUESTIONS[question] in found(index, question)[:FIRST]
