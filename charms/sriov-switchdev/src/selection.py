@@ -2,29 +2,20 @@
 """From options and what was observed to the desired state of each port. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic.devices import inventory, lag, selector
+from hostnic.devices import inventory, selector
 from hostnic.devices.model import Bond, Host, Pf
 from hostnic.devices.port import MLX5
 from hostnic.devices.selector import Auto, Choice, Entry
-from hostnic.firmware.msterrors import LIVEFISH
-from nic import recovery
+from hostnic.firmware.msterrors import BURN, LIVEFISH
+from nic import vf_lag
 from observed import Observed
 
-BY_CARD = (5, 16)
-"""The first kernel whose mlx5 pairs ports by the card's system image GUID, which is its switch id
-(dev.c: mlx5_same_hw_devs); older ones by domain, bus and slot alone (mlx5_gen_pci_id)."""
-LAG_BOND_MODES = ("802.3ad", "active-backup", "balance-xor")
-"""Bond modes that mlx5 can offload: one active port, or a hash (mlx5 lag/lag.c)."""
-
-OVS = "ovs-system"
-"""The master of each port of Open vSwitch."""
 RENAMED = "name it so, or its bond; if the port that is called so now is meant, run action accept-nic"
-BOTH_PORTS = "bond exactly the two ports of one NIC, or set vf-lag=disabled"
 
 
 def resolve(options: Options, observed: Observed, application: str) -> tuple[Desired, tuple[Finding, ...]]:
@@ -38,31 +29,30 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     host = as_declared(observed)
     entries, renamed = _entries(options, observed)
     choice = _choose(options, entries, host, observed, application)
+    gone = _gone(options, observed, choice)
+    known = {name for port in gone for name in _names(port)}
+    absent = (name for name in choice.absent if name not in known)
+    dead, said = _without_firmware((port.bdf for port in (*gone, *choice.ports)), host)
     findings = [
         *_missing_bonds(options, observed),
         *renamed,
         *selector.infiniband(options.selected, [pf.port for pf in host.pfs]),
+        *([choice.refusal] if choice.refusal else selector.missing(absent)),
         *(() if options.selected else _left_alone(host, {port.bdf for port in choice.ports})),
+        *said,
     ]
-    gone = _gone(options, observed, choice)
-    findings += recovery.without_firmware((port.bdf for port in (*gone, *choice.ports)), host)
-    known = {name for port in gone for name in _names(port)}
-    if choice.refusal:
-        findings.append(choice.refusal)
-    else:
-        findings += selector.missing(name for name in choice.absent if name not in known)
     away = {port.nic for port in gone if port.lag}
     ports: list[Port] = []
-    for chosen, vfs in (each for each in choice.chosen if not host.in_flash_recovery(each.port.bdf)):
+    for chosen, vfs in (each for each in choice.chosen if each.port.bdf not in dead):
         pf = next(pf for pf in host.pfs if pf.port == chosen)
         was = observed.previous.port(pf.bdf)
         returns = was is not None and was.lag and was.nic in away  # so the next boot has both ports
-        reason = None if returns or options.vf_lag == "disabled" else _no_lag(pf, host)
+        reason = None if returns or options.vf_lag == "disabled" else vf_lag.prevented(pf, host)
         if reason and (pf.bond or pf.port.bridge or options.vf_lag == "required"):
             findings.append(_without_lag(options, pf.bdf, *reason))
         bonded = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or (was.netdev if was else "")
-        card = was.card if was and returns else _card(pf, host) if bonded else None
+        card = was.card if was and returns else vf_lag.card_of(pf, host) if bonded else None
         # Another card at the address of a declared port must be accepted first.
         mac = was.mac if was and was.mac else pf.mac
         former = _former(options, was, pf)
@@ -86,10 +76,26 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     required = options.vf_lag == "required"
     missed = observed.boot.missed.union(port.bdf for port in observed.previous.absent)
     missed &= {port.bdf for port in gone if not host.pf(port.bdf)}
-    missed |= {port.bdf for port in ports if host.in_flash_recovery(port.bdf)}
+    missed |= {port.bdf for port in ports if port.bdf in dead}
     there = tuple(port for port in ports if port.bdf not in missed)
     absent = (*(port for port in ports if port.bdf in missed), *displaced)
     return Desired(there, steering, required, options.uplink_queues, absent), tuple(findings)
+
+
+def _without_firmware(declared: Iterable[str], host: Host) -> tuple[frozenset[str], list[Finding]]:
+    """Those of the PCI addresses ``declared`` whose NIC is in flash recovery; a finding for each function.
+
+    The other NICs go on.
+    """
+    found = frozenset(bdf for bdf in declared if host.in_flash_recovery(bdf))
+    slots = {bdf.rpartition(".")[0] for bdf in found}
+    functions = [pf.bdf for pf in host.pfs if pf.port.nic in slots and host.in_flash_recovery(pf.bdf)]
+    return found, [Finding(Severity.HELD, bdf, LIVEFISH, _burn(bdf)) for bdf in functions]
+
+
+def _burn(bdf: str) -> str:
+    """What helps a NIC in flash recovery."""
+    return BURN.replace("BDF", bdf)
 
 
 def _entries(options: Options, observed: Observed) -> tuple[tuple[Entry, ...], list[Finding]]:
@@ -174,19 +180,15 @@ def _choose(
     auto = Auto(means, NOTHING, BOND if usable else ELSEWHERE, application if usable else "")
     dead = next((pf for pf in host.pfs if host.in_flash_recovery(pf.bdf)), None)
     if dead and not any(_may_be_chosen(port) for port in there if not host.in_flash_recovery(port.bdf)):
-        auto = Auto(means, LIVEFISH, recovery.remedy(dead.bdf))
+        auto = Auto(means, LIVEFISH, _burn(dead.bdf))
     choice = selector.choose(entries, there, auto, options.num_vfs)
     others = [port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)]
     if not others:
         return choice
-    listed = ", ".join(f"{each.netdev or each.bdf} ({each.bdf}, {_driver(each)})" for each in others)
+    listed = ", ".join(f"{each.netdev or each.bdf} ({each.bdf}, {vf_lag.driven_by(each)})" for each in others)
     left = " ".join(port.netdev or port.bdf for port in choice.ports if port not in others)
     remedy = f"name the ports of the ConnectX alone: {left}" if left else f"correct {selector.OPTION}"
     return selector.refuse(f"names {listed}, not a ConnectX or BlueField NIC", remedy)
-
-
-def _driver(port: inventory.Port) -> str:
-    return f"driver {port.driver}" if port.driver else "no driver"
 
 
 def _is_bonded_mlx5(port: inventory.Port) -> bool:
@@ -310,91 +312,3 @@ def as_declared(observed: Observed) -> Host:
 def _with(bond: Bond, pfs: tuple[Pf, ...]) -> Bond:
     names = {pf.netdev for pf in pfs if pf.bond == bond.name and pf.netdev}
     return bond._replace(members=tuple(sorted({*bond.members, *names})))
-
-
-def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
-    """Why VF-LAG cannot form with this port, and the remedy; None if it can."""
-    if pf.bond is None and pf.port.bridge is not None:
-        if pf.port.bridge != OVS:
-            return f"the port itself is in {pf.port.bridge}, which is not a kernel bond", BOTH_PORTS
-        return (
-            f"the port itself is in {OVS}; a bond of Open vSwitch is not a kernel bond",
-            "make a kernel bond of both ports and put it into the bridge; in MAAS that is Create Bond",
-        )
-    bond = host.bond(pf.bond)
-    if bond is None:
-        return "the port is in no kernel bond", BOTH_PORTS
-    if bond.mode not in LAG_BOND_MODES:
-        return f"{bond.name} has mode {bond.mode}", f"use one of {', '.join(LAG_BOND_MODES)}"
-    of_nic = (each.subject for each in host.findings if each.subject.startswith(f"{pf.port.nic}."))
-    if unread := next(of_nic, None):
-        return f"{unread} of the same NIC cannot be read", "see the kernel log for it"
-    members = {name: host.pf(name) for name in bond.members}
-    own = {name for name, member in members.items() if member and pf.is_of_card(member)}
-    if others := sorted(members.keys() - own):
-        return _beside(bond, {name: members[name] for name in others})
-    if apart := _apart(pf, host):
-        return apart
-    if few := _part_of_card(pf, host, bond):
-        return few
-    if pf.esw_multiport:
-        return (
-            "the devlink parameter esw_multiport is on, which excludes VF-LAG",
-            f"turn it off; devlink dev param set pci/{pf.bdf} name esw_multiport value false cmode runtime",
-        )
-    return None
-
-
-def _pair(pf: Pf, host: Host) -> list[Pf]:
-    """The ports of the bond that it is in, by BDF, if they are at several PCI slots; else none."""
-    bond = host.bond(pf.bond)
-    members = [member for name in (bond.members if bond else ()) if (member := host.pf(name))]
-    apart = len({member.port.nic for member in members}) > 1
-    return sorted(members, key=lambda member: member.bdf) if apart else []
-
-
-def _card(pf: Pf, host: Host) -> str | None:
-    """The slot by which a card at two PCI slots goes; None for a NIC in one."""
-    pair = _pair(pf, host)
-    return pair[0].port.nic if pair else None
-
-
-def _apart(pf: Pf, host: Host) -> tuple[str, str] | None:
-    """Why mlx5 does not bond the ports of a card at two PCI slots; None if it does, or for one slot."""
-    pair = _pair(pf, host)
-    if not pair:
-        return None
-    where = " and ".join(member.bdf for member in pair)
-    if lag.release(host.kernel) < BY_CARD:
-        what = f"kernel {host.kernel} looks for both ports in one PCI slot, and those of the card are {where}"
-        return what, "deploy kernel 5.16 or later (hwe-22.04 on jammy), or set vf-lag=disabled"
-    return None
-
-
-def _part_of_card(pf: Pf, host: Host, bond: Bond) -> tuple[str, str] | None:
-    """Why the ports of a card in this bond form no VF-LAG for their number; None if they do."""
-    card = [other for other in host.pfs if pf.is_of_card(other)]
-    most = lag.most_ports(host.kernel)
-    apart = [other for other in card if other.netdev not in bond.members]
-    if len(card) > 2 and apart:
-        where = " and ".join(other.bdf for other in card if other not in apart)
-        more = ", ".join(other.bdf for other in apart)
-        what = f"the card of {where} also has {more}, and mlx5 bonds all ports of a card or none"
-        bonded = f"bond all {len(card)} ports, which kernel 6.5 and later can"
-        with_all = bonded if len(card) in lag.PORTS else f"give {bond.name} a card with two ports"
-        return what, f"set vf-lag=disabled, or {with_all}"
-    if len(card) == 1 or apart:
-        return f"{bond.name} has only {pf.netdev} of the NIC", BOTH_PORTS
-    if len(card) > most or len(card) not in lag.PORTS:
-        what = f"{bond.name} has {len(card)} ports of the NIC, and kernel {host.kernel} bonds {most}"
-        return what, "deploy kernel 6.5 or later, or set vf-lag=disabled" if most < 4 else BOTH_PORTS
-    return None
-
-
-def _beside(bond: Bond, others: Mapping[str, Pf | None]) -> tuple[str, str]:
-    """What the bond has beside the ports of this card, and what the operator can do."""
-    listed = ", ".join(
-        f"{name} ({_driver(other.port)})" if other and other.port.driver != MLX5 else name
-        for name, other in others.items()
-    )
-    return f"{bond.name} also has {listed}, which is not a port of the same NIC", BOTH_PORTS
