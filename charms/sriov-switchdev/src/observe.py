@@ -15,7 +15,7 @@ from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
 from hostnic.devices.port import MLX5
 from hostnic.network import ovs
-from hostnic.system import Channels, System, if_told, list_names, read_text
+from hostnic.system import Channels, System, list_names, read_text
 from nic.judge import Move, Nic
 from nic.places import located
 from observed import Judged, NextBoot, Observed
@@ -94,8 +94,10 @@ def ask(system: System, observed: Observed, nics: Iterable[Nic]) -> Observed:
 def _preallocates(system: System, bdf: str) -> bool:
     from hostnic.firmware import mstconfig  # not on a host in order: hooks stay fast
 
-    # Where it cannot be read, as on firmware without it: VFs are unbound first.
-    return if_told(lambda: mstconfig.preallocates_lag(system, bdf)) or False
+    try:
+        return mstconfig.preallocates_lag(system, bdf)
+    except OSError:  # as on firmware without it: VFs are unbound first
+        return False
 
 
 def next_boot(system: System, bdf: str) -> NextBoot:

@@ -13,7 +13,7 @@ from desired import Desired
 from hostnic.system import HostStep
 from nic import chain
 from nic.chain import Facts, Part, Way, When
-from nic.judge import Nic, PortNow, users_of
+from nic.judge import Nic, PortNow
 from observed import Observed
 
 LIVE_ATTEMPTS = 3
@@ -98,7 +98,7 @@ def _why_held(
         return using, f"stop that; or {approve}"
     if cost <= Disruption.LINK_FLAP:
         return "", ""
-    if busy := users_of(now for part in parts for now in part.frees):
+    if busy := ", ".join(now.users for part in parts for now in part.frees if now.users):
         return f"VFs are in use: {busy}", f"free them; then {approve}"
     if not allow_live:
         return COSTS[cost], f"{approve}; or set allow-live=true"

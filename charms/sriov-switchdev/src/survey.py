@@ -89,16 +89,16 @@ def survey(
     ``application`` is this charm's name in the model, for commands.
     ``judged`` is for :func:`observe`.
     """
-    observed = observe(system, judged)
-    wanted, findings = resolve(options, observed, application)
-    nics = joined(wanted, observed)
-    if (asked := ask(system, observed, nics)) is not observed:
-        observed, nics = asked, joined(wanted, asked)
     others, malformed = handover.read_others(system, NAME)
     owner = handover.owner_by(others, "nic-firmware") or NAME
-    observed = observed._replace(approve=handover.approval(others, owner, NAME, application))
+    approve = handover.approval(others, owner, NAME, application)
+    observed = observe(system, judged)._replace(approve=approve)
+    wanted, findings = resolve(options, observed, application)
+    nics = joined(wanted, observed)
     if busy := waiting_for_boot(observed):
         return Survey(wanted, observed, tuple(map(Way, nics)), Plan(findings=(busy,)), others, owner)
+    if (asked := ask(system, observed, nics)) is not observed:
+        observed, nics = asked, joined(wanted, asked)
     accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
     said = (*malformed, *findings)
     ways, planned = plan_host(nics, wanted, observed, said, options.allow_live, controllers)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single rules of the order that a trace of a whole host does not show."""
 
-from boot import driver_reload
 from desired import Desired, Port
 from hostnic.devices import discover
 from hostnic.devices.model import Host
@@ -83,10 +82,10 @@ def test_a_member_of_a_bond_that_is_no_pf_may_carry_its_traffic() -> None:
     host.sleep(5.0)
     seen = discover.observe(host)
 
-    def why_left(seen: Host) -> tuple[str, str]:
+    def left(seen: Host) -> tuple[str, str]:
         (nic,) = joined(wanted(), Observed(seen))
-        return driver_reload.why_left(nic.ports[0])
+        return nic.ports[0].left
 
-    assert "is the only port of bond0" in why_left(seen)[0]
+    assert "is the only port of bond0" in left(seen)[0]
     bond = seen.bonds[0]
-    assert why_left(seen._replace(bonds=(bond._replace(members=(*bond.members, "eno1")),))) == ("", "")
+    assert left(seen._replace(bonds=(bond._replace(members=(*bond.members, "eno1")),))) == ("", "")

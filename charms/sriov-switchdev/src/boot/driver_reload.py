@@ -16,8 +16,8 @@ from hostnic.devices.model import Host
 from hostnic.system import HostStep, System
 from nic import chain
 from nic.chain import Way
-from nic.judge import Nic, PortNow, users_of
-from observed import APPROVE, Observed
+from nic.judge import Nic
+from observed import Observed
 
 from boot import budget
 from boot.files import RESTORE
@@ -37,20 +37,6 @@ def alone(system: System, host: Host, converged: Collection[str]) -> frozenset[s
     return frozenset(pf.bdf for pf in found)
 
 
-def why_left(now: PortNow, approve: str = APPROVE) -> tuple[str, str]:
-    """Why a lost port stays as it is for now, and what helps; empty if it can be restored.
-
-    The firmware changes no mode while VFs are in use, and the change takes the port's link down. ``approve``
-    is the command that approves a reboot.
-    """
-    bdf = now.port.bdf
-    if busy := users_of([now]):
-        return f"VFs are in use: {busy}", f"free them (the next hook then restores {bdf}); or {approve}"
-    if now.alone:
-        return now.alone, f"fix {' or '.join(now.beside) or 'the other port'}; or {approve}"
-    return "", ""
-
-
 def way(nic: Nic, wanted: Desired, observed: Observed) -> Way:
     """The way of a NIC with lost ports: the unit is started, or its start is held.
 
@@ -62,7 +48,8 @@ def way(nic: Nic, wanted: Desired, observed: Observed) -> Way:
         if not now.lost:
             continue
         step = _start(now.port, wanted)
-        reason, release = why_left(now, observed.approve)
+        reason, helps = now.left
+        release = f"{helps}; or {observed.approve}"
         if not reason and unit and unit.failures >= ATTEMPTS:
             reason, release = f"{RESTORE} failed {unit.failures} times", observed.approve
         if reason:

@@ -197,7 +197,7 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
 
         own = users.with_own(system, host, [port.bdf for port in ports])
         nic = judge.at_hand(ports, wanted, Observed(own))
-    if work and (busy := judge.users_of(nic.ports)):
+    if work and (busy := ", ".join(now.users for now in nic.ports if now.users)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
         return [BootFailure(work[0], what, "free them, then reboot")]
 

@@ -26,7 +26,7 @@ from hostnic.system import System
 from nic import chain, judge
 from nic.chain import Facts, When
 from nic.judge import Move, PortNow
-from observed import BootFailure, Observed
+from observed import APPROVE, BootFailure, Observed
 
 from boot import driver_reload, phase
 from boot.files import DISPATCH
@@ -153,9 +153,9 @@ def _restorable(system: System, wanted: Desired, port: Port) -> PortNow | None:
     now = next(iter(judge.at_hand([port], wanted, seen).ports), None)
     if now is None or not now.lost:
         return None
-    reason, remedy = driver_reload.why_left(now)
+    reason, helps = now.left
     if reason:
-        print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
+        print(f"{port.bdf} stays in legacy mode: {reason}; {helps}; or {APPROVE}", flush=True)
         return None
     return now
 
@@ -165,7 +165,7 @@ def _give_up(system: System, port: Port) -> list[BootFailure]:
     if running := phase.still_changing(system, [port]):
         return running
     nic = judge.at_hand([port], Desired(), Observed(_look(system, [port])))
-    return phase.to_legacy(system, [now for now in nic.ports if not any(vf.users for vf in now.pf.vfs)])
+    return phase.to_legacy(system, [now for now in nic.ports if not now.users])
 
 
 def _finish(

@@ -135,7 +135,7 @@ def to_free(
         return changing
     if when is When.LIVE:
         return nic.ports if nic.bonded else changing
-    used = any(vf.users for now in nic.ports for vf in now.pf.vfs)
+    used = any(now.users for now in nic.ports)
     return nic.ports if changing and not used and nic.awaits_lag else changing
 
 

@@ -78,6 +78,21 @@ class PortNow(NamedTuple):
         return self.pf.netdev or self.port.netdev
 
     @property
+    def users(self) -> str:
+        """Who uses its VFs, in words: whoever loses them with a change; empty when all are free."""
+        return users_in_words((vf.bdf, vf.users) for vf in self.pf.vfs)
+
+    @property
+    def left(self) -> tuple[str, str]:
+        """Why it stays as it is while it is lost, and what helps; empty if it can be restored.
+
+        The firmware changes no mode while VFs are in use, and the change takes the port's link down.
+        """
+        if self.users:
+            return f"VFs are in use: {self.users}", f"free them (the next hook then restores {self.pf.bdf})"
+        return self.alone, f"fix {' or '.join(self.beside) or 'the other port'}" if self.alone else ""
+
+    @property
     def short(self) -> bool:
         """Whether the firmware offers fewer VFs now than are declared."""
         return self.pf.port.total_vfs < self.port.num_vfs
@@ -176,11 +191,6 @@ def at_hand(ports: Iterable[Port], wanted: Desired, observed: Observed) -> Nic:
     """One NIC as boot and restore have it at hand: those of its ``ports`` with the driver that they need."""
     served = tuple(port for port in ports if (pf := observed.host.pf(port.bdf)) and pf.port.driver == MLX5)
     return _nic(served[0].nic if served else "", served, wanted, observed)
-
-
-def users_of(ports: Iterable[PortNow]) -> str:
-    """Who uses VFs of these ports, in words: whoever loses them with a change."""
-    return users_in_words((vf.bdf, vf.users) for now in ports for vf in now.pf.vfs)
 
 
 def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Observed) -> Nic:

@@ -12,7 +12,7 @@ from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import MLX5
 from observed import NextBoot
 
-from nic.judge import Nic, PortNow, VfLag, users_of
+from nic.judge import Nic, PortNow, VfLag
 
 NOT_THIS_ONE = "take it out of option devices"
 MAY_LACK = (VfLag.MISSING, VfLag.APART, VfLag.UNKNOWN)
@@ -75,11 +75,11 @@ def _of_vfs(now: PortNow, lag: VfLag) -> Iterator[Finding]:
 def _destroyed(now: PortNow) -> Iterator[Finding]:
     """What is in use and would go with a change of VFs or mode."""
     port, pf = now.port, now.pf
-    if used := users_of([now]):
+    if now.users:
         yield Finding(
             Severity.BLOCKED,
             port.bdf,
-            f"{_change(port, pf)} would destroy VFs in use: {used}",
+            f"{_change(port, pf)} would destroy VFs in use: {now.users}",
             "move the instances to another host first; take this host's own network, processes and vDPA "
             f"devices off the VFs, too; or leave {pf.port.num_vfs} VFs in mode {pf.eswitch_mode}",
         )
