@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from exporter_cost import of_a_netdev
 from hostnic.firmware import mstdatabase
-from lab.juju.hooktools import Application, Controller, declared
+from lab.juju.hooktools import Controller
 from lab.modelled import FakeHost, card
 from lab.mstdb import build
 from vfs import FEW, MANY, in_switchdev
@@ -121,8 +121,7 @@ def converged(name: str, vfs: int, directory: Path) -> tuple[FakeHost, Callable[
     (kind,) = (each for each in own if hasattr(each, "on"))
     kind.machine = staticmethod(lambda: host)
     unit, controller = f"{name}/0", Controller(directory)
-    path, options = declared(ROOT / "charms" / name, directory / "charm")
-    controller.add(name, Application(kind, path, options, leader=unit))
+    options = controller.deploy(ROOT / "charms" / name, kind).config
     if name != "roce-qos":
         controller.relate({name: "reboot"})
         options |= {"num-vfs": vfs, "reboot-policy": "always", "reboot-settle": 0}

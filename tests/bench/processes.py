@@ -24,7 +24,8 @@ from resource import RUSAGE_CHILDREN, getrusage
 from typing import NamedTuple
 
 from charmkit.fabric import HOST
-from lab.juju.hooktools import MODEL, Controller, Ran, Relation, Tools
+from lab.juju.hooktools import MODEL, Controller, Ran, Tools
+from lab.juju.model import Relation
 from lab.nvue import Certificate, Rest, Server
 
 ROOT = Path(__file__).parents[2]
@@ -182,7 +183,7 @@ def listening(servers: dict[str, Rest], addresses: dict[str, str], directory: Pa
 
 def measured(unit: Unit, controller: Controller, relation: Relation) -> Seconds:
     """The least time of several hooks of each kind, about hosts in ``relation``, whose databags stay."""
-    bags = controller.units[relation.id]
+    bags = controller.databags[relation.id]
     name = next(each for each in bags if HOST in bags[each])
     report, new = bags[name], f"{name.partition('/')[0]}/{len(bags)}"
     bags[new] = {"ingress-address": "192.0.2.7"}

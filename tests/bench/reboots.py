@@ -54,7 +54,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-import ops
 from charmkit.reboot import hook as reboot
 from charmkit.reboot.databag import KEY
 from charmkit.reboot.lock import approve_all
@@ -62,8 +61,9 @@ from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.unit import approve_one, next_look_in
-from lab.juju.agents import BOOT, STATUS, Agents, Costs, Does, Event, Machine, Spent
-from lab.juju.hooktools import Application, Controller, Ran, Relation, Tools
+from lab.juju.agents import BOOT, STATUS, Agents, Costs, Does, Machine, Spent
+from lab.juju.hooktools import Controller, Ran, Tools
+from lab.juju.model import Event, Relation
 from lab.juju.peers import Peers, databags, kept
 
 SIZES = (8, 64, 256)
@@ -144,20 +144,20 @@ class Cloud(Controller):
     def __init__(self, units: list[Unit]) -> None:
         super().__init__(Path())
         self.nodes = {name(each.number): each for each in units}
-        self.applications[APPLICATION] = Application(ops.CharmBase, Path(), {}, leader=name(0))
+        self.leaders[APPLICATION] = name(0)
         self.peers = self.relate({APPLICATION: "reboot"})
         does = Does(
             spent=lambda unit: Spent(wake=self.nodes[unit].wake), boot=lambda unit: self.nodes[unit].boot()
         )
         self.agents = Agents(self, {APPLICATION: does}, COSTS)
         for unit in self.nodes:
-            self.units[self.peers.id][unit] = {}
+            self.databags[self.peers.id][unit] = {}
             self.agents.place(unit, Machine())
 
     @property
     def leader(self) -> str:
         """The unit that leads."""
-        return self.applications[APPLICATION].leader
+        return self.leaders[APPLICATION]
 
     def silent(self) -> tuple[str, ...]:
         """The units whose machines do not answer."""
@@ -172,7 +172,7 @@ class Cloud(Controller):
         if hook == "relation-changed" and of and not leads:
             tools.ran.early = True
             return tools
-        bags = self.units[self.peers.id]
+        bags = self.databags[self.peers.id]
         seen = bags if leads else (unit, APPLICATION)  # only the leader reads its peers
         peers = Peers(unit, self.nodes if leads else (), {each: bags[each].get(KEY, "") for each in seen})
         tools.ran = node.run(hook, of, databags(unit, peers, node.kept, leader=leads), self)

@@ -30,7 +30,8 @@ sys.path[:0] = [str(ROOT / "tests/bench")]
 import fabric as fabrics  # noqa: E402
 import processes  # noqa: E402
 from lab.juju.agents import STATUS, Agents, Costs, Count, Does, Event, Machine, Spent  # noqa: E402
-from lab.juju.hooktools import Application, Controller, Relation, declared  # noqa: E402
+from lab.juju.hooktools import Controller  # noqa: E402, Controller  # noqa: E402
+from lab.juju.model import Event  # noqa: E402
 from lab.modelled import FakeHost  # noqa: E402
 
 SIZES = {8: (1, 2), 16: (1, 2), 64: (2, 8), 256: (16, 32)}
@@ -99,8 +100,7 @@ class Site:
         spines, leaves = SIZES.get(nodes) or (1, 2 * -(-nodes // RACK))
         self._rack(spines, leaves, max(nodes, RACK), stack)
         for name, code in self.codes.items():
-            path, options = declared(ROOT / "charms" / name, directory / name)
-            self.controller.add(name, Application(code.kind, path, options, leader=f"{name}/0"))
+            self.controller.deploy(ROOT / "charms" / name, code.kind)
         self.controller.secrets["secret:1"] = {"user": "cumulus", "password": self._password}
         pins = " ".join(f"{name}={'0' * 64}" for name in self.rack.servers)
         self.options(FABRIC).update(
@@ -110,7 +110,9 @@ class Site:
         self._fabric = self.controller.relate({FABRIC: "fabric", "roce-qos": "fabric"})
         for name in ("nic-firmware", "sriov-switchdev"):
             self.controller.relate({name: "reboot"})
-        self._juju_info = Relation(len(self.controller.relations), dict.fromkeys(HOST_CHARMS, "juju-info"))
+        self._principals = [
+            self.controller.relate({name: "juju-info", "nova-compute": "juju-info"}) for name in HOST_CHARMS
+        ]
 
     def options(self, name: str) -> dict[str, Any]:
         """The options of an application."""
@@ -181,17 +183,13 @@ class Site:
         """Nodes with one unit of each host charm."""
         numbers = range(self.nodes, self.nodes + nodes)
         for number in numbers:
+            for relation in self._principals:
+                self.agents.principal(f"nova-compute/{number}", relation)
+        for number in numbers:
             machine = Machine()
             for name in HOST_CHARMS:
-                unit = f"{name}/{number}"
-                self.hosts[unit] = node()
-                self.agents.start(unit, machine)
-                others = [f"nova-compute/{other}" for other in range(numbers.stop) if other != number]
-                self.agents.hears(unit, self._juju_info, others)
-        for number in range(self.nodes):
-            for name in HOST_CHARMS:
-                new = [f"nova-compute/{other}" for other in numbers]
-                self.agents.hears(f"{name}/{number}", self._juju_info, new)
+                self.hosts[f"{name}/{number}"] = node()
+                self.agents.start(f"{name}/{number}", machine)
         self.nodes = numbers.stop
 
     def deploy(self, nodes: int) -> None:

@@ -24,11 +24,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
-from itertools import zip_longest
 from typing import NamedTuple
 
-from lab.juju import uniter
-from lab.juju.hooktools import Controller, Relation, Tools
+from lab.juju.hooktools import Controller, Tools
+from lab.juju.model import Due, Event, Relation, app_of
 
 NOTICED = 1.0
 """Seconds from the end of a hook until the agents of the others know what it wrote."""
@@ -51,17 +50,6 @@ class Costs(NamedTuple):
     start: float = 0.2  # one that loads it
     look: float = 0.0  # what a look at the machine takes besides its processes
     survey: float = 3.0  # a look at all switches
-
-
-class Event(NamedTuple):
-    """A hook that is due, or an ``action`` or ``juju-exec``."""
-
-    kind: str
-    relation: Relation | None = None
-    remote: str = ""
-
-    def rank(self) -> tuple[int, str]:
-        return uniter.rank(self.kind, self.remote if "/" in self.remote else "")
 
 
 @dataclass
@@ -169,47 +157,37 @@ class Agents:
         """A new unit, which enters the relations of its application."""
         self.place(unit, machine)
         self._new.add(unit)
-        app = unit.partition("/")[0]
-        relations = [each for each in self.controller.relations if app in each.ends]
-        created = iter(relations)
-        for hook in uniter.of_a_new_unit([each.ends[app] for each in relations], leads=self._leads(unit)):
-            of_relation = hook.endswith("-relation-created")
-            self.emit(unit, Event("relation-created", next(created)) if of_relation else Event(hook))
-        for relation in relations:
-            for other in self.controller.seen(relation, unit):
-                self.emit(unit, Event("relation-joined", relation, other))
-            self.controller.units[relation.id][unit] = {"ingress-address": "192.0.2.7"}
-            for other in self.controller.seen(relation, unit):
-                self.emit(other, Event("relation-joined", relation, unit))
+        for event in self.controller.of_a_new_unit(unit):
+            self.emit(unit, event)
+        for relation in self.controller.related(unit):
+            self.controller.databags[relation.id][unit] = {"ingress-address": "192.0.2.7"}
+        self._follow(self.controller.enters(unit))
 
-    def hears(self, unit: str, relation: Relation, others: list[str]) -> None:
-        """Hooks of juju-info, whose relation has a scope of its own for each machine."""
-        for other in others:
-            self.emit(unit, Event("relation-joined", relation, other))
+    def principal(self, unit: str, relation: Relation) -> None:
+        """A principal, of which no hook is run, is met by the subordinates on all machines."""
+        self.controller.databags[relation.id][unit] = {}
+        self._follow(self.controller.meets(relation, unit))
 
     def lose(self, units: list[str]) -> None:
         """Units that are gone at once, as with a machine that is removed by force."""
         for unit in units:
             self.machines.pop(unit).due.pop(unit)
-            for relation in self.controller.relations:
-                if unit in self.controller.units[relation.id]:
-                    others = self.controller.seen(relation, unit)
-                    del self.controller.units[relation.id][unit]
-                    for other in others:
-                        self.emit(other, Event("relation-departed", relation, unit))
+            for relation in self.controller.related(unit):
+                self._follow(self.controller.departs(relation, unit))
+                self.controller.leaves(relation, unit)
 
     def unrelate(self, relation: Relation) -> None:
-        """A relation is removed: both ends lose each unit that they see, and then the relation.
-
-        What else was due of it is not run.
-        """
-        for unit in [each for each in self.controller.units[relation.id] if "/" in each]:
-            due, seen = self.machines[unit].due[unit], self.controller.seen(relation, unit)
+        """A relation is removed. What else was due of it is not run."""
+        follows = [*self.controller.parts(relation)]
+        for unit in {name for name, _ in follows} & self.machines.keys():
+            due = self.machines[unit].due[unit]
             for event in [each for each in due if each.relation is relation]:
                 del due[event]
-            end = relation.ends[unit.partition("/")[0]]
-            for hook, other in zip_longest(uniter.of_a_removed_relation(end, len(seen)), seen, fillvalue=""):
-                self.emit(unit, Event(hook.removeprefix(f"{end}-"), relation, other))
+        self._follow(follows)
+
+    def _follow(self, due: Due | list[tuple[str, Event]]) -> None:
+        for unit, event in due:
+            self.emit(unit, event)
 
     def emit(self, unit: str, event: Event) -> None:
         """Have a hook of a unit due; one that is due already is not so twice."""
@@ -228,8 +206,8 @@ class Agents:
         machine.up = machine.busy = False
         machine.boots += 1
         self.later(seconds, lambda: self._up(machine))
-        for unit in filter(self._leads, machine.due):
-            self.later(LEASE, lambda unit=unit: self._elect(unit.partition("/")[0]))
+        for unit in filter(self.controller.leads, machine.due):
+            self.later(LEASE, lambda unit=unit: self._elect(app_of(unit)))
 
     def all(self, app: str) -> list[str]:
         """The units of an application."""
@@ -239,23 +217,19 @@ class Agents:
         """What the units of an application did."""
         return sum((each for unit, each in self.counts.items() if unit.startswith(f"{app}/")), Count())
 
-    def _leads(self, unit: str) -> bool:
-        return self.controller.applications[unit.partition("/")[0]].leader == unit
-
     def _up(self, machine: Machine) -> None:
         machine.up, machine.booted = True, self.now
         for unit in machine.due:
-            app = unit.partition("/")[0]
+            app = app_of(unit)
             self._does[app].boot(unit)
             self._elect(app)
             self.emit(unit, Event("start"))
 
     def _elect(self, app: str) -> None:
-        application, units = self.controller.applications[app], self.all(app)
-        candidates = [unit for unit in units if self.machines[unit].up]
-        if candidates and application.leader not in candidates:
-            application.leader = self._chance.choice(candidates)
-            self.emit(application.leader, Event("leader-elected"))
+        candidates = [unit for unit in self.all(app) if self.machines[unit].up]
+        if candidates and self.controller.leaders[app] not in candidates:
+            self.controller.leaders[app] = leader = self._chance.choice(candidates)
+            self.emit(leader, Event("leader-elected"))
 
     def _in_this_boot(self, machine: Machine, seconds: float, act: Callable[[], None]) -> None:
         """Have something happen unless the machine goes down before."""
@@ -274,15 +248,13 @@ class Agents:
             return
         # A new unit's first hooks are in Juju's order already.
         event = next(iter(events)) if unit in self._new else min(events, key=Event.rank)
-        if event.kind == "start":
-            self._new.discard(unit)
         del events[event]
         self._run(machine, unit, event)
 
     def _run(self, machine: Machine, unit: str, event: Event) -> None:
         if event.kind == "relation-departed" and event.relation:
             self.controller.lost.add((event.relation.id, unit, event.remote))
-        does, costs = self._does[unit.partition("/")[0]], self._costs
+        does, costs = self._does[app_of(unit)], self._costs
         hook = self.controller.begin(unit, event.kind, event.relation, event.remote, code=does.code(unit))
         ran = hook.ran
         spent = Spent() if ran.early else does.spent(unit)
@@ -307,12 +279,17 @@ class Agents:
             return
         hook.commit()
         if event.kind == "relation-broken" and event.relation:
-            self.controller.leave(event.relation, unit)
+            self.controller.leaves(event.relation, unit)
+        if event.kind == "start" and unit in self._new:
+            self._new.discard(unit)
+            self._follow(self.controller.when_it_starts(unit))
         for relation, owner in hook.ran.changed:
-            size = sum(len(f"{k}{v}".encode()) for k, v in self.controller.units[relation.id][owner].items())
+            size = sum(
+                len(f"{k}{v}".encode()) for k, v in self.controller.databags[relation.id][owner].items()
+            )
             kind = "unit's" if "/" in owner else "application's"
             self.largest[kind] = max(self.largest[kind], size)
-            self.later(NOTICED, lambda r=relation, o=owner: self._tell(r, o, unit))
+            self.later(NOTICED, lambda r=relation, o=owner: self._follow(self.controller.hears(r, o, unit)))
         if wake is not None:
             self._alarms[unit] = alarm = self._alarms[unit] + 1
             self._in_this_boot(machine, wake, lambda: self._alarm(unit, alarm))
@@ -328,13 +305,3 @@ class Agents:
     def _alarm(self, unit: str, number: int) -> None:
         if self._alarms[unit] == number:  # a later one takes its place
             self.emit(unit, Event("juju-exec"))
-
-    def _tell(self, relation: Relation, owner: str, writer: str) -> None:
-        app = owner.partition("/")[0]
-        for unit in list(self.controller.units[relation.id]):
-            if (
-                "/" in unit
-                and unit not in (owner, writer)
-                and (relation.peers or not unit.startswith(f"{app}/"))
-            ):
-                self.emit(unit, Event("relation-changed", relation, owner))

@@ -31,21 +31,11 @@ import ops
 import yaml
 from charmkit import early
 
+from lab.juju.model import Model, Relation, app_of
+
 LONGEST = 128 * 1024
 SET_BY_OPS = "OPERATOR_DISPATCH"
 MODEL = {"JUJU_VERSION": "3.6.9", "JUJU_MODEL_NAME": "site", "JUJU_MODEL_UUID": "6f3a4519-89ba-4c58-876c"}
-
-
-@dataclass(frozen=True, eq=False)
-class Relation:
-    """One relation: its number, and the endpoint of each application in it; one for peers."""
-
-    id: int
-    ends: Mapping[str, str]
-
-    @property
-    def peers(self) -> bool:
-        return len(self.ends) == 1
 
 
 @dataclass
@@ -56,14 +46,13 @@ class Application:
         kind: the charm's class.
         directory: of its metadata, as :func:`declared` writes it.
         config: its options with their values.
-        leader: its unit that leads.
+        meta: what ops makes of its metadata.
 
     """
 
     kind: type[ops.CharmBase]
     directory: Path
     config: dict[str, Any]
-    leader: str = ""
     meta: Any = None
 
 
@@ -103,7 +92,7 @@ def declared(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:
     return target, {name: option["default"] for name, option in options.items() if "default" in option}
 
 
-class Controller:
+class Controller(Model):
     """What a controller knows of one model, and the hooks of its units.
 
     Args:
@@ -112,43 +101,25 @@ class Controller:
     """
 
     def __init__(self, directory: Path) -> None:
+        super().__init__()
         self.directory = directory
         self.applications: dict[str, Application] = {}
-        self.relations: list[Relation] = []
-        self.units: dict[int, dict[str, dict[str, str]]] = {}
-        """By relation, the databags of units and applications; a unit that has one is in the relation."""
-        self.lost: set[tuple[int, str, str]] = set()
-        """By relation and unit: another one that it has lost there, or itself once it has left."""
         self.secrets: dict[str, dict[str, str]] = {}
         self.status: dict[str, tuple[str, str]] = {}
         self.versions: dict[str, str] = {}
 
-    def add(self, name: str, application: Application) -> None:
-        """Deploy an application."""
-        application.meta = ops.CharmMeta.from_charm_root(application.directory)
-        self.applications[name] = application
+    def deploy(self, source: Path, kind: type[ops.CharmBase], **options: Any) -> Application:
+        """Add an application named as the folder of its charm; its unit 0 leads.
 
-    def relate(self, ends: Mapping[str, str]) -> Relation:
-        """Have these endpoints related."""
-        relation = Relation(len(self.relations), ends)
-        self.relations.append(relation)
-        self.units[relation.id] = {app: {} for app in ends}
-        return relation
-
-    def seen(self, relation: Relation, unit: str) -> list[str]:
-        """The units that a unit sees in a relation."""
-        app = unit.partition("/")[0]
-        bags = (name for name in self.units[relation.id] if "/" in name and name != unit)
-        found = [each for each in bags if relation.peers or each.partition("/")[0] != app]
-        return [each for each in found if (relation.id, unit, each) not in self.lost]
-
-    def leave(self, relation: Relation, unit: str) -> None:
-        """A unit has had its last hook of a relation; what is in the databags goes with the last unit."""
-        self.lost.add((relation.id, unit, unit))
-        bags = self.units[relation.id]
-        bags.pop(unit, None)
-        if not any("/" in name for name in bags):
-            bags.clear()
+        Options are named with ``_`` for ``-``.
+        """
+        name = source.name
+        path, config = declared(source, self.directory / f"charm-{name}")
+        config |= {option.replace("_", "-"): value for option, value in options.items()}
+        self.leaders[name] = f"{name}/0"
+        made = Application(kind, path, config, ops.CharmMeta.from_charm_root(path))
+        self.applications[name] = made
+        return made
 
     def state(self, unit: str) -> Path:
         """The file in which a unit keeps what it stores."""
@@ -163,7 +134,7 @@ class Controller:
         params: Mapping[str, Any] | None = None,
     ) -> dict[str, str]:
         """What Juju's agent tells a hook or an action, as for :meth:`begin`."""
-        name = unit.partition("/")[0]
+        name = app_of(unit)
         path = f"hooks/{hook}" if params is None else f"actions/{hook}"
         environment = {
             **MODEL,
@@ -176,7 +147,7 @@ class Controller:
             endpoint = relation.ends[name]
             path = f"hooks/{endpoint}-{hook}"
             environment |= {"JUJU_RELATION": endpoint, "JUJU_RELATION_ID": f"{endpoint}:{relation.id}"}
-            other = remote.partition("/")[0] or next((app for app in relation.ends if app != name), name)
+            other = app_of(remote) or relation.far(name)
             environment |= {"JUJU_REMOTE_APP": other, "JUJU_REMOTE_UNIT": remote if "/" in remote else ""}
             if hook == "relation-departed":
                 environment["JUJU_DEPARTING_UNIT"] = remote
@@ -200,7 +171,7 @@ class Controller:
         Raises whatever the charm raises; nothing is written then.
         """
         environment = self.environment(unit, hook, relation, remote, params)
-        application = self.applications[unit.partition("/")[0]]
+        application = self.applications[app_of(unit)]
         tools = Tools(self, unit, params or {})
         with _answered(tools, environment):
             began = time.thread_time()
@@ -248,7 +219,7 @@ class Tools:
     def __init__(self, controller: Controller, unit: str, params: Mapping[str, Any]) -> None:
         self._controller = controller
         self._unit = unit
-        self._app = unit.partition("/")[0]
+        self._app = app_of(unit)
         self._params = params
         self._written: dict[tuple[int, str], dict[str, str]] = {}
         self.ran = Ran()
@@ -275,32 +246,32 @@ class Tools:
     def commit(self) -> None:
         """Have the others see what the hook has written."""
         for (number, owner), data in self._written.items():
-            bags = self._controller.units[number]
-            new = {key: value for key, value in (bags.get(owner, {}) | data).items() if value}
-            if new != bags.get(owner):
-                bags[owner] = new
-                self.ran.changed.append((self._controller.relations[number], owner))
+            relation, bag = (
+                self._controller.relation(number),
+                self._controller.databags[number].get(owner, {}),
+            )
+            new = {key: value for key, value in (bag | data).items() if value}
+            if self._controller.write(relation, owner, new):
+                self.ran.changed.append((relation, owner))
 
     def _relation_ids(self, words: list[str]) -> list[str]:
-        known, lost = self._controller.relations, self._controller.lost
-        own = [each for each in known if (each.id, self._unit, self._unit) not in lost]
-        return [f"{words[0]}:{each.id}" for each in own if each.ends.get(self._app) == words[0]]
+        own = self._controller.related(self._unit)
+        return [f"{words[0]}:{each.id}" for each in own if each.ends[self._app] == words[0]]
 
     def _relation(self, words: list[str]) -> Relation:
-        number = int(words[words.index("-r") + 1].rpartition(":")[2])
-        return self._controller.relations[number]
+        return self._controller.relation(int(words[words.index("-r") + 1].rpartition(":")[2]))
 
     def _relation_list(self, words: list[str]) -> list[str] | str:
         relation = self._relation(words)
         if "--app" in words:
-            return next((app for app in relation.ends if app != self._app), self._app)
+            return relation.far(self._app)
         return self._controller.seen(relation, self._unit)
 
     def _relation_get(self, words: list[str]) -> dict[str, str]:
         relation, owner = self._relation(words), words[-1]
         if "--app" in words:
-            owner = owner.partition("/")[0]
-        bags = self._controller.units[relation.id]
+            owner = app_of(owner)
+        bags = self._controller.databags[relation.id]
         return {**bags.get(owner, {}), **self._written.get((relation.id, owner), {})}
 
     def _relation_set(self, words: list[str], given: str | None) -> None:
@@ -315,7 +286,7 @@ class Tools:
         self._written[key] = {**self._written.get(key, {}), **data}
 
     def _is_leader(self, _: list[str]) -> bool:
-        return self._controller.applications[self._app].leader == self._unit
+        return self._controller.leads(self._unit)
 
     def _config_get(self, _: list[str]) -> dict[str, Any]:
         return self._controller.applications[self._app].config

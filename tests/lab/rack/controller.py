@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's part for the whole rack: events in Juju's order, relation data carried until nothing changes.
 
-It knows no charm. :mod:`lab.juju.uniter` has the order of hooks, :mod:`lab.juju.service` runs them inside the
-machines. Those that charms have dispatched themselves are noticed by looking at what it keeps. A test
+It knows no charm. :mod:`lab.juju.model` tells which hooks are due, :mod:`lab.juju.service` runs them inside
+the machines. Those that charms have dispatched themselves are noticed by looking at what it keeps. A test
 harness, not a Juju: a leader's lease runs out where its machine has no power, but not in a reboot, and a
 removed unit is gone as soon as it has had its last hook.
 """
@@ -10,18 +10,17 @@ removed unit is gone as soon as it has had its last hook.
 import json
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from lab.guest import Guest, GuestError
 from lab.juju import uniter
+from lab.juju.model import PRINCIPAL, Event, Model, Relation, number_of
 from lab.juju.remote import HookError, Result
 from lab.juju.remote import Unit as Runner
-from lab.rack.deployment import Deployment, Relation
+from lab.rack.deployment import Deployment
 from lab.rack.machine import Floor, Job, Machine
 from lab.rack.units import Unit, addresses
 
@@ -35,30 +34,37 @@ LEASE = 60.0  # seconds for which a leader that no longer answers still leads (J
 NOTICED = 60.0  # seconds in which whoever talks to a machine notices that its power is cut
 
 
-class Controller:
+class Controller(Model):
     """Units, their relations' data, and what happens next."""
 
     def __init__(self, deployment: Deployment, floor: Floor, place: Mapping[str, str]) -> None:
+        super().__init__(deployment.relations)
         self.deployment = deployment
         self.floor = floor
         self.units: dict[str, Unit] = {}
         self.planned = {
-            f"{app.name}/{number}": Unit(app, number, floor.machines[place[machine]], leader=number == 0)
+            f"{app.name}/{number}": Unit(app, number, floor.machines[place[machine]])
             for app in deployment.applications.values()
             for number, machine in enumerate(app.machines)
         }
+        self.leaders = {name: f"{name}/0" for name in deployment.applications}
+        for relation in (each for each in deployment.relations if each.container):
+            (name,) = relation.ends
+            principals = range(len(deployment.applications[name].machines))
+            self.databags[relation.id] = {f"{PRINCIPAL}/{number}": {} for number in principals}
         self.tell: Callable[[str], object] = lambda line: None
         self.down: list[tuple[str, float, float]] = []  # machine, from, to
-        self._bags: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)  # by relation and owner
 
     def deploy(self, *names: str, secrets: Sequence[dict[str, Any]] = ()) -> None:
         """Add units to their machines, and queue a new unit's events in Juju's order, units side by side."""
-        events: list[list[tuple[Unit, str]]] = []
+        events: list[list[tuple[Unit, Event]]] = []
         for unit in (self.planned[name] for name in names):
             self.units[unit.name] = unit
+            for relation in self.related(unit.name):
+                self.databags[relation.id][unit.name] = addresses(unit.machine)
             seen = self._seen_by(unit)
-            for relation in seen["relations"]:
-                relation["local_unit_data"] = addresses(unit.machine)
+            for told in seen["relations"]:
+                told["local_unit_data"] = addresses(unit.machine)
             add = partial(
                 Runner,
                 app=unit.app.name,
@@ -68,12 +74,10 @@ class Controller:
                 **seen,
             )
             unit.machine.queue.append(Job(f"{unit.name} deploy", add, partial(setattr, unit, "runner")))
-            endpoints = [each["endpoint"] for each in seen["relations"]]
-            hooks = uniter.of_a_new_unit(endpoints, leads=unit.leader)
-            events.append([(unit, hook.replace("-", "_")) for hook in hooks])
+            events.append([(unit, event) for event in self.of_a_new_unit(unit.name)])
         for step in zip_longest(*events):
             for unit, event in filter(None, step):
-                self.queue(unit, event)
+                self._due(unit, event)
 
     def configure(self, app: str, options: Mapping[str, Any]) -> None:
         """``juju config``."""
@@ -92,7 +96,8 @@ class Controller:
         unit = self.units[name]
         for each in self.units.values():
             if each.app is unit.app:
-                each.leader, each.elected = each is unit, False
+                each.elected = False
+        self.leaders[unit.app.name] = name
         self.queue(unit, "leader_elected")
 
     def remove(self, name: str) -> None:
@@ -100,47 +105,33 @@ class Controller:
         unit = self.units[name]
         unit.started = False
         del self.planned[name]
-        related = self._related(unit)
-        seen = {each.end(unit.app.name): self._met(unit, each) for each in related}
-        peers = [each.end(unit.app.name) for each in related if each.far(unit.app.name) == unit.app.name]
-        hooks = uniter.of_a_removed_unit({end: len(met) for end, met in seen.items()}, peers)
-        self._lose(unit, hooks, seen, departs=name)
+        for event in self.of_a_removed_unit(name):
+            self._due(unit, event)
         unit.machine.queue.append(
             Job(f"{name} is removed", lambda _: unit.runner.remove(), lambda _: self._gone(unit))
         )
 
     def remove_relation(self, application: str, endpoint: str) -> None:
         """``juju remove-relation``: both ends lose each unit that they see, and then the relation."""
-        relation = next(
-            each for each in self.deployment.related(application) if each.end(application) == endpoint
-        )
-        for unit in [each for each in self.units.values() if each.app.name in dict(relation.ends)]:
-            end, met = relation.end(unit.app.name), self._met(unit, relation)
-            self._lose(unit, uniter.of_a_removed_relation(end, len(met)), {end: met})
+        relation = next(each for each in self.relations if each.ends.get(application) == endpoint)
+        self._follow([*self.parts(relation)])
 
-    def _lose(
-        self, unit: Unit, hooks: Iterable[str], seen: Mapping[str, list[int | None]], departs: str = ""
-    ) -> None:
-        """Queue the last hooks of relations in which it has ``seen`` these units, by endpoint."""
-        for hook in hooks:
-            end, departed, _ = hook.partition("-relation-departed")
-            other = seen[end].pop(0) if departed else None
-            self.queue(unit, hook.replace("-", "_"), other, departs=departs if departed else "")
+    def seen(self, relation: Relation, unit: str) -> list[str]:
+        """Units at the other end, or peers, that have started."""
+        found = super().seen(relation, unit)
+        return found if relation.container else [each for each in found if self._started(each)]
+
+    def _started(self, name: str) -> bool:
+        return name in self.units and self.units[name].started
 
     def _gone(self, unit: Unit) -> None:
         del self.units[unit.name]
-        for relation in self.deployment.related(unit.app.name):
-            if relation.far(unit.app.name) == unit.app.name:
-                self._left(unit, relation)
+        for relation in self.related(unit.name):
+            self._follow(self.departs(relation, unit.name))
+            self.leaves(relation, unit.name)
         heirs = [name for name, each in self.units.items() if each.app is unit.app and name in self.planned]
-        if unit.leader and heirs:
+        if self.leads(unit.name) and heirs:
             self.lead(heirs[0])
-
-    def _left(self, unit: Unit, relation: Relation) -> None:
-        """The others in the relation lose the unit."""
-        for other in self._others(unit, relation):
-            event = f"{relation.end(other.app.name)}_relation_departed"
-            self.queue(other, event, unit.number, departs=unit.name)
 
     def action(self, names: Iterable[str], action: str, patience: float = 900, **params: Any) -> list[Result]:
         """``juju run``: on several units, those of different machines side by side; their results."""
@@ -151,29 +142,33 @@ class Controller:
             jobs.append((unit.machine, job))
         return self.floor.do(jobs, patience)
 
-    def queue(
-        self,
-        unit: Unit,
-        event: str,
-        other: int | str | None = None,
-        place: int | None = None,
-        departs: str = "",
-        again: str = "",
-    ) -> None:
-        """Queue an event, unless it waits already.
+    def queue(self, unit: Unit, event: str) -> None:
+        """Queue an event that is of no relation, unless it waits already."""
+        self._due(unit, Event(event.replace("_", "-")))
 
-        A relation's is of the unit with the number ``other``, or of the application with this name, and the
-        unit ``departs`` leaves it. It comes last, or before the job at ``place``. ``again`` tells it from
-        others of the same name.
-        """
-        what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "") + again
-        if not any(job.what == what for job in unit.machine.queue):
-            told = {"JUJU_REMOTE_UNIT": ""} if isinstance(other, str) else {}
-            of: dict[str, Any] = {"told": told | ({"JUJU_DEPARTING_UNIT": departs} if departs else {})}
-            of |= {} if isinstance(other, str) else {"remote_unit": other}
-            job = Job(what, lambda _: unit.runner.emit(event, **of, **self._seen_by(unit)))
-            job.then, job.failed = partial(self._ran, unit, event), partial(self._failed, unit, job)
-            unit.machine.queue.insert(len(unit.machine.queue) if place is None else place, job)
+    def _follow(self, due: Iterable[tuple[str, Event]]) -> None:
+        """Queue what is due on units that are here."""
+        for name, event in due:
+            if name in self.units:
+                for kind in uniter.MET if event.kind == "relation-joined" else (event.kind,):
+                    self._due(self.units[name], event._replace(kind=kind))
+
+    def _due(self, unit: Unit, event: Event, place: int | None = None) -> None:
+        """It comes last, or before the job at ``place``."""
+        hook = event.hook(unit.app.name)
+        what = f"{unit.name} {hook} {event.remote.rpartition('/')[2]}".rstrip()
+        if any(job.what == what for job in unit.machine.queue):
+            return
+        told = {} if event.of_a_unit or not event.remote else {"JUJU_REMOTE_UNIT": ""}
+        departs = {"JUJU_DEPARTING_UNIT": event.departs} if event.departs else {}
+        of: dict[str, Any] = {"told": told | departs}
+        if not told:  # a subordinate's principal has no number in its machine
+            principal = event.relation is not None and event.relation.container
+            of["remote_unit"] = number_of(event.remote) if event.of_a_unit and not principal else None
+        emit = hook.replace("-", "_")
+        job = Job(what, lambda _: unit.runner.emit(emit, **of, **self._seen_by(unit)))
+        job.then, job.failed = partial(self._ran, unit, event), partial(self._failed, unit, job)
+        unit.machine.queue.insert(len(unit.machine.queue) if place is None else place, job)
 
     def due(self) -> None:
         """What time brings: a look at machines, update-status while a unit is not there yet.
@@ -202,7 +197,7 @@ class Controller:
     def _elect(self, now: float) -> None:
         """Have another unit lead where the leader's machine has no power and its lease has run out."""
         up = [unit for unit in self.units.values() if unit.started and unit.machine.powered]
-        for unit in [unit for unit in self.units.values() if unit.leader]:
+        for unit in [unit for unit in self.units.values() if self.leads(unit.name)]:
             lost = not unit.machine.powered and now - unit.machine.cut_at > LEASE
             heirs = [each.name for each in up if each.app is unit.app]
             if lost and heirs:
@@ -233,42 +228,16 @@ class Controller:
         """Every unit has started and is active."""
         return all(unit.started and unit.status[0] == "active" for unit in self.units.values())
 
-    def _ran(self, unit: Unit, event: str, result: Result) -> None:
+    def _ran(self, unit: Unit, event: Event, result: Result) -> None:
         self._hooked(unit, result)
-        unit.elected |= unit.leader and event == "leader_elected"
-        for relation in self._related(unit):
-            if event == f"{relation.end(unit.app.name)}_relation_broken".replace("-", "_"):
-                self._broken(unit, relation)
-        if event == "start" and not unit.started:
+        unit.elected |= self.leads(unit.name) and event.kind == "leader-elected"
+        if event.relation and event.kind == "relation-broken":
+            if unit.name not in self.planned:
+                self._follow(self.departs(event.relation, unit.name))
+            self.leaves(event.relation, unit.name)
+        if event.kind == "start" and not unit.started:
             unit.started = True
-            for relation in self.deployment.related(unit.app.name):
-                if self._bags[relation.id, far := relation.far(unit.app.name)]:
-                    self._changed(unit, relation, far, uniter.TOLD)
-                for other in self._others(unit, relation):
-                    self._changed(unit, relation, other.number, *uniter.MET)
-                    self._changed(other, relation, unit.number, *uniter.MET)
-                for number in range(len(unit.app.machines)) if relation.container else ():
-                    for hook in uniter.MET:  # of each principal; the model knows the unit's own
-                        event = f"{relation.end(unit.app.name)}_{hook.replace('-', '_')}"
-                        self.queue(unit, event, again=f" ({number})")
-
-    def _broken(self, unit: Unit, relation: Relation) -> None:
-        """It has left the relation. Where the relation is removed, its databags go with the last unit."""
-        unit.left.add(relation.id)
-        if unit.name not in self.planned:
-            self._left(unit, relation)
-        elif all(
-            relation.id in each.left for each in self.units.values() if each.app.name in dict(relation.ends)
-        ):
-            kept = tuple(each for each in self.deployment.relations if each is not relation)
-            self.deployment = replace(self.deployment, relations=kept)
-            self._bags = defaultdict(
-                dict, {of: bag for of, bag in self._bags.items() if of[0] != relation.id}
-            )
-
-    def _changed(self, unit: Unit, relation: Relation, other: int | str | None, *hooks: str) -> None:
-        for hook in hooks:
-            self.queue(unit, f"{relation.end(unit.app.name)}_{hook.replace('-', '_')}", other)
+            self._follow([*self.when_it_starts(unit.name), *self.enters(unit.name)])
 
     def _failed(self, unit: Unit, job: Job, error: Exception) -> None:
         """Juju tries a failed hook again, and one in which the machine lost its power."""
@@ -329,60 +298,31 @@ class Controller:
         own = [
             number for number, job in enumerate(unit.machine.queue) if job.what.startswith(f"{unit.name} ")
         ]
-        self.queue(unit, "start", place=own[0] + 1 if own and unit.failures else 0)
+        self._due(unit, Event("start"), place=own[0] + 1 if own and unit.failures else 0)
 
     def _deployed(self, machine: Machine) -> list[Unit]:
         return [unit for unit in self.units.values() if unit.machine is machine and unit.runner]
 
-    def _related(self, unit: Unit) -> list[Relation]:
-        return [each for each in self.deployment.related(unit.app.name) if each.id not in unit.left]
-
-    def _met(self, unit: Unit, relation: Relation) -> list[int | None]:
-        """The numbers of the units that it sees; a subordinate its principal alone, which has none here."""
-        return [None] if relation.container else [other.number for other in self._others(unit, relation)]
-
-    def _others(self, unit: Unit, relation: Relation) -> list[Unit]:
-        """Units at the other end, or peers, that are there."""
-        far = [each for each in self.units.values() if each.app.name == relation.far(unit.app.name)]
-        return [each for each in far if each.started and each is not unit and relation.id not in each.left]
-
     def _seen_by(self, unit: Unit) -> dict[str, Any]:
         """Options, who leads, and relations as a unit sees them: what others have written."""
-        relations = [
-            {"id": each.id, "endpoint": each.end(unit.app.name), **self._told(unit, each)}
-            for each in self._related(unit)
-        ]
+        relations = [self.told(each, unit.name) for each in self.related(unit.name)]
+        for told in relations if unit.elected else []:
+            told.pop("local_app_data", None)  # the leader writes it, and is not told
         return {
             "config": unit.app.options,
             "relations": relations,
-            "leader": unit.leader,
+            "leader": self.leads(unit.name),
             "planned_units": sum(each.app is unit.app for each in self.planned.values()),
         }
-
-    def _told(self, unit: Unit, relation: Relation) -> dict[str, Any]:
-        """Also what the application has written, to peers and to a new leader."""
-        far = relation.far(unit.app.name)
-        reads = not unit.elected and (unit.leader or far == unit.app.name)
-        own = {"local_app_data": self._bags[relation.id, unit.app.name]} if reads else {}
-        if not far:
-            return own
-        units = {each.number: self._bags[relation.id, each.name] for each in self._others(unit, relation)}
-        if far == unit.app.name:
-            return {"peers_data": units, **own}
-        theirs = self._bags[relation.id, far]
-        return {"remote_app_name": far, "remote_units_data": units, "remote_app_data": theirs, **own}
 
     def _carry(self, unit: Unit, relations: list[dict[str, Any]]) -> None:
         """Take what the unit has written, and tell those who see it."""
         known = {each["id"]: each for each in relations}
-        for relation in (each for each in self._related(unit) if each.id in known):
+        for relation in (each for each in self.related(unit.name) if each.id in known):
             found = known[relation.id]
-            bags: dict[int | str, tuple[str, dict[str, str]]] = {}
-            if unit.leader:
-                bags[unit.app.name] = unit.app.name, found.get("local_app_data", {})
-            bags[unit.number] = unit.name, found.get("local_unit_data", {})
-            for of, (owner, bag) in bags.items():
-                news = self._bags[relation.id, owner] != bag
-                self._bags[relation.id, owner] = bag
-                for other in self._others(unit, relation) if news and unit.started else []:
-                    self._changed(other, relation, of, "relation-changed")
+            bags = {unit.name: found.get("local_unit_data", {})}
+            if self.leads(unit.name):
+                bags = {unit.app.name: found.get("local_app_data", {}), **bags}
+            for owner, bag in bags.items():
+                if self.write(relation, owner, bag) and unit.started:
+                    self._follow(self.hears(relation, owner, unit.name))

@@ -16,6 +16,7 @@ from check.merge import Part, merge, parts
 from yamlfile.values import Map
 
 from lab.cloud import translate
+from lab.juju.model import Relation
 
 ROOT = Path(__file__).parents[3]
 CHARMS = ROOT / "charms"
@@ -43,24 +44,6 @@ class Application:
 
 
 @dataclass(frozen=True)
-class Relation:
-    """Its ends as ``(application, endpoint)``: one for peers, and one where the other is not the lab's."""
-
-    id: int
-    ends: tuple[tuple[str, str], ...]
-    container: bool = False
-
-    def end(self, application: str) -> str:
-        """The application's endpoint."""
-        return dict(self.ends)[application]
-
-    def far(self, application: str) -> str | None:
-        """The application at the other end: its own for peers, None for a subordinate's principal."""
-        others = [name for name, _ in self.ends if name != application]
-        return None if self.container else next(iter(others), application)
-
-
-@dataclass(frozen=True)
 class Deployment:
     """What is deployed.
 
@@ -78,10 +61,6 @@ class Deployment:
     nodes: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-
-    def related(self, application: str) -> list[Relation]:
-        """The application's relations, also those with its peers."""
-        return [each for each in self.relations if application in dict(each.ends)]
 
 
 def read(bundle: Path, overlays: list[Path], nodes: int) -> Deployment:
@@ -119,13 +98,14 @@ def read(bundle: Path, overlays: list[Path], nodes: int) -> Deployment:
         applications[name] = Application(name, charm, meta, options, placed[name])
     relations: list[Relation] = []
     for name, (_, meta) in metas.items():
-        relations += [Relation(0, ((name, peer),)) for peer in meta.get("peers", {})]
+        for peer in meta.get("peers", {}):
+            relations.append(Relation(len(relations), {name: peer}))
     for pair in related:
-        ends = tuple((name, endpoint) for name, endpoint in pair if name in metas)
-        if ends:
-            relations.append(Relation(0, ends, _container(metas[ends[0][0]][1], ends[0][1])))
-    numbered = tuple(Relation(n, each.ends, each.container) for n, each in enumerate(relations))
-    return Deployment(applications, numbered, machines, left_out, translate.by_charm(whole["applications"]))
+        ends = {name: endpoint for name, endpoint in pair if name in metas}
+        container = any(_container(metas[name][1], endpoint) for name, endpoint in ends.items())
+        relations += [Relation(len(relations), ends, container)] if ends else []
+    by_charm = translate.by_charm(whole["applications"])
+    return Deployment(applications, tuple(relations), machines, left_out, by_charm)
 
 
 def _only(bodies: Map, known: Map) -> Map:

@@ -25,11 +25,9 @@ class Unit:
     hooked: float = 0.0
     looked: float = 0.0  # as soon as it is deployed
     failures: int = 0
-    leader: bool = False
     elected: bool = False  # it leads, and has had leader-elected: it knows what its application has written
     runner: Any = None  # a Runner as soon as it is deployed
     started: bool = False
-    left: set[int] = field(default_factory=set[int])  # relations, by relation-broken
     hooks: dict[str, dict[str, int]] = field(default_factory=dict)  # by event, as the guest counts them
 
     @property

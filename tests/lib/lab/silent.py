@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines and charms for the rack's Juju on which nothing happens but what it tells them."""
+"""Machines and charms of the rack on which nothing happens but what Juju tells them, and their hooks."""
 
 import json
 from types import SimpleNamespace
@@ -27,7 +27,9 @@ class SilentGuest:
 
 
 class SilentRunner:
-    """A charm that writes nothing into databags."""
+    """A charm that writes nothing into databags, but once for its application."""
+
+    writes_at = "update_status"
 
     def __init__(self, guest: SilentGuest, app: str, **known: Any) -> None:
         self.guest, self.known = guest, {"app": app, "status": ["active", ""], **known}
@@ -40,7 +42,7 @@ class SilentRunner:
         self.seen = {"relations": relations, "leader": of["leader"], "planned_units": of["planned_units"]}
         for kept in self.known["relations"]:
             kept.update(next(new for new in relations if new["id"] == kept["id"]))
-            if event == "update_status":
+            if event == self.writes_at:
                 kept["local_app_data"] = {"policy": "new"}
         left, broken, _ = event.partition("_relation_broken")
         if broken:
@@ -50,3 +52,17 @@ class SilentRunner:
 
     def remove(self) -> None:
         self.guest.known.remove(self.known)
+
+
+def by_relation(ran: list[str]) -> list[str]:
+    """With those of each relation together: Juju goes through a unit's relations in no order."""
+    created = [hook for hook in ran if hook.endswith("-relation-created")]
+    assert ran[1 : 1 + len(created)] == created
+    first = ran.index("start") + 1
+    met = sorted(ran[first:], key=lambda hook: hook.partition("-relation-")[0])
+    return [ran[0], *sorted(created), *ran[1 + len(created) : first], *met]
+
+
+def by_end(hooks: list[str]) -> list[str]:
+    """With each relation's last hooks together: Juju goes through a unit's relations in no order."""
+    return sorted(hooks[:-2], key=lambda hook: hook.partition("-relation-")[0]) + hooks[-2:]

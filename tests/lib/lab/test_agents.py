@@ -4,12 +4,11 @@
 from pathlib import Path
 from typing import Any
 
-import ops
 import pytest
 import yaml
-from lab.juju import uniter
-from lab.juju.agents import BOOT, LEASE, Agents, Costs, Does, Event, Machine
-from lab.juju.hooktools import Application, Controller, Relation, Tools
+from lab.juju.agents import BOOT, LEASE, Agents, Costs, Does, Machine
+from lab.juju.hooktools import Controller, Tools
+from lab.juju.model import Event, Relation
 
 APP = "a"
 HOOKS = yaml.safe_load((Path(__file__).parents[2] / "lab/juju/hooks.yaml").read_text())
@@ -20,7 +19,7 @@ class Quiet(Controller):
 
     def __init__(self) -> None:
         super().__init__(Path())
-        self.applications[APP] = Application(ops.CharmBase, Path(), {}, leader="a/0")
+        self.leaders[APP] = "a/0"
         self.peers = self.relate({APP: "peers"})
         self.ran: list[tuple[str, Event]] = []
         self.writes: dict[str, str] = {}
@@ -43,22 +42,9 @@ def quiet() -> Quiet:
     """They have been there for long."""
     found = Quiet()
     for unit in ("a/0", "a/1", "a/2"):
-        found.units[found.peers.id][unit] = {}
+        found.databags[found.peers.id][unit] = {}
         found.agents.place(unit, Machine())
     return found
-
-
-def test_a_new_unit_has_its_first_hooks_in_the_order_of_the_real_one_and_then_meets_the_others() -> None:
-    quiet = Quiet()
-    for unit in ("a/0", "a/1"):
-        quiet.agents.start(unit, Machine())
-    quiet.agents.settle()
-    for unit, other in (("a/0", "a/1"), ("a/1", "a/0")):
-        first = uniter.of_a_new_unit(["peers"], leads=unit == "a/0")
-        ran = [event.kind for event in quiet.of(unit)]
-        assert ran[: len(first)] == [hook.removeprefix("peers-") for hook in first]
-        met = [Event(kind, quiet.peers, other) for kind in uniter.MET]
-        assert quiet.of(unit)[len(first) :] == met
 
 
 def test_what_is_due_after_a_boot_runs_in_the_order_of_the_real_ones(quiet: Quiet) -> None:
@@ -79,7 +65,7 @@ def test_what_is_due_after_a_boot_runs_in_the_order_of_the_real_ones(quiet: Quie
 
 
 def test_what_a_hook_writes_is_there_when_it_ends_and_heard_by_each_other_unit_once(quiet: Quiet) -> None:
-    quiet.writes, bags = {"key": "new"}, quiet.units[quiet.peers.id]
+    quiet.writes, bags = {"key": "new"}, quiet.databags[quiet.peers.id]
     quiet.agents.emit("a/0", Event("update-status"))
     quiet.agents.settle(0.0)
     assert (quiet.ran, bags["a/0"]) == ([("a/0", Event("update-status"))], {})
@@ -96,13 +82,11 @@ def test_what_a_hook_was_about_to_write_is_lost_with_its_machine_and_its_leaders
     quiet.agents.settle(0.0)
     quiet.agents.down(machine)
     quiet.agents.settle(LEASE - 1)
-    assert quiet.applications[APP].leader == "a/0"
+    assert quiet.leaders[APP] == "a/0"
     quiet.agents.settle(2)
-    assert [event for unit, event in quiet.ran if unit == quiet.applications[APP].leader] == [
-        Event("leader-elected")
-    ]
+    assert [event for unit, event in quiet.ran if unit == quiet.leaders[APP]] == [Event("leader-elected")]
     quiet.agents.settle(BOOT - LEASE - 2)
-    assert quiet.units[quiet.peers.id]["a/0"] == {}
+    assert quiet.databags[quiet.peers.id]["a/0"] == {}
     assert not machine.up
 
 
@@ -115,11 +99,11 @@ class Related(Quiet):
         self.peers = self.fabric
         self.other = self.relate({"cumulus-fabric": "applied"})
         for app in self.fabric.ends:
-            self.applications[app] = Application(ops.CharmBase, Path(), {}, leader=f"{app}/0")
+            self.leaders[app] = f"{app}/0"
         self.agents = Agents(self, dict.fromkeys(self.fabric.ends, Does()), Costs(tool=0.0))
         self.sees = list[tuple[str, str, list[str]]]()
         for unit in ("roce-qos/0", "roce-qos/1", "cumulus-fabric/0"):
-            self.units[self.fabric.id][unit] = {}
+            self.databags[self.fabric.id][unit] = {}
             self.agents.place(unit, Machine())
 
     def begin(self, unit: str, hook: str, *given: Any, **named: Any) -> Tools:
@@ -158,4 +142,4 @@ def test_units_that_lose_a_relation_see_fewer_in_it_and_at_last_not_the_relation
     tools = Tools(related, "cumulus-fabric/0", {})
     assert tools(["relation-ids", "fabric", "--format=json"], None) == "[]"
     assert tools(["relation-ids", "applied", "--format=json"], None) == f'["applied:{related.other.id}"]'
-    assert not related.units[related.fabric.id], "its databags are gone"
+    assert not related.databags[related.fabric.id], "its databags are gone"

@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 import pytest
 from lab.cable import Nic
 from lab.guest import GuestError
+from lab.juju.model import Relation
 from lab.juju.remote import HookError, Result
 from lab.rack import controller as juju
 from lab.rack import layout
 from lab.rack.controller import Controller
-from lab.rack.deployment import ROOT, Application, Deployment, Relation, read
+from lab.rack.deployment import ROOT, Application, Deployment, read
 from lab.rack.machine import Floor, Job, Machine
 
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
@@ -110,8 +111,8 @@ def model() -> tuple[Controller, dict[str, FakeGuest]]:
         "two": Application("two", "two", META, {}, ("1",)),
     }
     relations = (
-        Relation(0, (("one", "peers"),)),
-        Relation(1, (("one", "link"), ("two", "link"))),
+        Relation(0, {"one": "peers"}),
+        Relation(1, {"one": "link", "two": "link"}),
     )
     controller = Controller(Deployment(apps, relations, ("0", "1")), floor, {"0": "a", "1": "b"})
     floor.tick = controller.due
@@ -240,8 +241,8 @@ def test_the_bundles_own_applications_are_taken_with_options_places_and_relation
         "reboot-settle": 0,
     }
     ends = [relation.ends for relation in wanted.relations]
-    assert (("roce-qos", "fabric"), ("cumulus-fabric", "fabric")) in ends
-    assert (("sriov-switchdev", "reboot"),) in ends
+    assert {"roce-qos": "fabric", "cumulus-fabric": "fabric"} in ends
+    assert {"sriov-switchdev": "reboot"} in ends
     assert [each.container for each in wanted.relations if "juju-info" in str(each.ends)] == [True] * 3
 
 
@@ -256,7 +257,7 @@ def test_a_subordinate_is_only_where_its_principal_is() -> None:
     wanted = read(BUNDLE, [overlay], 3)
     assert wanted.left_out == ("nic-firmware-control",), "its principal is on the control node"
     assert (wanted.applications, wanted.nodes) == (read(BUNDLE, [], 3).applications, ("0", "1", "3"))
-    ends = {name for relation in wanted.relations for name, _ in relation.ends}
+    ends = {name for relation in wanted.relations for name in relation.ends}
     assert ends == set(wanted.applications)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 import yaml
 from lab.juju import uniter
+from lab.juju.model import Event
 from lab.juju.remote import Result
 from lab.rack import controller as juju
 from lab.rack.controller import Controller
 from lab.rack.deployment import ROOT, read
 from lab.rack.machine import Floor, Machine
 from lab.rack.units import Unit
-from lib.lab.silent import SilentGuest, SilentRunner
+from lib.lab.silent import SilentGuest, SilentRunner, by_end, by_relation
 from ops import testing
 from unit import hooks
 
@@ -22,15 +23,6 @@ RECORDED: dict[str, list[str]] = HOOKS["deployed"]
 CHANGES: dict[str, dict[str, list[str]]] = HOOKS["changes"]
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
 NODES = 2
-
-
-def by_relation(ran: list[str]) -> list[str]:
-    """With those of each relation together: Juju goes through a unit's relations in no order."""
-    created = [hook for hook in ran if hook.endswith("-relation-created")]
-    assert ran[1 : 1 + len(created)] == created
-    first = ran.index("start") + 1
-    met = sorted(ran[first:], key=lambda hook: hook.partition("-relation-")[0])
-    return [ran[0], *sorted(created), *ran[1 + len(created) : first], *met]
 
 
 @pytest.fixture
@@ -49,7 +41,7 @@ def rack(monkeypatch: pytest.MonkeyPatch) -> Controller:
 def test_the_racks_units_have_the_hooks_of_the_real_ones(rack: Controller) -> None:
     for charm, recorded in RECORDED.items():
         for unit in (unit for unit in rack.units.values() if unit.app.charm == charm):
-            wanted = [hook for hook in recorded if unit.leader or hook != "leader-elected"]
+            wanted = [hook for hook in recorded if rack.leads(unit.name) or hook != "leader-elected"]
             assert by_relation(unit.runner.ran) == by_relation(wanted), unit.name
     rack.floor.stop()
 
@@ -108,14 +100,14 @@ def test_a_leader_without_power_is_replaced_once_its_lease_has_run_out(rack: Con
     new.runner.ran.clear()
     rack.cut_power([former.machine.name])
     rack.due()
-    assert (former.leader, new.leader) == (True, False)
+    assert rack.leads(former.name)
     former.machine.cut_at -= juju.LEASE
     assert rack.floor.work(lambda: new.elected, 30)
-    assert (former.leader, new.leader) == (False, True)
+    assert rack.leads(new.name)
     assert new.runner.ran == ["leader-elected"]
     rack.power_on([former.machine.name])
     assert rack.floor.work(lambda: rack.settled, 30)
-    assert new.leader, "one that comes back leads no longer"
+    assert rack.leads(new.name), "one that comes back leads no longer"
     rack.floor.stop()
 
 
@@ -126,7 +118,7 @@ def test_a_removed_unit_ends_before_the_others_lose_it_and_one_of_them_leads(rac
     rack.remove(leaves.name)
     assert not rack.settled
     assert rack.floor.work(lambda: rack.settled, 30)
-    met = {"juju-info": 1, "reboot": 1}
+    met = {"juju-info": NODES, "reboot": 1}
     assert by_end(leaves.runner.ran) == by_end(uniter.of_a_removed_unit(met, ["reboot"]))
     assert leaves.name not in rack.units
     assert [known["app"] for known in leaves.machine.guest.known] == ["nic-firmware", "roce-qos"]
@@ -150,7 +142,7 @@ def test_each_side_is_told_which_unit_departs(rack: Controller) -> None:
         unit.runner.emit = listening
     rack.remove(leaves.name)
     assert rack.floor.work(lambda: rack.settled, 30)
-    assert told == {leaves.name: [leaves.name] * 2, stays.name: [leaves.name]}
+    assert told == {leaves.name: [leaves.name] * (NODES + 1), stays.name: [leaves.name]}
     rack.floor.stop()
 
 
@@ -188,8 +180,8 @@ def test_a_change_has_the_hooks_of_the_real_one(
 
 
 def test_after_a_removed_relation_neither_end_sees_it_and_its_databags_are_gone(rack: Controller) -> None:
-    gone = next(each.id for each in rack.deployment.related("cumulus-fabric") if len(each.ends) > 1)
-    assert gone in {relation for relation, _ in rack._bags}
+    gone = next(each.id for each in rack.relations if "cumulus-fabric" in each.ends and not each.peers)
+    assert rack.databags[gone]
     rack.remove_relation("roce-qos", "fabric")
     for name in ("roce-qos/0", "cumulus-fabric/0"):
         rack.queue(rack.units[name], "update_status")
@@ -200,7 +192,7 @@ def test_after_a_removed_relation_neither_end_sees_it_and_its_databags_are_gone(
     }
     assert (seen["roce-qos/0"], seen["cumulus-fabric/0"]) == ({"juju-info"}, {"applied"})
     assert seen["nic-firmware/0"] == {"juju-info", "reboot"}
-    assert gone not in {relation for relation, _ in rack._bags}
+    assert gone not in rack.databags
     rack.floor.stop()
 
 
@@ -211,7 +203,7 @@ def test_a_unit_that_is_removed_after_a_relation_has_left_that_one_already(rack:
     leaves.runner.ran.clear()
     rack.remove("roce-qos/1")
     assert rack.floor.work(lambda: rack.settled, 30)
-    assert leaves.runner.ran == uniter.of_a_removed_unit({"juju-info": 1}, [])
+    assert leaves.runner.ran == uniter.of_a_removed_unit({"juju-info": NODES}, [])
     rack.floor.stop()
 
 
@@ -227,13 +219,13 @@ def test_the_other_end_is_told_before_a_unit_stops_and_its_peers_when_it_is_gone
             return emit(event, **given)
 
         unit.runner.emit = noting
-    queue = rack.queue
+    queue = rack._due
 
-    def due(unit: Unit, event: str, *given: Any, **named: Any) -> None:
-        order.append(f"{unit.name} due {event.replace('_', '-')}")
+    def due(unit: Unit, event: Event, *given: Any, **named: Any) -> None:
+        order.append(f"{unit.name} due {event.hook(unit.app.name)}")
         queue(unit, event, *given, **named)
 
-    monkeypatch.setattr(rack, "queue", due)
+    monkeypatch.setattr(rack, "_due", due)
     rack.remove("roce-qos/1")
     rack.remove("nic-firmware/1")
     assert rack.floor.work(lambda: rack.settled, 30)
@@ -244,11 +236,6 @@ def test_the_other_end_is_told_before_a_unit_stops_and_its_peers_when_it_is_gone
     assert "cumulus-fabric/0 ran fabric-relation-departed" in order
     assert "nic-firmware/0 ran reboot-relation-departed" in order
     rack.floor.stop()
-
-
-def by_end(hooks: list[str]) -> list[str]:
-    """With each relation's last hooks together: Juju goes through a unit's relations in no order."""
-    return sorted(hooks[:-2], key=lambda hook: hook.partition("-relation-")[0]) + hooks[-2:]
 
 
 @pytest.mark.parametrize("charm", RECORDED)
@@ -289,14 +276,3 @@ def test_a_relation_first_loses_then_meets_then_hears_its_units() -> None:
         ("relation-departed", "b/0"),
     ]
     assert sorted(due, key=lambda hook: uniter.rank(*hook)) == due[::-1]
-
-
-def test_a_removed_unit_loses_its_peers_but_not_the_relation_with_them() -> None:
-    assert uniter.of_a_removed_unit({"juju-info": 1, "reboot": 2}, ["reboot"]) == [
-        "juju-info-relation-departed",
-        "juju-info-relation-broken",
-        "reboot-relation-departed",
-        "reboot-relation-departed",
-        "stop",
-        "remove",
-    ]

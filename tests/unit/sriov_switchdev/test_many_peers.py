@@ -7,7 +7,7 @@ from typing import Any
 
 import charm
 import pytest
-from lab.juju.hooktools import Application, Controller, Ran, declared
+from lab.juju.hooktools import Controller, Ran
 from unit.hostunit import CHARMS
 from unit.sriov_switchdev.node import compute_node
 
@@ -19,13 +19,12 @@ class Model:
 
     def __init__(self, directory: Path, units: int) -> None:
         self.controller = Controller(directory)
-        path, options = declared(CHARMS / "sriov-switchdev", directory / "charm")
-        self.controller.add("sriov-switchdev", Application(charm.SriovSwitchdevCharm, path, options, LEADER))
+        self.controller.deploy(CHARMS / "sriov-switchdev", charm.SriovSwitchdevCharm)
         self.peers = self.controller.relate({"sriov-switchdev": "reboot"})
         self.principals = self.controller.relate(
             {"sriov-switchdev": "juju-info", "nova-compute": "juju-info"}
         )
-        bags = self.controller.units[self.peers.id]
+        bags = self.controller.databags[self.peers.id]
         for unit in (LEADER, OTHER):
             bags[unit] = {}
             self.controller.run(unit, "config-changed")
@@ -86,7 +85,7 @@ def test_a_look_at_the_host_reads_two_databags(model: Model, hook: str) -> None:
 
 def test_only_the_leaders_own_looks_read_every_peer_once(model: Model) -> None:
     ran = model.run(LEADER, "update-status")
-    assert ran.tools["relation-get"] == len(model.controller.units[model.peers.id])
+    assert ran.tools["relation-get"] == len(model.controller.databags[model.peers.id])
     assert ran.tools["relation-list"] == 3
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import charm
 import pytest
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
-from lab.juju.hooktools import Application, Controller, Ran, declared
+from lab.juju.hooktools import Controller, Ran
 from unit.hostunit import CHARMS
 from unit.sriov_switchdev.node import compute_node
 
@@ -21,10 +21,8 @@ class Leader:
         self.host = compute_node()
         patch.setattr(charm.SriovSwitchdevCharm, "machine", staticmethod(lambda: self.host))
         self.controller = Controller(directory)
-        path, self.options = declared(CHARMS / NAME, directory / "charm")
-        self.options |= {"num-vfs": 8, "reboot-policy": "always", "reboot-settle": 0}
-        self.application = Application(charm.SriovSwitchdevCharm, path, self.options, leader=HERE)
-        self.controller.add(NAME, self.application)
+        options = {"num_vfs": 8, "reboot_policy": "always", "reboot_settle": 0}
+        self.controller.deploy(CHARMS / NAME, charm.SriovSwitchdevCharm, **options)
         self.relation = self.controller.relate({NAME: "reboot"})
         for hook in ("install", "config-changed", "start"):
             self.emit(hook)
@@ -40,7 +38,7 @@ class Leader:
 
     @property
     def bags(self) -> dict[str, dict[str, str]]:
-        return self.controller.units[self.relation.id]
+        return self.controller.databags[self.relation.id]
 
     @property
     def held(self) -> list[str]:
@@ -118,10 +116,10 @@ def test_what_a_peer_needs_is_granted_by_its_hook_and_read_until_nobody_needs_an
 
 def test_a_unit_that_led_before_reads_all_peers_in_its_hook_of_the_election(leader: Made) -> None:
     full = leader(3)
-    full.application.leader = LAST
+    full.controller.leaders[NAME] = LAST
     full.needs(f"{NAME}/2")
     assert full.about(f"{NAME}/2").early
-    full.application.leader = HERE
+    full.controller.leaders[NAME] = HERE
     full.emit("update-status")
     assert full.held == []  # nothing is granted from what it has kept
     assert full.emit("leader-elected").tools["relation-get"] == len(full.bags)

@@ -16,7 +16,7 @@ from bench import fabric as bench
 from charmkit.fabric import Host, Port
 from intent import expand
 from intent.model import Fabric
-from lab.juju.hooktools import Application, Controller, Ran, declared
+from lab.juju.hooktools import Controller, Ran
 from lab.modelled import FakeHost
 from rest import Fleet
 from rest.connection import Access
@@ -47,19 +47,15 @@ class Site:
         self.host = FakeHost([], bonded=False)
         self.now = HOUR
         self.controller = Controller(directory)
-        path, options = declared(CHARM, directory / "charm")
-        options |= {
+        self.options = self.controller.deploy(CHARM, charm.CumulusFabricCharm).config
+        self.options |= {
             "intent": text,
             "credentials": "secret:1",
             "ca-certificate": "",
             "pinned-certificates": "",
         }
-        options["pinned-certificates"] = " ".join(f"{name}={'0' * 64}" for name in made.servers)
+        self.options["pinned-certificates"] = " ".join(f"{name}={'0' * 64}" for name in made.servers)
         self.controller.secrets["secret:1"] = {"user": "cumulus", "password": PASSWORD}
-        application = Application(charm.CumulusFabricCharm, path, options, leader=HERE)
-        self.controller.add("cumulus-fabric", application)
-        self.options = options
-        self.application = application
         self.peers = self.controller.relate({"cumulus-fabric": "applied"})
         self.hosts = self.controller.relate({"cumulus-fabric": "fabric", "roce-qos": "fabric"})
 
@@ -72,7 +68,7 @@ class Site:
     def publish(self, number: int, text: str) -> str:
         """A host's report; its unit."""
         unit = f"roce-qos/{number}"
-        self.controller.units[self.hosts.id][unit] = {"host": text, "ingress-address": "192.0.2.7"}
+        self.controller.databags[self.hosts.id][unit] = {"host": text, "ingress-address": "192.0.2.7"}
         return unit
 
     def emit(self, hook: str, **params: Any) -> Ran:
@@ -158,11 +154,11 @@ def test_a_hook_that_changes_nothing_starts_four_hook_tools_and_asks_no_switch(f
 
 
 def test_a_unit_that_has_published_nothing_costs_two_hook_tools_without_ops(full: Site) -> None:
-    full.controller.units[full.hosts.id]["roce-qos/999"] = {"ingress-address": "192.0.2.7"}
+    full.controller.databags[full.hosts.id]["roce-qos/999"] = {"ingress-address": "192.0.2.7"}
     ran = full.about("roce-qos/999")
     assert ran.early
     assert ran.tools == {"relation-get": 2}
-    full.controller.units[full.hosts.id]["roce-qos/999"]["host"] = report(7, mtu=1500)
+    full.controller.databags[full.hosts.id]["roce-qos/999"]["host"] = report(7, mtu=1500)
     assert not full.about("roce-qos/999").early
     assert "MTU 1500" in full.status[1]
 
@@ -174,7 +170,7 @@ def test_a_unit_that_joins_starts_none(full: Site) -> None:
 
 
 def test_a_unit_that_does_not_lead_reads_no_report(full: Site) -> None:
-    full.application.leader = "cumulus-fabric/1"
+    full.controller.leaders["cumulus-fabric"] = "cumulus-fabric/1"
     for kind, by_early in (("changed", {"relation-get": 1}), ("departed", {})):
         ran = full.about(full.publish(7, report(7, mtu=1500)), kind)
         assert ran.tools == {"relation-ids": 1, "relation-list": 1, "is-leader": 1, **by_early}
@@ -197,7 +193,7 @@ def test_one_hosts_report_is_compared_at_once_and_without_the_others(full: Site)
 
 def test_a_host_that_departs_takes_its_findings_along(full: Site) -> None:
     full.about(full.publish(7, report(7, mtu=1500)))
-    del full.controller.units[full.hosts.id]["roce-qos/7"]
+    del full.controller.databags[full.hosts.id]["roce-qos/7"]
     full.about("roce-qos/7", "departed")
     assert full.status == ("active", "")
 
@@ -355,15 +351,15 @@ def test_update_status_starts_as_many_hook_tools_beside_256_hosts_as_beside_none
 
 
 def test_a_second_unit_that_joins_asks_no_switch(full: Site) -> None:
-    full.controller.units[full.peers.id][SECOND] = {}
+    full.controller.databags[full.peers.id][SECOND] = {}
     full.rack.forget()
     ran = full.controller.run(HERE, "relation-joined", full.peers, SECOND)
     assert (ran.tools, full.asked) == ({}, 0)
 
 
 def test_the_record_of_the_leader_leads_to_no_request_by_the_other_unit(full: Site) -> None:
-    full.application.leader = SECOND
-    full.controller.units[full.peers.id][SECOND] = {}
+    full.controller.leaders["cumulus-fabric"] = SECOND
+    full.controller.databags[full.peers.id][SECOND] = {}
     full.rack.forget()
     ran = full.controller.run(HERE, "relation-changed", full.peers)
     assert sum(ran.tools.values()) <= 8
