@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from charmkit.reboot.databag import decode_cluster, decode_unit, encode
+from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
 from charmkit.reboot.hook import Result, follow, run
 from charmkit.reboot.policy import RebootOptions, slots
 from charmkit.reboot.relation import Databags
@@ -20,6 +20,7 @@ from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
 from charmkit.reboot.status import report
 from charmkit.reboot.unit import NEVER_CAME
 from converge.shape import InvalidValue
+from lab.juju.model import Model
 from lab.juju.peers import Peers, databags, kept
 
 SETTLE = 300
@@ -60,7 +61,6 @@ class Node:
     sees_peers_at: int = 0  # until then its agent has not run the hooks of its peers' joining
     healthy: bool = True
     healthy_since: int = 0
-    unit_data: str = ""
     memory: Any = field(default_factory=kept)
     zone: str = ""
     quorum: bool = False  # containers start with it
@@ -88,11 +88,27 @@ class World:
         super().__init__()  # of the state machine whose rules play in it
         self.now = 1_000_000
         self.nodes: dict[str, Node] = {}
-        self.app_data = self.app_data_before = ""
-        self.leader = ""
+        self.juju = Model()
+        self.relation = self.juju.relate({"sriov": "reboot"})
+        self.app_data_before = ""
         self.policy = RebootOptions("manual", SETTLE)
         self.names = 0
         self.hooks = self.asked_at_hook = self.granted_at_hook = 0
+
+    def text(self, owner: str = "sriov") -> str:
+        """What is in a databag, of the application or a unit."""
+        return self.juju.databags[self.relation.id].get(owner, {}).get(KEY, "")
+
+    def write(self, owner: str, text: str) -> bool:
+        return text != self.text(owner) and self.juju.write(self.relation, owner, {KEY: text})
+
+    @property
+    def leader(self) -> str:
+        return self.juju.leaders["sriov"]
+
+    @leader.setter
+    def leader(self, name: str) -> None:
+        self.juju.leaders["sriov"] = name
 
     def units(self) -> dict[str, UnitState]:
         """What the units know of themselves."""
@@ -104,17 +120,17 @@ class World:
 
     def said(self, name: str) -> UnitState:
         """What a unit published, in either revision."""
-        return decode_unit(by_this(self.nodes[name].unit_data))
+        return decode_unit(by_this(self.text(name)))
 
     def changes_revision(self, name: str) -> None:
         """The operator refreshes one unit, forth or back."""
-        node = self.nodes[name]
+        node, text = self.nodes[name], self.text(name)
         node.later = not node.later
         digest, _, kept = node.memory.state.partition(" ")
-        if not node.later and kept and digest == _digest(by_this(node.unit_data)):
-            node.memory.state = f"{_digest(node.unit_data)} {by_later(kept)}"
-        elif node.later and kept and digest == _digest(node.unit_data):
-            node.memory.state = f"{_digest(by_this(node.unit_data))} {by_this(kept)}"
+        if not node.later and kept and digest == _digest(by_this(text)):
+            node.memory.state = f"{_digest(text)} {by_later(kept)}"
+        elif node.later and kept and digest == _digest(text):
+            node.memory.state = f"{_digest(by_this(text))} {by_this(kept)}"
         try:
             self.bags(name)[0].own()
         except InvalidValue:
@@ -124,15 +140,15 @@ class World:
         return sorted(self.nodes) if self.now >= self.nodes[name].sees_peers_at else [name]
 
     def cluster(self) -> Cluster:
-        return decode_cluster(by_this(self.app_data))
+        return decode_cluster(by_this(self.text()))
 
     def bags(self, name: str, app_data: str | None = None) -> tuple[Databags, Peers]:
-        texts = {each: node.unit_data for each, node in self.nodes.items()}
-        texts["sriov"] = self.app_data if app_data is None else app_data
+        texts = {each: self.text(each) for each in (*self.nodes, "sriov")}
+        texts |= {} if app_data is None else {"sriov": app_data}
         if self.nodes[name].later:
             texts = {each: by_this(text) for each, text in texts.items()}
         peers = Peers(name, self.visible_to(name), texts)
-        return databags(name, peers, self.nodes[name].memory, leader=name == self.leader), peers
+        return databags(name, peers, self.nodes[name].memory, leader=self.juju.leads(name)), peers
 
     def hook(
         self, name: str, *, of: str | None = None, app_data: str | None = None, periodic: bool = False
@@ -196,7 +212,7 @@ class World:
             boot_id=self.boot_id(name),
             uptime=self.now - node.booted,
             now=self.now,
-            leader=name == self.leader,
+            leader=self.juju.leads(name),
             need=Need(
                 tuple(sorted(node.reasons)),
                 not_ready="boot files" if node.not_ready else "",
@@ -220,12 +236,12 @@ class World:
     def carry(self, name: str, peers: Peers) -> None:
         """What a hook wrote, and what operators count on if the leader granted."""
         before, node = self.cluster(), self.nodes[name]
-        node.unit_data = _carried(node, node.unit_data, peers.text(name))
+        self.write(name, _carried(node, self.text(name), peers.text(name)))
         if name != self.leader:
             return
-        text = _carried(node, self.app_data, peers.text("sriov"))
-        if text != self.app_data:
-            self.app_data, self.app_data_before = text, self.app_data
+        before_it, text = self.text(), _carried(node, self.text(), peers.text("sriov"))
+        if self.write("sriov", text):
+            self.app_data_before = before_it
         after = self.cluster()
         assert decode_cluster(encode(after)) == after
         if after.probe.for_grant != before.probe.for_grant:

@@ -2,10 +2,12 @@
 """Juju's hooks of a new unit, and in which of them the unit looks at what it keeps."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from lab.juju import uniter
+from lab.juju.service import told
 from ops import testing
 
 Hook = tuple[Any, ...]
@@ -53,34 +55,12 @@ def changes_nothing_before_it_stops(node: Any) -> None:
     node.state = replace(node.state, relations={*rest, *peers})
     wrote = list[str]()
     for event, *arguments in of_a_removed_unit(node.state):
-        if arguments[1:]:
-            _departs(node, event, *arguments)
-        else:
-            node.emit(event, *(node.state.get_relation(each.id) for each in arguments))
+        now = [node.state.get_relation(each.id) for each in arguments[:1]]
+        other = {"remote_unit": arguments[1]} if arguments[1:] else {}
+        with told(JUJU_DEPARTING_UNIT=f"{node.context.app_name}/0") if other else nullcontext():
+            node.emit(event, *now, **other)
         wrote += [event] if node.writes else []
     assert wrote == ["stop"]
-
-
-def _departs(node: Any, event: str, relation: testing.RelationBase, other: int) -> None:
-    """One of the hooks by which a unit that is removed loses another one: it departs itself.
-
-    ops' model has only units of the other application depart, so that one has the unit's name meanwhile.
-    """
-    before = node.state.get_relation(relation.id)
-    rest = {each for each in node.state.relations if each.id != relation.id}
-    peers = isinstance(before, testing.PeerRelation)
-    itself = before if peers else replace(before, remote_app_name=node.context.app_name)
-    node.state = replace(node.state, relations={*rest, itself})
-    node.emit(event, itself, remote_unit=other, departing_unit=_First())
-    after = {each for each in node.state.relations if each.id != relation.id}
-    node.state = replace(node.state, relations={*after, before})
-
-
-class _First(int):
-    """The number of the unit under test, 0, which ops' model takes for no unit."""
-
-    def __bool__(self) -> bool:
-        return True
 
 
 def looks_until_it_has_rebooted(node: Any) -> None:

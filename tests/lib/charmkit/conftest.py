@@ -16,6 +16,7 @@ from charmkit.reconcile import Reconciler
 from converge import Finding, Plan
 from exporter.facts import Reboot
 from hostnic.handover import Handover
+from lab.juju.model import Model, number_of
 from lab.juju.service import told
 from lab.modelled import FakeHost
 from ops import testing
@@ -33,7 +34,8 @@ WHY = "8 VFs at the next boot"
 class Node:
     """A host, what its charm finds there, and what the unit's databag holds."""
 
-    def __init__(self) -> None:
+    def __init__(self, databags: dict[str, dict[str, str]], unit: str) -> None:
+        self._databags, self._unit = databags, unit
         self.host = FakeHost()
         self.others: tuple[Handover, ...] = ()
         self.owner = "sriov"
@@ -43,9 +45,12 @@ class Node:
         self.zone = ""
         self.reboots = 0
         self.down = False
-        self.data: dict[str, str] = {}
         self.kept: frozenset[testing.StoredState] = frozenset()
         self.told = Reboot()
+
+    @property
+    def data(self) -> dict[str, str]:
+        return self._databags[self._unit]
 
     def has_stopped(self, *containers: str) -> None:
         """LXD has these containers, and none of them runs."""
@@ -65,14 +70,17 @@ class Node:
             self.needs = ()
 
 
-class Application:
+class Application(Model):
     """Units of one application on a Juju that carries databags and keeps reboots for the test to make."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: RebootOptions) -> None:
-        self.nodes = [Node() for _ in range(units)]
+        super().__init__()
+        self.peers = self.relate({"sriov": "reboot"})
+        bags = self.databags[self.peers.id]
+        self.nodes = [Node(bags, f"sriov/{number}") for number in range(units)]
         for number, node in enumerate(self.nodes):
+            bags[f"sriov/{number}"] = self.addresses(number)
             node.host.reboots = 1000 * number  # each host has its own boot ids
-        self.app_data: dict[str, str] = {}
         self.policy = policy
         self.option = ""  # `reboot-parallel`, where the charm refuses it
         self.leader = 0
@@ -85,6 +93,22 @@ class Application:
 
     def _ask(self) -> None:
         self._asking = True
+
+    @property
+    def leader(self) -> int:
+        return number_of(self.leaders["sriov"])
+
+    @leader.setter
+    def leader(self, number: int) -> None:
+        self.leaders["sriov"] = f"sriov/{number}"
+
+    @property
+    def app_data(self) -> dict[str, str]:
+        return self.databags[self.peers.id]["sriov"]
+
+    @app_data.setter
+    def app_data(self, data: dict[str, str]) -> None:
+        self.write(self.peers, "sriov", data)
 
     def hook(self, number: int, *, app_data: dict[str, str] | None = None) -> testing.State:
         """One hook; ``app_data`` is what it sees of the leader, if it began before the latest change."""
@@ -145,20 +169,14 @@ class Application:
                 node.told = self.rolling.told
                 return found
 
-        peers = testing.PeerRelation(
-            "reboot",
-            local_unit_data={**node.data, **self.addresses(number)},
-            local_app_data=self.app_data,
-            peers_data={
-                n: {**other.data, **self.addresses(n)} for n, other in enumerate(self.nodes) if n != number
-            },
-        )
+        unit = f"sriov/{number}"
+        peers = testing.PeerRelation(**self.told(self.peers, unit), local_unit_data=node.data)
         context = testing.Context(Charm, meta=META, config=CONFIG, actions=ACTIONS, unit_id=number)
         node.host.spawned.clear()
         node.host.contacted.clear()
         node.host.silent_hosts = {self.address(n) for n, other in enumerate(self.nodes) if other.down}
         state = testing.State(
-            leader=number == self.leader,
+            leader=self.leads(unit),
             relations=[peers] if self.related else [],
             stored_states=node.kept,
             config={"reboot-parallel": self.option or self.policy.reboot_parallel},
@@ -168,7 +186,8 @@ class Application:
         node.kept = frozenset(out.stored_states)
         if self.related:
             after = out.get_relation(peers.id)
-            node.data, self.app_data = dict(after.local_unit_data), dict(after.local_app_data)
+            self.write(self.peers, unit, after.local_unit_data)
+            self.write(self.peers, "sriov", after.local_app_data)
         self.results, self.logs = dict(context.action_results or {}), list(context.action_logs)
         if self._asking:
             node.reboots += 1

@@ -101,6 +101,7 @@ class Application(World, RuleBasedStateMachine):
     def remove_unit(self, data: st.DataObject) -> None:
         name = self.pick(data)
         del self.nodes[name]
+        self.juju.leaves(self.relation, name)
         if name == self.leader:
             self.leader = self.pick(data)
 
@@ -232,7 +233,7 @@ class Application(World, RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.cluster().held)
     def release_the_lock(self) -> None:
-        self.app_data_before = self.app_data
+        self.app_data_before = self.text()
         bags, peers = self.bags(self.leader)
         if not isinstance(bags.cluster(), Cluster):
             instead = bags.replace(bags.units()[0], self.now, at_once=True)
@@ -246,7 +247,7 @@ class Application(World, RuleBasedStateMachine):
             if holder in self.nodes:
                 self.nodes[holder].excused = True
             text = encode(release(self.cluster(), holder))
-            self.app_data = by_later(text) if self.nodes[self.leader].later else text
+            self.write("sriov", by_later(text) if self.nodes[self.leader].later else text)
 
     # What operators count on.
 
