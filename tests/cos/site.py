@@ -12,9 +12,8 @@ from charmkit.reboot.rolling import RollingReboot
 from exporter.catalogue import PREFIX
 from exporter.main import Exporter
 from hostnic.handover import AGENTS
+from lab.juju.alone import context
 from lab.modelled import FakeCard, card
-from ops import testing
-from unit.hostunit import KEYS
 from unit.sriov_switchdev.node import METADATA, Node, compute_node
 
 from cos.promtool import APP, series
@@ -41,15 +40,7 @@ class Host:
         for unit in f"{APP}-{number}", f"{COLLECTOR}-{number + 5}", f"nova-compute-{number}":
             self.machine.disk.install(f"{AGENTS}/unit-{unit}/agent.conf", b"", 0o600)
         self.node = Node(self.machine, monkeypatch)
-        self.node.context = testing.Context(
-            charm.SriovSwitchdevCharm,
-            meta={key: METADATA[key] for key in KEYS if key in METADATA},
-            config=METADATA["config"],
-            actions=METADATA["actions"],
-            juju_version="3.6.0",
-            app_name=APP,
-            unit_id=number,
-        )
+        self.node.context = context(charm.SriovSwitchdevCharm, METADATA, app_name=APP, unit_id=number)
         self.began = self.machine.now()
         self.back_at: int | None = None
         self.asked = False

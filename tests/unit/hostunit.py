@@ -11,6 +11,7 @@ import pytest
 import yaml
 from converge.render import PLAN_WIDTH
 from exporter import facts
+from lab.juju.alone import Alone, context
 from lab.modelled import FakeHost
 from ops import testing
 from wakeups import wakes_in
@@ -18,9 +19,6 @@ from wakeups import wakes_in
 Unit = TypeVar("Unit", bound="HostUnit")
 
 CHARMS = Path(__file__).parents[2] / "charms"
-KEYS = ("name", "subordinate", "requires", "provides", "peers", "assumes", "resources")
-"""What a context takes of charmcraft.yaml besides options and actions."""
-
 ROUTES = (
     "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
     "br-nvda\t00000000\t0119A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
@@ -44,7 +42,7 @@ def _check_plan(text: str, style: str) -> None:
         assert step["what"] not in (step["why"], step.get("reason", "")), step
 
 
-class HostUnit:
+class HostUnit(Alone):
     """A unit, its host and its Juju state; ``writes`` has what the last hook or action wrote."""
 
     def __init__(
@@ -59,13 +57,7 @@ class HostUnit:
         self._charm = declared["name"]
         monkeypatch.setattr(ops.Unit, "reboot", self._count_reboot)
         monkeypatch.setattr(kind, "machine", staticmethod(lambda: self.host))
-        self.context = testing.Context(
-            kind,
-            meta={key: declared[key] for key in KEYS if key in declared},
-            config=declared["config"],
-            actions=declared["actions"],
-            juju_version="3.6.0",
-        )
+        self.context = context(kind, declared)
         principal = testing.SubordinateRelation("juju-info", remote_app_name="nova-compute")
         self.state = testing.State(relations={principal})
         self.writes: list[str] = []
@@ -83,41 +75,22 @@ class HostUnit:
         self.context.app_name = application
         return self
 
-    def configure(self: Unit, **options: Any) -> Unit:
-        """Set options, by their names with ``_`` for ``-``."""
-        return self.set({name.replace("_", "-"): value for name, value in options.items()})
-
-    def set(self: Unit, given: dict[str, Any]) -> Unit:
-        """Set options, by their own names."""
-        self.state = replace(self.state, config={**self.state.config, **given})
-        return self
-
-    def emit(self, event: str = "config_changed", *arguments: Any, **named: Any) -> ops.StatusBase:
-        """Run one hook."""
+    def forget(self) -> None:
         self.host.trace.clear()
         self.host.spawned.clear()
-        self.context.juju_log.clear()
-        self.state = self.context.run(getattr(self.context.on, event)(*arguments, **named), self.state)
+
+    def emit(self, event: str = "config_changed", *arguments: Any, **named: Any) -> ops.StatusBase:
+        status = super().emit(event, *arguments, **named)
         # What the exporter is told follows the findings, as the status does (test_exporter.py).
         self.writes = [line for line in self.host.trace if facts.DIRECTORY not in line]
-        return self.state.unit_status
+        return status
 
     def action(self, name: str, **parameters: Any) -> dict[str, Any]:
-        """Run one action; raises ``testing.ActionFailed`` as Juju would say it."""
-        self.host.trace.clear()
-        given = {key.replace("_", "-"): value for key, value in parameters.items()}
-        self.state = self.context.run(self.context.on.action(name, params=given), self.state)
+        results = super().action(name, **parameters)
         self.writes = list(self.host.trace)
-        results = self.context.action_results or {}
         if name == "plan":
             _check_plan(results["plan"], parameters.get("format", "table"))
         return results
-
-    def failure(self, action: str, **parameters: Any) -> str:
-        """Run an action that must fail; its one sentence."""
-        with pytest.raises(testing.ActionFailed) as failed:
-            self.action(action, **parameters)
-        return failed.value.message
 
     def said(self, action: str, **parameters: Any) -> str:
         """Run an action that may fail; its results, or the one sentence that says why not."""
@@ -134,11 +107,6 @@ class HostUnit:
     def wakes_in_a_minute(self) -> bool:
         """Whether the last hook asked systemd for the next one in a minute."""
         return wakes_in(self.host, self._charm) == 60
-
-    @property
-    def log(self) -> str:
-        """What the last hook or action logged."""
-        return "\n".join(entry.message for entry in self.context.juju_log)
 
     def installed(self: Unit) -> Unit:
         """After the first hook alone, which has not looked at the host."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import charm
-import ops
 import pytest
 import yaml
 from intent.model import Fabric
+from lab.juju.alone import Alone, context
 from lab.modelled import FakeHost
 from lab.nvue import Certificate
 from ops import testing
@@ -27,7 +27,6 @@ from unit.cumulus_fabric.online.site import PASSWORD, TAKES, Rack, rack
 
 ROOT = Path(__file__).parents[4]
 METADATA = yaml.safe_load((ROOT / "charms/cumulus-fabric/charmcraft.yaml").read_text())
-KEYS = ("name", "provides", "peers", "resources", "assumes", "extra-bindings")
 
 
 def managed(content: dict[str, Any]) -> None:
@@ -47,7 +46,7 @@ def intent(change: Callable[[dict[str, Any]], object] | None = None) -> str:
     return json.dumps(content)
 
 
-class Unit:
+class Unit(Alone):
     """One unit of the charm, the switches of its site, and its Juju state."""
 
     def __init__(
@@ -58,7 +57,7 @@ class Unit:
         self.host = FakeHost([], bonded=False)
         monkeypatch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: self.host))
         monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
-        self.context = self._context()
+        self.context = context(charm.CumulusFabricCharm, _of_one_type())
         self.secret = testing.Secret({"user": "cumulus", "password": PASSWORD})
         self.relation = testing.Relation("fabric", remote_app_name="roce-qos")
         nothing = tmp_path / "intent.yaml"
@@ -85,13 +84,8 @@ class Unit:
         }
         return Fleet(switches, limit, self.rack.clock)
 
-    def configure(self, **options: Any) -> "Unit":
-        """Set options, by their names with ``_`` for ``-``; None unsets."""
-        given = {**self.state.config, **{name.replace("_", "-"): value for name, value in options.items()}}
-        self.state = replace(
-            self.state, config={name: value for name, value in given.items() if value is not None}
-        )
-        return self
+    def forget(self) -> None:
+        self.rack.forget()
 
     def hosts(self, *reports: str) -> "Unit":
         """What units of roce-qos publish."""
@@ -101,19 +95,10 @@ class Unit:
         self.state = replace(self.state, relations={self.relation, *others})
         return self
 
-    def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
-        """Run one hook."""
-        self.rack.forget()
-        self.context.juju_log.clear()
-        self.state = self.context.run(getattr(self.context.on, event)(*arguments), self.state)
-        return self.state.unit_status
-
     def action(self, name: str, **parameters: Any) -> dict[str, Any]:
-        """Run one action; raises ``testing.ActionFailed`` as Juju would say it."""
-        self.rack.forget()
-        self.context = self._context(any(isinstance(value, float) for value in parameters.values()))
-        self.state = self.context.run(self.context.on.action(name, params=parameters), self.state)
-        return self.context.action_results or {}
+        declared = _of_one_type(number=any(isinstance(value, float) for value in parameters.values()))
+        self.context = context(charm.CumulusFabricCharm, declared)
+        return super().action(name, **parameters)
 
     def roll_back(self, **parameters: Any) -> dict[str, Any]:
         """Run rollback for its plan, and again with the digest of that plan."""
@@ -125,38 +110,20 @@ class Unit:
         (digest,) = re.findall(r"with plan=(p[0-9a-f]{16}) to do this", shown["result"])
         return digest
 
-    def _context(self, number: bool = False) -> testing.Context[charm.CumulusFabricCharm]:
-        """Of several types that a parameter may have, ops-scenario knows only one: text, or a number."""
-        actions = deepcopy(METADATA["actions"])
-        for action in actions.values():
-            for schema in action.get("params", {}).values():
-                if isinstance(schema["type"], list):
-                    schema["type"] = schema["type"][schema["type"].index("number" if number else "string")]
-        return testing.Context(
-            charm.CumulusFabricCharm,
-            meta={key: METADATA[key] for key in KEYS},
-            config=METADATA["config"],
-            actions=actions,
-            juju_version="3.6.0",
-        )
-
-    def failure(self, name: str, **parameters: Any) -> str:
-        """Run an action that must fail; its one sentence."""
-        with pytest.raises(testing.ActionFailed) as failed:
-            self.action(name, **parameters)
-        assert failed.value.state
-        self.state = failed.value.state
-        return failed.value.message
-
     @property
     def writes(self) -> list[str]:
         """What the last hook or action wrote to switches."""
         return self.rack.writes()
 
-    @property
-    def log(self) -> str:
-        """What the last hook or action logged."""
-        return "\n".join(entry.message for entry in self.context.juju_log)
+
+def _of_one_type(*, number: bool = False) -> dict[str, Any]:
+    """Of several types that a parameter may have, ops-scenario knows only one: text, or a number."""
+    declared = deepcopy(METADATA)
+    for action in declared["actions"].values():
+        for schema in action.get("params", {}).values():
+            if isinstance(schema["type"], list):
+                schema["type"] = schema["type"][schema["type"].index("number" if number else "string")]
+    return declared
 
 
 @contextmanager
