@@ -97,7 +97,7 @@ def run(step: Step, command: list[str], env: dict[str, str] | None = None) -> No
 
 def base(release: Release) -> Path:
     """The release with its packages, as a tar archive."""
-    path = host.cache() / f"base-{release.name}-{digest([repr(release), *release.packages])}.tar"
+    path = host.cache() / f"base-{release.name}-{digest([release.suite, *release.packages])}.tar"
     if path.exists():
         return path
     for old in host.earlier(f"base-{release.name}-*.tar"):
@@ -160,8 +160,6 @@ def _assemble(release: Release, target: Path) -> None:
         shutil.copytree(FILES / "root", files)
         for script in ("init", "customize.sh"):
             shutil.copy(FILES / script, files / "usr/lib/lab" / script)
-        if not release.ubuntu:
-            shutil.copytree(FILES / release.series, files / "usr/share/lab")
         shutil.copytree(packages, files / "opt/site-packages")
         (files / "usr/src/card").mkdir(parents=True)
         for source in _card_sources():

@@ -38,8 +38,6 @@ class Release:
     """For people."""
     suite: str
     """The distribution's name of the release, from which mmdebstrap knows the mirrors."""
-    series: str
-    """The Ubuntu series that charms see."""
     python: str
     systemd: int
     linux: tuple[int, int]
@@ -78,24 +76,24 @@ RELEASES = {
     release.name: release
     for release in (
         Release(
-            "jammy", "Ubuntu 22.04 with kernel 6.8", "jammy", "jammy", "3.10", 249, (6, 8),
+            "jammy", "Ubuntu 22.04 with kernel 6.8", "jammy", "3.10", 249, (6, 8),
             _ubuntu_kernel("linux-image-generic-hwe-22.04", "jammy-updates", "gcc-12"),
         ),
         Release(
-            "jammy-5.15", "Ubuntu 22.04 with kernel 5.15", "jammy", "jammy", "3.10", 249, (5, 15),
+            "jammy-5.15", "Ubuntu 22.04 with kernel 5.15", "jammy", "3.10", 249, (5, 15),
             _ubuntu_kernel("linux-image-generic", "jammy-updates", "gcc"),
         ),
         Release(
-            "noble", "Ubuntu 24.04 with kernel 6.8", "noble", "noble", "3.12", 255, (6, 8),
+            "noble", "Ubuntu 24.04 with kernel 6.8", "noble", "3.12", 255, (6, 8),
             _ubuntu_kernel("linux-image-generic", "noble-updates", "gcc"), ("zstd",),
         ),
         # The twin of the fabric (twin/) needs trixie's kernel and FRR.
         Release(
-            "trixie", "Debian 13", "trixie", "noble", "3.13", 257, (6, 12),
+            "trixie", "Debian 13", "trixie", "3.13", 257, (6, 12),
             ("linux-image-amd64", "linux-headers-amd64"), ("frr", "lldpd"), ubuntu=False,
         ),
         Release(
-            "bookworm", "Debian 12", "bookworm", "jammy", "3.11", 252, (6, 1),
+            "bookworm", "Debian 12", "bookworm", "3.11", 252, (6, 1),
             ("linux-image-amd64", "linux-headers-amd64"), ubuntu=False,
         ),
     )

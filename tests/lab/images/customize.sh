@@ -61,7 +61,6 @@ passwd -q -d root
 echo 0b5e0a0fff0a4d6c9c1f5ed6a1a8f0c3 >/etc/machine-id
 touch -d '+1 minute' /etc/.updated /var/.updated # no first-boot updates
 echo node-1 >/etc/hostname
-[ -e /etc/lsb-release ] || : >/etc/lsb-release # the place to mount Ubuntu's on
 : >/etc/fstab
 echo "LABEL=ovn-offload /opt/ovn-offload ext4 ro,nofail,x-systemd.device-timeout=300s 0 0" >>/etc/fstab
 mkdir -p /opt/ovn-offload /var/lib/lab
