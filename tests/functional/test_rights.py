@@ -13,6 +13,9 @@ from rights import name_of, told
 MOST = 3.0
 """The highest exposure that a service may have, by systemd-analyze security (10 is the worst)."""
 
+ROUNDED = 0.11
+"""How much another systemd than Debian's, which SECURITY.md's table has, rounds up or down."""
+
 SINCE_244 = (
     "ProtectKernelLogs",
     "ProtectClock",
@@ -76,12 +79,18 @@ def test_each_service_is_exposed_as_security_says_and_no_more_than_the_limit(nod
     print("\n".join(f"{value:4} {name}" for name, value in found.items()))
     assert len(found) == 13 + len(TRANSIENT)
     assert max(found.values()) <= MOST, found
-    assert found == {unit: told()[name_of(unit)].exposure for unit in found}
+    shown = {unit: told()[name_of(unit)].exposure for unit in found}
+    assert found == pytest.approx(shown, abs=ROUNDED)
 
 
 @pytest.mark.every_release
 def test_nor_by_the_older_tables_on_files_alone(node: Guest) -> None:
-    """systemd 249 has this release's table. Without what came since 244, it is that of 243."""
+    """systemd 249 has this release's table. Without what came since 244, it is that of 243.
+
+    It reads files alone since systemd 250.
+    """
+    if node.release.systemd < 250:
+        pytest.skip("the test before this one has asked this systemd of the units that it has loaded")
     weights = ", ".join(f'"{name}": {{"weight": 0}}' for name in SINCE_244)
     node.write("/root/policy.json", f"{{{weights}}}")
     files = node.run("ls /etc/systemd/system/ovn-offload-*.service").stdout.split()
