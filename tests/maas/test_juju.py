@@ -44,6 +44,16 @@ def test_run_takes_juju_from_nothing_to_the_sites_spaces(juju, run):
     assert known["models"]["maas-controller:openstack"]["spaces"] == SPACES
 
 
+def test_controller_and_model_have_the_sites_base(juju, run, site):
+    edit(site, "base: ubuntu@22.04", "base: ubuntu@24.04")
+    edit(site, "hwe-kernel: hwe-22.04", "hwe-kernel: hwe-24.04")
+    run("juju", "--run")
+    (bootstrap,) = (call for call in written(juju) if call[0] == "bootstrap")
+    assert "--bootstrap-base=ubuntu@24.04" in bootstrap
+    known = jujuclient.state(juju)
+    assert known["models"]["maas-controller:openstack"]["model-config"] == ["default-base=ubuntu@24.04"]
+
+
 def test_a_space_of_maas_with_capital_letters_is_known_in_lower_case(juju, run, site):
     site.write_text(site.read_text().replace("oam-space", "OAM-Space"))
     assert "Juju is as the site file says" in run("juju", "--run")

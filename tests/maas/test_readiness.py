@@ -55,6 +55,15 @@ def test_the_release_of_commissioning_needs_an_image_too(maas, run):
     run("apply")
 
 
+def test_a_site_of_ubuntu_24_04_needs_the_image_of_that(maas, run, site):
+    edit(site, "base: ubuntu@22.04", "base: ubuntu@24.04")
+    edit(site, "hwe-kernel: hwe-22.04", "hwe-kernel: ga-24.04")
+    assert "MAAS does not have ubuntu/noble for amd64 with kernel ga-24.04" in refused(maas, run)
+    maas.boot_resources.append(image(9, "ga-24.04", "noble"))
+    run("apply")
+    assert machine(maas, "node1")["min_hwe_kernel"] == "ga-24.04"
+
+
 def test_a_region_that_names_no_release_commissions_with_the_bundles(maas, run):
     maas.config["commissioning_distro_series"] = None
     run("apply")

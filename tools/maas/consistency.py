@@ -178,6 +178,15 @@ def ranges_overlap(one: str, other: str) -> bool:
     return first.version == start.version and int(first) <= int(end) and int(start) <= int(last)
 
 
+def _hwe_kernel(name: str, tag: "Tag", site: "Site") -> Wrong:
+    """An HWE kernel is in the image of its own release only."""
+    release = tag.hwe_kernel.removeprefix("hwe-")[:5]
+    own = site.base.removeprefix("ubuntu@")
+    if tag.hwe_kernel.startswith("hwe-") and release[:2].isdigit() and release != own:
+        allowed = f"a kernel of the site's base {site.base}, such as hwe-{own}"
+        yield f"tags.{name}.hwe-kernel", tag.hwe_kernel, allowed
+
+
 def _inconsistent_tags(site: "Site") -> Wrong:
     for name, tag in site.tags.items():
         for where, own in [("networks", tag.networks), *_of_nics(tag)]:
@@ -202,6 +211,7 @@ def _inconsistent_tags(site: "Site") -> Wrong:
         if tag.bond and not tag.bridge:
             yield f"tags.{name}.bond", tag.bond, "a bond with a bridge on it"
         yield from _inconsistent_vfs(name, tag)
+        yield from _hwe_kernel(name, tag, site)
 
 
 def _of_nics(tag: "Tag") -> "Iterator[tuple[str, tuple[str, ...]]]":

@@ -10,8 +10,7 @@ from typing import Any
 
 from converge import Finding, Severity
 from maas.client import Values, stored
-from maas.readiness import BUILT_FOR, SERIES
-from maas.sitefile import Machine, Site, Stack, Tag
+from maas.sitefile import BASES, Machine, Site, Stack, Tag
 
 BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
 """VF-LAG takes 802.3ad; a fast rate notices a dead leaf in three seconds. MAAS' own miimon is 100 ms."""
@@ -106,7 +105,7 @@ def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
     for stack in site.stacks(machine):
         top, layers = _layers(stack, body["interface_set"])
         found += [*layers, *_addresses(stack, top, body["interface_set"])]
-    found += (*_release(body), *_kernel(site.tags[machine.tag], body))
+    found += (*_release(site, body), *_kernel(site.tags[machine.tag], body))
     found += ((True, what) for what in _small_mtus(site, machine, body))
     status, later = body["status_name"], LATER
     if status == "Allocated":
@@ -120,14 +119,14 @@ def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
             yield Finding(severity, machine.name, what, remedy)
 
 
-def _release(body: Any) -> Iterator[Difference]:
+def _release(site: Site, body: Any) -> Iterator[Difference]:
     """The release; of an image of the operator's own, MAAS does not tell it."""
     has = body.get("distro_series")
-    if body.get("osystem") not in (None, "", "custom") and has and has != SERIES:
-        if has in BUILT_FOR:
-            yield False, f"it runs {has}, which the charms are built for; the bundles are for {SERIES}"
+    if body.get("osystem") not in (None, "", "custom") and has and has != site.series:
+        if has in BASES.values():
+            yield False, f"it runs {has}, which the charms are built for; the site is for {site.series}"
         else:
-            yield True, f"it runs {has}, and the bundles are for {SERIES}"
+            yield True, f"it runs {has}, and the site is for {site.series}"
 
 
 def _kernel(tag: Tag, body: Any) -> Iterator[Difference]:

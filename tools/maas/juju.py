@@ -21,8 +21,6 @@ FILE = "{file}"
 """Stands for the path of a call's file among its words."""
 KEY = "$KEY"
 """Stands for the API key in the content of a file."""
-BASE = "ubuntu@22.04"
-"""The bundles' base; the controller has the same."""
 CREDENTIAL = "admin"
 
 
@@ -109,11 +107,11 @@ def plan(site: Site, names: Names, found: Observed) -> Plan[Juju]:
         text = yaml.safe_dump({"credentials": {names.cloud: {CREDENTIAL: credential}}}, sort_keys=False)
         steps.append(_step(Call(words, text, site.api_key), f"add the credential of cloud {names.cloud}"))
     if names.controller not in found.controllers:
-        words = ("bootstrap", names.cloud, names.controller, f"--bootstrap-base={BASE}")
+        words = ("bootstrap", names.cloud, names.controller, f"--bootstrap-base={site.base}")
         words += ("--constraints", f"tags={names.tag}")
         steps.append(_step(Call(words), f"bootstrap controller {names.controller}"))
     if names.model not in found.models:
-        words = ("add-model", "-c", names.controller, names.model, "--config", f"default-base={BASE}")
+        words = ("add-model", "-c", names.controller, names.model, "--config", f"default-base={site.base}")
         steps.append(_step(Call(words), f"add model {names.model}"))
     if any(_missing(site, found)):
         words = ("reload-spaces", "-m", f"{names.controller}:{names.model}")

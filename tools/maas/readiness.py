@@ -21,10 +21,6 @@ from maas.client import Maas, Objects, every, stored
 from maas.sitefile import Network, Site
 from maas.unmanaged import rack_addresses, settled, unseen
 
-SERIES = "jammy"
-"""The release of the bundles' base."""
-BUILT_FOR = (SERIES, "noble")
-"""The releases that the charms are built for (charms/*/charmcraft.yaml)."""
 ARCHITECTURE = "amd64"
 """That of the machines that the site file makes; MAAS may know others already."""
 FORWARDING = {4: Path("/proc/sys/net/ipv4/ip_forward"), 6: Path("/proc/sys/net/ipv6/conf/all/forwarding")}
@@ -63,7 +59,7 @@ class Image(NamedTuple):
 
 def observe(maas: Maas, site: Site, machines: Objects) -> Objects:
     """The images that machines need, where they are, and two settings of the region."""
-    series = answers.config(maas, "commissioning_distro_series", answers.OPTIONAL_TEXT) or SERIES
+    series = answers.config(maas, "commissioning_distro_series", answers.OPTIONAL_TEXT) or site.series
     listed = answers.listed(maas, "boot-resources")
     wanted = _wanted(site, machines, series)
     found: dict[Image, Any] = {}
@@ -92,7 +88,7 @@ def _wanted(site: Site, objects: Objects, commissioning: str) -> list[Image]:
     for name, body in _bare(site, objects).items():
         architecture = str(body.get("architecture") or ARCHITECTURE).partition("/")[0]
         kernel = site.tags[site.machines[name].tag].hwe_kernel
-        found.append(Image(f"ubuntu/{SERIES}", kernel, architecture))
+        found.append(Image(f"ubuntu/{site.series}", kernel, architecture))
         if unseen(body):
             found.append(Image(f"ubuntu/{commissioning}", "", architecture))
     return list(dict.fromkeys(found))

@@ -21,6 +21,8 @@ from yamlfile import reader
 from yamlfile.values import FileError
 
 HOLDS = "a site file is a mapping of maas, networks, tags, machines, …"
+BASES = {"ubuntu@22.04": "jammy", "ubuntu@24.04": "noble"}
+"""The bases that the charms are built for (charms/*/charmcraft.yaml), with MAAS' names of these releases."""
 
 
 def port_stem(name: str) -> str:
@@ -197,7 +199,7 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """The whole file; networks by space; the path of the fabric's intent, if cumulus-fabric manages it."""
+    """The whole file; networks by space; the bundle's base; the path of the intent, or nothing."""
 
     maas: str
     api_key: Secret
@@ -206,7 +208,13 @@ class Site:
     networks: dict[str, Network]
     tags: dict[str, Tag]
     machines: dict[str, Machine]
+    base: str = "ubuntu@22.04"
     intent: str = ""
+
+    @property
+    def series(self) -> str:
+        """MAAS' name of the release that machines get."""
+        return BASES[self.base]
 
     @staticmethod
     def read(path: Path) -> "Site":
@@ -387,4 +395,4 @@ _PARTS: dict[str, Any] = {
     "tags": MappingOf(_LABEL, _TAG, "tags", least=1),
     "machines": MappingOf(_HOST, _MACHINE, "machines", least=1),
 }
-_SITE = Record(_site, {**_PARTS, "intent": _TEXT}, required=tuple(_PARTS))
+_SITE = Record(_site, {**_PARTS, "base": _one_of(BASES), "intent": _TEXT}, required=tuple(_PARTS))

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from maas.sitefile import Site, Tag
+from maas.sitefile import BASES, Site, Tag
 
 from check.model import Application, Bundle, words
 from check.rule import Wrong, listed, near, rule, site_rule
@@ -180,6 +180,14 @@ def site_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
         for space in sorted(spaces - {ALPHA, *site.networks}):
             what = f"machine {machine} is chosen by space {space}, which the site file does not have"
             yield bundle.machines.places[machine], what, near(space, site.networks, SEEN)
+
+
+@site_rule("site-base", "MAAS has been prepared for the bundle's base, which Juju asks it for.")
+def site_base(bundle: Bundle, site: Site) -> Iterator[Wrong]:
+    if bundle.base in BASES and bundle.base != site.base:
+        place = next(bundle.data.places[key] for key in ("default-base", "series") if key in bundle.data)
+        what = f"the bundle is for {bundle.base}, and the site file for {site.base}"
+        yield place, what, f"Write base: {bundle.base} in the site file, then apply it again"
 
 
 @site_rule(
