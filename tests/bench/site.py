@@ -29,8 +29,8 @@ sys.path[:0] = [str(ROOT / "tests/bench")]
 
 import fabric as fabrics  # noqa: E402
 import processes  # noqa: E402
-from lab.juju.agents import STATUS, Agents, Costs, Count, Does, Event, Machine, Spent  # noqa: E402
-from lab.juju.hooktools import Controller  # noqa: E402, Controller  # noqa: E402
+from lab.juju.agents import STATUS, Agents, Costs, Count, Does, Machine, Spent  # noqa: E402
+from lab.juju.hooktools import Controller  # noqa: E402
 from lab.juju.model import Event  # noqa: E402
 from lab.modelled import FakeHost  # noqa: E402
 

@@ -71,9 +71,7 @@ def test_a_document_outside_docs_is_a_page_and_any_other_file_is_in_the_reposito
     assert {"../../../../../index.html", file} <= {*built(site, README)}
 
 
-def test_in_a_local_build_the_site_has_a_copy_of_it(
-    site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_a_local_build_the_site_has_a_copy_of_it(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     (copy,) = [link for link in built(site) if link.endswith("one.yaml")]
     assert (site / "out" / copy).read_text() == "one: 1"

@@ -50,7 +50,7 @@ def test_controller_and_model_have_the_sites_base(juju, run, site):
     run("juju", "--run")
     (bootstrap,) = (call for call in written(juju) if call[0] == "bootstrap")
     assert "--bootstrap-base=ubuntu@24.04" in bootstrap
-    known = jujuclient.state(juju)
+    known = cli.state(juju)
     assert known["models"]["maas-controller:openstack"]["model-config"] == ["default-base=ubuntu@24.04"]
 
 
