@@ -5,7 +5,7 @@ import json
 
 import pytest
 from functional.once import once
-from functional.sriov_switchdev.node import OFFLOADING, VFS, Node, is_converged, nic
+from functional.sriov_switchdev.node import LAG, OFFLOADING, VFS, Node, is_converged, nic, without_vfs
 from lab.guest import Guest
 
 NO_NOVA = "Nova is not configured yet"
@@ -15,7 +15,7 @@ USE_A_VF = "ip netns add guest; ip link set $(ls /sys/bus/pci/devices/0000:3b:00
 @pytest.mark.every_release
 def test_the_first_hooks_install_boot_files_and_leave_the_nic_alone(machine: Guest, prepared: Node) -> None:
     state = prepared.state()
-    assert "numvfs 0 autoprobe 1 mode legacy" in state
+    assert without_vfs(state) == 2
     assert prepared.reachable()
     assert nic(prepared.hook().writes) == []
     for unit in ("early", "bind"):
@@ -120,7 +120,7 @@ def test_the_timer_of_a_live_change_that_nobody_confirms_restores_the_state_befo
     machine.run(["python3", "-"], stdin=ARM)
     machine.run("systemctl start ovn-offload-sriov-revert.service")  # as its timer does
     assert machine.until(lambda: "previous.json" not in machine.run(f"ls {RECORDS}").stdout, 300)
-    assert converged.state().count("numvfs 0 autoprobe 1 mode legacy") == 2
+    assert without_vfs(converged.state()) == 2
     assert converged.reachable()
     assert "sriov-revert" not in machine.run("systemctl list-timers --all").stdout
 
@@ -140,7 +140,7 @@ def test_removal_leaves_the_nic_until_the_next_boot(machine: Guest, converged: N
 def test_the_boot_after_removal_has_no_vfs_and_the_network_comes_up(machine: Guest, converged: Node) -> None:
     converged.hook("stop")
     machine.reboot()
-    assert converged.state().count("numvfs 0 autoprobe 1 mode legacy") == 2
+    assert without_vfs(converged.state()) == 2
     assert converged.reachable()
 
 
@@ -178,13 +178,13 @@ def adopt(machine: Guest) -> Node:
         ethtool -K $port hw-tc-offload on
         ip link set $port down; ip link set $port master bond0; ip link set $port up
     done
-    until grep -q active /sys/kernel/debug/mlx5/0000:3b:00.0/lag/state; do sleep 0.2; done
+    until [ "$(lag 0000:3b:00.0)" = active ]; do sleep 0.2; done
     for pf in 0000:3b:00.0 0000:3b:00.1; do echo 1 > /sys/bus/pci/devices/$pf/sriov_drivers_autoprobe; done
     for vf in /sys/bus/pci/devices/0000:3b:00.[01]/virtfn*; do
         basename $(readlink $vf) > /sys/bus/pci/drivers/mlx5_core/bind
     done
     """
-    machine.run(make.replace("VFS", str(VFS)))
+    machine.run(LAG + make.replace("VFS", str(VFS)))
     machine.run(OFFLOADING)
     machine.run(USE_A_VF)
     machine.write("/etc/netplan/150-charm-ovn.yaml", NETPLAN.format(vfs=VFS), 0o600)
