@@ -56,6 +56,13 @@ def test_representors_and_vfs_are_dropped(name: str) -> None:
     assert drops(name)
 
 
+def test_with_the_kernels_names_too_it_still_drops_no_port() -> None:
+    assert "`(…|eth[0-9]+)`" in PAGE
+    wider = f"^({PATTERN[1:-1]}|eth[0-9]+)$"
+    assert all(re.fullmatch(wider, name) for name in ("eth3", "eth253", "enp59s0f0r3"))
+    assert not any(re.fullmatch(wider, name) for name in ("enp59s0f0np0", "eth2np0", "bond0", "br-int"))
+
+
 @pytest.mark.parametrize(
     "name",
     [
