@@ -79,7 +79,8 @@ def test_expressions_name_only_what_exists(path):
     dispatch = workflow["on"].get("workflow_dispatch") or {}
     given = set(dispatch.get("inputs", {}))
     for job in workflow["jobs"].values():
-        matrix = set(job.get("strategy", {}).get("matrix", {}))
+        given_by = job.get("strategy", {}).get("matrix", {})
+        matrix = set(given_by).union(*given_by.get("include", ()))
         for expression in EXPRESSION.findall(yaml.safe_dump(job)):
             for word in WORD.findall(expression):
                 context, dot, name = word.partition(".")

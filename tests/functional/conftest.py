@@ -4,9 +4,11 @@
 from collections.abc import Iterator
 
 import pytest
-from functional.kinds import IOMMU
+from functional.kinds import IOMMU, started_first
 from lab.guest import Guest
-from lab.image import CHOSEN
+from lab.image import chosen
+
+CHOSEN = chosen()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m takes its choice
@@ -29,10 +31,7 @@ def booted(request: pytest.FixtureRequest) -> Iterator[Guest]:
 
     Its kind is the default one but for tests with a mark of :mod:`functional.kinds`.
     """
-    with Guest(request.param.removesuffix(IOMMU), with_iommu=request.param.endswith(IOMMU)) as guest:
-        with pytest.raises(RuntimeError, match="charms/nobody"):  # what says so has imported ops by then
-            guest.unit("nobody")
-        guest.save("booted")
+    with started_first(request.param) as guest:
         yield guest
 
 

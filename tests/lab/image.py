@@ -4,7 +4,7 @@
 Two layers, both cached outside the tree. The *base* is what mmdebstrap made of the package list, and is
 redone when that list changes. The *image* adds the files in ``images/root``, the card's module and the Python
 packages, and is redone (about half a minute) when one of these changes. ``python -m lab.image`` builds or
-finds those of the releases that it is given, or that LAB_RELEASES names, and prints their paths.
+finds those of the releases that it is given, or that tests run on, and prints their paths.
 """
 
 import fcntl
@@ -21,15 +21,15 @@ from pathlib import Path
 
 from lab import host
 from lab.progress import Step
-from lab.releases import RELEASES, Release
+from lab.releases import RELEASES, SWITCHES, Release
 
 HERE = Path(__file__).parent
 FILES = HERE / "images"
 CARD = Path(os.environ.get("LAB_CARD") or HERE / "card")
 REQUIREMENTS = HERE.parent / "requirements" / "guest.txt"
 
-CHOSEN = os.environ.get("LAB_RELEASES", "trixie").split(",")
-"""The releases that functional tests run on."""
+USUAL, OTHERWISE = "jammy", "trixie"
+"""What guests run where LAB_RELEASES names nothing: what most users have; where it cannot be had, Debian."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,46 @@ def run(step: Step, command: list[str], env: dict[str, str] | None = None) -> No
     step.note("")
 
 
+def _base(release: Release) -> Path:
+    return host.cache() / f"base-{release.name}-{digest([release.suite, *release.packages])}.tar"
+
+
+def chosen() -> list[str]:
+    """The releases that guests run: those of LAB_RELEASES, or the usual one if its packages are here."""
+    named = os.environ.get("LAB_RELEASES")
+    return named.split(",") if named else [USUAL if _base(RELEASES[USUAL]).exists() else OTHERWISE]
+
+
+def choose() -> list[str]:
+    """The same, once the packages of the usual release were asked for, if it is wanted.
+
+    Without Ubuntu's archive there are none: one line says so, and guests run Debian.
+    """
+    usual, otherwise = RELEASES[USUAL], RELEASES[OTHERWISE]
+    if not os.environ.get("LAB_RELEASES"):
+        host.require()
+        try:
+            with locked(host.cache() / f"{usual.name}.lock"):
+                base(usual)
+        except host.HostError as problem:
+            why = str(problem).strip().splitlines()[-1]
+            print(f"Guests run {otherwise.title}: {usual.title} could not be installed ({why}).")
+    return chosen()
+
+
+def named() -> str:
+    """The release of the rack's nodes and of a recording: the first of LAB_RELEASES, or Debian."""
+    return os.environ.get("LAB_RELEASES", OTHERWISE).split(",")[0]
+
+
 def base(release: Release) -> Path:
-    """The release with its packages, as a tar archive."""
-    path = host.cache() / f"base-{release.name}-{digest([release.suite, *release.packages])}.tar"
+    """The release with its packages, as a tar archive.
+
+    Raises:
+        HostError: it could not be installed; the last line says why.
+
+    """
+    path = _base(release)
     if path.exists():
         return path
     for old in host.earlier(f"base-{release.name}-*.tar"):
@@ -216,7 +253,7 @@ def image(name: str) -> Image:
 
 if __name__ == "__main__":
     try:
-        for arg in sys.argv[1:] or CHOSEN:
+        for arg in sys.argv[1:] or dict.fromkeys([*choose(), SWITCHES]):
             print(image(arg).disk)
     except host.HostError as problem:
         sys.exit(str(problem))

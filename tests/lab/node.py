@@ -19,7 +19,7 @@ from lab import checks
 from lab.accel import accelerator
 from lab.guest import Guest, GuestError
 from lab.host import HostError
-from lab.image import image
+from lab.image import choose, image
 from lab.juju.remote import HookError, Unit
 from lab.observed.faults import IN_USE, NODE, OF_A_NODE, OFFLOADING, Seen, quiet, table, try_out
 from lab.observed.panels import empty
@@ -38,7 +38,7 @@ MORE = ("list-devices", "show-offload", "show-health")
 def main() -> int:
     """Run the lab; returns the exit status."""
     parser = argparse.ArgumentParser(prog="tox -e node --", description=__doc__.partition("\n")[0])
-    parser.add_argument("--release", choices=RELEASES, default="trixie", help="what the node runs")
+    parser.add_argument("--release", choices=RELEASES, help="what the node runs; default: Ubuntu 22.04")
     parser.add_argument("--charm", default=CHARM, help="the charm to converge the node with")
     parser.add_argument("--keep", action="store_true", help="leave the node running until Enter is pressed")
     parser.add_argument("--shell", action="store_true", help="end with a root shell on the node")
@@ -52,7 +52,7 @@ def main() -> int:
         parser.error(f"--observed is for {CHARM}; {options.charm} declares other things")
     began = time.monotonic()
     try:
-        release = RELEASES[options.release]
+        release = RELEASES[options.release or choose()[0]]
         print(f"One compute node: {release.title}; {options.charm}\n")
         with Step("Image and accelerator") as step:
             step.note(accelerator(image(release.name))[1].partition(",")[0])

@@ -87,7 +87,6 @@ RELEASES = {
             "noble", "Ubuntu 24.04 with kernel 6.8", "noble", "3.12", 255, (6, 8),
             _ubuntu_kernel("linux-image-generic", "noble-updates", "gcc"), ("zstd",),
         ),
-        # The twin of the fabric (twin/) needs trixie's kernel and FRR.
         Release(
             "trixie", "Debian 13", "trixie", "3.13", 257, (6, 12),
             ("linux-image-amd64", "linux-headers-amd64"), ("frr", "lldpd"), ubuntu=False,
@@ -98,3 +97,6 @@ RELEASES = {
         ),
     )
 }  # fmt: skip
+
+SWITCHES = "trixie"
+"""What switches run (twin/): EVPN multihoming over a single VXLAN device needs this kernel and this FRR."""

@@ -13,7 +13,10 @@ from lab.calibrate.shell import PREPARE, GuestShell, find
 
 @pytest.mark.thorough
 def test_the_virtual_card_answers_as_its_recording_says(card):
+    name = card.machine.release.name
+    if name not in COMMITTED:
+        pytest.skip(f"nothing was recorded on {name} yet: tox -e calibrate -- --record FILE")
     card.run(PREPARE)
     found = Recorder(find(GuestShell(card.machine))).record(SEQUENCES)
-    comparison = compare(read(COMMITTED[card.machine.release.name]), found, purposes.read())
+    comparison = compare(read(COMMITTED[name]), found, purposes.read())
     assert comparison.unexplained == [], comparison.text()

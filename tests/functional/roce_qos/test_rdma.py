@@ -8,7 +8,7 @@ import pytest
 from functional.roce_qos.node import Node
 from lab.cable import WIRES, cables
 from lab.guest import Guest
-from lab.image import CHOSEN
+from lab.image import chosen
 
 pytestmark = pytest.mark.thorough
 
@@ -49,7 +49,7 @@ Not perftest: its two sides agree by TCP before the server listens, and a client
 """
 
 
-@pytest.fixture(scope="module", params=CHOSEN)
+@pytest.fixture(scope="module", params=chosen())
 def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Guest, Guest]]:
     """A node whose bond is cabled to a second machine's, both with a software RDMA device on their bond."""
     release = request.param

@@ -8,6 +8,8 @@ import pytest
 from functional.twin.rack import Rack
 from lab.cable import WIRES, cables
 from lab.guest import Guest
+from lab.image import chosen
+from lab.releases import SWITCHES
 from lab.twin.wiring import OUTSIDE, reference
 
 pytestmark = pytest.mark.thorough
@@ -22,7 +24,11 @@ def pair() -> Iterator[tuple[Rack, Guest]]:
     wiring.cables = [each for each in wiring.cables if each[2] != "compute0"]
     wiring.cables += [(leaf, "swp9", OUTSIDE, mac) for leaf, mac in zip(("Leaf0-1", "Leaf0-2"), PORTS)]
     del wiring.hosts["compute0"]
-    with cables(zip(PORTS, WIRES)) as (ports, wires), Guest(nics=ports) as fabric, Guest(nics=wires) as node:
+    with (
+        cables(zip(PORTS, WIRES)) as (ports, wires),
+        Guest(SWITCHES, nics=ports) as fabric,
+        Guest(chosen()[0], nics=wires) as node,
+    ):
         fabric.write("/run/wiring.json", wiring.dump())
         rack = Rack(fabric)
         rack.start("/run/wiring.json")

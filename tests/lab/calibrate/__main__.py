@@ -16,7 +16,7 @@ from lab.calibrate.shell import PREPARE, CardError, GuestShell, find
 from lab.calibrate.ssh import SshShell
 from lab.guest import Guest, GuestError
 from lab.host import HostError
-from lab.image import CHOSEN
+from lab.image import named
 from lab.progress import Step
 
 RECORDINGS = Path(__file__).parents[1] / "card" / "recordings"
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
         expected = purposes.read()
         if options.compare:
             return told(compare.compare(read(options.compare), read(VIRTUAL), expected))
-        release = CHOSEN[0]
+        release = named()
         found = run_on_host(options.host, options.nic) if options.host else run(release)
         if options.record:
             found.write(options.record)

@@ -12,13 +12,14 @@ from lab.cable import Nic
 from lab.cloud import node, root
 from lab.cloud.cloud import Cloud
 from lab.guest import Guest
-from lab.image import image
+from lab.image import image, named
 from lab.rack import layout, ovn
 from lab.rack.controller import Controller
 from lab.rack.deployment import Application, Deployment
 from lab.rack.display import Display
 from lab.rack.figures import Figure
 from lab.rack.machine import Floor, Job, Machine
+from lab.releases import SWITCHES
 from lab.twin.start import SAYS
 
 FIRST_BOOTS = 3600  # seconds at most for the image and every machine's first boot
@@ -83,17 +84,19 @@ def rack(deployment: Deployment, spare: int = 0, *, cloud: bool = False) -> Iter
 
     """
     # Not in the machines' threads: Ctrl-C would end one thread's build there, and the next begin it anew.
-    image("trixie")
+    image(SWITCHES)
+    release = SWITCHES if cloud else named()
+    image(release)
     more: dict[str, Any] = {}
     if cloud:
         Cloud().prepare()
         more = {"memory": node.MEMORY, "disks": [root.disk(root.root())], "with_iommu": True}
     with layout.cabled(cloud=cloud) as (fabric, nodes, control):
         guests = [
-            Guest(nics=nics, setup=layout.node_setup(number, cloud=cloud), **more)
+            Guest(release, nics=nics, setup=layout.node_setup(number, cloud=cloud), **more)
             for number, nics in enumerate(nodes)
         ]
-        switches = Guest(nics=fabric, setup=layout.fabric_setup(cloud=cloud))
+        switches = Guest(SWITCHES, nics=fabric, setup=layout.fabric_setup(cloud=cloud))
         yield from _rack(
             deployment, len(deployment.nodes) - spare, switches, guests, next(iter(control), None)
         )

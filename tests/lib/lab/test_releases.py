@@ -6,7 +6,7 @@ import hashlib
 from itertools import takewhile
 
 import pytest
-from lab.image import CHOSEN
+from lab import host, image
 from lab.releases import RELEASES, UBUNTU_KEY
 
 
@@ -30,5 +30,42 @@ def test_packages_without_a_valid_signature_are_not_taken(release) -> None:
     assert release.ubuntu == (f"--keyring={UBUNTU_KEY}" in release.mmdebstrap)
 
 
-def test_the_default_is_a_release_that_can_be_built() -> None:
-    assert set(CHOSEN) <= set(RELEASES)
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    """An empty cache, and an mmdebstrap that gets packages only of these suites."""
+    program = tmp_path / "bin/mmdebstrap"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("LAB_RELEASES", raising=False)
+    monkeypatch.setattr(host, "require", lambda: None)
+
+    def has(*suites: str) -> None:
+        program.write_text(
+            "#!/bin/sh\nfor last; do before=$suite suite=$last; done\n"
+            f"""case " {" ".join(suites)} " in *" $before "*) : >"$last" ; exit ;; esac\n"""
+            'echo "E: apt-get update failed"; exit 1\n'
+        )
+        program.chmod(0o755)
+
+    has()
+    return has
+
+
+def test_guests_run_jammy_where_ubuntus_archive_answers_and_later_without_it(archive, capsys) -> None:
+    archive("jammy")
+    assert image.choose() == ["jammy"]
+    assert "Guests run" not in capsys.readouterr().out
+    archive()
+    assert image.chosen() == image.choose() == ["jammy"]
+
+
+def test_without_ubuntus_archive_guests_run_debian_and_one_line_says_so(archive, capsys) -> None:
+    assert image.choose() == image.chosen() == ["trixie"]
+    why = "Ubuntu 22.04 with kernel 6.8 could not be installed (E: apt-get update failed)"
+    assert capsys.readouterr().out.splitlines()[-1] == f"Guests run Debian 13: {why}."
+
+
+def test_what_lab_releases_names_is_run_without_asking_for_anything_else(archive, monkeypatch) -> None:
+    monkeypatch.setenv("LAB_RELEASES", "noble,trixie")
+    assert image.choose() == ["noble", "trixie"]
