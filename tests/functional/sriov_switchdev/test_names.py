@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site renames the ports after the charm has noted their names: the bond has them after the boot."""
+"""Names of netdevs: a site renames ports after the charm has noted them; what systemd calls the others."""
+
+import re
+from pathlib import Path
 
 import pytest
 from functional.sriov_switchdev.node import VFS, Node
@@ -15,6 +18,8 @@ for port in 0 1; do
         >/etc/systemd/network/10-rail$port.link
 done
 """
+
+FILTER = Path(__file__).parents[3] / "docs/how-to/filter-representors.md"
 
 
 @pytest.mark.every_release
@@ -43,3 +48,18 @@ def test_a_port_keeps_its_name_where_netplan_goes_by_names(machine: Guest, prepa
         "enp59s0f1np1 enp59s0f0np0", "enp59s0f0np0 enp59s0f1np1"
     )
     assert prepared.reachable()
+
+
+@pytest.mark.every_release
+def test_the_documented_filter_drops_representors_and_vfs_by_the_names_of_this_systemd(
+    machine: Guest, converged: Node
+) -> None:
+    (pattern,) = re.findall(r"```text\n(.+)\n```", FILTER.read_text())
+    if machine.release.systemd < 255:  # its names are too long for a NIC on this bus
+        pattern = f"^({pattern[1:-1]}|eth[0-9]+)$"
+    ports = machine.run("grep -sl '^p[01]$' /sys/class/net/*/phys_port_name | cut -d/ -f5").stdout.split()
+    representors = machine.run("grep -sl vf /sys/class/net/*/phys_port_name | cut -d/ -f5").stdout.split()
+    vfs = machine.run("basename -a /sys/bus/pci/devices/0000:3b:00.[01]/virtfn*/net/*").stdout.split()
+    assert (len(ports), len(representors), len(vfs)) == (2, 2 * VFS, 2 * VFS)
+    assert [name for name in (*representors, *vfs) if not re.fullmatch(pattern, name)] == []
+    assert [name for name in (*ports, "bond0", "br-nvda") if re.fullmatch(pattern, name)] == []
