@@ -31,7 +31,7 @@ from operate.process import Process, process
 
 from acceptance import addresses, external, member, openrc
 from acceptance.cloud import Clock, Cloud, connect
-from acceptance.measure.ladder import RUNGS, Rung
+from acceptance.measure.ladder import RUNGS, Rung, titled, whole
 from acceptance.measure.results import Results, as_data, keep
 from acceptance.measure.run import Climber
 from acceptance.measure.shells import Node, hosting, nodes
@@ -171,13 +171,13 @@ class Command:
         if before and before.rungs and not before.finished:
             reason = before.outdated(results)
             results = results if reason else before
-            last = next(rung.title for rung in RUNGS if rung.key == list(before.rungs)[-1])
+            last = titled(list(before.rungs)[-1])
             self._say(f"Starting anew: {reason}." if reason else f"Continuing after {last}.")
         results.substituted, results.unseen = self.around.substituted, unseen
         results.computes, results.line_share = len(facts.zones), self.site.line_share
-        around = self.around
+        rungs = whole(self.around.rungs, self.site, hosts)
         run = Climber(
-            cloud, self.site, hosts, computes, around.process, self._folder(), self._say, around.rungs
+            cloud, self.site, hosts, computes, self.around.process, self._folder(), self._say, rungs
         )
         run.climb(results, path)
         return self.report()
@@ -303,8 +303,7 @@ class Command:
 
 
 def _summary(results: Results, verdicts: list[Verdict]) -> str:
-    titles = {rung.key: rung.title for rung in RUNGS}
-    rows = [(titles[each.rung], each.check, each.state.words, each.measured) for each in verdicts]
+    rows = [(titled(each.rung), each.check, each.state.words, each.measured) for each in verdicts]
     lines = [table(("rung", "check", "verdict", "measured"), rows)] if rows else []
     lines += [f"not seen: {sentence}" for sentence in (*results.unseen, *cores.unknown(results))]
     lines += filter(None, (cores.sentence(results), cores.packets(results)))

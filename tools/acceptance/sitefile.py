@@ -119,9 +119,10 @@ class Site:
     """The whole file.
 
     Attributes:
-        nodes: two compute hosts of one rack as Nova names them; empty for the first two that are up.
-            Compute hosts of Ironic are not among them.
-        other_rack: a third compute host, in another rack; without it, no rung crosses racks.
+        nodes: compute hosts of one rack as Nova names them, each of which gets a server; all rungs use the
+            first two, the others are sent through pair by pair. Empty for the first two that are up. Compute
+            hosts of Ironic are not among them.
+        other_rack: one more compute host, in another rack; without it, no rung crosses racks.
         disturb: compute hosts on which UDP and RDMA at line rate may be sent.
         image: the image's name in Glance; `image_file` is uploaded under that name if there is none.
         software: what that image contains besides a stock Ubuntu; the rungs that need it run.
@@ -150,10 +151,9 @@ class Site:
     line_share: int = LINE_SHARE
 
     def __post_init__(self) -> None:
-        if len(self.nodes) not in (0, 2) or len({*self.nodes, self.other_rack}) < len(self.nodes) + 1:
-            raise InvalidValue(
-                "nodes", list(self.nodes), "two different compute hosts, none of them other-rack"
-            )
+        if len(self.nodes) == 1 or len({*self.nodes, self.other_rack}) < len(self.nodes) + 1:
+            allowed = "two or more different compute hosts, none of them other-rack"
+            raise InvalidValue("nodes", list(self.nodes), allowed)
         unknown = set(self.disturb) - {*self.nodes, self.other_rack}
         if unknown:
             raise InvalidValue("disturb", min(unknown), "compute hosts that nodes or other-rack list")

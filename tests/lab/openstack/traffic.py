@@ -73,6 +73,7 @@ class Traffic:
         faults: what the NICs do not forward.
         neighbours: others on a host.
         down: uplinks without a link, as (host, port).
+        unused: uplinks that their bond sends nothing through, although they have a link.
         active: the uplink that an active-backup bond uses; "" for a bond that uses both.
         back: counters of which netdev go back to 0 in the middle of a measurement.
         wraps: counters have 32 bits, and are about to begin again.
@@ -84,7 +85,8 @@ class Traffic:
     """
 
     def __init__(self, uplinks):
-        self.uplinks, self.faults, self.neighbours, self.down = uplinks, [], {}, set()
+        self.uplinks, self.faults, self.neighbours = uplinks, [], {}
+        self.down, self.unused = set(), set()
         self.active, self.back, self.wraps, self.hidden, self.tcpdump = "", "", False, set(), True
         self.lanes, self.governor = (16, 16), "performance"
         self.hosts, self.total, self.kept = {}, {}, {}
@@ -114,8 +116,9 @@ class Traffic:
         parts = dict(zip(self.uplinks, (share, 1 - share)))
         if self.active:
             parts = {port: float(port == self.active) for port in parts}
-        if any((host, port) in self.down for port in parts):
-            up = [port for port in parts if (host, port) not in self.down]
+        idle = self.down | self.unused
+        if any((host, port) in idle for port in parts):
+            up = [port for port in parts if (host, port) not in idle]
             parts = {port: (1 / len(up) if port in up else 0.0) for port in parts}
         return parts
 

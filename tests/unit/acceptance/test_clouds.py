@@ -21,6 +21,10 @@ CUT = {"host": ("tcp-8",), "vf": ("link-cut", "tcp-8")}
 RDMA = {"host": ("rdma-bw", "tcp-8"), "vf-rdma": ("rdma-bw",)}
 
 
+NODES5 = [f"node{number}.maas" for number in range(1, 6)]
+FURTHER = {"host": ("udp-32", "tcp-32"), "vf": ("udp-32", "tcp-32")}
+
+
 class Cloud(NamedTuple):
     """One cloud.
 
@@ -193,6 +197,36 @@ CLOUDS = {
 }
 
 
+def unused(host):
+    def change(machines):
+        machines.traffic.unused = {(host, "enp63s0f1")}
+
+    return change
+
+
+FIVE = {
+    "all in the NIC": Cloud(no_change, SOUND, "5 of 5 measured compute nodes proven"),
+    "one of five nodes without offload": Cloud(
+        faults(Fault(host=NODES5[4], told=True)), BROKEN, "4 of 5 measured compute nodes proven ("
+    ),
+    "one of five nodes in the slow path": Cloud(
+        faults(Fault(host=NODES5[3])), BROKEN, f"not proven: {NODES5[3]}"
+    ),
+    "a bond that uses one port on one of five nodes": Cloud(
+        unused(NODES5[2]), BROKEN, f"{NODES5[2]}: the less used port sent 0%"
+    ),
+    "a node of five whose port Open vSwitch does not know": Cloud(
+        lambda machines: setattr(machines.traffic, "hidden", {NODES5[3]}),
+        OPEN,
+        f"not shown: {NODES5[3]}: Open vSwitch has no interface",
+    ),
+    "a neighbour on a node of five": Cloud(
+        lambda machines: setattr(machines.traffic, "neighbours", {NODES5[3]: Neighbour(3.0, 3.0)}), SOUND
+    ),
+}
+"""Clouds with five nodes under test, which all have a server."""
+
+
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
     """An OpenStack with the test's objects, whose machines each test makes anew."""
@@ -202,11 +236,44 @@ def cloud(tmp_path_factory):
         yield made
 
 
+@pytest.fixture(scope="module")
+def five(tmp_path_factory):
+    """The same on five compute nodes."""
+    with world_in(tmp_path_factory.mktemp("five"), "2024.1") as made:
+        made.openstack.nova.hosts = dict.fromkeys(NODES5, "nova")
+        made.site |= {"nodes": NODES5, "disturb": NODES5}
+        assert made.run("apply")[0] == 0
+        yield made
+
+
+def verdict_on(case, world, folder):
+    """Exit status and output of `measure` on a cloud."""
+    world.machines = Machines(world.openstack, folder / "machines")
+    world.rungs = case.rungs
+    case.change(world.machines)
+    return world.run("measure")
+
+
 @pytest.mark.parametrize("name", CLOUDS)
 def test_the_verdict_on_a_cloud(cloud, tmp_path, name):
     case = CLOUDS[name]
-    cloud.machines = Machines(cloud.openstack, tmp_path / "machines")
-    cloud.rungs = case.rungs
-    case.change(cloud.machines)
-    status, out, err = cloud.run("measure")
+    status, out, err = verdict_on(case, cloud, tmp_path)
     assert (status, case.says if case.says in out else out) == (case.verdict, case.says), out + err
+
+
+@pytest.mark.parametrize("name", FIVE)
+def test_every_node_is_sent_through(five, tmp_path, name):
+    case = FIVE[name]._replace(rungs=FURTHER)
+    status, out, err = verdict_on(case, five, tmp_path)
+    assert (status, case.says if case.says in out else out) == (case.verdict, case.says), out + err
+
+
+def test_two_servers_of_five_nodes_do_not_prove_the_others(five, tmp_path):
+    five.site["nodes"] = NODES5[:2]
+    five.site["disturb"] = NODES5[:2]
+    try:
+        status, out, _ = verdict_on(Cloud(no_change, SOUND), five, tmp_path)
+    finally:
+        five.site |= {"nodes": NODES5, "disturb": NODES5}
+    assert status == SOUND
+    assert "2 of 2 measured compute nodes proven (node1.maas, node2.maas); 3 more of the cloud" in out

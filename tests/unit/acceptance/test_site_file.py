@@ -10,7 +10,8 @@ from lab.openstack.operator import one_sentence
     [
         ({"node": ["a"]}, "node: 'node' is not allowed; expected only the keys nodes"),
         ({"seconds": 0}, "seconds: 0 is not allowed; expected seconds from 1 to 3600"),
-        ({"nodes": ["a", "a"]}, "two different compute hosts"),
+        ({"nodes": ["a", "a"]}, "two or more different compute hosts"),
+        ({"nodes": ["a"]}, "two or more different compute hosts"),
         ({"disturb": ["c"]}, "expected compute hosts that nodes or other-rack list"),
         ({"software": ["vpp"]}, "expected dpdk, trex or cuda"),
         (

@@ -111,7 +111,7 @@ class Climber:
         """One rung; what fails becomes a problem of it, and the next rung is still measured."""
         result = RungResult()
         wanted: list[Measure] = []
-        hosts = [self.hosts[name] for name in _servers(rung, self.site) if name in self.hosts]
+        hosts = [self.hosts[name] for name in self._servers(rung) if name in self.hosts]
         for measure in measures(rung, self.site):
             reason = (
                 lacks(measure, self.site) or self._absent(rung) or skipped(rung, measure, self.site, hosts)
@@ -131,6 +131,11 @@ class Climber:
                 self.say(f"  {result.problems['']}")
         return result
 
+    def _servers(self, rung: Rung) -> list[str]:
+        """Those that a rung uses, each once."""
+        second = second_client(rung, self.site, list(self.hosts))
+        return list(dict.fromkeys(filter(None, (rung.client, rung.server, second))))
+
     def _absent(self, rung: Rung) -> str:
         """Which port or server of a rung this user could not have made; "" if all are there."""
         if rung.port and f"port {rung.port}1" not in self.cloud.objects:
@@ -140,7 +145,7 @@ class Climber:
         return ""
 
     def _climb(self, rung: Rung, wanted: list[Measure], result: RungResult) -> None:
-        client, server = self._end(rung, "vm1"), self._end(rung, rung.server)
+        client, server = self._end(rung, rung.client), self._end(rung, rung.server)
         target, back = self._targets(rung, client, server)
         missing = _missing([client, server], {tool for measure in wanted for tool in measure.tools})
         for end in (client, server):
@@ -151,7 +156,7 @@ class Climber:
         result.probe = _probe(result.probed, (client, target), (server, back))
         if rung.group:
             result.refused = _refused(server, client, target)
-        second = second_client(rung, self.site)
+        second = second_client(rung, self.site, list(self.hosts))
         other = self._end(rung, second) if second not in ("", client.name) else client
         tracked = rung.floating or GROUPS.get(rung.group or "", (False, []))[0]
         ends = tuple({end.name: end for end in (client, server, other)}.values())
@@ -314,11 +319,6 @@ class Climber:
             netdev = netdev_of(end.address)
             end.shell.run(f"ip route replace {addresses[other.name]} via {gateway} dev {netdev}", GRACE)
         return addresses[server.name], addresses[client.name]
-
-
-def _servers(rung: Rung, site: Site) -> list[str]:
-    """Those that a rung uses, each once."""
-    return list(dict.fromkeys(filter(None, ("vm1", rung.server, second_client(rung, site)))))
 
 
 def _probe(mtu: int, *ways: tuple[End, str]) -> str:

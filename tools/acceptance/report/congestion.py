@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from html import escape
 
 from acceptance.measure import evidence
-from acceptance.measure.ladder import RUNGS
+from acceptance.measure.ladder import titled
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.run import SECOND
 from acceptance.report.plots import bars
 
-_TITLES = {rung.key: rung.title for rung in RUNGS}
 _CASES = ("lossy", "lossless", "dcqcn")
 _MARKS = ("np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled")
 _HEAD = (
@@ -35,7 +34,7 @@ def cases(results: Results) -> dict[str, tuple[float, float]]:
         found["RoCE alone"] = (alone.value, 0.0)
     for key in _CASES:
         for figure in results.rungs.get(key, RungResult()).figures.values():
-            found[_TITLES[key]] = (figure.value, figure.details.get(SECOND, 0.0))
+            found[titled(key)] = (figure.value, figure.details.get(SECOND, 0.0))
     return found
 
 
@@ -72,7 +71,7 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
                 if kept.off
                 else "on"
             )
-            yield (_TITLES[key], node, *map(str, counts), share, dcqcn)
+            yield (titled(key), node, *map(str, counts), share, dcqcn)
 
 
 def section(results: Results) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import NamedTuple
 
-from acceptance.measure.ladder import RUNGS
+from acceptance.measure.ladder import titled
 from acceptance.measure.parse import IDLE
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import PAIRS, PKTGEN, TESTPMD, title
@@ -28,7 +28,6 @@ SAID = 8
 NONE = "-"
 LEAST = 0.01
 """CPUs; a rate for each core says nothing below."""
-TITLES = {rung.key: rung.title for rung in RUNGS}
 
 
 class Spent(NamedTuple):
@@ -149,7 +148,7 @@ def _plots(results: Results) -> Iterator[str]:
     rows = {(each.rung, each.measure): each for each in spent(results)}
     for kind, unit in (("tcp", "Gb/s"), ("udp", "Mpps")):
         found = {
-            TITLES[rung]: [rows.get((rung, f"{kind}-{pairs}")) for pairs in PAIRS]
+            titled(rung): [rows.get((rung, f"{kind}-{pairs}")) for pairs in PAIRS]
             for rung in DRAWN
             if any((rung, f"{kind}-{pairs}") in rows for pairs in PAIRS)
         }
@@ -170,7 +169,7 @@ def _table(found: list[Spent]) -> str:
     head += ["idle CPU of the client", "rate for each core"]
     rows = [
         [
-            TITLES.get(each.rung, each.rung),
+            titled(each.rung),
             title(each.measure),
             f"{each.value:.2f} {each.unit}",
             *(f"{each.nodes[node]:.2f}" if node in each.nodes else NONE for node in nodes),

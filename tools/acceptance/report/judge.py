@@ -8,7 +8,7 @@ from converge import Finding, Severity
 from hostnic.cpus import written
 
 from acceptance.measure import evidence
-from acceptance.measure.ladder import HOST, RUNGS, Rung
+from acceptance.measure.ladder import HOST, RUNGS, Rung, known, titled
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.run import SECOND
@@ -25,7 +25,7 @@ def judge(results: Results) -> list[Verdict]:
     alone = results.rungs.get("vf-rdma", RungResult()).figures.get("rdma-bw")
     return [
         verdict
-        for rung in RUNGS
+        for rung in known(results.rungs)
         if (result := results.rungs.get(rung.key)) and _meant(result)
         for verdict in load.judged(
             rung.key,
@@ -293,7 +293,6 @@ def explanation(verdicts: list[Verdict]) -> Finding | None:
         return None
     failed = [verdict for verdict in verdicts if verdict.rung == first and verdict.state is State.FAIL]
     check, cause, remedy = next(each for each in CAUSES if each[0] in {verdict.check for verdict in failed})
-    subject = next(rung.title for rung in RUNGS if rung.key == first)
     about = [verdict for verdict in failed if verdict.check == check]
     if check == "vf-to-host" and not any(verdict.cause for verdict in about):
         cause, remedy = ADDED.get(first, (cause, remedy))
@@ -301,15 +300,14 @@ def explanation(verdicts: list[Verdict]) -> Finding | None:
     said += [f"and {len(about) - QUOTED} more"] if len(about) > QUOTED else []
     said += dict.fromkeys(verdict.cause for verdict in about if verdict.cause)
     return Finding(
-        Severity.BLOCKED, subject, f"{cause} ({THRESHOLDS[check]['what']}: {'; '.join(said)})", remedy
+        Severity.BLOCKED, titled(first), f"{cause} ({THRESHOLDS[check]['what']}: {'; '.join(said)})", remedy
     )
 
 
 def unmeasured(results: Results) -> list[str]:
     """What could not be measured, each with its reason."""
-    titles = {rung.key: rung.title for rung in RUNGS}
     return [
-        f"{titles.get(key, key)}{', ' if measure else ''}{title(measure)}: {problem}"
+        f"{titled(key)}{', ' if measure else ''}{title(measure)}: {problem}"
         for key, result in results.rungs.items()
         for measure, problem in result.problems.items()
     ]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from converge.finding import few
 
-from acceptance.measure.ladder import RUNGS
+from acceptance.measure.ladder import known, titled
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import title
 from acceptance.measure.witness import MOST_SEEN, WAYS, Witness
@@ -144,7 +144,7 @@ def of_node(result: RungResult, node: str) -> float | None:
 def proven(results: Results, limit: float) -> tuple[list[str], list[str]]:
     """Compute nodes that every measurement of a VF has shown to forward in the NIC, and those it has not."""
     states: dict[str, list[bool]] = {}
-    for rung in RUNGS:
+    for rung in known(results.rungs):
         result = results.rungs.get(rung.key, RungResult())
         if rung.judged:
             for each in _all(result, result.figures):
@@ -155,18 +155,21 @@ def proven(results: Results, limit: float) -> tuple[list[str], list[str]]:
 
 
 def proof(results: Results) -> str:
-    """How many compute nodes are proven, of all that the cloud has; which of those measured are not."""
+    """How many of the measured compute nodes are proven, and which are not; how many were not measured."""
     good, bad = proven(results, THRESHOLDS["in-nic"]["least"])
-    known = max(results.computes, len(good) + len(bad))
-    said = f"{len(good)} of {known} compute nodes proven"
+    measured = len(good) + len(bad)
+    said = f"{len(good)} of {measured} measured compute nodes proven"
     if good:
         said += f" ({few(good, NAMED)})"
-    return f"{said}; not proven: {few(bad, NAMED)}." if bad else f"{said}."
+    if bad:
+        said += f"; not proven: {few(bad, NAMED)}"
+    if results.computes > measured:
+        said += f"; {results.computes - measured} more of the cloud not measured: list them under nodes"
+    return f"{said}."
 
 
 def rows(results: Results) -> Iterator[tuple[str, ...]]:
     """For the report: rung, measurement, node; both witnesses by direction; packets; load of others."""
-    titles = {rung.key: rung.title for rung in RUNGS}
     for key, result in results.rungs.items():
         for measure, nodes in result.witnesses.items():
             for node, told in nodes.items():
@@ -179,7 +182,7 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
                 slower = _share(found.least) if found else f"not shown: {why_not_shown(told)}"
                 packets = [f"{told.slow.get(way, 0)} of {told.vf.get(way, 0)}" for way in WAYS]
                 seen = "no tcpdump" if told.seen < 0 else str(told.seen)
-                yield (titles.get(key, key), title(measure), node, *cells, words, slower, *packets, seen)
+                yield (titled(key), title(measure), node, *cells, words, slower, *packets, seen)
 
 
 HEAD = (

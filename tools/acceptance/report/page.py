@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from acceptance.measure import evidence
-from acceptance.measure.ladder import HOST, RUNGS
+from acceptance.measure.ladder import HOST, RUNGS, titled
 from acceptance.measure.parse import IDLE
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import PAIRS, title
@@ -41,7 +41,8 @@ svg .line { stroke: var(--ink); stroke-dasharray: 5 4; }
 """Green, red and amber are a verdict's and nothing else's; the plots have other colours."""
 NONE = "&ndash;"
 CONTENTS = "<!-- contents -->"
-TITLES = {rung.key: rung.title for rung in RUNGS}
+DRAWN = {rung.key for rung in RUNGS}
+"""Not each further node: its figures are in the tables."""
 REPORTED = {rung.key for rung in RUNGS if not rung.judged and rung.key != HOST}
 
 
@@ -110,7 +111,7 @@ def _summary(results: Results, verdicts: list[Verdict], state: State, now: float
         State.FAIL: "Tenants do not get what the hosts reach themselves.",
         State.UNKNOWN: "Something that the judgement needs could not be measured.",
     }[state]
-    if found and found.subject == TITLES[HOST]:
+    if found and found.subject == titled(HOST):
         meaning = "The network between the hosts fails a check already, before instances are involved."
     reason = (
         f"<br>{escape(found.subject)}: {escape(found.what)}.<br>Remedy: {escape(found.remedy)}."
@@ -156,7 +157,7 @@ def _paths(results: Results, verdicts: list[Verdict]) -> str:
         checks = dict.fromkeys(verdict.check for verdict in verdicts if _failed(verdict, key))
         rows.append(
             (
-                escape(TITLES.get(key, key)),
+                escape(titled(key)),
                 f'<span class="{words.replace(" ", "-")}">{words}</span>',
                 "; ".join(escape(THRESHOLDS[check]["what"]) for check in checks) or NONE,
                 NONE if best is None else f"{best:.2f}",
@@ -202,7 +203,7 @@ def _grid(heading: str, values: dict[str, dict[str, float]]) -> str:
     """A line for each rung and a column for each measurement; nothing without values."""
     columns = list(dict.fromkeys(name for row in values.values() for name in row))
     rows = [
-        [escape(TITLES.get(key, key)), *(f"{row[name]:.2f}" if name in row else NONE for name in columns)]
+        [escape(titled(key)), *(f"{row[name]:.2f}" if name in row else NONE for name in columns)]
         for key, row in values.items()
         if row
     ]
@@ -216,11 +217,9 @@ def _plots(results: Results) -> Iterable[str]:
     ):
         keys = [f"{kind}-{pairs}" for pairs in PAIRS]
         series = {
-            TITLES.get(key, key): [
-                rung.figures[name].value if name in rung.figures else None for name in keys
-            ]
+            titled(key): [rung.figures[name].value if name in rung.figures else None for name in keys]
             for key, rung in results.rungs.items()
-            if any(name in rung.figures for name in keys)
+            if key in DRAWN and any(name in rung.figures for name in keys)
         }
         if series:
             groups = [f"{pairs} pair{'s' if pairs > 1 else ''}" for pairs in PAIRS]
@@ -230,7 +229,7 @@ def _plots(results: Results) -> Iterable[str]:
 def _judgement(verdicts: list[Verdict]) -> str:
     rows = [
         (
-            escape(TITLES[verdict.rung]),
+            escape(titled(verdict.rung)),
             escape(THRESHOLDS[verdict.check]["what"]),
             escape("; ".join(filter(None, (verdict.measured, verdict.cause)))),
             _limit(verdict.check),
@@ -257,7 +256,7 @@ def _limit(check: str) -> str:
 def _references(results: Results) -> str:
     rows = [
         (
-            escape(f"{TITLES[each.rung]}: {each.detail or title(each.measure)} ({each.source})"),
+            escape(f"{titled(each.rung)}: {each.detail or title(each.measure)} ({each.source})"),
             f"{each.measured:.2f}" if each.measured is not None else NONE,
             f"{each.scaled:.2f}" if each.scaled is not None else NONE,
             f"{each.rdg:.2f}",
@@ -281,7 +280,7 @@ def _evidence(results: Results) -> str:
             pins = "; ".join(f"{domain}: {cpus}" for domain, cpus in both.after.pins.items())
             rows.append(
                 (
-                    escape(TITLES.get(key, key)),
+                    escape(titled(key)),
                     escape(node),
                     NONE if share is None else f"{share:.2%}",
                     NONE if least is None else f"{least:.0%}",
@@ -298,7 +297,7 @@ def _evidence(results: Results) -> str:
         "notifications and errors by show-counters of roce-qos; CPUs by virsh vcpupin.</p>"
     )
     guests = [
-        f"{TITLES.get(key, key)}: {vm} has {told.queues} queues for {told.cpus} CPUs, MTU {told.mtu}"
+        f"{titled(key)}: {vm} has {told.queues} queues for {told.cpus} CPUs, MTU {told.mtu}"
         for key, rung in results.rungs.items()
         for vm, told in rung.guests.items()
     ]
@@ -316,10 +315,10 @@ def _methods(results: Results) -> str:
     for key, rung in results.rungs.items():
         for name, command in rung.commands.items():
             figure = f": {rung.figures[name]}" if name in rung.figures else ""
-            head = escape(f"{TITLES.get(key, key)}, {title(name)}{figure}")
+            head = escape(f"{titled(key)}, {title(name)}{figure}")
             parts.append(f"<details><summary>{head}</summary><pre>{escape(command)}</pre></details>")
         parts += [
-            f"<p>{escape(f'{TITLES.get(key, key)}, {title(name)}: not measured, since {why}')}.</p>"
+            f"<p>{escape(f'{titled(key)}, {title(name)}: not measured, since {why}')}.</p>"
             for name, why in rung.skipped.items()
         ]
     return "\n".join(parts)

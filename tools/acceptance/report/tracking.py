@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from html import escape
 
 from acceptance.measure import evidence
-from acceptance.measure.ladder import RUNGS
+from acceptance.measure.ladder import titled
 from acceptance.measure.results import Results
 from acceptance.report import offload
 
-_TITLES = {rung.key: rung.title for rung in RUNGS}
 _HEAD = ("rung", "node", "packets in NIC", "tracked connections in NIC", "flows in NIC that track", "why not")
 
 
@@ -24,7 +23,7 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
                 evidence.why_not([both]) if both and told.in_nic < told.connections else ""
             )
             packets = "unknown" if share is None else f"{share:.2%}"
-            yield _TITLES.get(key, key), node, packets, connections, str(told.flows), why or "-"
+            yield titled(key), node, packets, connections, str(told.flows), why or "-"
 
 
 def section(results: Results) -> Iterator[str]:
