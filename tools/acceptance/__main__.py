@@ -250,6 +250,7 @@ class Command:
         """What has to be the same for all rungs."""
         site = self.site
         given = {"software": site.software, "disturb": site.disturb, "mtu": site.mtu, "seconds": site.seconds}
+        given["ipv6"] = site.ipv6
         made = " ".join(cloud.objects[f"server {vm}"]["id"] for vm in hosts)
         return {"servers": made, **{key: json.dumps(value) for key, value in given.items()}}
 

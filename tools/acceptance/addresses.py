@@ -86,6 +86,7 @@ def _planned(wanted: Sequence[Wanted], network: str) -> list[Object]:
         {**each.values, "allocation_pools": each.once.get("allocation_pools")}
         for each in wanted
         if each.kind == "subnet" and each.once["network_id"] == network and not each.lacks
+        if each.once["ip_version"] == 4
     ]
 
 

@@ -103,10 +103,11 @@ def _floating(floating: Object, known: dict[str, list[Object]]) -> str:
 
 
 def _subnet(subnet: Object, known: dict[str, list[Object]]) -> str:
-    """By its network, whatever its own name is."""
+    """By its network and version of IP, whatever its own name is."""
     networks = {network["id"]: network["name"] for network in known["network"]}
     network = networks.get(subnet["network_id"])
-    return f"{network}_subnet" if network and subnet["ip_version"] == 4 else ""
+    version = "" if subnet["ip_version"] == 4 else subnet["ip_version"]
+    return f"{network}_subnet{version}" if network else ""
 
 
 _IDS: dict[str, Callable[[Object], str]] = {

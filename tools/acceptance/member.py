@@ -17,7 +17,7 @@ from acceptance.wanted import EXTERNAL, MARK, Facts, Ref, Wanted
 GROUP = Wanted("server_group", MARK, {}, {"policies": ["anti-affinity"]})
 SUBJECT = "a project without an administrator"
 _PROVIDER = ("provider_network_type", "provider_physical_network", "provider_segmentation_id")
-_VLAN = ("network vlan_data", "subnet vlan_data_subnet")
+_VLAN = ("network vlan_data", "subnet vlan_data_subnet", "subnet vlan_data_subnet6")
 
 
 def allowed(wanted: list[Wanted], site: Site, facts: Facts) -> Iterator[Wanted]:

@@ -2,6 +2,7 @@
 """What is missing of the wanted objects, and what there is to delete: pure functions of a cloud's objects."""
 
 from collections.abc import Iterable, Iterator
+from ipaddress import ip_address
 from typing import Any, cast
 
 from converge import Disruption, Finding, Plan, Severity, Step
@@ -133,6 +134,10 @@ def _differences(each: Wanted, found: Object, objects: dict[str, Object]) -> Ite
         remedy = "name the servers' compute hosts as nodes in the site file, or run destroy, then apply again"
         what = f"it is on {found['compute_host']}, not on {placed}"
         yield Finding(Severity.HELD, each.key, what, remedy)
+    addresses = [fixed["ip_address"] for fixed in found.get("fixed_ips") or ()]
+    for version in sorted(set(each.versions) - {ip_address(address).version for address in addresses}):
+        what = f"it has no IPv{version} address, which its network did not have when it was made"
+        yield Finding(Severity.HELD, each.key, what, "run destroy, then apply again")
     for field, value in each.expected.items():
         if found.get(field) != value:
             remedy = "set global-physnet-mtu of neutron-api, or mtu in the site file; then destroy and apply"

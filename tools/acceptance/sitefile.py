@@ -128,6 +128,7 @@ class Site:
         software: what that image contains besides a stock Ubuntu; the rungs that need it run.
         gpu_alias: alias of pci-alias; one such device goes into each server if `software` has cuda.
         vlan_physical_network: of the VLAN network for tenants. Nova's whitelist must have VFs for it.
+        ipv6: the servers' ports on the data networks have an IPv6 address, too, and are measured over it.
         mtu: of the physical network, in bytes.
         seconds: duration of each measurement.
         line_share: % of the line rate that host to host must reach, to be what VFs are compared with.
@@ -146,6 +147,7 @@ class Site:
     gpu_alias: str = "a100-gpu"
     public: Public = field(default_factory=Public)
     vlan_physical_network: str = "tenantvlan"
+    ipv6: bool = False
     mtu: int = 9000
     seconds: int = 30
     line_share: int = LINE_SHARE
@@ -208,6 +210,7 @@ _SITE = Record(
         "gpu-alias": _NAME,
         "public": _PUBLIC,
         "vlan-physical-network": _NAME,
+        "ipv6": Boolean(),
         "mtu": Integer(1280, 65535, "an MTU"),
         "seconds": Integer(1, 3600, "seconds"),
         "line-share": Integer(1, 100, "% of the line rate"),

@@ -36,6 +36,8 @@ SUBNETS = {
     "gen_nat": "55.55.55.0/24",
 }
 """Tenants' networks: the first two are the RDG's, the others are for VFs on a VLAN and behind NAT."""
+SUBNETS6 = {"gen_data": "fd33:33:33::/64", "vlan_data": "fd44:44:44::/64"}
+"""Beside them, for a site that asks for IPv6. No router announces these addresses: measure sets them."""
 DPDK_PORT, DPDK_NETWORK, DPDK_SUBNET = "virtio_dpdk", "gen_dpdk", "66.66.66.0/24"
 """Each server's virtio port for DPDK, which takes it from the guest's kernel; with an image that has DPDK."""
 VF_PORTS = {"direct_overlay": "gen_data", "direct_vlan": "vlan_data", "direct_nat": "gen_nat"}
@@ -68,6 +70,7 @@ class Wanted:
         needed: what one that others created must have; None for all of `values`.
         choice: what the operator can do about one that others created and that lacks it.
         lacks: why it cannot be created, and the remedy; empty if it can be.
+        versions: of IP, in which a port must have an address.
 
     """
 
@@ -80,6 +83,7 @@ class Wanted:
     needed: dict[str, Any] | None = None
     choice: str = ""
     lacks: tuple[str, ...] = ()
+    versions: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:
@@ -201,6 +205,10 @@ def _networks(site: Site) -> Iterator[Wanted]:
         yield Wanted(
             "subnet", f"{name}_subnet", {"cidr": cidr, "gateway_ip": gateway, "is_dhcp_enabled": True}, once
         )
+        if site.ipv6 and name in SUBNETS6:
+            values = {"cidr": SUBNETS6[name], "gateway_ip": None, "is_dhcp_enabled": False}
+            once = {"network_id": Ref(f"network {name}"), "ip_version": 6}
+            yield Wanted("subnet", f"{name}_subnet6", values, once)
 
 
 def _external(public: Public) -> Iterator[Wanted]:
@@ -265,7 +273,13 @@ def _server(site: Site, facts: Facts, vm: str, host: str) -> Iterator[Wanted]:
             "security_group_ids": [Ref("security group data_policy")],
         }
         ports.append(
-            Wanted("port", f"{prefix}{number}", {"binding_vnic_type": "direct"}, {**once, **profile})
+            Wanted(
+                "port",
+                f"{prefix}{number}",
+                {"binding_vnic_type": "direct"},
+                {**once, **profile},
+                versions=(4, 6) if site.ipv6 and network in SUBNETS6 else (),
+            )
         )
     if "dpdk" in site.software:
         once = {**normal, "network_id": Ref(f"network {DPDK_NETWORK}")}

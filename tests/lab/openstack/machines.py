@@ -208,7 +208,7 @@ class Machines:
         if path and not blocked and re.search(sends, script) and f"-p {CLOSED} " not in script:
             self.now = (host, self._kind(script), rate if self._pairs(script) else rdma)
             self.ends = (host, self._host_of(script))
-            self._count(path)
+            self._count(path, "ipv6" if ":" in self._target(script) else "ipv4")
             self.lost += self.gaps * ("ib_write_bw" in script)
         return Output(done.returncode, done.stdout, done.stderr)
 
@@ -247,6 +247,7 @@ class Machines:
         found = re.search(r"(?:iperf3 -c |--report_gbits .*|ping .*)\b(\d+\.\d+\.\d+\.\d+)\b", script)
         target = re.search(r"iperf3 -c (\S+)", script) or found or re.search(r"dst='?([\d.]+)", script)
         target = target or re.search(r'"dst ([\d.]+)"', script) or re.search(r"tx-ip=.*,([\d.]+)", script)
+        target = target or re.search(r"ping .* ([0-9a-f]+:[0-9a-f:]+) ", script)
         return target[1] if target else None
 
     def _ports_of(self, script):
@@ -256,7 +257,11 @@ class Machines:
             neutron.objects["ports"][each["port_id"]]
             for each in neutron.of("floatingips", floating_ip_address=address)
         ]
-        return ports + [port for port in neutron.of("ports") if port["fixed_ips"][0]["ip_address"] == address]
+        return ports + [
+            port
+            for port in neutron.of("ports")
+            if any(fixed["ip_address"] == address for fixed in port["fixed_ips"])
+        ]
 
     def _path(self, machine, script):
         """The path to the address that a client connects to, and whether a security group blocks it."""
@@ -283,19 +288,19 @@ class Machines:
             if rule["port_range_min"] is not None
         )
 
-    def _count(self, path):
+    def _count(self, path, family):
         """One measurement's packets, and what Open vSwitch says of them."""
         _, kind, rate = self.now
         share = self.in_nic.get(path, 1.0)
         size = int(rate * 1e9 / 8 * STEPS * STEP / DATA)
-        slow = self.traffic.carry(path, kind, self.ends, self.ports, share, size)
+        slow = self.traffic.carry(path, kind, family, self.ends, self.ports, share, size)
         if path not in self.cores:
             self.spends = 0.3 + CORES * rate * slow
         for host in self.ends:
             packets = self.packets[host]
             packets["total"] += DATA
             if path != "host":
-                inside = int(DATA * self.traffic.told(path, kind, host, share))
+                inside = int(DATA * self.traffic.told(path, kind, family, host, share))
                 packets["in"] += inside
                 packets["out"] += DATA - inside + 40
 

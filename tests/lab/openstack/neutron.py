@@ -256,24 +256,38 @@ class Neutron:
             refuse(400, "PortSecurityAndIPRequiredForSecurityGroups", "Port security must be enabled first.")
 
     def _fixed(self, network, owner):
-        """An address of the first subnet that has a free one, IPv4 before IPv6; nothing without a subnet.
+        """An address of each version of IP, of the first subnet with a free one; nothing without a subnet.
+
+        An external network gives one address, IPv4 before IPv6.
 
         A subnet with service types is for these owners of ports only (neutron/db/ipam_backend_mixin.py).
         """
         subnets = [self.objects["subnets"][each] for each in network["subnets"]]
         subnets = [each for each in subnets if owner in (each["service_types"] or [owner])]
         used = {fixed["ip_address"] for port in self.of("ports") for fixed in port["fixed_ips"]}
-        for subnet in sorted(subnets, key=lambda each: each["ip_version"]):
-            pools = [range(*_ends(pool)) for pool in subnet["allocation_pools"]]
-            # Neutron takes a random one, so others than the first ones come first.
-            parts = [*(pool[8:] for pool in pools), *(pool[:8] for pool in pools)]
-            for address in map(str, map(ip_address, chain.from_iterable(parts))):
-                if address not in used:
-                    return [{"subnet_id": subnet["id"], "ip_address": address}]
-        if subnets:
-            said = f"No more IP addresses available on network {network['id']}."
-            refuse(409, "IpAddressGenerationFailure", said)
-        return []
+        versions = {each["ip_version"]: None for each in sorted(subnets, key=lambda each: each["ip_version"])}
+        found = []
+        for version in versions:
+            of = [each for each in subnets if each["ip_version"] == version]
+            free = (
+                {"subnet_id": subnet["id"], "ip_address": address}
+                for subnet in of
+                for address in self._free(subnet, used)
+            )
+            found += [first] if (first := next(free, None)) else []
+            if found and network.get("router:external"):
+                break
+            if not found and version == [*versions][-1]:
+                said = f"No more IP addresses available on network {network['id']}."
+                refuse(409, "IpAddressGenerationFailure", said)
+        return found
+
+    @staticmethod
+    def _free(subnet, used):
+        pools = [range(*_ends(pool)) for pool in subnet["allocation_pools"]]
+        # Neutron takes a random one, so others than the first ones come first.
+        parts = [*(pool[8:] for pool in pools), *(pool[:8] for pool in pools)]
+        return (each for each in map(str, map(ip_address, chain.from_iterable(parts))) if each not in used)
 
     def _new_router(self, values):
         made = {"external_gateway_info": None, "status": "ACTIVE", "id": number(), **values}

@@ -34,6 +34,7 @@ modprobe) exit "$PKTGEN_MISSING" ;;
 ip)
     [ "$1" = neigh ] && echo "$3 dev ens5 lladdr fa:16:3e:00:00:04 STALE"
     [ "$1" = route ] && echo "$*" >> "$FOLDER/routes"
+    [ "$2 $3" = "address replace" ] && { grep -q " $4" "$FOLDER/addresses" || echo "$6 UP $4" >> "$FOLDER/addresses"; }
     [ "$1" = -br ] && cat "$FOLDER/addresses"
     exit 0 ;;
 virsh) # another tenant's instance is not pinned
@@ -52,10 +53,11 @@ ethtool)
         printf 'Current hardware settings:\nRX:\t\tn/a\nTX:\t\tn/a\nOther:\t\tn/a\nCombined:\t%s\n' "$QUEUES"
     fi ;;
 ping)
-    size=${given[-s]}
-    if [ $((size + 28)) -gt "$MTU" ]; then
+    size=${given[-s]} headers=28
+    [[ $* == *:* ]] && headers=48
+    if [ $((size + headers)) -gt "$MTU" ]; then
         echo "ping: local error: message too long, mtu=$MTU"; exit 1
-    elif [ $((size + 28)) -gt "$PATH_MTU" ]; then
+    elif [ $((size + headers)) -gt "$PATH_MTU" ]; then
         printf -- '--- statistics ---\n3 packets transmitted, 0 received, 100%% packet loss, time 2042ms\n'; exit 1
     fi
     printf -- '--- statistics ---\n3 packets transmitted, 3 received, 0%% packet loss, time 403ms\n' ;;

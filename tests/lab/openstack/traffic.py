@@ -32,6 +32,7 @@ class Fault:
     host: str = ""
     path: str = ""
     kind: str = ""
+    family: str = ""
     way: str = ""
     port: str = ""
     share: float = 1.0
@@ -95,9 +96,10 @@ class Traffic:
         """A sampler starts."""
         self.hosts[host] = Host(own=() if host in self.hidden else tuple(own))
 
-    def carry(self, path, kind, ends, shares, in_nic, size):
+    def carry(self, path, kind, family, ends, shares, in_nic, size):
         """One measurement's packets, from the first host to the second; the greatest share in software.
 
+        `family` is "ipv4" or "ipv6".
         `shares` are those of the first uplink: of what is sent, and received.
         """
         worst = 0.0
@@ -105,9 +107,9 @@ class Traffic:
         for host, counts in zip(ends, ({"sent": DATA, "received": back}, {"sent": back, "received": DATA})):
             for way, packets in counts.items():
                 for port, part in self._parts(host, shares[way == "received"]).items():
-                    worst = max(
-                        worst, self._forward(host, path, kind, way, port, packets * part, in_nic, size)
-                    )
+                    facts = {"host": host, "path": path, "kind": kind, "family": family}
+                    slow = self._forward({**facts, "way": way, "port": port}, packets * part, in_nic, size)
+                    worst = max(worst, slow)
         return worst
 
     def _parts(self, host, share):
@@ -122,11 +124,9 @@ class Traffic:
             parts = {port: (1 / len(up) if port in up else 0.0) for port in parts}
         return parts
 
-    def _forward(self, host, path, kind, way, port, packets, in_nic, size):
-        fitting = [
-            each for each in self.faults if each.fits(host=host, path=path, kind=kind, way=way, port=port)
-        ]
-        slow = max([each.share for each in fitting], default=0.0)
+    def _forward(self, facts, packets, in_nic, size):
+        host, path, way, port = (facts[key] for key in ("host", "path", "way", "port"))
+        slow = max([each.share for each in self.faults if each.fits(**facts)], default=0.0)
         slow = max(slow, 1 - in_nic) if path.startswith("direct") else 1.0
         packets, there = int(packets), self.hosts.setdefault(host, Host())
         handled = min(int(packets * slow) + (FIRST if packets else 0), packets)
@@ -141,9 +141,9 @@ class Traffic:
         there.size = size
         return slow if path.startswith("direct") else 0.0
 
-    def told(self, path, kind, host, in_nic):
+    def told(self, path, kind, family, host, in_nic):
         """The share of a VF's packets that Open vSwitch says it has in the NIC."""
-        facts = {"host": host, "path": path, "kind": kind}
+        facts = {"host": host, "path": path, "kind": kind, "family": family}
         known = [
             each.share
             for each in self.faults

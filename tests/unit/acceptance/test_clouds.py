@@ -227,6 +227,32 @@ FIVE = {
 """Clouds with five nodes under test, which all have a server."""
 
 
+SIX = {
+    "IPv6 in the NIC": Cloud(no_change, SOUND, "Sent were TCP, UDP over IPv4, IPv6."),
+    "IPv6 by software only": Cloud(
+        faults(Fault(family="ipv6")), BROKEN, "rdg: failed. VF on Geneve over IPv6: offload ("
+    ),
+    "IPv6 on a VLAN by software only, and OVS says so": Cloud(
+        faults(Fault(family="ipv6", path="direct_vlan", told=True)),
+        BROKEN,
+        "rdg: failed. VF on VLAN over IPv6: offload (",
+    ),
+    "UDP over IPv6 in the slow path": Cloud(
+        faults(Fault(family="ipv6", kind="udp")), BROKEN, "UDP: past the kernel sent 0.0"
+    ),
+    "IPv4 by software only": Cloud(
+        faults(Fault(family="ipv4", path="direct_overlay")), BROKEN, "rdg: failed. VF on Geneve: offload ("
+    ),
+}
+"""Clouds of a site that asks for IPv6."""
+DUAL = {
+    "host": ("udp-8", "tcp-8"),
+    "vf": ("tcp-8",),
+    "vf-ipv6": ("udp-8", "tcp-8"),
+    "vf-vlan-ipv6": ("udp-8", "tcp-8"),
+}
+
+
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
     """An OpenStack with the test's objects, whose machines each test makes anew."""
@@ -242,6 +268,15 @@ def five(tmp_path_factory):
     with world_in(tmp_path_factory.mktemp("five"), "2024.1") as made:
         made.openstack.nova.hosts = dict.fromkeys(NODES5, "nova")
         made.site |= {"nodes": NODES5, "disturb": NODES5}
+        assert made.run("apply")[0] == 0
+        yield made
+
+
+@pytest.fixture(scope="module")
+def dual(tmp_path_factory):
+    """The same with IPv6 beside IPv4."""
+    with world_in(tmp_path_factory.mktemp("dual"), "2024.1") as made:
+        made.site |= {"ipv6": True, "disturb": NODES}
         assert made.run("apply")[0] == 0
         yield made
 
@@ -277,3 +312,28 @@ def test_two_servers_of_five_nodes_do_not_prove_the_others(five, tmp_path):
         five.site |= {"nodes": NODES5, "disturb": NODES5}
     assert status == SOUND
     assert "2 of 2 measured compute nodes proven (node1.maas, node2.maas); 3 more of the cloud" in out
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_ipv6_is_judged_for_itself(dual, tmp_path, name):
+    case = SIX[name]._replace(rungs=DUAL)
+    status, out, err = verdict_on(case, dual, tmp_path)
+    assert (status, case.says if case.says in out else out) == (case.verdict, case.says), out + err
+
+
+def test_ipv6_that_nobody_asked_for_is_neither_measured_nor_proven(cloud, tmp_path):
+    status, out, _ = verdict_on(Cloud(faults(Fault(family="ipv6")), SOUND, rungs=DUAL), cloud, tmp_path)
+    assert status == SOUND
+    assert "TCP, 8 iperf3 pairs: skipped, since the site file does not ask for ipv6" in out
+    assert "Sent were TCP over IPv4." in out
+
+
+def test_a_port_from_before_ipv6_was_asked_for_is_named(cloud):
+    cloud.site["ipv6"] = True
+    try:
+        status, _, err = cloud.run("measure")
+        assert (status, "not everything is there yet: create subnet gen_data_subnet6" in err) == (OPEN, True)
+        _, out, _ = cloud.run("apply")
+    finally:
+        del cloud.site["ipv6"]
+    assert "it has no IPv6 address, which its network did not have when it was made" in " ".join(out.split())

@@ -51,8 +51,8 @@ done
 ethtool -l $netdev | awk '/^Current/{{now=1}} now && /^Combined:/{{print "queues", $2}}'
 """
 PROBE = "ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true"
-ICMP = 28
-"""Bytes of the IPv4 and ICMP headers: the RDG's probe of 8914 bytes fills an MTU of 8942."""
+ICMP = {4: 28, 6: 48}
+"""Bytes of the headers of IP and ICMP by version: the RDG's probe of 8914 bytes fills an MTU of 8942."""
 HOST = "the host"
 """In column "representor of" of show-offload: the row is about packets of the host itself."""
 LOST = ("out_of_sequence", "packet_seq_err")
@@ -181,7 +181,8 @@ def far(sample: Sample) -> list[int]:
 
 def probe(shell: Shell, address: str, mtu: int) -> str:
     """Why the largest unfragmented packet does not arrive; "" if it does."""
-    told = shell.run(PROBE.format(size=mtu - ICMP, address=address), 30)
+    size = mtu - ICMP[6 if ":" in address else 4]
+    told = shell.run(PROBE.format(size=size, address=address), 30)
     if re.search(r" [1-3] received", told):
         return ""
     lines = [

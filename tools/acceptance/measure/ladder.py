@@ -31,6 +31,7 @@ class Rung(NamedTuple):
         client: the server that sends.
         server: the server at the other end.
         floating: whether the client connects to a floating IP.
+        ipv6: whether it is measured over IPv6, which the site file may ask for.
 
     """
 
@@ -43,6 +44,7 @@ class Rung(NamedTuple):
     client: str = "vm1"
     server: str = "vm2"
     floating: bool = False
+    ipv6: bool = False
 
 
 HOST = "host"
@@ -59,6 +61,8 @@ RUNGS = (
     ),
     Rung("vf-rdma", "RoCE on a VF", "direct_overlay", "data_sl_policy", ("rdma-lat", "rdma-bw", "gpu-bw")),
     Rung("vf-vlan", "VF on VLAN", "direct_vlan", "", _PAIRS),
+    Rung("vf-ipv6", "VF on Geneve over IPv6", "direct_overlay", "", ("udp-8", "tcp-8"), ipv6=True),
+    Rung("vf-vlan-ipv6", "VF on VLAN over IPv6", "direct_vlan", "", ("udp-8", "tcp-8"), ipv6=True),
     Rung("north-south", "North-south over a floating IP", "direct_nat", "data_policy", _PAIRS, floating=True),
     Rung("cross-rack", "VF on Geneve across racks", "direct_overlay", "", _PAIRS, server=ACROSS),
     Rung(
@@ -147,6 +151,8 @@ def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
         return "it runs on compute nodes, which are not seen"
     if "" in hosts and measure.disturbs:
         return "it disturbs other traffic on compute nodes, which are not seen"
+    if rung.ipv6 and not site.ipv6:
+        return "the site file does not ask for ipv6"
     if rung.server == ACROSS and not site.other_rack:
         return "the site file names no other-rack"
     protected = [host for host in hosts if host not in site.disturb]

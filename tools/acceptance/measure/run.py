@@ -4,6 +4,7 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from acceptance.measure.ladder import RUNGS, Rung, lacks, measures, second_clien
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.script import GRACE, Run, Script
-from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh, netdev_of
+from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh, add_address, netdev_of
 from acceptance.measure.tools import WAIT, Measure, ask_closed, serve_closed, title
 from acceptance.sitefile import Site
 from acceptance.wanted import DPDK_PORT, GENEVE, GROUPS, VF_PORTS
@@ -288,15 +289,30 @@ class Climber:
         key = f"port {rung.port}{number}"
         if rung.port in MEASURED and rung.group is not None:
             self.cloud.secure(key, rung.group)
-        address = self.cloud.objects[key]["fixed_ips"][0]["ip_address"]
+        address = self._address(key, 4)
         shell = self._shell(vm)
         if vm not in self.ready:
             self.say(f"  Waiting until {vm} has installed its packages")
             # It also fails if a package could not be installed; _missing() says which tool that concerns.
             shell.run("cloud-init status --wait > /dev/null 2>&1 || true", BOOTS)
             self.ready.add(vm)
+        if rung.ipv6:
+            own, address = address, self._address(key, 6)
+            shell.run(add_address(own, address), GRACE)
         vf = self.cloud.objects[key]["id"] if rung.port in VF_PORTS else ""
         return End(vm, shell, address, node, self.site.flavor.vcpus, vf=vf)
+
+    def _address(self, key: str, version: int) -> str:
+        """A port's address of this version of IP.
+
+        Raises:
+            StepError: it has none.
+
+        """
+        for fixed in self.cloud.objects[key]["fixed_ips"]:
+            if ip_address(fixed["ip_address"]).version == version:
+                return fixed["ip_address"]
+        raise StepError(f"{key} has no IPv{version} address", "run destroy, then apply again")
 
     def _shell(self, vm: str) -> Ssh:
         floating = self.cloud.objects[f"floating ip normal{vm.removeprefix('vm')}"]["floating_ip_address"]

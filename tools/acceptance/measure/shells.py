@@ -28,8 +28,18 @@ Bonds of other NICs, such as a management bond, are not among them.
 
 
 def netdev_of(address: str) -> str:
-    """The shell's words for the netdev that has an IPv4 address; empty where none has it."""
-    return f"$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')"
+    """The shell's words for the netdev that has an address; empty where none has it."""
+    family = 6 if ":" in address else 4
+    return f"$(ip -br -{family} address | awk '/ {address}\\//{{print $1}}')"
+
+
+def add_address(own: str, address: str) -> str:
+    """A script that gives the netdev with an IPv4 address an IPv6 address, too: no router announces it."""
+    return f"""\
+netdev={netdev_of(own)}
+{{ echo 0 > /proc/sys/net/ipv6/conf/$netdev/disable_ipv6; }} 2> /dev/null || true
+ip -6 address replace {address}/64 dev $netdev nodad
+"""
 
 
 class Shell(Protocol):

@@ -165,7 +165,18 @@ def proof(results: Results) -> str:
         said += f"; not proven: {few(bad, NAMED)}"
     if results.computes > measured:
         said += f"; {results.computes - measured} more of the cloud not measured: list them under nodes"
-    return f"{said}."
+    return f"{said}. {_sent(results)}".rstrip()
+
+
+def _sent(results: Results) -> str:
+    """What was sent through VFs: no other traffic is proven."""
+    kinds: dict[str, None] = {}
+    families: dict[str, None] = {}
+    for rung in known(results.rungs):
+        if rung.judged and (sent := by_kind(results.rungs.get(rung.key, RungResult()))):
+            kinds |= dict.fromkeys(sent)
+            families["IPv6" if rung.ipv6 else "IPv4"] = None
+    return f"Sent were {few([*kinds], NAMED)} over {few([*families], NAMED)}." if kinds else ""
 
 
 def rows(results: Results) -> Iterator[tuple[str, ...]]:
