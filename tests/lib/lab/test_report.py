@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.rack import drawing, page
+from acceptance.measure.parse import Figure
+from acceptance.measure.results import Results, RungResult, as_data
+from lab.rack import drawing, example, page
 from lab.rack.operator import MEASURES, WHOLE
 
 RACK = Path(page.__file__).parent
@@ -55,6 +57,17 @@ def test_the_recorded_ladder_has_each_figure_that_the_scenario_wants() -> None:
         (check,) = (check for check in checks if check["subject"] == f"rung {rung}")
         assert check["wanted"] == WHOLE
         assert tuple(re.findall(r"([\w-]+) [\d.]+ Gb/s, [\d.]+ host cores", check["found"])) == measures
+
+
+def test_the_acceptance_report_of_a_rack_that_ran_can_be_made_again(tmp_path: Path) -> None:
+    rungs = {"host": RungResult(figures={"tcp-1": Figure(0.2, "Gb/s", {})})}
+    results = Results("rack", 1_795_000_000, 5, {"vm1": "node-0"}, rungs, substituted=("A namespace.",))
+    (tmp_path / "openstack.json").write_text(json.dumps({"results": as_data(results)}))
+    example.main(tmp_path / "openstack.json", tmp_path / "report.html")
+    made = (tmp_path / "report.html").read_text()
+    assert "<h1>Acceptance of rack: not measured</h1>" in made
+    assert "Measured on 2026-11-18 11:06 UTC;" in made
+    assert "A namespace." in made
 
 
 def test_a_converged_rack_is_green_with_each_ports_state(said: Said) -> None:

@@ -301,3 +301,13 @@ _RESULTS = Record(
     },
     ("version", "cloud", "started", "seconds", "rungs", "finished"),
 )
+
+
+def of_data(data: dict[str, Any]) -> Results:
+    """The results that :func:`as_data` made this of.
+
+    Raises:
+        InvalidValue: it made something else.
+
+    """
+    return _RESULTS.read("", {"version": VERSION, **data})
