@@ -8,12 +8,11 @@ from pathlib import Path
 import yaml
 from check.merge import Part, merge, parse, parts
 from check.model import Bundle
-from lab.juju import cli, deployed
+from lab.juju import deployed
 from operate import running
 from operate.adopt import text
 from operate.adopt.adoption import adoption
 from operate.client import Juju
-from operate.process import Output
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
@@ -45,15 +44,13 @@ def asked(name, version="3.6.9"):
 
 def client(model):
     """A model as a user reads it who may only read, and the calls of Juju's client."""
-    known = {**cli.EMPTY, "calls": [], "models": {"c:m": model}}
-    answering = cli.Client({**known, "current": "c:m", "access": "read"})
+    answering = deployed.Here(model, access="read")
 
-    def run(command, _given, _seconds, *, shown=False):
+    def run(*call, shown=False):
         assert not shown
-        out, error, status = cli.answer(answering, command[1:])
-        return Output(status, out, error)
+        return answering(*call)
 
-    return running.read(Juju(run=run)), known["calls"]
+    return running.read(Juju(run=run)), answering.known["calls"]
 
 
 def printed(model):

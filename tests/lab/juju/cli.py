@@ -29,6 +29,11 @@ call read, by the call's number; `access`: of this user to the models, `admin` i
 READ = {"status", "config", "export-bundle", "spaces", "secrets"}
 READ |= {"models", "controllers", "clouds", "credentials"}
 """Commands for which access `read` is enough; `config` only if it sets nothing."""
+OPTIONS = (
+    "-c", "--controller", "-f", "--file", "--format", "--wait", "--params", "--unit", "--execution-group",
+    "--base", "--num-units", "--to", "--machine", "--path", "--reset", "--limit", "--include",
+)  # fmt: skip
+FLAGS = ("--client", "--parallel", "--no-switch", "--no-prompt", "--force", "--destroy-storage")
 NO_CONTROLLER = """No controllers registered.
 
 Please either create a new controller using "juju bootstrap" or connect to
@@ -68,13 +73,12 @@ class Client:
         if handler is None:
             raise Refused(f"unrecognized command: juju {verb}")
         parser = argparse.ArgumentParser(prog="juju", add_help=False, exit_on_error=False)
-        for option in ("-m", "-c", "-f", "--file", "--format", "--wait", "--params", "--constraints"):
+        parser.add_argument("-m", "--model")
+        for option in OPTIONS:
             parser.add_argument(option)
-        for option in ("--unit", "--execution-group"):
-            parser.add_argument(option)
-        for option in ("--config", "--bootstrap-base", "--overlay", "--watch"):
+        for option in ("--config", "--bootstrap-base", "--overlay", "--watch", "--constraints"):
             parser.add_argument(option, action="append", default=[])
-        for flag in ("--client", "--parallel"):
+        for flag in FLAGS:
             parser.add_argument(flag, action="store_true")
         options, left = parser.parse_known_intermixed_args(rest)
         self.allow(verb, left)
@@ -102,7 +106,7 @@ class Client:
         return yaml.safe_load(text)
 
     def model(self, options):
-        name = options.m or self.known.get("current", "")
+        name = options.model or self.known.get("current", "")
         if name not in self.known["models"]:
             raise Refused(f"model {name or '(none)'} not found")
         return self.known["models"][name]
@@ -147,7 +151,7 @@ class Client:
                 "failed to bootstrap model: cannot start bootstrap instance: cannot match acquisition"
             )
         print(f'Creating Juju controller "{name}" on {cloud}', file=sys.stderr)
-        self.known["controllers"][name] = {"cloud": cloud, "constraints": options.constraints}
+        self.known["controllers"][name] = {"cloud": cloud, "constraints": "".join(options.constraints)}
 
     def do_controllers(self, *_):
         return {"controllers": self.known["controllers"] or None, "current-controller": ""}
@@ -200,18 +204,22 @@ class Client:
             given |= self.read(options.params)
         said = {}
         for number, receiver in enumerate(units, 1):
-            unit = receiver.replace("/leader", "/0")
-            told = self.act(unit, action)
+            unit = self.leader(receiver.removesuffix("/leader")) if receiver.endswith("/leader") else receiver
+            told = self.act(unit, action, given)
             if told is None:
-                raise Refused(f'action "{action}" not defined on unit "{unit}"')
+                raise Refused(f'action "{action}" not defined for unit "{unit}". (not found)')
             task = {"id": str(number), "timing": {**TIMES}, "unit": unit, "status": "completed", **told}
-            task["results"] = {**told.get("results", {}), "return-code": 0}
+            task["results"] = {**dict(sorted(told.get("results", {}).items())), "return-code": 0}
             said[unit] = task
         self.known.setdefault("parameters", []).append([action, given])
         failed = [unit for unit, task in said.items() if task["status"] != "completed"]
         return said, (f"the following task failed: {failed[0]}" if failed else "")
 
-    def act(self, unit, action):
+    def leader(self, application):
+        """The unit that leads."""
+        return f"{application}/0"
+
+    def act(self, unit, action, given):
         """What an action says on a unit, without what Juju adds; None where the charm has no such action."""
         return self.known["actions"].get(f"{unit} {action}")
 
@@ -255,6 +263,9 @@ class Client:
         model = self.model(options)
         if words not in model["grants"]:
             model["grants"].append(words)
+
+    def do_revoke_secret(self, options, words):
+        self.model(options)["grants"].remove(words)
 
     def do_config(self, options, words):
         application, *pairs = words

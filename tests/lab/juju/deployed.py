@@ -7,10 +7,35 @@ apiserver/facades/client/bundle/bundle.go; 4.0 prints no `sla`, and may export n
 """
 
 import yaml
+from operate.process import Output
+
+from lab.juju import cli
 
 DEFAULTS = {"ovn-chassis": {"sriov-numvfs": "auto", "enable-hardware-offload": False, "enable-dpdk": False}}
 """Defaults of options that matter here (charm-ovn-chassis, config.yaml of 22.03 and 24.03)."""
 WHEN = {"since": "20 Nov 2026 09:00:00Z"}
+
+
+class Here(cli.Client):
+    """The client of one model in this process; call it as a Process."""
+
+    def __init__(self, model, **known):
+        given = {"calls": [], "models": {"c:m": model}, "current": "c:m", **known}
+        super().__init__({**cli.EMPTY, **given})
+
+    def __call__(self, command, given, seconds, *, shown=False):
+        out, error, status = cli.answer(self, command[1:])
+        return Output(status, out, error)
+
+
+def subordinates(principal, charms, count):
+    """Applications of a model's status, with a unit of each charm on each of so many principals."""
+    units = {
+        f"{principal}/{number}": {"subordinates": {f"{name}/{number}": {} for name in charms}}
+        for number in range(count)
+    }
+    found = {name: {"charm-name": name, "subordinate-to": [principal]} for name in charms}
+    return {**found, principal: {"charm-name": principal, "units": units}}
 
 
 def recorded(bundle, version="3.6.9", said=None):

@@ -4,46 +4,33 @@
 import json
 import threading
 
-from operate.process import Output
-
-from lab.juju import cli
+from lab.juju.deployed import Here, subordinates
 
 FINDING = {"severity": "blocked", "subject": "0000:3b:00.0", "what": "no such port", "remedy": "see devices"}
 CHARMS = ("nic-firmware", "roce-qos", "sriov-switchdev")
 
 
-def status(nodes, lost=()):
-    """What `juju status` tells; the agents of `lost` units are not heard from."""
+class Fleet(Here):
+    """All units are healthy, but for `failing` ones, whose verify has that finding.
 
-    def unit(name):
-        return {"juju-status": {"current": "lost" if name in lost else "idle"}}
-
-    applications = {name: {"charm-name": name, "subordinate-to": ["nova-compute"]} for name in CHARMS}
-    applications["nova-compute"] = {
-        "charm-name": "nova-compute",
-        "units": {
-            f"nova-compute/{n}": {"subordinates": {f"{name}/{n}": unit(f"{name}/{n}") for name in CHARMS}}
-            for n in range(nodes)
-        },
-    }
-    return {"applications": applications}
-
-
-class Fleet(cli.Client):
-    """All units are healthy, but for `failing` ones, whose verify has that finding."""
+    The agents of `lost` units are not heard from.
+    """
 
     def __init__(self, nodes, lost=()):
-        model = {"status": status(nodes, lost)}
-        super().__init__({**cli.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m"})
+        applications = subordinates("nova-compute", CHARMS, nodes)
+        for unit in applications["nova-compute"]["units"].values():
+            for name in unit["subordinates"]:
+                agent = {"current": "lost" if name in lost else "idle"}
+                unit["subordinates"][name] = {"juju-status": agent}
+        super().__init__({"status": {"applications": applications}})
         self.failing, self.lock = set(), threading.Lock()
 
-    def __call__(self, command, given, seconds, *, shown=False):
+    def __call__(self, *call, **named):
         """One call of the client; they answer one after the other."""
         with self.lock:
-            out, error, code = cli.answer(self, command[1:])
-        return Output(code, out, error)
+            return super().__call__(*call, **named)
 
-    def act(self, unit, action):
+    def act(self, unit, action, given):
         if action == "show-health":
             return {"results": {"health": "[]"}}
         found = [FINDING] if unit in self.failing else []

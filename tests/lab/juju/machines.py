@@ -15,6 +15,7 @@ import uuid
 from pathlib import Path
 
 from lab.juju import uniter
+from lab.juju.cli import Refused
 
 WRITES = re.compile(r"\b(mkdir|mv|rm)\b|>")
 FILES = {
@@ -45,10 +46,6 @@ def log(agent, version, fault, *, leads, parted, gone):
         hooks.insert(hooks.index("start"), "leader-settings-changed")
     said = f"{agent}: 10:00:00 INFO juju.worker.uniter.operation"
     return "".join(f'{said} ran "{hook}" hook (via hook dispatching script: dispatch)\n' for hook in hooks)
-
-
-class Refused(Exception):
-    """What the client prints after ERROR."""
 
 
 class Machines:

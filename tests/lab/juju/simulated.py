@@ -14,9 +14,7 @@ internal/worker/machineactions):
 SIMULATED names a fault of FAULTS.
 """
 
-import argparse
 import itertools
-import json
 import os
 import subprocess
 import sys
@@ -26,8 +24,9 @@ from pathlib import Path
 import yaml
 from integration import said
 
-from lab.juju import uniter
-from lab.juju.machines import Machines, Refused, log
+from lab.juju import cli, uniter
+from lab.juju.cli import Refused
+from lab.juju.machines import Machines, log
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,11 +38,6 @@ FAULTS = (
     "unit stays", "secret is cached", "starts before options", "changed before joined", "removed before stop",
     "broken before departed",
 )  # fmt: skip
-OPTIONS = (
-    "--model", "--controller", "--format", "--base", "--num-units", "--to", "--wait", "--params", "--machine",
-    "--file", "--path", "--reset", "--limit", "--include", "-m",
-)  # fmt: skip
-FLAGS = ("--no-switch", "--no-prompt", "--force", "--destroy-storage")
 RELATED = {"related-application": "other", "interface": "host_fabric", "scope": "global"}
 LAG = 4
 """Looks at the status until a change is through; the agent works from the second on."""
@@ -66,12 +60,20 @@ class Application:
         self.leaderless = LEADERLESS
 
 
-class Model:
+class Model(cli.Client):
     def __init__(self):
-        self.applications, self.secrets = {}, {}
+        self.only = {"secrets": {}, "grants": []}
+        super().__init__({**cli.EMPTY, "calls": [], "files": {}})
+        self.applications = {}
         self.machines = Machines(FAULT)
         self.parted = {}
-        self.number = itertools.count(1)
+
+    def model(self, options):
+        return self.only
+
+    def read(self, path):
+        """A file, of a client that may read all of them."""
+        return yaml.safe_load(Path(path).read_text())
 
     # What a unit says.
 
@@ -91,10 +93,10 @@ class Model:
         return table.status, table.says
 
     def access(self, app):
-        secret = self.secrets.get(app.options.get("credentials", ""))
+        secret = self.only["secrets"].get(app.options.get("credentials", "").removeprefix("secret:"))
         if secret is None:
             return "unset"
-        if app.name not in secret["granted"]:
+        if [secret["name"], app.name] not in self.only["grants"]:
             return "unreadable"
         return "unreachable" if "password" in secret["content"] else "unusable"
 
@@ -115,21 +117,21 @@ class Model:
 
     # The client's commands.
 
-    def show_controller(self, options, words):
+    def do_show_controller(self, options, words):
         if FAULT == "no controller":
             raise Refused("No controllers registered.")
         return {"test": {"details": {"agent-version": VERSION, "cloud": "localhost"}}}
 
-    def clouds(self, options, words):
-        return {"localhost": {"defined": "built-in", "type": "lxd"}}
+    def do_clouds(self, options, words):
+        return self.known["clouds"]
 
-    def add_model(self, options, words):
+    def do_add_model(self, options, words):
         return ""
 
-    def destroy_model(self, options, words):
+    def do_destroy_model(self, options, words):
         return ""
 
-    def debug_log(self, options, words):
+    def do_debug_log(self, options, words):
         if not options.include:
             return "unit-roce-qos-0: 10:00:00 ERROR simulated\n"
         app, _, number = options.include.removeprefix("unit-").rpartition("-")
@@ -137,7 +139,7 @@ class Model:
         parted = self.parted.get(f"{app}/{number}", [])
         return log(options.include, VERSION, FAULT, leads=number == "0", parted=parted, gone=gone)
 
-    def deploy(self, options, words):
+    def do_deploy(self, options, words):
         path, name = words if len(words) == 2 else (words[0], words[0])
         if not Path(path).is_file() and "SIMULATED_CHARMHUB" not in os.environ:
             raise Refused(
@@ -149,7 +151,7 @@ class Model:
         for machine in self.applications[name].units.values():
             self.machines.start(machine)
 
-    def integrate(self, options, words):
+    def do_integrate(self, options, words):
         (one, _), (two, endpoint) = (word.split(":") for word in words)
         one, two = self.app(one), self.app(two)
         if endpoint == "juju-info":
@@ -161,7 +163,7 @@ class Model:
             two.related.add(endpoint)
         self.changed(two)
 
-    def remove_relation(self, options, words):
+    def do_remove_relation(self, options, words):
         (one, _), (two, endpoint) = (word.split(":") for word in words)
         one, two = self.app(one), self.app(two)
         for here, there in ((one, two), (two, one)) if endpoint != "juju-info" else ():
@@ -175,7 +177,7 @@ class Model:
             self.leave(two)
         self.changed(two)
 
-    def remove_application(self, options, words):
+    def do_remove_application(self, options, words):
         for name in words:
             self.leave(self.app(name))
             self.applications.pop(name)
@@ -190,7 +192,7 @@ class Model:
             raise Refused(f'application "{name}" not found')
         return self.applications[name]
 
-    def config(self, options, words):
+    def do_config(self, options, words):
         name, *pairs = words
         app = self.app(name)
         if FAULT == "deaf to options":
@@ -201,14 +203,14 @@ class Model:
         app.options |= dict(pair.split("=", 1) for pair in pairs)
         self.changed(app)
 
-    def refresh(self, options, words):
+    def do_refresh(self, options, words):
         app = self.app(words[0])
         app.revision, app.path = app.revision + 1, options.path
         app.leaderless = LEADERLESS
         app.stuck = f"local:{app.name}-{app.revision - 1}" if FAULT == "refresh is stuck" else ""
         self.changed(app)
 
-    def status(self, options, words):
+    def do_status(self, options, words):
         found = {}
         for app in self.applications.values():
             (name, message), agent = self.look(app)
@@ -257,24 +259,18 @@ class Model:
                             shown = {key: value for key, value in body.items() if key != "machine"}
                             principal.setdefault("subordinates", {})[unit] = shown
 
-    def run(self, options, words):
-        unit, action = words
+    def leader(self, name):
+        app = self.app(name)
+        if app.leaderless:
+            raise Refused(f'could not determine leader for "{name}"')
+        return next(iter(app.units))
+
+    def act(self, unit, action, given):
         app = self.app(unit.partition("/")[0])
-        if unit.endswith("/leader"):
-            if app.leaderless:
-                raise Refused(f'could not determine leader for "{app.name}"')
-            unit = next(iter(app.units))
-        given = yaml.safe_load(Path(options.params).read_text()) if options.params else {}
-        task = {
-            "id": str(next(self.number)),
-            "status": "completed",
-            "unit": unit,
-            "results": {"return-code": 0},
-        }
         name, message = self.words(app)
         act = next((each for each in said.read(app.name).actions if each.run == action), None)
         if act is None:
-            raise Refused(f'action "{action}" not defined for unit "{unit}". (not found)')
+            return None
         if missing := act.given.keys() - given.keys() - {"dialect"}:
             raise Refused(f"validation failed: (root) : {missing} is missing")
         fails, results = act.fails, {"result": f"… {act.says} …"}
@@ -288,40 +284,15 @@ class Model:
                 self.machines.reboot(machine)
         if FAULT == "action fails" and action == "capture":
             fails = "capture cannot be made"
-        if fails:
-            task |= {"status": "failed", "message": fails}
-            return {unit: task}, f'the following task failed:\n - id "{task["id"]}" with return code 1\n'
-        task["results"] |= dict(sorted(results.items()))
-        return {unit: task}
+        return {"status": "failed", "message": fails} if fails else {"results": results}
 
-    def exec(self, options, words):
+    def do_exec(self, options, words):
         return self.machines.execute(options.machine, *words)
 
-    # Secrets.
-
-    def add_secret(self, options, words):
-        uri = f"secret:d0secret{len(self.secrets)}"
-        self.secrets[uri] = {
-            "name": words[0],
-            "content": yaml.safe_load(Path(options.file).read_text()),
-            "granted": set(),
-        }
-        return uri
-
-    def secret(self, name):
-        return next(body for uri, body in self.secrets.items() if name in (uri, body["name"]))
-
-    def update_secret(self, options, words):
-        content = yaml.safe_load(Path(options.file).read_text())
+    def do_update_secret(self, options, words):
         if FAULT != "secret is cached":
-            self.secret(words[0])["content"] = content
+            super().do_update_secret(options, words)
         self.changed(self.app("cumulus-fabric"))
-
-    def grant_secret(self, options, words):
-        self.secret(words[0])["granted"].add(words[1])
-
-    def revoke_secret(self, options, words):
-        self.secret(words[0])["granted"].discard(words[1])
 
 
 OFFLINE = {"audit": "audit", "render": "render", "show-fabric": "show"}
@@ -339,33 +310,6 @@ def offline(action, intent, given):
     if action == "audit":
         return {"sound": "true", "findings": done.stdout}
     return {{"render": "rendered", "show-fabric": "fabric"}[action]: done.stdout}
-
-
-def answer(model, words):
-    """What the client prints on both streams, and its exit status."""
-    verb, *rest = words
-    parser = argparse.ArgumentParser(prog="juju", add_help=False, exit_on_error=False)
-    for option in OPTIONS:
-        parser.add_argument(option)
-    for option in ("--config", "--constraints"):
-        parser.add_argument(option, action="append", default=[])
-    for flag in FLAGS:
-        parser.add_argument(flag, action="store_true")
-    if "--" in rest:
-        cut = rest.index("--")
-        rest, after = rest[:cut], rest[cut + 1 :]
-    else:
-        after = []
-    try:
-        options, left = parser.parse_known_args(rest)
-        if wrong := [word for word in left if word.startswith("-")]:
-            raise Refused(f"option provided but not defined: {wrong[0]}")
-        said = getattr(model, verb.replace("-", "_"))(options, [*left, *after])
-    except Refused as refused:
-        return "", f"ERROR {refused}\n", 1
-    said, failure = said if isinstance(said, tuple) else (said, "")
-    text = said if isinstance(said, str) else json.dumps(said) if said is not None else ""
-    return text, f"ERROR {failure}" if failure else "", 1 if failure else 0
 
 
 class Clock:
@@ -391,7 +335,7 @@ def pytest_configure(config):
     def run(command, **given):
         if command[0] != "juju":
             return really(command, **given)
-        out, error, code = answer(model, command[1:])
+        out, error, code = cli.answer(model, command[1:])
         if code and given.get("check"):
             raise subprocess.CalledProcessError(code, command, out, error)
         return subprocess.CompletedProcess(command, code, out, error)

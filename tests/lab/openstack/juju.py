@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Juju model of the simulated cloud."""
 
+from lab.juju.deployed import subordinates
+
 CHARMS = ("sriov-switchdev", "roce-qos")
 
 
@@ -8,12 +10,9 @@ def model(hosts):
     """The Juju model of a cloud with these compute nodes."""
     short = [host.partition(".")[0] for host in hosts]
     machines = {str(n): {"hostname": name, "dns-name": f"10.0.0.{n}"} for n, name in enumerate(short)}
-    subordinates = [{f"{charm}/{n}": {} for charm in CHARMS} for n in range(len(hosts))]
-    units = {
-        f"nova-compute/{n}": {"machine": str(n), "subordinates": subordinates[n]} for n in range(len(hosts))
-    }
-    applications = {"nova-compute": {"charm-name": "nova-compute", "units": units}}
-    applications |= {charm: {"charm-name": charm} for charm in CHARMS}
+    applications = subordinates("nova-compute", CHARMS, len(hosts))
+    for number, unit in enumerate(applications["nova-compute"]["units"].values()):
+        unit["machine"] = str(number)
     applications["vault"] = {"charm-name": "vault"}
     keystone = {"keystone/0": {"public-address": "10.7.208.20"}}
     relations = {"certificates": [{"related-application": "vault"}]}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from operate.process import Output
 
-from lab.juju import cli
+from lab.juju.deployed import Here
 from lab.openstack import actions, sysfs
 from lab.openstack.juju import model
 from lab.openstack.neutron import GENEVE
@@ -100,8 +100,7 @@ class Machines:
         if command[0] == "ssh":
             return self._ssh(command[-2].partition("@")[2], given)
         assert command[0] == "juju"
-        out, error, status = cli.answer(_Client(self), command[1:])
-        return Output(status, out, error)
+        return _Client(self)(command, given, seconds)
 
     def _ssh(self, address, script):
         ports = self.openstack.neutron.of("floatingips", floating_ip_address=address)
@@ -116,7 +115,7 @@ class Machines:
         host = sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]
         return self._bash(host, host, script)
 
-    def act(self, unit, action):
+    def act(self, unit, action, given):
         """What an action says, in the form of :mod:`lab.juju.cli`."""
         if action in self.failing:
             return {"status": "failed", "message": self.failing[action]}
@@ -391,9 +390,9 @@ class Machines:
         return "lo               UNKNOWN        127.0.0.1/8 \n" + "".join(lines)
 
 
-class _Client(cli.Client):
+class _Client(Here):
     """Juju's client, whose units are on these machines."""
 
     def __init__(self, machines):
-        super().__init__({**cli.EMPTY, "models": {"rdg": machines.model}, "current": "rdg", "calls": []})
+        super().__init__(machines.model, models={"rdg": machines.model}, current="rdg")
         self.act, self.execute = machines.act, machines.run_on

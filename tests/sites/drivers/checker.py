@@ -13,12 +13,11 @@ from check import checker
 from check.merge import Part, merge, parse, parts
 from check.model import Bundle
 from lab import maassite
-from lab.juju import cli, deployed
+from lab.juju import deployed
 from maas.sitefile import Site as SiteFile
 from operate import running
 from operate.adopt.adoption import adoption
 from operate.client import Juju
-from operate.process import Output
 from sites.gallery import Found, Seen, Site
 
 BUNDLES = Path(__file__).parents[3] / "bundles"
@@ -51,14 +50,7 @@ def adopt(site: Site) -> Seen:
     find nothing that it did not name; what it finds is here, too.
     """
     model = _model(site)
-    known = {**cli.EMPTY, "calls": [], "models": {"c:m": model}, "current": "c:m", "access": "read"}
-    client = cli.Client(known)
-
-    def run(command, _given, _seconds, *, shown=False):
-        out, error, status = cli.answer(client, command[1:])
-        return Output(status, out, error)
-
-    found = adoption(running.read(Juju(run=run)))
+    found = adoption(running.read(Juju(run=deployed.Here(model, access="read"))))
     after = [*_parts(model["export"]), *_parts(found.overlay)]
     findings = {
         *_found(found.findings),
