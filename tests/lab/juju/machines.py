@@ -41,7 +41,7 @@ def log(agent, version, fault, *, leads, parted, gone):
         met.reverse()
     if fault == "removed before stop":
         last[-2:] = reversed(last[-2:])
-    hooks = [*first, *(f"{endpoints[-1]}-{hook}" for hook in met), "update-status", *parted, *last]
+    hooks = [*first, *(f"{end}-{hook}" for end in endpoints for hook in met), "update-status", *parted, *last]
     if version.startswith("3"):
         hooks.insert(hooks.index("start"), "leader-settings-changed")
     said = f"{agent}: 10:00:00 INFO juju.worker.uniter.operation"

@@ -159,8 +159,11 @@ class Model(cli.Client):
                 two.add(machine)
                 self.machines.files(two.name, machine, Path.touch)
         else:
-            one.related.add(endpoint)
-            two.related.add(endpoint)
+            for here, there in ((one, two), (two, one)):
+                here.related.add(endpoint)
+                hooks = ("relation-created", *uniter.MET * len(there.units))
+                for unit in here.units:
+                    self.parted.setdefault(unit, []).extend(f"{endpoint}-{hook}" for hook in hooks)
         self.changed(two)
 
     def do_remove_relation(self, options, words):

@@ -135,7 +135,8 @@ def test_the_hooks_of_a_run_are_recorded_in_the_form_of_the_labs(site: Path) -> 
     first = recorded["deployed"]["nic-firmware"]
     assert first[: first.index("start") + 1] == uniter.of_a_new_unit(["reboot", "juju-info"], leads=True)
     parted = recorded["changes"]["hosts and fabric are related and parted"]
-    assert parted["roce-qos/0"] == uniter.of_a_removed_relation("fabric", 1) * 2
+    met = [f"fabric-{hook}" for hook in ("relation-created", *uniter.MET)]
+    assert parted["roce-qos/0"] == [*met, *uniter.of_a_removed_relation("fabric", 1)] * 2
     removed = recorded["changes"]["a unit leaves nothing behind and returns[nic-firmware]"]
     assert removed["nic-firmware/0"][-2:] == ["stop", "remove"]
     assert removed["nic-firmware/3"][0] == "install"
