@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a host cannot be converged, or only in part: found before anything is written. Pure.
-
-What a NIC itself is in the way with stands in nic/obstacles.py.
-"""
+"""What files of others prevent, found before anything is written; of a NIC, see nic/obstacles.py. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator
 
 from converge import Finding, Severity
-from nic.judge import Nic
-from nic.obstacles import obstacles
-from observed import Observed, Writer
+from observed import Writer
 
 
-def preflight(nics: Iterable[Nic], observed: Observed) -> tuple[Finding, ...]:
-    """Everything that stands in the way of what is declared of ``nics``, each with its remedy."""
-    nics = tuple(nics)
-    managed = {port.bdf for nic in nics for port in nic.declared}
+def preflight(writers: Iterable[Writer], managed: Collection[str]) -> tuple[Finding, ...]:
+    """What of these files concerns ports that this charm has, which are at these PCI addresses."""
     findings = list[Finding]()
-    for writer in observed.vf_writers:
+    for writer in writers:
         findings += (_second_writer if writer.creates else _user_of_vfs)(writer, managed)
-    for nic in nics:
-        findings += obstacles(nic)
     return tuple(dict.fromkeys(findings))  # a file may set several ports
 
 

@@ -15,10 +15,10 @@ from hostnic.handover import Handover
 from hostnic.system import HostStep, System
 from nic.chain import Way
 from nic.judge import Nic, VfLag, joined
+from nic.obstacles import obstacles
 from observe import ask, observe
 from observed import Judged, Observed
 from plan import decide
-from preflight import preflight
 from record import NoteConverged
 from selection import resolve
 from verify import verify, waiting_for_boot
@@ -147,8 +147,14 @@ def plan_host(
 
     With a blocking finding there is no step.
     """
-    everything = (*observed.findings, *observed.unclear, *findings, *preflight(nics, observed))
-    none = Plan[System](findings=everything)
+    everything = [*observed.findings, *observed.unclear, *findings]
+    if observed.vf_writers:
+        from preflight import preflight  # most hosts have no such file
+
+        everything += preflight(observed.vf_writers, [port.bdf for port in wanted.ports])
+    for nic in nics:
+        everything += obstacles(nic)
+    none = Plan[System](findings=tuple(everything))
     if none.blocked:
         return Planned(tuple(map(Way, nics)), none)
     ways = tuple(
@@ -164,7 +170,7 @@ def plan_host(
         steps = live.guarded(ways, wanted, observed, controllers)
     start = [step for way in ways for step in way.starts][:1]
     steps = (*install_steps(wanted, observed.installed), *steps, *start, *_notes(ways, observed))
-    return Planned(ways, Plan(steps, tuple(item for way in ways for item in way.waiting), everything))
+    return Planned(ways, Plan(steps, tuple(item for way in ways for item in way.waiting), none.findings))
 
 
 def _notes(ways: Iterable[Way], observed: Observed) -> Iterator[HostStep]:
