@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What verify, plan and the exporter say of one state agrees, and the next hook does what is promised."""
+"""What verify, plan and the exporter say of one state agrees; test_every_state.py goes through them all."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,9 +9,7 @@ import record
 from exporter import facts, sources
 from hostnic.devices.lag import Lag
 from hostnic.ops.vf import UnbindVfs
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from lab.modelled import FakeHost, card
+from lab.modelled import card
 from lab.modelled.network import FakeBond, FakeNetwork
 from nic.chain import Way
 from nic.judge import joined
@@ -228,63 +225,3 @@ def test_another_card_is_left_out_of_show_health_and_check_host(small: Node) -> 
     rows = json.loads(small.action("show-health", seconds=1, format="json")["health"])
     assert PORT1 in [row["about"] for row in rows]
     assert "enp59s0f0np9" not in [row["about"] for row in rows]
-
-
-def out_of_the_bond(host: FakeHost, bdf: str) -> None:
-    host.network.bonds["bond0"].members.remove(host.port(bdf).netdev)
-    host.members_changed()
-
-
-def without_lag(host: FakeHost, _: str) -> None:
-    host.cards[0].lag, host.cards[0].lag_in_firmware = None, False
-
-
-def unoffered(host: FakeHost, _: str) -> None:
-    host.cards[0].lag, host.cards[0].lag_object = None, False
-
-
-UNDONE: dict[str, Callable[[FakeHost, str], object]] = {
-    "autoprobe": lambda host, bdf: setattr(host.port(bdf), "autoprobe", False),
-    "offload": lambda host, bdf: setattr(host.port(bdf), "hw_tc_offload", False),
-    "queues": lambda host, bdf: setattr(host.port(bdf), "channels", 1),
-    "bond": out_of_the_bond,
-    "bound": lambda host, bdf: UnbindVfs(bdf).run(host),
-    "mode": lambda host, bdf: setattr(host.port(bdf), "eswitch_mode", "legacy"),
-    "VF-LAG": without_lag,
-    "LAG object": unoffered,
-    "used": lambda host, bdf: host.start_instance(host.port(bdf).vfs[0].bdf),
-}
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    undone=st.lists(
-        st.tuples(st.sampled_from(sorted(UNDONE)), st.sampled_from([PF0, PF1])), max_size=3, unique=True
-    ),
-    vf_lag=st.sampled_from(["auto", "required"]),
-    allow_live=st.booleans(),
-    vfs=st.sampled_from(["2", "3", f"{PORT0}:3 {PORT1}:2"]),
-    converged=st.booleans(),
-)
-def test_what_waits_is_planned_or_held_and_a_promise_is_kept_by_the_next_hook(
-    undone: list[tuple[str, str]], vf_lag: str, allow_live: bool, vfs: str, converged: bool
-) -> None:
-    # With both ports out of the bond nothing answers, and no live change begins that could not be confirmed.
-    assume(not {("bond", PF0), ("bond", PF1)} <= {*undone})
-    with pytest.MonkeyPatch.context() as patch:
-        node = Node(compute_node(cards=[card(total_vfs=4)]), patch).configure(num_vfs=2)
-        node.converge(reboot_settle=0)
-        declare_bond(node.host)
-        if not converged:
-            node.host.files.remove(record.CONVERGED)
-        for what, bdf in undone:
-            UNDONE[what](node.host, bdf)
-        aim = {"devices": vfs} if ":" in vfs else {"num_vfs": int(vfs)}
-        node.configure(vf_lag=vf_lag, allow_live=allow_live, reboot_policy="manual", **aim)
-        seen = node.looked()
-        for way in seen.ways if not seen.plan.blocked else ():
-            waits = [each for each in way.nic.differences if each.level is None or each.about == "queues"]
-            assert bool(waits) == bool(way.steps or way.waiting or way.starts)
-        promised = [what for what, remedy in found(node).items() if remedy == NEXT]
-        node.emit()
-        assert not [what for what, remedy in found(node).items() if what in promised and remedy == NEXT]
