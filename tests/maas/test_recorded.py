@@ -3,15 +3,15 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
+import recorded.maas
 from lab.maas import RefusedError, Region
 from lab.maassite import connect
 from maas import answers
 from maas.answers import LISTS
 
-RECORDED = json.loads((Path(__file__).parent / "recorded/lists.json").read_text())
+RECORDED = json.loads(recorded.maas.LISTS.read_text())
 KINDS = [kind for kind in RECORDED if kind in LISTS]
 IDS = ("id", "resource_uri", "system_id", "primary_rack", "user", "fabric_id")
 """What a region numbers by itself; its type is compared, not its value."""

@@ -1,73 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated region answers as MAAS does: a plan that passes it passes there."""
 
-import json
-import re
-import urllib.parse
-import urllib.request
-from pathlib import Path
-
 import pytest
-import yaml
 from lab.maas import KEY, RefusedError, image
 from lab.maassite import machine, new_fabric
 from maas.client import Maas
+from recorded.maas import pairs
+from recorded.maas.region import LISTS, answered, ask, differences, ids, named
 
-RECORDED = Path(__file__).parent / "recorded"
-REFUSALS = yaml.safe_load((RECORDED / "refusals.yaml").read_text())
+REFUSALS = pairs()
 NODE = {"hostname": "node9", "architecture": "amd64/generic", "commission": False}
 
 
-def numbers(region):
-    """The ids that a recorded request means, by the words that stand for them."""
-    found = {f"VLAN {each['vid']}": each["id"] for each in region.vlans}
-    found |= {f"subnet {each['cidr']}": each["id"] for each in region.subnets}
-    found |= {each["hostname"]: each["system_id"] for each in region.machines}
-    for each in region.machines:
-        found |= {f"{each['hostname']}/{port['name']}": port["id"] for port in each["interface_set"]}
-    return found | {"fabric": region.fabrics[0]["id"], "rack": region.rackcontrollers[0]["system_id"]}
-
-
-def ask(region, method, path, data):
-    """Status, type and text of an answer."""
-    headers = {}
-    consumer, token, secret = KEY.split(":")
-    oauth = f'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="{consumer}"'
-    oauth += f', oauth_token="{token}", oauth_signature="%26{secret}", oauth_nonce="1"'
-    headers["Authorization"] = f'{oauth}, oauth_timestamp="{int(region.clock())}"'
-    sent = urllib.parse.urlencode(data).encode() if data else None
-    address = f"http://maas/MAAS/api/2.0/{path}"
-    answer = region.http_open(urllib.request.Request(address, sent, headers, method=method))
-    return answer.code, answer.headers.get_content_type(), answer.read().decode()
-
-
-def words(text):
-    """A page as what it says."""
-    return " ".join(re.sub(r"<[^>]*>", " ", text).split())
+def asked(region, pair):
+    """The answer to a recorded request, and the ids that it is about."""
+    known = ids({kind: region.answer("GET", [kind], None, {}) for kind in LISTS})
+    data = {field: named(value, known) for field, value in pair.get("data", {}).items()}
+    request = named(pair["request"], known)
+    return ask(region.http_open, "http://maas/MAAS", KEY, request, data), known
 
 
 @pytest.mark.parametrize("pair", REFUSALS, ids=lambda pair: pair["call"])
 def test_it_answers_as_maas_3_4_does(built, pair):
-    known = numbers(built)
-
-    def named(text):
-        return re.sub(r"\{([^{}]+)\}", lambda found: str(known.get(found[1], found[0])), str(text))
-
     built.racks_have_images = pair["call"] != "commission allocated"
-    method, path = named(pair["request"]).split(" ", 1)
-    data = {field: named(value) for field, value in pair.get("data", {}).items()}
-    status, kind, text = ask(built, method, path, data)
-    assert (status, kind) == (pair.get("status", 200), pair.get("type", "application/json"))
-    if status == 200:
-        assert isinstance(json.loads(text), dict)
-    elif isinstance(pair["said"], str):
-        assert words(text) == " ".join(pair["said"].split())
-    else:
-        expected = {field: [named(each) for each in said] for field, said in pair["said"].items()}
-        for field, said in json.loads(text).items():
-            for one, wanted in zip(said, expected.pop(field), strict=True):
-                assert one.startswith(wanted[:-1]) if wanted.endswith("…") else one == wanted
-        assert expected == {}
+    answer, known = asked(built, pair)
+    assert [*differences(pair, answer, known)] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "recorded", "told"),
+    [
+        ("space twice", {"status": 409}, "status 400, recorded 409"),
+        (
+            "space twice",
+            {"said": {"name": ["No."]}},
+            "name: it says ['Space with this Name already exists.']",
+        ),
+        ("space twice", {"said": {}}, "name: it says ['Space with this Name already exists.'], recorded []"),
+        ("GET unknown path", {"said": "Gone"}, "it says 'Unknown API endpoint: /MAAS/api/2.0/nothing/.'"),
+        ("fabric new", {"status": 400, "said": {}}, "status 200, recorded 400"),
+    ],
+)
+def test_a_region_that_answers_otherwise_is_told_and_its_answer_kept(built, call, recorded, told):
+    (pair,) = [each for each in REFUSALS if each["call"] == call]
+    answer, known = asked(built, pair)
+    (sentence,) = differences({**pair, **recorded}, answer, known)
+    assert sentence.startswith(told)
+    assert answered({**pair, **recorded}, answer) == pair
 
 
 def test_the_recording_is_whole():
