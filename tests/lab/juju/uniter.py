@@ -4,7 +4,7 @@
 Source: juju/juju 4.0, internal/worker/uniter: resolver.go (which kind comes first), relation/resolver.go
 (within a relation), relation/relationer.go (when a unit leaves one), leadership/resolver.go,
 reboot/resolver.go, operation/runhook.go (what follows directly on a hook). ``hooks.yaml`` has what that makes
-of each charm of the bundle, and ``hooks-4.0.15.yaml`` what a controller ran.
+of each charm of the bundle, and ``tests/recorded/juju`` what a controller ran.
 """
 
 from collections import Counter

@@ -17,9 +17,8 @@ from lab.rack.machine import Floor
 from lab.rack.machine import Machine as Guests
 from lib.lab.silent import SilentGuest, SilentRunner, by_end, by_relation
 
-RECORDED: dict[str, dict[str, list[str]]] = yaml.safe_load(
-    (ROOT / "tests/lab/juju/hooks-4.0.15.yaml").read_text()
-)
+HOOKS = ROOT / "tests/recorded/juju/hooks-4.0.15.yaml"
+RECORDED: dict[str, dict[str, list[str]]] = yaml.safe_load(HOOKS.read_text())
 SIMULATED: dict[str, Any] = yaml.safe_load((ROOT / "tests/lab/juju/hooks.yaml").read_text())
 MACHINES = 3
 RAN = [(part, unit) for part, units in RECORDED.items() for unit in units]
