@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actions other than plan and verify."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import images
 import record
@@ -11,7 +11,7 @@ from charmkit.reconcile import ActionError
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity
 from converge.execute import execute
-from desired import Desired, Setting, State, states
+from desired import Desired, Setting
 from hostnic import handover
 from hostnic.devices.inventory import BLUEFIELD
 from hostnic.devices.port import Nic
@@ -20,12 +20,12 @@ from hostnic.firmware import mstconfig
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import System
 from nic import burning, ethernet
-from nic.activation import POWER_CYCLE, ineffective
+from nic.activation import POWER_CYCLE
 from nic.changes import RELEASE
+from nic.judge import IS_SET, Judgement, Outcome, judge, losses
 from observe import NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed
 from plan import plan
-from preflight import losses, preflight
 from selection import Chosen
 from verify import verify
 
@@ -163,19 +163,24 @@ class Actions:
 
         The LINK_TYPE of many VPI NICs is InfiniBand by default.
         """
-        ports = {bdf: _guarded_defaults(answer) for bdf, answer in self._answers(chosen.nics).items()}
+        ports: dict[str, dict[str, Setting]] = {}
+        for bdf, answer in self._answers(chosen.nics).items():
+            nic = chosen.whole[bdf.rpartition(".")[0]]
+            defaults = (ethernet.placed(nic, bdf, each) for each in _guarded_defaults(answer))
+            ports[bdf] = {setting.name: setting for setting in defaults}
         wanted = Desired(ports, ethernet_may_go=self._options.allow_ethernet_loss, named=chosen.named)
         observed = ask(self._system, observe(self._system), wanted)
-        for nic in observed.nics:
-            for finding in losses(nic, wanted, observed):
+        for judged in judge(wanted, observed).nics:
+            for finding in losses(judged.verdicts, observed):
                 raise ActionError(finding.sentence())
 
     def _set(self, given: Mapping[str, str], chosen: Chosen, source: str) -> Results:
         wanted, findings = selection.explicit(given, chosen, self._database, source)
         wanted = wanted._replace(ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
-        planned = plan(wanted, observed, findings)
-        if worst := _worst(wanted, observed, planned, findings):
+        judgement = judge(wanted, observed)
+        planned = plan(judgement, observed, findings)
+        if worst := _worst(judgement, observed, planned, findings):
             raise ActionError(worst)
         outcome = execute(planned, self._system)
         if outcome.finding:
@@ -183,7 +188,7 @@ class Actions:
         done = "; ".join(step.what for step in outcome.done)
         return {
             "done": done or "nothing to do: the next boot already has these values",
-            "then": _activation(wanted, ask(self._system, observe(self._system), wanted)),
+            "then": _activation(judge(wanted, ask(self._system, observe(self._system), wanted))),
         }
 
     def _chosen(self, entries: tuple[Entry, ...]) -> Chosen:
@@ -215,33 +220,32 @@ def _refuse_nothing(chosen: Chosen) -> Chosen:
     return chosen
 
 
-def _worst(wanted: Desired, observed: Observed, planned: Plan[System], findings: tuple[Finding, ...]) -> str:
+def _worst(
+    judgement: Judgement, observed: Observed, planned: Plan[System], findings: tuple[Finding, ...]
+) -> str:
     """The first blocking finding, as a sentence; empty when there is none."""
-    troubled = (finding for each in preflight(wanted, observed).values() for finding in each)
-    everything = (*findings, *troubled, *verify(wanted, observed, planned, RELEASE))
+    troubled = (finding for judged in judgement.nics for finding in judged.findings)
+    everything = (*findings, *troubled, *verify(judgement, observed, planned, RELEASE))
     return next((f.sentence() for f in everything if f.severity is Severity.BLOCKED), "")
 
 
-def _activation(wanted: Desired, observed: Observed) -> str:
+def _activation(judgement: Judgement) -> str:
     """What activates the values that were set: an action requests no reboot."""
     waits: dict[str, list[str]] = {}
-    for bdf in wanted.ports:
-        for setting, state in states(bdf, wanted, observed):
-            if state is State.ACTIVATE:
-                how = POWER_CYCLE if ineffective(bdf, setting, observed) else RESTART
-                waits.setdefault(how, []).append(setting.name)
+    for verdict in (verdict for judged in judgement.nics for verdict in judged.verdicts):
+        if verdict.outcome in IS_SET:
+            how = POWER_CYCLE if verdict.outcome is Outcome.UNAPPLIED else RESTART
+            waits.setdefault(how, []).append(verdict.setting.name)
     said = (f"{', '.join(sorted(set(names)))}: {how}" for how, names in waits.items())
     return "; ".join(said) or "nothing: these values are active"
 
 
-def _guarded_defaults(answer: Answer) -> dict[str, Setting]:
+def _guarded_defaults(answer: Answer) -> Iterator[Setting]:
     """The defaults of parameters that can take Ethernet from a port."""
-    found: dict[str, Setting] = {}
     for name, parameter in answer.parameters.items():
         value = mstconfig.number(parameter.default)
         if value is not None and ethernet.guards(name):
-            found[name] = Setting(name, value, "its default")
-    return found
+            yield Setting(name, value, "its default")
 
 
 def _key(bdf: str) -> str:

@@ -165,7 +165,9 @@ class NicFirmwareCharm(HostCharm[Survey]):
         """Note what waits for a restart, and since which boot."""
         try:
             silent = bool(self.host.dispatcher.unheard(survey.others))
-            record.write(self.system, remembered(survey.wanted, survey.observed, silent=silent))
+            record.write(
+                self.system, remembered(survey.wanted, survey.judgement, survey.observed, silent=silent)
+            )
         except OSError as error:
             return (_unwritten(error),)
         return ()

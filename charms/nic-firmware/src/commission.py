@@ -28,6 +28,7 @@ from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from nic import ethernet, networkboot
 from nic.changes import RELEASE
+from nic.judge import judge
 from observe import ask, ask_ports, observe
 from observed import Observed
 from plan import plan
@@ -131,18 +132,20 @@ def commission(
     wanted, unknown = without_unknown(wanted, observed, options.selected)
     wanted, impossible = ethernet.possible(wanted, observed)
     findings = (*findings, *unknown, *impossible)
-    planned = plan(wanted, observed, findings)
-    print(plan_as_table(with_differences(planned, verify(wanted, observed, planned, RELEASE))))
+    judgement = judge(wanted, observed)
+    planned = plan(judgement, observed, findings)
+    found = verify(judgement, observed, planned, RELEASE)
+    print(plan_as_table(with_differences(planned, found)))
     failures: list[Finding] = [f for f in planned.findings if f.severity is Severity.BLOCKED]
     if not dry_run and not failures:
         outcome = execute(planned, system, lambda step: print(f"{step.what}: {step.why}", flush=True))
         failures += [outcome.finding] if outcome.finding else []
         observed = ask(system, _look(system), wanted)
-        planned = plan(wanted, observed, findings)
-        found = verify(wanted, observed, planned, RELEASE)
+        judgement = judge(wanted, observed)
+        planned = plan(judgement, observed, findings)
+        found = verify(judgement, observed, planned, RELEASE)
         failures += [f for f in found if f.severity >= Severity.WAITING]
     elif dry_run:
-        found = verify(wanted, observed, planned, RELEASE)
         # A hook leaves a NIC in flash recovery to the operator; a new machine with one is not ready.
         failures += [f for f in found if f.severity is Severity.BLOCKED or LIVEFISH in f.what]
     unique = tuple(dict.fromkeys(failures))

@@ -59,7 +59,8 @@ def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
     for port, name in ethernet.unnamed_in_use(wanted, observed):
         names[port.bdf] = (*names.get(port.bdf, ()), name)
     answers = ask_ports(system, observed.nics, names)
-    at_stake = [port for nic in observed.nics for port in ethernet.at_stake(nic, wanted)]
+    losing = {bdf for settings in wanted.ports.values() for each in settings.values() for bdf in each.takes}
+    at_stake = [port for nic in observed.nics for port in nic.ports if port.bdf in losing]
     return observed._replace(answers=answers, host_uses=users.of_ports(system, at_stake))
 
 

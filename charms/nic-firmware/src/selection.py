@@ -16,7 +16,7 @@ from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.firmware.msterrors import BURN, LIVEFISH, UNKNOWN
 from hostnic.handover import Handover
-from nic.ethernet import makes_ethernet, port_of
+from nic.ethernet import placed
 from observed import Answer, Observed
 
 OPTION = "option parameters"
@@ -32,6 +32,7 @@ class Chosen(NamedTuple):
     """What a selector selects."""
 
     nics: tuple[Nic, ...] = ()  # NICs with those of their ports that are configured
+    whole: Mapping[str, Nic] = {}  # the host's NICs by slot, with all of their ports
     findings: tuple[Finding, ...] = ()  # names that match none, and InfiniBand ports that are left alone
     left_alone: frozenset[str] = frozenset()  # InfiniBand ports that are left alone
     named: frozenset[str] = frozenset()  # InfiniBand ports that the selector names
@@ -91,7 +92,8 @@ def choose(
         for nic in nics
         if (ports := tuple(port for port in nic.ports if port.bdf not in left)) and nic.slot in chosen
     ]
-    return Chosen(tuple(reduced), tuple(findings), frozenset(left), named, unused)
+    whole = {nic.slot: nic for nic in nics}
+    return Chosen(tuple(reduced), whole, tuple(findings), frozenset(left), named, unused)
 
 
 def _without_firmware(port: Port) -> Finding:
@@ -126,12 +128,12 @@ def resolve(
     findings = [*choice.findings, *_unknown(options.explicit, database)]
     ports: dict[str, dict[str, Setting]] = {}
     for nic in choice.nics:
-        found = _of_nic(nic, options, others, database)
+        found = _of_nic(_Settings(nic, choice.whole[nic.slot], database), options, others)
         findings += found.findings
         for bdf, settings in found.ports.items():
-            of_others = {name for name in settings if port_of(name, nic) in choice.left_alone}
+            of_others = {name for name, setting in settings.items() if setting.port in choice.left_alone}
             ports[bdf] = {name: s for name, s in settings.items() if name not in of_others}
-            findings += [_dropped(settings[name], port_of(name, nic)) for name in sorted(of_others)]
+            findings += [_dropped(settings[name]) for name in sorted(of_others)]
     undecided = _undecided(choice.unused, options, database)
     desired = Desired(ports, options.allow_ethernet_loss, choice.named, undecided)
     return desired, tuple(dict.fromkeys(findings))
@@ -141,15 +143,16 @@ def _undecided(unused: Iterable[Port], options: Options, database: Database) -> 
     """By BDF of an unused InfiniBand port, the setting of a profile that would make it Ethernet."""
     found: dict[str, Setting] = {}
     for port in unused:
-        alone = _Settings(Nic(port.nic, (port,)), database)
-        for setting in _of_profiles(alone, options.profiles):
-            if makes_ethernet(alone.nic, setting):
-                found[port.bdf] = setting
+        alone = Nic(port.nic, (port,))
+        for setting in _of_profiles(_Settings(alone, alone, database), options.profiles):
+            if (its := placed(alone, port.bdf, setting)).makes:
+                found[port.bdf] = its
     return found
 
 
-def _dropped(setting: Setting, bdf: str) -> Finding:
+def _dropped(setting: Setting) -> Finding:
     """A value for an InfiniBand port that is left alone."""
+    bdf = setting.port
     severity = Severity.WARNING if setting.required else Severity.INFO
     what = f"{setting} ({setting.source}) is not set, since this InfiniBand port is left alone"
     return Finding(severity, bdf, what, f"name {bdf} in option devices if it is to be set")
@@ -187,7 +190,7 @@ def explicit(
     findings = _unknown(given, database, source)
     ports: dict[str, dict[str, Setting]] = {}
     for nic in chosen.nics:
-        settings = _Settings(nic, database)
+        settings = _Settings(nic, chosen.whole[nic.slot], database)
         for name, text in given.items():
             if setting := settings.read(name, text, source, required=True):
                 settings.place(setting)
@@ -199,8 +202,9 @@ def explicit(
 class _Settings:
     """The settings of one NIC's ports as they come together, and what is wrong with them."""
 
-    def __init__(self, nic: Nic, database: Database) -> None:
-        self.nic, self.database = nic, database
+    def __init__(self, nic: Nic, whole: Nic, database: Database) -> None:
+        """``nic`` has the ports that are configured, ``whole`` all of them: a setting may be about any."""
+        self.nic, self.whole, self.database = nic, whole, database
         self.ports: dict[str, dict[str, Setting]] = {port.bdf: {} for port in nic.ports}
         self.findings: list[Finding] = []
 
@@ -228,7 +232,7 @@ class _Settings:
         if setting.name == PER_PF and setting.value:
             shared = False  # it makes the firmware offer PF_NUM_OF_VF, which each port has for itself
         for port in self.nic.ports[: 1 if shared else None]:
-            self.ports[port.bdf][setting.name] = setting
+            self.ports[port.bdf][setting.name] = placed(self.whole, port.bdf, setting)
 
     @property
     def shared(self) -> Mapping[str, Setting]:
@@ -241,9 +245,9 @@ class _Settings:
         return {name: setting for settings in self.ports.values() for name, setting in settings.items()}
 
 
-def _of_nic(nic: Nic, options: Options, others: Sequence[Handover], database: Database) -> _Settings:
+def _of_nic(settings: _Settings, options: Options, others: Sequence[Handover]) -> _Settings:
     """The settings of one NIC: profiles, then other charms' requests, then ``parameters``."""
-    settings = _Settings(nic, database)
+    nic = settings.nic
     for setting in (*_of_profiles(settings, options.profiles), *_vfs(nic, options, others)):
         settings.place(setting)
     read = (settings.read(name, text, OPTION, required=True) for name, text in options.explicit.items())

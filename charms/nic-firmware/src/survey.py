@@ -8,7 +8,7 @@ import images
 from boot import gpu
 from config import Options
 from converge import Finding, Plan, Severity, StepError
-from desired import Desired, State, states
+from desired import Desired
 from exporter import facts
 from hostnic import handover
 from hostnic.devices import users
@@ -20,10 +20,10 @@ from hostnic.system import System
 from nic import ethernet, reset
 from nic.activation import reboot_reasons, waits_for_steps
 from nic.changes import Reboot
+from nic.judge import RIGHT, Judgement, judge
 from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import plan
-from preflight import becoming_dpu, becoming_ethernet, lost_at_next_boot
 from selection import resolve, without_unknown
 from verify import registers, verify
 
@@ -33,6 +33,7 @@ class Survey(NamedTuple):
 
     wanted: Desired  # the desired state, from the options and the other charms' requests
     observed: Observed  # the host
+    judgement: Judgement  # each declared parameter, judged
     others: tuple[Handover, ...]  # what the machine's other charms hand over
     gpudirect: gpu.Host  # what the profile of that name needs of the host
     plan: Plan[System]  # the steps from one to the other
@@ -43,37 +44,31 @@ class Survey(NamedTuple):
     @property
     def reboot_reasons(self) -> tuple[str, ...]:
         """Why this host needs a reboot, one phrase each, which stays the same for the same change."""
-        return (*reboot_reasons(self.plan), *self._losses)
+        return (*reboot_reasons(self.plan), *self.judgement.losses)
 
     @property
     def not_ready(self) -> str:
         """Why the reboot must wait; empty when it may take place."""
-        if self._losses:
-            return f"{self._losses[0]} would take Ethernet from a port that the host uses"
-        for becoming in (becoming_ethernet, becoming_dpu):
-            if finding := next(becoming(self.wanted, self.observed), None):
-                return finding.sentence()
+        if losses := self.judgement.losses:
+            return f"{losses[0]} would take Ethernet from a port that the host uses"
+        if becoming := (*self.judgement.ending, *self.judgement.dpus):
+            return becoming[0].sentence()
         if waits_for_steps(self.plan):
             return "firmware parameters that are not set yet"
         return "a burn of firmware that has not finished" if self.observed.record.burns else ""
 
     @property
-    def _losses(self) -> tuple[str, ...]:
-        return lost_at_next_boot(self.wanted, self.observed)
-
-    @property
     def findings(self) -> tuple[Finding, ...]:
         """What differs, with the plan's own findings."""
-        found = verify(self.wanted, self.observed, self.plan, self.release)
+        found = verify(self.judgement, self.observed, self.plan, self.release)
         return (*found, *registers(self.gpudirect, self.plan))
 
 
 def ports(survey: Survey) -> Iterator[facts.Port]:
     """The declared ports, for the exporter."""
-    for port in (port for nic in survey.observed.nics for port in nic.ports):
-        found = [state for _, state in states(port.bdf, survey.wanted, survey.observed)]
-        if port.bdf in survey.wanted.ports and found:
-            right = {"firmware_parameters": found.count(State.RIGHT)}
+    for judged, port in ((each, port) for each in survey.judgement.nics for port in each.nic.ports):
+        if found := [verdict.outcome for verdict in judged.ports.get(port.bdf, ())]:
+            right = {"firmware_parameters": sum(outcome in RIGHT for outcome in found)}
             used = bool(port.bond or port.bridge)
             declared = {"firmware_parameters": len(found)}
             # With a driver that makes no netdev, such as vfio-pci, the port misses none.
@@ -109,11 +104,13 @@ def survey(
     owner = NAME if options.reboot_owner == "self" else options.reboot_owner
     release = handover.approval(others, owner, NAME, application)
     host_steps = gpu.steps(gpudirect, nics)
-    planned = plan(wanted, observed, findings, host_steps, release)
+    judgement = judge(wanted, observed)
+    planned = plan(judgement, observed, findings, host_steps, release)
     if options.activation == "reset" and any(isinstance(held.step.op, Reboot) for held in planned.held):
         ports = [port for nic in observed.nics for port in nic.ports]
         uses = {**users.of_ports(system, ports), **observed.infiniband, **elsewhere(system, observed.nics)}
         observed = observed._replace(host_uses=uses)
-        planned = reset.instead_of_reboots(planned, wanted, observed)
+        planned = reset.instead_of_reboots(planned, judgement, observed)
+        judgement = judge(wanted, observed)
     planned = reset.revive(planned, observed, release)
-    return Survey(wanted, observed, others, gpudirect, planned, release)
+    return Survey(wanted, observed, judgement, others, gpudirect, planned, release)

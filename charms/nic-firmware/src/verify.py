@@ -6,24 +6,13 @@ from collections.abc import Iterator
 from boot import gpu
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
-from desired import Desired, State, chosen_nics, states
 from hostnic.devices import selector
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
 from nic import burning
-from nic.activation import (
-    OFTEN,
-    POWER_CYCLE,
-    REVIVAL,
-    activation_key,
-    after_lost_reset,
-    given_up,
-    ineffective,
-    ineffective_version,
-    lost_by_reset,
-)
+from nic.activation import POWER_CYCLE, activation_key, ineffective_version
+from nic.judge import OFTEN, REVIVAL, Judgement, Outcome, Verdict, after_lost_reset, lost_by_reset
 from observed import Answer, Observed
-from preflight import becoming_ethernet, preflight, taking
 from record import FIRMWARE
 
 NOT_LEFT = (
@@ -33,32 +22,34 @@ NOT_LEFT = (
 UNBLOCKED = "this is done once nothing blocks it"
 
 
-def verify(wanted: Desired, observed: Observed, planned: Plan[System], release: str) -> tuple[Finding, ...]:
+def verify(
+    judgement: Judgement, observed: Observed, planned: Plan[System], release: str
+) -> tuple[Finding, ...]:
     """Differences per port, and the plan's own findings; those about one NIC with their full severity."""
-    troubled = [finding for findings in preflight(wanted, observed).values() for finding in findings]
-    troubled += burning.obstacles(chosen_nics(wanted, observed), observed)
+    troubled = [finding for judged in judgement.nics for finding in judged.findings]
+    troubled += burning.obstacles((judged.nic for judged in judgement.nics), observed)
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
-    found = (*becoming_ethernet(wanted, observed), *others, *troubled, *_lost(observed))
+    found = (*judgement.ending, *others, *troubled, *_lost(observed))
     return (
-        *(_revived(finding, wanted, observed, release) for finding in found),
-        *_differences(wanted, observed, planned, release),
+        *(_revived(finding, judgement, observed, release) for finding in found),
+        *_differences(judgement, planned, release),
         *_burns(observed, planned, release),
     )
 
 
 def _lost(observed: Observed) -> Iterator[Finding]:
-    """Ports that are unusable since a reset; preflight reports those that do not answer."""
+    """Ports that are unusable since a reset; the judgement reports those that do not answer."""
     for bdf, how in lost_by_reset(observed).items():
         if not observed.answers.get(bdf, Answer()).reason:
             what = f"{how} since a reset of its firmware failed"
             yield Finding(Severity.BLOCKED, bdf, what, after_lost_reset(bdf, observed))
 
 
-def _revived(finding: Finding, wanted: Desired, observed: Observed, release: str) -> Finding:
+def _revived(finding: Finding, judgement: Judgement, observed: Observed, release: str) -> Finding:
     """What the reboot after a failed reset mends is planned, also that no NIC is left to be chosen."""
     lost = [bdf for bdf in lost_by_reset(observed) if after_lost_reset(bdf, observed) == REVIVAL]
-    if finding.remedy != REVIVAL and not (lost and not wanted.ports and finding.subject == selector.OPTION):
+    if finding.remedy != REVIVAL and not (lost and not judgement.nics and finding.subject == selector.OPTION):
         return finding
     planned = min(finding.severity, Severity.PLANNED)
     return finding._replace(severity=planned, remedy=f"{REVIVAL}; {release}")
@@ -75,50 +66,57 @@ def _restart(planned: Plan[System], slot: str, release: str) -> str:
     return release if held else _next_hook(planned, activation_key(slot))
 
 
-def _differences(
-    wanted: Desired, observed: Observed, planned: Plan[System], release: str
-) -> Iterator[Finding]:
-    # preflight reports these: neither a hook nor a reboot may apply them
-    nics = chosen_nics(wanted, observed)
-    taken = {setting for nic in nics for setting, *_ in taking(nic, wanted, observed)}
-    for bdf in wanted.ports:
-        waiting: list[str] = []
-        lost: dict[str, str] = {}
-        refused: dict[str, list[str]] = {}
-        unapplied: dict[str, list[str]] = {}
-        for setting, state in states(bdf, wanted, observed):
-            parameter = observed.answers[bdf].parameters.get(setting.name)
-            if setting in taken:
-                continue
-            if state is State.SET and given_up(bdf, setting, wanted, observed):
-                tried = observed.record.tried(bdf, str(setting))
-                if tried and tried.reason:
-                    refused.setdefault(tried.reason, []).append(str(setting))
-                elif tried:  # else its gate is named
-                    lost[str(setting)] = (parameter.next_boot if parameter else None) or "nothing"
-            elif state is State.SET:
-                shown = parameter.next_boot if parameter else "hidden"
-                what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"
-                yield Finding(Severity.WAITING, bdf, what, _next_hook(planned, f"{bdf}/"))
-            elif state is State.ACTIVATE and parameter:
-                why = ineffective(bdf, setting, observed)
-                words = f"{setting.name} (now {parameter.current or 'unknown'}, then {parameter.next_boot})"
-                unapplied.setdefault(why, []).append(words) if why else waiting.append(words)
-        if lost:
-            shown = ", ".join(f"{value} for {setting}" for setting, value in lost.items())
-            what = f"set {OFTEN} times, and the next boot has again: {shown}"
-            yield Finding(Severity.BLOCKED, bdf, what, f"{NOT_LEFT} mstconfig -d {bdf} set {' '.join(lost)}")
-        for why, values in refused.items():
-            words = " ".join(values)
-            what = f"the firmware has refused {words} {OFTEN} times: {why}"
-            again = f"declare what it takes; to try again, on the host: mstconfig -d {bdf} set {words}"
-            yield Finding(Severity.BLOCKED, bdf, what, again)
-        if waiting:
-            what = f"set for the next boot, and not active yet: {', '.join(waiting)}"
-            slot = bdf.rpartition(".")[0]
-            yield Finding(Severity.PLANNED, bdf, what, _restart(planned, slot, release))
-        for why, words in unapplied.items():
-            yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
+def _differences(judgement: Judgement, planned: Plan[System], release: str) -> Iterator[Finding]:
+    for judged in judgement.nics:
+        for bdf, verdicts in judged.ports.items():
+            for verdict in verdicts:
+                if verdict.outcome in (Outcome.SET, Outcome.ENDS):
+                    yield _to_set(bdf, verdict, planned)
+            yield from _given_up(bdf, [each for each in verdicts if each.outcome is Outcome.GIVEN_UP])
+            waits = [_now(each) for each in verdicts if each.outcome is Outcome.ACTIVATE]
+            if waits:
+                what = f"set for the next boot, and not active yet: {', '.join(waits)}"
+                yield Finding(Severity.PLANNED, bdf, what, _restart(planned, judged.nic.slot, release))
+            unapplied: dict[str, list[str]] = {}
+            for verdict in verdicts:
+                if verdict.outcome is Outcome.UNAPPLIED:
+                    unapplied.setdefault(verdict.why, []).append(_now(verdict))
+            for why, words in unapplied.items():
+                yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
+
+
+def _to_set(bdf: str, verdict: Verdict, planned: Plan[System]) -> Finding:
+    setting, found = verdict.setting, verdict.found
+    shown = found.next_boot if found else "hidden"
+    what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"
+    return Finding(Severity.WAITING, bdf, what, _next_hook(planned, f"{bdf}/"))
+
+
+def _given_up(bdf: str, verdicts: list[Verdict]) -> Iterator[Finding]:
+    """Values that were set often enough; of one that is hidden, its gate is named."""
+    lost: dict[str, str] = {}
+    refused: dict[str, list[str]] = {}
+    for setting, found, _, tried in (verdict.declared for verdict in verdicts):
+        if tried and tried.tries >= OFTEN:
+            if tried.reason:
+                refused.setdefault(tried.reason, []).append(str(setting))
+            else:
+                lost[str(setting)] = (found.next_boot if found else None) or "nothing"
+    if lost:
+        shown = ", ".join(f"{value} for {setting}" for setting, value in lost.items())
+        what = f"set {OFTEN} times, and the next boot has again: {shown}"
+        yield Finding(Severity.BLOCKED, bdf, what, f"{NOT_LEFT} mstconfig -d {bdf} set {' '.join(lost)}")
+    for why, values in refused.items():
+        words = " ".join(values)
+        what = f"the firmware has refused {words} {OFTEN} times: {why}"
+        again = f"declare what it takes; to try again, on the host: mstconfig -d {bdf} set {words}"
+        yield Finding(Severity.BLOCKED, bdf, what, again)
+
+
+def _now(verdict: Verdict) -> str:
+    """A parameter that is set and not active, with both values."""
+    current, then = (verdict.found.current, verdict.found.next_boot) if verdict.found else (None, None)
+    return f"{verdict.setting.name} (now {current or 'unknown'}, then {then})"
 
 
 def registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:

@@ -2,12 +2,12 @@
 """Settings and images that wait for a restart of the firmware, and restarts that did not apply them. Pure."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from converge import Disruption, Held, Plan, Step
 from converge.finding import DIGEST
-from desired import Desired, Setting, State, states
-from hostnic.devices.port import FLASH_RECOVERY, Nic
+from desired import Desired, Setting
+from hostnic.devices.port import Nic
 from hostnic.firmware.mstconfig import NUM_OF_VFS
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
@@ -15,57 +15,21 @@ from observed import Answer, Observed
 from record import FIRMWARE, Record, Waiting
 
 from nic import changes
+from nic.judge import IS_SET, RIGHT, Judged, Judgement, Outcome, Verdict, lost_by_reset
 
 POWER_CYCLE = (
     "power-cycle the machine, since a reboot is not enough; "
     "with MAAS: maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID; "
     "with newer firmware a reboot may be enough"
 )
-REVIVAL = "a reboot of the host brings it back"
-NOT_REVIVED = (
-    "see the kernel log, and power-cycle the machine; its reset failed in an earlier boot, and a reboot did "
-    "not bring it back; if the NIC was taken out, name the others in option devices"
-)
-OFTEN = 2
-"""A value that was set so often, and is not there, is not set again: each time may cost a reboot."""
 
 
-def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...]:
-    """Settings of a port that a restart of the firmware will apply, including those that are still to be set.
+def waiting(verdicts: Iterable[Verdict]) -> tuple[Setting, ...]:
+    """Settings that a restart of the firmware will apply, including those that are still to be set.
 
     Without those that a reboot did not apply, or will not apply according to the tool.
     """
-    return tuple(
-        setting
-        for setting, state in states(bdf, wanted, observed)
-        if (state is State.SET and not given_up(bdf, setting, wanted, observed))
-        or (state is State.ACTIVATE and not ineffective(bdf, setting, observed))
-    )
-
-
-def given_up(bdf: str, setting: Setting, wanted: Desired, observed: Observed) -> bool:
-    """Whether a value was set often enough: the firmware, the BIOS or the BMC does not leave it.
-
-    Values that the firmware has refused are tried again once one of the call is not to be set any more. A
-    parameter is not set either while it is hidden behind one that is given up.
-    """
-    tried = observed.record.tried(bdf, str(setting))
-    if tried is None or tried.tries < OFTEN:
-        gate = wanted.ports.get(bdf, {}).get(setting.gate)
-        hidden = setting.name not in observed.answers.get(bdf, Answer()).parameters
-        return gate is not None and hidden and given_up(bdf, gate, wanted, observed)
-    left = {str(each) for each, state in states(bdf, wanted, observed) if state is State.SET}
-    return left.issuperset(tried.call)
-
-
-def ineffective(bdf: str, setting: Setting, observed: Observed) -> str:
-    """Why a reboot does not apply a setting that waits; empty when it may."""
-    parameter = observed.answers[bdf].parameters[setting.name]
-    known = observed.record.get(bdf, setting.name)
-    if known and known.value == parameter.next_boot and known.boot_id != observed.boot_id:
-        return "a restart of the host did not apply it"
-    said = observed.record.power_cycle(bdf.rpartition(".")[0], observed.boot_id)
-    return "the firmware says that a warm reboot does not apply it" if said else ""
+    return tuple(each.setting for each in verdicts if each.outcome in (Outcome.SET, Outcome.ACTIVATE))
 
 
 def pending_version(nic: Nic, observed: Observed, burns: bool = False) -> str:
@@ -91,49 +55,26 @@ def ineffective_version(nic: Nic, observed: Observed) -> str:
     return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
 
 
-def lost_by_reset(observed: Observed) -> dict[str, str]:
-    """By port, how it is unusable since a reset of its NIC that did not succeed. Others are left out."""
-    there = {port.bdf: port for nic in observed.nics for port in nic.ports}
-    found: dict[str, str] = {}
-    for bdf, boot_id in observed.record.resets.items():
-        port = there.get(bdf)
-        if port is None:
-            found[bdf] = "the port is gone from the PCI bus"
-        elif observed.answers.get(bdf, Answer()).reason:
-            found[bdf] = "the port does not answer"
-        elif port.driver is None and boot_id == observed.boot_id and port.device not in FLASH_RECOVERY:
-            found[bdf] = "the port has no driver"
-    return found
-
-
-def after_lost_reset(bdf: str, observed: Observed) -> str:
-    """What helps a port that :func:`lost_by_reset` names; empty for any other."""
-    if bdf not in lost_by_reset(observed):
-        return ""
-    return REVIVAL if observed.record.resets[bdf] == observed.boot_id else NOT_REVIVED
-
-
 def activation_key(slot: str) -> str:
     """The key of the step that restarts a NIC's firmware."""
     return f"{slot}/activate"
 
 
-def held_reboot(
-    nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, release: str
-) -> Held[System] | None:
+def held_reboot(judged: Judged, observed: Observed, *, burns: bool, release: str) -> Held[System] | None:
     """The reboot that makes a NIC's next-boot values current; None when nothing waits for one.
 
     ``burns`` tells whether an image is burned into the NIC before, ``release`` what the operator does to have
     the reboot.
     """
-    names = sorted({s.name for port in nic.ports for s in waiting(port.bdf, wanted, observed)})
+    nic, waits = judged.nic, waiting(judged.verdicts)
+    names = sorted({setting.name for setting in waits})
     version = pending_version(nic, observed, burns)
     names += [f"firmware {version}"] if version else []
     if not names:
         return None
     listed = ", ".join(names)
     what, why = f"activate {listed} on {nic.short}", "set for the next boot"
-    op = changes.Reboot(nic.slot, listed, _phrase(nic, wanted, observed))
+    op = changes.Reboot(nic.slot, listed, _phrase(waits, pending_version(nic, observed)))
     step: HostStep = Step(activation_key(nic.slot), what, why, Disruption.REBOOT, op)
     return Held(step, "it restarts the host", release)
 
@@ -155,20 +96,19 @@ def waits_for_steps(planned: Plan[System]) -> bool:
     )
 
 
-def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:
+def remembered(wanted: Desired, judgement: Judgement, observed: Observed, *, silent: bool = False) -> Record:
     """The record to be written: what waits, and since which boot.
 
     Entries that cannot be checked now are kept: those of a port or flash that does not answer and, while a
     charm of this machine is ``silent``, those of parameters that it may request.
     """
     ports = {bdf: dict(known) for bdf, known in _unchecked(wanted, observed, silent)}
-    for bdf in wanted.ports:
-        if observed.answers.get(bdf, Answer()).reason:
-            continue
-        for setting, state in states(bdf, wanted, observed):
-            if state is State.ACTIVATE:
-                value = observed.answers[bdf].parameters[setting.name].next_boot or ""
-                ports.setdefault(bdf, {})[setting.name] = _since(bdf, setting.name, value, observed)
+    judged = {bdf: verdicts for nic in judgement.nics for bdf, verdicts in nic.ports.items()}
+    for bdf, verdicts in judged.items():
+        for verdict in verdicts:
+            if verdict.outcome in IS_SET and verdict.found:
+                name, value = verdict.setting.name, verdict.found.next_boot or ""
+                ports.setdefault(bdf, {})[name] = _since(bdf, name, value, observed)
     for nic in observed.nics:
         flash, bdf = observed.flashes.get(nic.slot), nic.ports[0].bdf
         if isinstance(flash, Flash) and flash.version != flash.running:
@@ -176,7 +116,7 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
     waits = {bdf: names for bdf, names in ports.items() if names}
     attempts = dict(observed.record.attempts)
     for bdf in (bdf for bdf in observed.record.attempts if "." in bdf):  # a port's; others are of NICs
-        left = {str(setting) for setting, state in states(bdf, wanted, observed) if state is not State.RIGHT}
+        left = {str(each.setting) for each in judged.get(bdf, ()) if each.outcome not in RIGHT}
         if bdf not in wanted.ports or not observed.answers.get(bdf, Answer()).reason:
             attempts[bdf] = {key: each for key, each in attempts[bdf].items() if key in left}
     attempts = {key: each for key, each in attempts.items() if each}
@@ -186,13 +126,12 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
     return observed.record._replace(waiting=waits, resets=resets, attempts=attempts)
 
 
-def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:
+def _phrase(waits: Iterable[Setting], version: str) -> str:
     """What waits for the reboot of a NIC; a digest tells other values apart that begin with the same one.
 
     An image that is not in flash yet is no reason: its burn may be refused.
     """
-    words = sorted({str(setting) for port in nic.ports for setting in waiting(port.bdf, wanted, observed)})
-    version = pending_version(nic, observed)
+    words = sorted({str(setting) for setting in waits})
     words += [f"firmware {version}"] if version else []
     if len(words) <= 1:
         return "".join(words)

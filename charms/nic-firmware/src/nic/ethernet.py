@@ -71,22 +71,30 @@ def makes_ethernet(nic: Nic, setting: Setting) -> Port | None:
     return next((port for port in nic.ports if port.infiniband and port.bdf == bdf), None)
 
 
+def placed(nic: Nic, bdf: str, setting: Setting) -> Setting:
+    """A setting that is set through the port ``bdf``, with the ports of the NIC that it is about."""
+    made = makes_ethernet(nic, setting)
+    takes = tuple(port.bdf for port in losers(nic, setting))
+    about = port_of(setting.name, nic)
+    return setting._replace(through=bdf, port=about, takes=takes, makes=made.bdf if made else "")
+
+
 def possible(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
     """Without the NICs that stay InfiniBand whatever is set, unless named; and a finding for each port."""
     ports = dict(wanted.ports)
     findings: list[Finding] = []
     for nic in observed.nics:
-        own = {port.bdf for port in nic.ports} & ports.keys()
-        settings = [(bdf, setting) for bdf in own for setting in ports[bdf].values()]
-        settings += [item for item in wanted.undecided.items() if item[0].startswith(nic.slot)]
+        own = [port.bdf for port in nic.ports if port.bdf in ports]
+        settings = [setting for bdf in own for setting in ports[bdf].values()]
+        settings += [each for bdf, each in wanted.undecided.items() if bdf.startswith(nic.slot)]
         stays = set[str]()
-        for bdf, setting in settings:
-            answer, port = observed.answers.get(bdf, Answer()), makes_ethernet(nic, setting)
-            if port and not answer.reason and setting.name not in answer.parameters:
-                stays.add(port.bdf)
+        for setting in settings:
+            answer = observed.answers.get(setting.through, Answer())
+            if setting.makes and not answer.reason and setting.name not in answer.parameters:
+                stays.add(setting.makes)
                 what = f"this port stays InfiniBand: its firmware does not offer {setting.name}"
-                findings.append(Finding(Severity.INFO, port.bdf, what))
-        if own and own <= stays - wanted.named:
+                findings.append(Finding(Severity.INFO, setting.makes, what))
+        if own and stays - wanted.named >= set(own):
             ports = {bdf: settings for bdf, settings in ports.items() if bdf not in own}
     return wanted._replace(ports=ports), tuple(findings)
 
@@ -102,13 +110,6 @@ def port_of(name: str, nic: Nic) -> str:
     """The BDF of the port that a parameter is about; empty if it is about the NIC, or about each port."""
     match = OF_PORT.fullmatch(name)
     return f"{nic.slot}.{int(match['number']) - 1}" if match else ""
-
-
-def at_stake(nic: Nic, wanted: Desired) -> tuple[Port, ...]:
-    """The ports of a NIC that any wanted setting would take Ethernet from."""
-    settings = [setting for port in nic.ports for setting in wanted.ports.get(port.bdf, {}).values()]
-    lost = {port for setting in settings for port in losers(nic, setting)}
-    return tuple(port for port in nic.ports if port in lost)
 
 
 def _name(name: str) -> str:

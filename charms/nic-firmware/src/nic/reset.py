@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import record
 from converge import Disruption, Held, Plan, Step, StepError
-from desired import Desired, Setting
+from desired import Setting
 from hostnic.devices import infiniband, users
 from hostnic.devices.inventory import elsewhere, find_nics
 from hostnic.devices.port import Nic
@@ -15,20 +15,21 @@ from hostnic.system import HostStep, System, read_boot_id
 from observed import Observed
 from record import FIRMWARE, Waiting
 
-from nic.activation import activation_key, lost_by_reset, pending_version, waiting
+from nic.activation import activation_key, pending_version, waiting
 from nic.changes import Burn, Reboot
+from nic.judge import Judgement, lost_by_reset
 
 TIMEOUT_S = 300.0
 """Of mstfwreset, which waits for the firmware, then for the driver."""
 INSTEAD = "no second reset is tried in this boot, and a reboot of the host does the same"
 
 
-def instead_of_reboots(planned: Plan[System], wanted: Desired, observed: Observed) -> Plan[System]:
+def instead_of_reboots(planned: Plan[System], judgement: Judgement, observed: Observed) -> Plan[System]:
     """The plan with a reset for each NIC that waits for a reboot and is not in use.
 
     ``observed`` knows what of the host's own network uses every port. The reset of a NIC follows its burn.
     """
-    slots = {nic.slot: nic for nic in observed.nics}
+    slots = {judged.nic.slot: judged for judged in judgement.nics}
     resets, held = dict[str, HostStep](), list[Held[System]]()
     burns = {step.op.slot: step for step in planned.steps if isinstance(step.op, Burn)}
     for item in planned.held:
@@ -36,7 +37,8 @@ def instead_of_reboots(planned: Plan[System], wanted: Desired, observed: Observe
         if not isinstance(reboot, Reboot):
             held.append(item)
             continue
-        nic = slots[reboot.nic]
+        judged = slots[reboot.nic]
+        nic = judged.nic
         if any(observed.record.resets.get(port.bdf) == observed.boot_id for port in nic.ports):
             used = "one has already failed in this boot"
         else:
@@ -45,7 +47,7 @@ def instead_of_reboots(planned: Plan[System], wanted: Desired, observed: Observe
             held.append(Held(item.step, f"no reset: {used}", item.release))
             continue
         what = f"reset {nic.short} to activate {reboot.activates}"
-        waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in nic.ports}
+        waits = {bdf: waiting(verdicts) for bdf, verdicts in judged.ports.items()}
         version = pending_version(nic, observed, burns=nic.slot in burns)
         waits = {bdf: settings for bdf, settings in waits.items() if settings}
         op = ResetFirmware(nic.ports[0].bdf, waits, version, item.release)
