@@ -70,6 +70,11 @@ def vf_addresses(system: System, bdf: str) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
+def made(system: System, vf: str | None) -> int | None:
+    """A number of this VF alone: sysfs gives the next one at its address others (kernfs_new_node)."""
+    return if_told(lambda: system.files.stat(attribute(vf, "class")).inode) if vf else None
+
+
 def vfs_present(system: System, bdf: str) -> int:
     """VFs whose own device exists and points back to the PF."""
     found = if_told(lambda: vf_addresses(system, bdf)) or {}

@@ -47,6 +47,10 @@ class FileDoor(Door):
         return node.target if isinstance(node, sysfs.SymLink) else self.kernel.disk.readlink(path)
 
     def stat(self, path: str) -> FileStat:
+        node = self._look(path)
+        if isinstance(node, str) and path.startswith(pci.DEVICES):
+            vfs = (vf for port in self.network.ports() for vf in port.vfs if f"/{vf.bdf}/" in path)
+            return FileStat(len(node), 0, next((vf.inode for vf in vfs), 0))
         return self.kernel.disk.stat(path)
 
     def exists(self, path: str) -> bool:

@@ -44,6 +44,7 @@ def set_num_vfs(port: FakePort, text: str, now: float) -> None:
         raise refuse(errno.EBUSY)
     if count and port.no_mmio:
         raise refuse(errno.ENOMEM)
+    port.vfs_made += count
     port.vfs = [_new_vf(port, index, now + port.vf_delay) for index in range(count)]
     if port.none_mode and not count:
         port.eswitch_mode = "none"
@@ -53,7 +54,8 @@ def set_num_vfs(port: FakePort, text: str, now: float) -> None:
 
 
 def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
-    vf = FakeVf(index, port.vf_address(index), ready, index in port.never_probing)
+    inode = port.number << 32 | port.vfs_made - index
+    vf = FakeVf(index, port.vf_address(index), ready, index in port.never_probing, inode=inode)
     if port.autoprobe and not vf.never_probes:
         vf.driver = "mlx5_core"
     return vf

@@ -52,6 +52,7 @@ class FakeVf:
     mac: str | None = None  # that its netdev has, and names its permanent one, once it was given one
     netns: bool = False
     vdpa: FakeVdpa | None = None
+    inode: int = 0  # of its files in sysfs, of which no other VF has any
     growth: dict[str, float] = field(default_factory=dict[str, float])
 
 
@@ -97,6 +98,7 @@ class FakePort:
     driver: str | None = "mlx5_core"
     autoprobe: bool = True
     vfs: list[FakeVf] = field(default_factory=list[FakeVf])
+    vfs_made: int = 0  # since the model began
     none_mode: bool = False  # its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19
     eswitch_mode: str = "legacy"
     inline_mode: str = "none"
