@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import desired
+import record
 from boot import bootfile
 from charmkit.output import Table
 from charmkit.reconcile import ActionError
@@ -125,8 +126,9 @@ TABLES: Mapping[str, Callable[[System, Desired, Observed], Tables]] = {
 def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
     """Have the declared ports be those of the cards that are there now.
 
-    Ports that are gone are dropped. Names of other ports in option ``devices`` mean those ports again. Only
-    the file that the next hook and the next boot compare with is written.
+    Ports that are gone are dropped. Names of other ports in option ``devices`` mean those ports again. VFs
+    and modes that something else has changed are noted as they are. Only the files that the next hook and the
+    next boot compare with are written.
 
     Raises ActionError if that changes nothing, or the file cannot be written.
     """
@@ -142,7 +144,8 @@ def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
         for name in port.former
         if (other := observed.host.pf(name)) and other != pf
     }
-    if not (others or gone or names):
+    changed = [port.bdf for port in before.ports if port.bdf in observed.undone]
+    if not (others or gone or names or changed):
         raise ActionError("nothing to accept: every declared port is there")
     ports = tuple(
         port._replace(
@@ -157,10 +160,12 @@ def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
         InstallFile(desired.PATH, text.encode(), 0o600, bootfile.from_json).run(system)
     except StepError as error:
         raise ActionError(error.reason) from error
+    record.note_left(system, changed)
     told = {
         "accepted": ", ".join(f"{bdf} with {mac}" for bdf, mac in others.items()),
         "dropped": ", ".join(f"{port.netdev} ({port.bdf})" for port in gone),
         "names": ", ".join(f"{name} is {bdf} again" for name, bdf in names.items()),
+        "vfs": ", ".join(changed),
     }
     return {what: listed for what, listed in told.items() if listed}
 

@@ -210,7 +210,8 @@ def apply(
     plan: Plan[System], system: System, announce: Callable[[HostStep], None] = lambda _: None
 ) -> Outcome[System]:
     """Run the plan's steps; stop at the first failure, and make sure of the node's network then."""
-    outcome = execute(plan, system, announce)
+    steps = tuple(record.noted(step) for step in plan.steps)
+    outcome = execute(replace(plan, steps=steps), system, announce)
     if outcome.error is None or not record.armed(system):
         return outcome
     note = after_failure(system)
@@ -255,6 +256,7 @@ def revert(system: System, why: str) -> list[str]:
     except StepError as error:
         return [f"{error.reason}; {error.remedy}"]
     problems, refused = list[str](), list[str]()
+    record.forget_left(system, [port.bdf for port in kept.ports])
     for port in _located(system, kept.ports):
         try:
             system.devlink.eswitch_mode(port.bdf)

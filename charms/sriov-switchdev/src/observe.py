@@ -19,7 +19,7 @@ from hostnic.system import Channels, System, list_names, read_text
 from nic.judge import Move, Nic
 from nic.places import located
 from observed import Judged, NextBoot, Observed
-from writers import netplan, other_files
+from writers import netplan, other_files, unseen
 
 WHOLE_NIC = frozenset((Move.CHANGE, Move.LAG, Move.UNIT))
 """What is mended by interrupting all ports of a NIC."""
@@ -36,12 +36,14 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
     bonds, by_old_name = _declared_bonds(system, host, previous)
     writers, unclear = judged or _second_writers(system, host.pfs)
     settings, converged = _ovs(system), record.read_converged(system)
+    boot = record.read_boot(system)
     return Observed(
         host=host,
         now=system.now(),
         previous=previous,
         installed=kept,
-        boot=record.read_boot(system),
+        boot=boot,
+        undone=unseen.undone(system, host.pfs, boot),
         live=record.read_live(system),
         armed=record.armed(system),
         converged=converged,

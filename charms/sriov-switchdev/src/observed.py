@@ -84,10 +84,27 @@ class PhaseRecord(NamedTuple):
     failures: int = 0  # how often it failed in a row; only `restore` runs more than once in a boot
 
 
+class Vfs(NamedTuple):
+    """The VFs and the eswitch mode of one port at one time."""
+
+    number: int
+    mode: str | None  # None where the kernel does not tell
+    made: int | None = None  # another number once the VFs were made anew; None without VFs
+    at: float = 0.0  # monotonic seconds
+
+
+class PortRecord(NamedTuple):
+    """What the charm noted of one port in this boot."""
+
+    found: Vfs | None = None  # VFs that were there before the first boot unit; None if there were none
+    left: Vfs | None = None  # as the charm left it, or found it as declared; None while that is not known
+
+
 class BootRecord(NamedTuple):
     """What the units did in this boot; one that did not start has no record."""
 
     phases: Mapping[Phase, PhaseRecord] = {}
+    ports: Mapping[str, PortRecord] = {}  # by PCI address
 
     @property
     def problems(self) -> tuple[BootFailure, ...]:
@@ -148,6 +165,8 @@ class Observed(NamedTuple):
     previous: Desired = Desired()  # the desired state that was installed last; empty without one
     installed: Installed = Installed()  # what the charm keeps on disk for the next boot
     boot: BootRecord = BootRecord()  # what the boot units did
+    # What something else made of ports after the charm had left them, in words, by BDF
+    undone: Mapping[str, str] = {}
     live: LiveRecord = LiveRecord()  # what live changes did
     armed: bool = False  # a live change waits for its confirmation
     # Slots of the NICs whose VFs and eswitch modes were as declared in this boot

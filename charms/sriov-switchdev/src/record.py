@@ -2,15 +2,16 @@
 """What the boot units and live changes of this boot did, kept below /run."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from converge import words
+from converge import Op, words
 from converge.document import plain
+from hostnic.devices import pci
 from hostnic.ops.files import write_own
-from hostnic.system import UNREADABLE, System, read_own
-from observed import BootFailure, BootRecord, LiveRecord, Phase, PhaseRecord, State
+from hostnic.system import UNREADABLE, HostStep, System, if_told, read_own
+from observed import BootFailure, BootRecord, LiveRecord, Phase, PhaseRecord, PortRecord, State, Vfs
 
 DIRECTORY = "/run/ovn-offload/sriov-switchdev"
 BOOT = f"{DIRECTORY}/boot.json"
@@ -41,15 +42,98 @@ def _boot(text: str) -> BootRecord:
         if item := raw["phases"].get(name):
             problems = tuple(BootFailure(**problem) for problem in item["problems"])
             phases[name] = PhaseRecord(item["state"], float(item["at"]), problems, int(item["failures"]))
-    return BootRecord(phases)
+    # A unit of an earlier version noted no ports.
+    ports = {bdf: PortRecord(*map(_vfs, (item["found"], item["left"]))) for bdf, item in _items(raw)}
+    return BootRecord(phases, ports)
+
+
+def _items(raw: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
+    return raw.get("ports", {}).items()
+
+
+def _vfs(item: dict[str, Any] | None) -> Vfs | None:
+    if item is None:
+        return None
+    mode, made = item["mode"], item["made"]
+    return Vfs(
+        int(item["number"]),
+        None if mode is None else str(mode),
+        None if made is None else int(made),
+        float(item["at"]),
+    )
 
 
 def write_boot(
     system: System, phase: Phase, state: State, problems: tuple[BootFailure, ...] = (), failures: int = 0
 ) -> None:
     """Record how far ``phase`` got."""
-    phases = {**read_boot(system).phases, phase: PhaseRecord(state, system.now(), problems, failures)}
-    _install(system, BOOT, {"phases": plain(phases)}, _boot)
+    before = read_boot(system)
+    phases = {**before.phases, phase: PhaseRecord(state, system.now(), problems, failures)}
+    _write_boot(system, before._replace(phases=phases))
+
+
+def _write_boot(system: System, boot: BootRecord) -> None:
+    _install(system, BOOT, plain(boot), _boot)
+
+
+def note_found(system: System, bdfs: Iterable[str]) -> None:
+    """Note the VFs that ports have before the first boot unit changes any: something else made them."""
+    boot = read_boot(system)
+    new = {bdf: _now(system, bdf) for bdf in bdfs if bdf not in boot.ports}
+    if found := {bdf: PortRecord(found=vfs) for bdf, vfs in new.items() if vfs.number}:
+        _write_boot(system, boot._replace(ports={**boot.ports, **found}))
+
+
+def note_left(system: System, bdfs: Iterable[str]) -> None:
+    """Note ports as they are: what differs from that later on is something else's doing."""
+    boot = read_boot(system)
+    new = {bdf: boot.ports.get(bdf, PortRecord())._replace(left=_now(system, bdf)) for bdf in bdfs}
+    if new:
+        _write_boot(system, boot._replace(ports={**boot.ports, **new}))
+
+
+def forget_left(system: System, bdfs: Collection[str]) -> None:
+    """Note that the charm changes ports, so that it is not known how it leaves them."""
+    boot = read_boot(system)
+    ports = {bdf: port._replace(left=None) if bdf in bdfs else port for bdf, port in boot.ports.items()}
+    if ports != boot.ports:
+        _write_boot(system, boot._replace(ports=ports))
+
+
+def note_as_declared(system: System, bdfs: Iterable[str]) -> None:
+    """Note ports that are as declared; what was noted of one already stays."""
+    boot = read_boot(system)
+    note_left(system, [bdf for bdf in bdfs if not boot.ports.get(bdf, PortRecord()).left])
+
+
+@dataclass(frozen=True)
+class Noted:
+    """An operation that changes VFs or mode of the port at ``bdf``, and the note of what it leaves."""
+
+    bdf: str
+    op: Op[System]
+
+    def run(self, system: System) -> None:
+        """Note nothing if it fails: VFs may come late."""
+        forget_left(system, [self.bdf])
+        self.op.run(system)
+        note_left(system, [self.bdf])
+
+
+def noted(step: HostStep) -> HostStep:
+    """A step as it is run: one that changes VFs or mode of a port also notes what it leaves."""
+    from hostnic.ops.eswitch import SetEswitchMode  # not in a hook that changes nothing
+    from hostnic.ops.vf import CreateVfs, DestroyVfs
+
+    op = step.op
+    changes = isinstance(op, CreateVfs | DestroyVfs | SetEswitchMode)
+    return replace(step, op=Noted(op.bdf, op)) if changes else step
+
+
+def _now(system: System, bdf: str) -> Vfs:
+    mode = if_told(lambda: system.devlink.eswitch_mode(bdf))
+    first = next(iter(pci.vf_addresses(system, bdf).values()), None)
+    return Vfs(pci.num_vfs(system, bdf), mode, pci.made(system, first), system.now())
 
 
 def read_converged(system: System) -> frozenset[str]:
@@ -66,12 +150,14 @@ def _converged(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class NoteConverged:
-    """Note that the NIC at ``slot`` is as declared in this boot."""
+    """Note that the NIC at ``slot`` is as declared in this boot, and so are its ports at ``bdfs``."""
 
     slot: str
+    bdfs: tuple[str, ...] = ()
 
     def run(self, system: System) -> None:
-        """Add it to the others."""
+        """Add it to the others; of its ports, what was noted already stays."""
+        note_as_declared(system, self.bdfs)
         known = read_converged(system)
         if self.slot not in known:
             _install(system, CONVERGED, {"nics": sorted({*known, self.slot})}, _converged)

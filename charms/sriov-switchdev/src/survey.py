@@ -14,7 +14,7 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
 from nic.chain import Way
-from nic.judge import Nic, VfLag, joined
+from nic.judge import STOP_IT, Nic, VfLag, joined
 from nic.obstacles import obstacles
 from observe import ask, observe
 from observed import Judged, Observed
@@ -163,6 +163,8 @@ def plan_host(
         else decide(nic, wanted, observed, allow_live=allow_live)
         for nic in nics
     )
+    if undone := [*_undone(nics)]:
+        return Planned(tuple(map(Way, nics)), Plan(findings=(*everything, *undone)))
     steps = tuple(step for way in ways for step in way.steps)
     if observed.armed or any(step.disruption > Disruption.LINK_FLAP for step in steps):
         import live  # a hook that cuts no network does without it
@@ -171,6 +173,13 @@ def plan_host(
     start = [step for way in ways for step in way.starts][:1]
     steps = (*install_steps(wanted, observed.installed), *steps, *start, *_notes(ways, observed))
     return Planned(ways, Plan(steps, tuple(item for way in ways for item in way.waiting), none.findings))
+
+
+def _undone(nics: Iterable[Nic]) -> Iterator[Finding]:
+    """Ports whose VFs or mode something else has changed: it would do so again after a change or reboot."""
+    for now in (now for nic in nics for now in nic.ports):
+        if now.undone and now.changes:
+            yield Finding(Severity.BLOCKED, now.port.bdf, now.undone, STOP_IT)
 
 
 def _notes(ways: Iterable[Way], observed: Observed) -> Iterator[HostStep]:
@@ -182,4 +191,5 @@ def _notes(ways: Iterable[Way], observed: Observed) -> Iterator[HostStep]:
         if (way.steps and not way.held) or not way.nic.changes:
             why = "its ports are restored if their driver is loaded anew"
             what = f"note that {slot} is as declared"
-            yield Step(f"{slot}/converged", what, why, Disruption.NONE, NoteConverged(slot))
+            bdfs = tuple(now.port.bdf for now in way.nic.ports)
+            yield Step(f"{slot}/converged", what, why, Disruption.NONE, NoteConverged(slot, bdfs))

@@ -27,6 +27,9 @@ BOOT = {
     "phases": {
         "early": {"state": "done", "at": 5.0, "problems": [{"subject": "s", "what": "w", "remedy": "r"}]}
     },
+    "ports": {
+        "0000:3b:00.0": {"found": None, "left": {"number": 8, "mode": "switchdev", "made": 7, "at": 5.0}}
+    },
 }
 LIVE = {"version": 1, "target": "t", "failures": 1, "undone": ""}
 PREVIOUS = {

@@ -103,6 +103,8 @@ def early(system: System) -> tuple[BootFailure, ...]:
     wanted, problems = read(system)
     wanted, host, late = await_ports(system, wanted)
     problems += [*late, *other_cards(host, wanted)]
+    with_vfs = {pf.bdf for pf in host.pfs if pf.port.num_vfs}
+    record.note_found(system, [port.bdf for port in wanted.ports if port.bdf in with_vfs])
     for number, ports in enumerate(wanted.nics().values()):
         if number:  # the previous NIC took seconds, in which a bond may have appeared
             host = discover.observe(system)
@@ -215,6 +217,7 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
             left = judge.at_hand(ports, wanted, Observed(discover.observe(system)))
             undone = still_changing(system, ports) or to_legacy(system, left.ports)
             return [*failed, *problems, *undone]
+    record.note_as_declared(system, [now.port.bdf for now in nic.ports])
     return problems
 
 

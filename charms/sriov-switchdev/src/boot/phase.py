@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 
 import desired
+import record
 from converge import Plan, StepError, words
 from converge.execute import execute
 from desired import Desired, Port
@@ -76,7 +77,9 @@ def run(
     """
     noted: list[BootFailure] = []
     for step in part.steps:
-        failed = execute(Plan((step,)), system, lambda step: print(step.what, flush=True)).finding
+        failed = execute(
+            Plan((record.noted(step),)), system, lambda step: print(step.what, flush=True)
+        ).finding
         if failed:
             problem = BootFailure(failed.subject, f"{who} {failed.what}", failed.remedy)
             if not spare:
@@ -121,7 +124,9 @@ def still_changing(system: System, ports: Iterable[Port]) -> list[BootFailure]:
 def to_legacy(system: System, ports: Iterable[PortNow]) -> list[BootFailure]:
     """Bring ports to legacy mode with zero VFs, each as far as possible; return what did not work."""
     problems: list[BootFailure] = []
-    for port in (now.port for now in ports):
+    given_up = [now.port for now in ports]
+    record.forget_left(system, [port.bdf for port in given_up])
+    for port in given_up:
         for op in back(port.bdf):
             try:
                 op.run(system)

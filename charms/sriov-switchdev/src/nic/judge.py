@@ -15,9 +15,17 @@ from hostnic.devices.lag import NO_LAG_OBJECT, PORTS, WITH_DEBUGFS, no_lag_remed
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.devices.port import MLX5
 from hostnic.system import Channels
-from observed import BootRecord, NextBoot, Observed
+from observed import BootRecord, NextBoot, Observed, PortRecord
 
 GONE = "if it was taken out, run action accept-nic on this unit; else see the kernel log"
+
+STOP_IT = (
+    "find and stop it, then run action accept-nic on this unit; "
+    "journalctl -b -o short-monotonic shows what ran at that second; "
+    "grep -rlsE 'sriov_numvfs|eswitch' /etc /opt /root /usr/local /var/lib/cloud names files that set them; "
+    "the page When VFs or VF-LAG are missing has a trace that names the program"
+)
+"""What helps where something else sets VFs, and no file that the charm reads names it."""
 
 
 class Move(enum.Enum):
@@ -71,6 +79,8 @@ class PortNow(NamedTuple):
     beside: tuple[str, ...] = ()  # the other members of its bond, by netdev
     queues: int | None = None  # how many it shall get; None where a change sets them, or these will do
     next_boot: NextBoot | None = None  # VFs from the next boot on; asked of the firmware only where `short`
+    undone: str = ""  # what something else has made of it since the charm left it, in words
+    found: int = 0  # VFs that something else had made before the boot unit
 
     @property
     def netdev(self) -> str:
@@ -207,12 +217,14 @@ def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Obser
 
 def _now(port: Port, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
     channels, changes = observed.channels.get(port.bdf), _changes(port, pf)
+    before = observed.boot.ports.get(port.bdf, PortRecord()).found
+    lost = port.nic in observed.converged and bool(pf.netdev) and pf.eswitch_mode == "legacy"
     alone = pf.bdf in observed.alone or _carries_alone(pf, observed.host)
     return PortNow(
         port,
         pf,
         channels,
-        lost=port.nic in observed.converged and bool(pf.netdev) and pf.eswitch_mode == "legacy",
+        lost=lost,
         late=_is_late(pf, observed.boot),
         changes=changes,
         detached=bool(port.bond) and pf.bond != port.bond,
@@ -220,6 +232,8 @@ def _now(port: Port, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
         beside=tuple(observed.host.beside(pf)),
         queues=None if changes else _queues_to_set(wanted, channels, observed.cpus),
         next_boot=observed.next_boot.get(port.bdf),
+        undone="" if lost else observed.undone.get(port.bdf, ""),
+        found=before.number if before else 0,
     )
 
 
@@ -299,6 +313,11 @@ def _of_port(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterator[D
     """Everything that differs of one port."""
     port, pf, bdf = now.port, now.pf, now.port.bdf
     count = pf.port.num_vfs
+    if now.undone and not now.changes:  # else the plan is blocked, and says so
+        yield Difference("others", bdf, now.undone, Move.NONE, Severity.BLOCKED, STOP_IT)
+    if now.found:
+        words = f"something else sets its VFs before the boot unit: {now.found} were there"
+        yield Difference("others", bdf, words, Move.NONE, Severity.WARNING, STOP_IT)
     if count != port.num_vfs:
         yield Difference("vfs", bdf, f"{count} of {port.num_vfs} VFs", Move.CHANGE)
     if now.lost:
