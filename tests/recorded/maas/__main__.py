@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m recorded.maas`: send all recorded requests to a real MAAS region, and compare what it answers.
 
-The region is one for this purpose alone: the example site (bundles/maas/site-example.yaml) is applied to it
+The region is one for this purpose alone: the example site (tools/maas/site-example.yaml) is applied to it
 with `vlan: untagged`, and its machines are commissioned. Requests that it takes change it, so each of them is
 followed by the command of --reset, which puts the region's database back.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import record
-from hostnic.testing import FakeHost
+from lab.modelled import FakeHost
 from unit.sriov_switchdev.booting import modes
 from unit.sriov_switchdev.node import DEVICE, PF0, PF1, Node, nic
 
