@@ -21,11 +21,22 @@ NAMED = {"what": 0, "reason": 0, "remedy": 1, "release": 1}
 """The same arguments, where they are given by name."""
 
 
+WITHOUT = {
+    "INFO": "Nothing to do: it is for your information.",
+    "WAITING": "Nothing to do: it ends by itself.",
+    "StepError": "The next hook tries again; the kernel's log may say more.",
+}
+"""Why a message has no remedy, by its severity or the name that makes it."""
+ITSELF = "The message itself says what has to change."
+"""The same for any other."""
+
+
 class Message(NamedTuple):
     """One fact that the code states, and its remedy; either may be open in part."""
 
     what: str
     remedy: str
+    without: str = ""  # why there is no remedy; empty where there is one
 
 
 def messages(root: Path) -> Iterator[Message]:
@@ -63,7 +74,17 @@ def _of(call: ast.Call, scope: Scope) -> Iterator[Message]:
         if keyword.arg in NAMED:
             parts[NAMED[keyword.arg]] = keyword.value
     if parts[0] is not None:
-        yield from (Message(*pair) for pair in scope.pairs(parts[0], parts[1], call))
+        for what, remedy in scope.pairs(parts[0], parts[1], call):
+            yield Message(what, remedy, "" if remedy else _without(call))
+
+
+def _without(call: ast.Call) -> str:
+    match call.func, call.args:
+        case _, [ast.Attribute(value=ast.Name(id="Severity"), attr=severity), *_]:
+            return WITHOUT.get(severity, ITSELF)
+        case ast.Name(id=name), _:
+            return WITHOUT.get(name, ITSELF)
+    return ITSELF
 
 
 def _positions(call: ast.Call, scope: Scope) -> tuple[int, int] | None:

@@ -98,7 +98,7 @@ def _messages(folder: Path, others: str | None) -> Iterator[str]:
     yield "| message | what helps |"
     yield "|---|---|"
     for message in sorted(messages(folder)):
-        yield f"| {_cell(message.what)} | {_cell(message.remedy)} |"
+        yield f"| {_cell(message.what)} | {_cell(message.remedy) or message.without} |"
     yield ""
 
 

@@ -157,6 +157,24 @@ def test_every_metric_of_the_exporter_has_its_row_by_the_name_that_queries_use()
     assert "ovn_offload_port_carrier_changes_total" in rows
 
 
+def test_a_message_without_a_remedy_says_why_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "def f(x):\n"
+        "    Finding(Severity.INFO, x, 'left alone')\n"
+        "    Finding(Severity.WAITING, x, 'waits for the leader')\n"
+        "    Finding(Severity.BLOCKED, x, 'names no port')\n"
+        "    Finding(Severity.BLOCKED, x, 'no link', 'see the cable')\n"
+        "    raise StepError('did not turn on')\n"
+    )
+    assert {message.what: message.without for message in messages(tmp_path)} == {
+        "left alone": "Nothing to do: it is for your information.",
+        "waits for the leader": "Nothing to do: it ends by itself.",
+        "names no port": "The message itself says what has to change.",
+        "no link": "",
+        "did not turn on": "The next hook tries again; the kernel's log may say more.",
+    }
+
+
 @pytest.mark.parametrize("code", ["lib", "charms", "tools"])
 def test_a_remedy_that_names_tox_can_be_typed_as_it_stands(code: str) -> None:
     remedies = [message.remedy for message in messages(ROOT / code)]
