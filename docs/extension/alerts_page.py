@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+SEVERITIES = ("critical", "warning", "info")
+"""The most urgent first."""
 RULES = Path(__file__).parents[2] / "lib/exporter/cos"
 
 
@@ -30,13 +32,13 @@ def page() -> str:
 
 def _table(name: str) -> Iterator[str]:
     yield from ("| alert | severity | after | what it says | what helps |", "|---|---|---|---|---|")
-    for group in json.loads((RULES / name).read_text())["groups"]:
-        for rule in group["rules"]:
-            told = rule["annotations"]
-            page = f"../../{told['runbook'].removeprefix('docs/')}"
-            said = re.sub(r"{{.*?}}", "…", told["summary"])
-            yield (
-                f"| `{rule['alert']}` | {rule['labels']['severity']} | {rule['for']} | {said} "
-                f"| [how to mend it]({page}) |"
-            )
+    rules = [rule for group in json.loads((RULES / name).read_text())["groups"] for rule in group["rules"]]
+    for rule in sorted(rules, key=lambda rule: SEVERITIES.index(rule["labels"]["severity"])):
+        told = rule["annotations"]
+        page = f"../../{told['runbook'].removeprefix('docs/')}"
+        said = re.sub(r"{{.*?}}", "…", told["summary"])
+        yield (
+            f"| `{rule['alert']}` | {rule['labels']['severity']} | {rule['for']} | {said} "
+            f"| [how to mend it]({page}) |"
+        )
     yield ""
