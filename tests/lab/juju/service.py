@@ -146,6 +146,8 @@ def event_of(context: Any, state: Any, event: str, request: dict[str, Any]) -> A
         return getattr(context.on, event)()
     relation = next(each for each in state.relations if each.endpoint.replace("-", "_") == endpoint)
     by = {"remote_unit": request["remote_unit"]} if request.get("remote_unit") is not None else {}
+    if kind == "changed" and not (by or getattr(relation, "peers_data", True)):
+        by = {"remote_unit": 0}  # ops.testing wants one also where nobody has joined; see :func:`told`
     return getattr(context.on, f"relation_{kind}")(relation, **by)
 
 

@@ -131,6 +131,12 @@ def test_a_change_in_the_applications_databag_is_of_no_unit(tiny: Unit) -> None:
     assert tiny.emit("peers_relation_changed", remote_unit=2, **peers).status == ("active", "heard of tiny/2")
 
 
+def test_a_change_of_the_applications_databag_reaches_a_unit_that_no_peer_has_joined(tiny: Unit) -> None:
+    alone = {"relations": [{"endpoint": "peers", "id": 7, "peers_data": {}}]}
+    said = tiny.emit("peers_relation_changed", told={"JUJU_REMOTE_UNIT": ""}, **alone).status
+    assert said == ("active", "heard of tiny")
+
+
 def test_a_unit_is_told_who_departs_and_whether_it_leads(tiny: Unit) -> None:
     peers = {"relations": [{"id": 0, "endpoint": "peers", "peers_data": {1: {}}}]}
     departed = {"remote_unit": 1, "told": {"JUJU_DEPARTING_UNIT": "tiny/0"}, **peers}
