@@ -5,7 +5,7 @@ The plan, the status, the exporter, the actions, the reasons for a reboot and th
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from converge import Finding, Severity
@@ -247,7 +247,7 @@ def _ineffective(each: Declared, found: Parameter, host: _Host) -> str:
     return "the firmware says that a warm reboot does not apply it" if host.power_cycle else ""
 
 
-def losses(verdicts: list[Verdict], observed: Observed) -> tuple[Finding, ...]:
+def losses(verdicts: Sequence[Verdict], observed: Observed) -> tuple[Finding, ...]:
     """Settings that would take a link from a port that is in use, unless the operator allows it.
 
     That is Ethernet from a port that the host uses, or InfiniBand from one that was not named.
