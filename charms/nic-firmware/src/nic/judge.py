@@ -211,6 +211,8 @@ def parameter(each: Declared, gate: Declared | None, left: set[str], host: _Host
     if found is None or not each.offered:
         needless = setting.optional or (found is None and ethernet.needless(setting))
         return Verdict(each, Outcome.NEEDLESS if needless else Outcome.ABSENT)
+    if each.current:  # also where the next boot has fewer that suffice: no reboot is worth it
+        return Verdict(each, Outcome.RIGHT)
     waits = found.current != found.next_boot
     if found.current is None:  # the firmware does not tell it: what was set in this boot waits
         waits = each.noted is not None and each.noted.boot_id == host.boot_id
