@@ -33,8 +33,8 @@ def plan(
     for judged in judgement.nics:
         if judged.stopped:
             continue
-        for bdf, verdicts in judged.ports.items():
-            run += _set_steps(bdf, [each for each in verdicts if each.outcome is Outcome.SET], observed)
+        for verdicts in judged.ports.values():
+            run += _set_steps([each for each in verdicts if each.outcome is Outcome.SET], observed)
         burns, said = burning.steps([judged.nic], observed)
         about += said
         last += burns
@@ -52,24 +52,23 @@ def plan(
     return Plan((), (), everything) if result.blocked else result
 
 
-def _set_steps(bdf: str, different: Sequence[Verdict], observed: Observed) -> Iterator[HostStep]:
-    """One step for what can be set now, and one for parameters that the firmware hides until then.
+def _set_steps(different: Sequence[Verdict], observed: Observed) -> Iterator[HostStep]:
+    """One step for what can be set now through a port, and one for what the firmware hides until then.
 
     Before them, one for each InfiniBand port that becomes Ethernet.
     """
+    calls: dict[str, list[Verdict]] = {}
     for verdict in different:
         if verdict.setting.makes:
             yield _conversion(verdict.setting, observed)
-    different = [verdict for verdict in different if not verdict.setting.makes]
-    now = [verdict for verdict in different if verdict.found]
-    later = [verdict for verdict in different if not verdict.found]
-    for name, verdicts in (("parameters", now), ("hidden-parameters", later)):
-        if verdicts:
-            words = " ".join(str(verdict.setting) for verdict in verdicts)
-            was = ", ".join(_was(verdict) for verdict in verdicts)
-            op = changes.SetNextBoot(bdf, tuple(verdict.setting for verdict in verdicts))
-            what, why = f"set {words} on {bdf}", f"the next boot has {was}"
-            yield Step(f"{bdf}/{name}", what, why, Disruption.NONE, op)
+        else:
+            calls.setdefault(verdict.declared.key, []).append(verdict)
+    for key, verdicts in sorted(calls.items(), key=lambda call: call[1][0].found is None):
+        settings = tuple(verdict.setting for verdict in verdicts)
+        words, bdf = " ".join(map(str, settings)), settings[0].through
+        was = ", ".join(_was(verdict) for verdict in verdicts)
+        op = changes.SetNextBoot(bdf, settings)
+        yield Step(key, f"set {words} on {bdf}", f"the next boot has {was}", Disruption.NONE, op)
 
 
 def _conversion(setting: Setting, observed: Observed) -> HostStep:

@@ -20,7 +20,7 @@ from hostnic.system import System
 from nic import ethernet, reset
 from nic.activation import reboot_reasons, waits_for_steps
 from nic.changes import Reboot
-from nic.judge import RIGHT, Judgement, judge
+from nic.judge import AS_DECLARED, Judgement, judge
 from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import plan
@@ -68,7 +68,7 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
     """The declared ports, for the exporter."""
     for judged, port in ((each, port) for each in survey.judgement.nics for port in each.nic.ports):
         if found := [verdict.outcome for verdict in judged.ports.get(port.bdf, ())]:
-            right = {"firmware_parameters": sum(outcome in RIGHT for outcome in found)}
+            right = {"firmware_parameters": sum(outcome in AS_DECLARED for outcome in found)}
             used = bool(port.bond or port.bridge)
             declared = {"firmware_parameters": len(found)}
             # With a driver that makes no netdev, such as vfio-pci, the port misses none.

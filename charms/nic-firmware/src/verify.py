@@ -56,8 +56,8 @@ def _revived(finding: Finding, judgement: Judgement, observed: Observed, release
 
 
 def _next_hook(planned: Plan[System], key: str) -> str:
-    """When something is done that the plan has a step for unless it is blocked."""
-    return NEXT_HOOK if any(step.key.startswith(key) for step in planned.steps) else UNBLOCKED
+    """When something is done that the plan has the step ``key`` for unless it is blocked."""
+    return NEXT_HOOK if any(step.key == key for step in planned.steps) else UNBLOCKED
 
 
 def _restart(planned: Plan[System], slot: str, release: str) -> str:
@@ -89,7 +89,7 @@ def _to_set(bdf: str, verdict: Verdict, planned: Plan[System]) -> Finding:
     setting, found = verdict.setting, verdict.found
     shown = found.next_boot if found else "hidden"
     what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"
-    return Finding(Severity.WAITING, bdf, what, _next_hook(planned, f"{bdf}/"))
+    return Finding(Severity.WAITING, bdf, what, _next_hook(planned, verdict.declared.key))
 
 
 def _given_up(bdf: str, verdicts: list[Verdict]) -> Iterator[Finding]:
@@ -127,7 +127,8 @@ def registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
             remedy = f"the next boot sets it, since instances run: {', '.join(host.instances[:3])}"
             yield Finding(Severity.WARNING, wrong.bdf, what, remedy)
         else:
-            yield Finding(Severity.WAITING, wrong.bdf, what, _next_hook(planned, f"{wrong.bdf}/"))
+            key = gpu.register_key(wrong)
+            yield Finding(Severity.WAITING, wrong.bdf, what, _next_hook(planned, key))
 
 
 def _burns(observed: Observed, planned: Plan[System], release: str) -> Iterator[Finding]:

@@ -1,10 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """One judgement: plan, verify, exporter and list-devices say the same of each declared parameter."""
 
+import json
+
+import pytest
+from charmkit.output import NEXT_HOOK
 from exporter import facts
-from unit.nic_firmware.node import PF0, Node
+from hostnic.firmware.mstdatabase import Database
+from hostnic.system import failure
+from lab.modelled import card
+from unit.nic_firmware.node import PF0, Node, machine, rdg
+from unit.nic_firmware.test_infiniband import HCA0, vpi
+from verify import UNBLOCKED
 
 DECLARED = "everything is as declared"
+MUTE = failure(["mstconfig"], 3, "-E- Failed to open the device\n", "")
 
 
 def told(node: Node) -> dict[str, tuple[int, int]]:
@@ -27,3 +37,56 @@ def test_no_reboot_is_asked_for_to_get_fewer_vfs_than_there_are(node: Node) -> N
     assert DECLARED in node.action("plan")["plan"]
     declared, right = told(node)[PF0]
     assert declared == right
+
+
+def test_a_nic_that_is_right_without_a_parameter_is_as_declared_for_the_alerts_too(node: Node) -> None:
+    for name in ("LAG_RESOURCE_ALLOCATION", "LINK_TYPE_P1", "LINK_TYPE_P2"):  # an Ethernet-only NIC
+        node.host.cards[0].lacks.add(name)
+    assert node.converge().name == "active"
+    assert told(node) == {PF0: (7, 7)}  # the second port has no parameter of its own
+
+
+def test_the_alerts_are_told_of_a_port_that_does_not_answer(node: Node) -> None:
+    node.converge()
+    declared, right = told(node)[PF0]
+    assert declared == right > 0
+    node.host.answers["mstconfig", "-d", PF0] = MUTE
+    assert node.emit("update_status").name == "blocked"
+    assert told(node)[PF0] == (declared, 0)
+
+
+def test_under_lockdown_parameters_that_nobody_can_read_are_not_counted(node: Node) -> None:
+    node.converge()
+    node.host.locked_down = True
+    node.emit("update_status")
+    assert told(node) == {}
+
+
+def waiting(node: Node, bdf: str = PF0) -> dict[str, str]:
+    """What waits on a port, and its remedy."""
+    rows = json.loads(node.action("verify", format="json")["findings"])
+    own = (row for row in rows if row["subject"] == bdf and row["severity"] == "waiting")
+    return {row["what"].partition(" ")[0]: row["remedy"] for row in own}
+
+
+def test_the_next_hook_converts_the_second_port_too(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is set through the port itself, and its step has the port's address."""
+    node = Node(machine(cards=[card(), vpi(1, lid=0)], bonded=False), database, monkeypatch)
+    rdg(node.host)
+    node.host.port("0000:5c:00.1").link = "1: DOWN"
+    node.configure(reboot_policy="always")
+    plan = json.loads(node.action("plan", format="json")["plan"])
+    assert "0000:5c:00.1/ethernet" in {step["key"] for step in plan["steps"]}
+    assert waiting(node, HCA0)["LINK_TYPE_P2"] == NEXT_HOOK
+
+
+def test_no_hook_is_promised_for_a_nic_that_is_left_alone_because_a_register_is_set(node: Node) -> None:
+    node.host.cards[0].lacks.add("ATS_ENABLED")
+    node.configure(profile="gpudirect,ovn-offload", parameters="ATS_ENABLED=1")
+    plan = json.loads(node.action("plan", format="json")["plan"])
+    assert f"{PF0}/mrrs" in {step["key"] for step in plan["steps"]}
+    remedies = waiting(node)
+    assert remedies["NUM_OF_VFS"] == UNBLOCKED
+    assert remedies["MRRS"] == NEXT_HOOK

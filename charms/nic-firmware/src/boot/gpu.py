@@ -55,13 +55,17 @@ def steps(host: Host, nics: Iterable[str] | None) -> Iterator[HostStep | Held[Sy
     for wrong in host.wrong:
         what = f"set {wrong.register} of {wrong.bdf} to {wrong.wanted:#x}"
         op = SetRegister(wrong)
-        key = f"{wrong.bdf}/{wrong.register.lower()}"
-        step: HostStep = Step(key, what, f"it is {wrong.value:#x}", Disruption.NONE, op)
+        step: HostStep = Step(register_key(wrong), what, f"it is {wrong.value:#x}", Disruption.NONE, op)
         if host.instances:
             reason = f"instances run: {', '.join(host.instances[:3])}"
             yield Held(step, reason, "reboot this host, or stop these instances")
         else:
             yield step
+
+
+def register_key(wrong: Difference) -> str:
+    """The key of the step that sets a register."""
+    return f"{wrong.bdf}/{wrong.register.lower()}"
 
 
 def removal(system: System) -> Plan[System]:

@@ -33,6 +33,7 @@ class Outcome(enum.Enum):
 
     RIGHT = "it is as declared"
     NEEDLESS = "the firmware does not offer it, and is right without it"
+    SILENT = "the firmware does not answer"
     ABSENT = "the firmware does not offer it, or keeps another value"
     TAKES = "it is to be set, and would take Ethernet from a port in use"
     ENDS = "it is to be set, and would take InfiniBand from a port in use"
@@ -50,6 +51,8 @@ IS_SET = (Outcome.WILL_TAKE, Outcome.UNAPPLIED, Outcome.ACTIVATE)
 """The next boot has it, and it is not active."""
 RIGHT = (Outcome.RIGHT, Outcome.MAY_TAKE)
 """Nothing is left to be set or activated, as far as the firmware tells."""
+AS_DECLARED = (*RIGHT, Outcome.NEEDLESS)
+"""What is counted as right."""
 
 
 class Declared(NamedTuple):
@@ -63,11 +66,8 @@ class Declared(NamedTuple):
     @property
     def offered(self) -> bool:
         """The firmware has it as declared for the next boot, or lets it be set."""
-        return (
-            self.found is not None
-            and self.found.next_boot is not None
-            and (self.next or not self.found.fixed)
-        )
+        found = self.found
+        return found is not None and found.next_boot is not None and (self.next or not found.fixed)
 
     @property
     def next(self) -> bool:
@@ -78,6 +78,13 @@ class Declared(NamedTuple):
     def current(self) -> bool:
         """It is as declared now."""
         return self.found is not None and self.setting.matches(self.found.current)
+
+    @property
+    def key(self) -> str:
+        """The key of the step that sets it."""
+        if self.setting.makes:
+            return f"{self.setting.makes}/ethernet"
+        return f"{self.setting.through}/{'parameters' if self.found else 'hidden-parameters'}"
 
 
 class Verdict(NamedTuple):
@@ -103,7 +110,7 @@ class Judged(NamedTuple):
     """One NIC that is chosen."""
 
     nic: Nic
-    ports: Mapping[str, tuple[Verdict, ...]] = {}  # by BDF, of its declared ports that have answered
+    ports: Mapping[str, tuple[Verdict, ...]] = {}  # by BDF, of its declared ports
     findings: tuple[Finding, ...] = ()  # what prevents that it is set as declared
 
     @property
@@ -174,10 +181,12 @@ def _nic(nic: Nic, wanted: Desired, observed: Observed, dpus: tuple[Finding, ...
     )
     ports: dict[str, tuple[Verdict, ...]] = {}
     for port in nic.ports:
-        settings = wanted.ports.get(port.bdf)
-        if settings is not None and not observed.answers.get(port.bdf, Answer()).reason:
-            declared = {name: _join(port.bdf, setting, observed) for name, setting in settings.items()}
+        settings = wanted.ports.get(port.bdf, {})
+        declared = {name: _join(port.bdf, setting, observed) for name, setting in settings.items()}
+        if not observed.answers.get(port.bdf, Answer()).reason:
             ports[port.bdf] = tuple(_port(declared, host))
+        elif not _suffices(port, settings.get(NUM_OF_VFS), observed):
+            ports[port.bdf] = tuple(Verdict(each, Outcome.SILENT) for each in declared.values())
     verdicts = [verdict for found in ports.values() for verdict in found]
     findings = (
         *(finding for finding in dpus if finding.subject in {port.bdf for port in nic.ports}),
@@ -295,9 +304,8 @@ def _becoming_dpu(wanted: Desired, observed: Observed) -> Iterator[Finding]:
             keep = f"run set-parameters devices={bdf} parameters={ENGINE}=1"
             remedy = f"set {ENGINE} to 1 again to keep NIC mode; {keep}, "
             remedy += f"or, for DPU mode, add {ENGINE}=0 to option parameters; no reboot until then"
-            yield Finding(
-                Severity.BLOCKED, bdf, "this BlueField is in DPU mode from the next boot on", remedy
-            )
+            what = "this BlueField is in DPU mode from the next boot on"
+            yield Finding(Severity.BLOCKED, bdf, what, remedy)
 
 
 def _of_port(
@@ -321,11 +329,16 @@ def _of_port(
 def _no_answer(port: Port, answer: Answer, vfs: Setting | None, observed: Observed) -> Finding:
     if LIVEFISH in answer.reason:  # it is no reason to hold what other NICs wait for
         return Finding(Severity.HELD, port.bdf, answer.reason, answer.remedy.replace("BDF", port.bdf))
-    if observed.lockdown and (vfs is None or vfs.matches(str(port.total_vfs))):
+    if _suffices(port, vfs, observed):
         what = f"{answer.reason}; it offers {port.total_vfs} VFs, and the other parameters are not checked"
         return Finding(Severity.WARNING, port.bdf, what, answer.remedy)
     remedy = after_lost_reset(port.bdf, observed) or answer.remedy
     return Finding(Severity.BLOCKED, port.bdf, answer.reason, remedy)
+
+
+def _suffices(port: Port, vfs: Setting | None, observed: Observed) -> bool:
+    """Whether the VFs that a port offers have to do, since the kernel keeps its firmware from being read."""
+    return bool(observed.lockdown) and (vfs is None or vfs.matches(str(port.total_vfs)))
 
 
 def _absent(bdf: str, verdict: Verdict, answer: Answer) -> Finding:
