@@ -4,11 +4,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step
-from desired import Setting
 from hostnic.system import HostStep, System
-from nic import burning, changes
+from nic import changes
 from nic.activation import held_reboot
-from nic.judge import Judgement, Outcome, Verdict
+from nic.judge import Declared, Judgement, Outcome, Verdict
 from observed import Observed
 
 
@@ -35,10 +34,9 @@ def plan(
             continue
         for verdicts in judged.ports.values():
             run += _set_steps([each for each in verdicts if each.outcome is Outcome.SET], observed)
-        burns, said = burning.steps([judged.nic], observed)
-        about += said
-        last += burns
-        reboot = held_reboot(judged, observed, burns=bool(burns), release=release)
+        about += judged.firmware.findings
+        last += [judged.firmware.burn] if judged.firmware.burn else []
+        reboot = held_reboot(judged, release)
         held += [reboot] if reboot else []
     held += _undecided(judgement, observed)
     for item in host_steps:
@@ -60,7 +58,7 @@ def _set_steps(different: Sequence[Verdict], observed: Observed) -> Iterator[Hos
     calls: dict[str, list[Verdict]] = {}
     for verdict in different:
         if verdict.setting.makes:
-            yield _conversion(verdict.setting, observed)
+            yield _conversion(verdict.declared, observed)
         else:
             calls.setdefault(verdict.declared.key, []).append(verdict)
     for key, verdicts in sorted(calls.items(), key=lambda call: call[1][0].found is None):
@@ -71,14 +69,13 @@ def _set_steps(different: Sequence[Verdict], observed: Observed) -> Iterator[Hos
         yield Step(key, f"set {words} on {bdf}", f"the next boot has {was}", Disruption.NONE, op)
 
 
-def _conversion(setting: Setting, observed: Observed) -> HostStep:
+def _conversion(each: Declared, observed: Observed) -> HostStep:
     """The step, of its own, that makes an InfiniBand port Ethernet."""
-    bdf, port = setting.through, setting.makes
+    setting, bdf, port = each.setting, each.setting.through, each.setting.makes
     what = f"make InfiniBand port {port} Ethernet from the next boot on: set {setting} on {bdf}"
     used = observed.infiniband.get(port, "it has no active link, address or user as InfiniBand")
-    return Step(
-        f"{port}/ethernet", what, used, Disruption.HOST_NETWORK_CUT, changes.SetNextBoot(bdf, (setting,))
-    )
+    op = changes.SetNextBoot(bdf, (setting,))
+    return Step(each.key, what, used, Disruption.HOST_NETWORK_CUT, op)
 
 
 def _undecided(judgement: Judgement, observed: Observed) -> Iterator[Held[System]]:
@@ -87,7 +84,7 @@ def _undecided(judgement: Judgement, observed: Observed) -> Iterator[Held[System
         own = f"run set-parameters devices={setting.makes} parameters={setting.name}=ETH"
         release = f"if it is to be Ethernet, name {setting.makes} in option devices; or {own}"
         reason = "reboot-policy is manual, and this port may be meant as InfiniBand"
-        yield Held(_conversion(setting, observed), reason, release)
+        yield Held(_conversion(each, observed), reason, release)
 
 
 def _was(verdict: Verdict) -> str:

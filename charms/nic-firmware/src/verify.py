@@ -9,8 +9,7 @@ from converge import Finding, Plan, Severity
 from hostnic.devices import selector
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
-from nic import burning
-from nic.activation import POWER_CYCLE, activation_key, ineffective_version
+from nic.activation import POWER_CYCLE, activation_key
 from nic.judge import OFTEN, REVIVAL, Judgement, Outcome, Verdict, after_lost_reset, lost_by_reset
 from observed import Answer, Observed
 from record import FIRMWARE
@@ -27,14 +26,15 @@ def verify(
 ) -> tuple[Finding, ...]:
     """Differences per port, and the plan's own findings; those about one NIC with their full severity."""
     troubled = [finding for judged in judgement.nics for finding in judged.findings]
-    troubled += burning.obstacles((judged.nic for judged in judgement.nics), observed)
+    said = (finding for judged in judgement.nics for finding in judged.firmware.findings)
+    troubled += (finding for finding in said if finding.severity is Severity.BLOCKED)
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
     found = (*judgement.ending, *others, *troubled, *_lost(observed))
     return (
         *(_revived(finding, judgement, observed, release) for finding in found),
         *_differences(judgement, planned, release),
-        *_burns(observed, planned, release),
+        *_burns(judgement, observed, planned, release),
     )
 
 
@@ -131,14 +131,16 @@ def registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
             yield Finding(Severity.WAITING, wrong.bdf, what, _next_hook(planned, key))
 
 
-def _burns(observed: Observed, planned: Plan[System], release: str) -> Iterator[Finding]:
+def _burns(
+    judgement: Judgement, observed: Observed, planned: Plan[System], release: str
+) -> Iterator[Finding]:
     for slot, version in observed.record.burns.items():
         tried = observed.record.attempts.get(slot, {}).values()
         failed = next((f" ({each.reason})" for each in tried if each.version == version and each.reason), "")
         what = f"the burn of firmware {version} did not come to its end{failed}"
         what += "; flash still has a bootable image"
         yield Finding(Severity.BLOCKED, slot, what, "run action burn again, with this version or a newer one")
-    for nic in observed.nics:
+    for nic, _, _, firmware in judgement.nics:
         flash = observed.flashes.get(nic.slot)
         known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
         if isinstance(flash, str) and known:
@@ -147,7 +149,7 @@ def _burns(observed: Observed, planned: Plan[System], release: str) -> Iterator[
         if not isinstance(flash, Flash) or flash.version == flash.running:
             continue
         what = f"firmware {flash.version} is in flash, but {flash.running} runs"
-        if ineffective_version(nic, observed):
+        if firmware.unapplied:
             yield Finding(
                 Severity.BLOCKED, nic.slot, f"a restart of the host did not help: {what}", POWER_CYCLE
             )

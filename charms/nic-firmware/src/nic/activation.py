@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from converge import Disruption, Held, Plan, Step
 from converge.finding import DIGEST
 from desired import Desired, Setting
-from hostnic.devices.port import Nic
 from hostnic.firmware.mstconfig import NUM_OF_VFS
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
@@ -32,49 +31,25 @@ def waiting(verdicts: Iterable[Verdict]) -> tuple[Setting, ...]:
     return tuple(each.setting for each in verdicts if each.outcome in (Outcome.SET, Outcome.ACTIVATE))
 
 
-def pending_version(nic: Nic, observed: Observed, burns: bool = False) -> str:
-    """The version in flash that a restart will run; empty if it runs already, or a restart did not start it.
-
-    While flash cannot be read, it is the version that the record has for this boot.
-    """
-    flash = observed.flashes.get(nic.slot)
-    if not isinstance(flash, Flash):
-        known = observed.record.get(nic.ports[0].bdf, FIRMWARE) if flash else None
-        return known.value if known and known.boot_id == observed.boot_id else ""
-    if burns:
-        return next(image.version for image in observed.images if image.psid == flash.psid)
-    return flash.version if flash.version != flash.running and not ineffective_version(nic, observed) else ""
-
-
-def ineffective_version(nic: Nic, observed: Observed) -> str:
-    """The version in flash that a restart of the host did not start; empty when there is none."""
-    flash = observed.flashes.get(nic.slot)
-    known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
-    if not isinstance(flash, Flash) or flash.version == flash.running or known is None:
-        return ""
-    return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
-
-
 def activation_key(slot: str) -> str:
     """The key of the step that restarts a NIC's firmware."""
     return f"{slot}/activate"
 
 
-def held_reboot(judged: Judged, observed: Observed, *, burns: bool, release: str) -> Held[System] | None:
+def held_reboot(judged: Judged, release: str) -> Held[System] | None:
     """The reboot that makes a NIC's next-boot values current; None when nothing waits for one.
 
-    ``burns`` tells whether an image is burned into the NIC before, ``release`` what the operator does to have
-    the reboot.
+    ``release`` is what the operator does to have the reboot.
     """
     nic, waits = judged.nic, waiting(judged.verdicts)
     names = sorted({setting.name for setting in waits})
-    version = pending_version(nic, observed, burns)
+    version = judged.firmware.next
     names += [f"firmware {version}"] if version else []
     if not names:
         return None
     listed = ", ".join(names)
     what, why = f"activate {listed} on {nic.short}", "set for the next boot"
-    op = changes.Reboot(nic.slot, listed, _phrase(waits, pending_version(nic, observed)))
+    op = changes.Reboot(nic.slot, listed, _phrase(waits, judged.firmware.waits))
     step: HostStep = Step(activation_key(nic.slot), what, why, Disruption.REBOOT, op)
     return Held(step, "it restarts the host", release)
 

@@ -2,6 +2,7 @@
 """Which image each NIC gets, the step that burns it, and what prevents the burn. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from converge import Disruption, Finding, Severity, Step
 from hostnic.devices.port import Nic
@@ -9,12 +10,36 @@ from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import HostStep
 from observed import Observed
-from record import Record
+from record import FIRMWARE, Record
 
 from nic.changes import Burn, ignore, mismatch
 
 MAX_ATTEMPTS = 2
 """Failed burns of one image into one NIC after which hooks stop trying: flash wears with each burn."""
+
+
+class Firmware(NamedTuple):
+    """The image of one NIC, judged."""
+
+    burn: HostStep | None = None  # the step that burns another one
+    findings: tuple[Finding, ...] = ()  # why none is burned
+    waits: str = ""  # the version in flash that a restart will run
+    unapplied: str = ""  # the version in flash that a restart of the host did not start
+    next: str = ""  # the version that a restart will run after the burn; empty if it runs already
+
+
+def judge(nic: Nic, observed: Observed) -> Firmware:
+    """Compare the image that is declared with flash, and flash with what runs."""
+    todo, findings = steps([nic], observed)
+    flash, known = observed.flashes.get(nic.slot), observed.record.get(nic.ports[0].bdf, FIRMWARE)
+    waits = unapplied = ""
+    if isinstance(flash, Flash) and flash.version != flash.running:
+        tried = known and known.value == flash.version and known.boot_id != observed.boot_id
+        waits, unapplied = ("", flash.version) if tried else (flash.version, "")
+    elif isinstance(flash, str) and known and known.boot_id == observed.boot_id:
+        waits = known.value  # while flash cannot be read, it is what the record has for this boot
+    burns = [step.op.image.version for step in todo if isinstance(step.op, Burn)]
+    return Firmware(next(iter(todo), None), tuple(findings), waits, unapplied, next(iter(burns), waits))
 
 
 def obstacles(nics: Iterable[Nic], observed: Observed) -> Iterator[Finding]:

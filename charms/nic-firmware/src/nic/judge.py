@@ -17,7 +17,8 @@ from hostnic.firmware.msterrors import LIVEFISH
 from observed import ENGINE, Answer, Observed
 from record import Attempts, Waiting
 
-from nic import ethernet
+from nic import burning, ethernet
+from nic.burning import Firmware
 
 OFTEN = 2
 """A value that was set so often, and is not there, is not set again: each time may cost a reboot."""
@@ -112,6 +113,7 @@ class Judged(NamedTuple):
     nic: Nic
     ports: Mapping[str, tuple[Verdict, ...]] = {}  # by BDF, of its declared ports
     findings: tuple[Finding, ...] = ()  # what prevents that it is set as declared
+    firmware: Firmware = Firmware()  # its image
 
     @property
     def stopped(self) -> bool:
@@ -193,7 +195,7 @@ def _nic(nic: Nic, wanted: Desired, observed: Observed, dpus: tuple[Finding, ...
         *losses(verdicts, observed),
         *(finding for port in nic.ports for finding in _of_port(port, ports, wanted, observed)),
     )
-    return Judged(nic, ports, findings)
+    return Judged(nic, ports, findings, burning.judge(nic, observed))
 
 
 def _port(declared: Mapping[str, Declared], host: _Host) -> Iterator[Verdict]:

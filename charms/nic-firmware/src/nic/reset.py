@@ -15,7 +15,7 @@ from hostnic.system import HostStep, System, read_boot_id
 from observed import Observed
 from record import FIRMWARE, Waiting
 
-from nic.activation import activation_key, pending_version, waiting
+from nic.activation import activation_key, waiting
 from nic.changes import Burn, Reboot
 from nic.judge import Judgement, lost_by_reset
 
@@ -48,9 +48,8 @@ def instead_of_reboots(planned: Plan[System], judgement: Judgement, observed: Ob
             continue
         what = f"reset {nic.short} to activate {reboot.activates}"
         waits = {bdf: waiting(verdicts) for bdf, verdicts in judged.ports.items()}
-        version = pending_version(nic, observed, burns=nic.slot in burns)
         waits = {bdf: settings for bdf, settings in waits.items() if settings}
-        op = ResetFirmware(nic.ports[0].bdf, waits, version, item.release)
+        op = ResetFirmware(nic.ports[0].bdf, waits, judged.firmware.next, item.release)
         resets[nic.slot] = Step(item.step.key, what, item.step.why, Disruption.LINK_FLAP, op)
     first = [step for step in planned.steps if not isinstance(step.op, Burn)]
     last = [step for slot in slots for step in (burns.get(slot), resets.get(slot)) if step]
