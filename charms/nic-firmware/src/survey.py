@@ -25,7 +25,7 @@ from observe import NAME, ask, ask_flash, observe
 from observed import Observed
 from plan import plan
 from selection import resolve, without_unknown
-from verify import registers, verify
+from verify import verify
 
 
 class Survey(NamedTuple):
@@ -60,8 +60,7 @@ class Survey(NamedTuple):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What differs, with the plan's own findings."""
-        found = verify(self.judgement, self.observed, self.plan, self.release)
-        return (*found, *registers(self.gpudirect, self.plan))
+        return verify(self.judgement, self.observed, self.plan, self.release, self.gpudirect)
 
 
 def ports(survey: Survey) -> Iterator[facts.Port]:

@@ -22,9 +22,14 @@ UNBLOCKED = "this is done once nothing blocks it"
 
 
 def verify(
-    judgement: Judgement, observed: Observed, planned: Plan[System], release: str
+    judgement: Judgement,
+    observed: Observed,
+    planned: Plan[System],
+    release: str,
+    host: gpu.Host | None = None,
 ) -> tuple[Finding, ...]:
     """Differences per port, and the plan's own findings; those about one NIC with their full severity."""
+    host = host or gpu.Host()
     troubled = [finding for judged in judgement.nics for finding in judged.findings]
     said = (finding for judged in judgement.nics for finding in judged.firmware.findings)
     troubled += (finding for finding in said if finding.severity is Severity.BLOCKED)
@@ -35,6 +40,8 @@ def verify(
         *(_revived(finding, judgement, observed, release) for finding in found),
         *_differences(judgement, planned, release),
         *_burns(judgement, observed, planned, release),
+        *_registers(host, planned),
+        *_others(judgement, host, planned),
     )
 
 
@@ -119,7 +126,7 @@ def _now(verdict: Verdict) -> str:
     return f"{verdict.setting.name} (now {current or 'unknown'}, then {then})"
 
 
-def registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
+def _registers(host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
     """Registers that are not as GPUDirect needs them."""
     for wrong in host.wrong:
         what = f"{wrong.register} is {wrong.value:#x}, but GPUDirect needs {wrong.wanted:#x}"
@@ -140,7 +147,7 @@ def _burns(
         what = f"the burn of firmware {version} did not come to its end{failed}"
         what += "; flash still has a bootable image"
         yield Finding(Severity.BLOCKED, slot, what, "run action burn again, with this version or a newer one")
-    for nic, _, _, firmware in judgement.nics:
+    for nic, firmware in ((judged.nic, judged.firmware) for judged in judgement.nics):
         flash = observed.flashes.get(nic.slot)
         known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
         if isinstance(flash, str) and known:
@@ -155,3 +162,13 @@ def _burns(
             )
         else:
             yield Finding(Severity.PLANNED, nic.slot, what, _restart(planned, nic.slot, release))
+
+
+def _others(judgement: Judgement, host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
+    """What the plan would still do besides: burn an image, put files on disk."""
+    said = {verdict.declared.key for judged in judgement.nics for verdict in judged.verdicts}
+    said |= {activation_key(judged.nic.slot) for judged in judgement.nics}
+    said |= {gpu.register_key(wrong) for wrong in host.wrong}
+    for step in planned.steps:
+        if step.key not in said:
+            yield Finding(Severity.WAITING, step.key, f"to do: {step.what}; {step.why}", NEXT_HOOK)

@@ -2,13 +2,17 @@
 """One judgement: plan, verify, exporter and list-devices say the same of each declared parameter."""
 
 import json
+from collections.abc import Callable
 
+import images
 import pytest
 from charmkit.output import NEXT_HOOK
+from config import Options
 from exporter import facts
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
 from lab.modelled import card
+from unit.nic_firmware.images import NEW, offer
 from unit.nic_firmware.node import PF0, Node, machine, rdg
 from unit.nic_firmware.test_infiniband import HCA0, vpi
 from verify import UNBLOCKED
@@ -90,3 +94,60 @@ def test_no_hook_is_promised_for_a_nic_that_is_left_alone_because_a_register_is_
     remedies = waiting(node)
     assert remedies["NUM_OF_VFS"] == UNBLOCKED
     assert remedies["MRRS"] == NEXT_HOOK
+
+
+def test_verify_tells_of_an_image_that_the_next_hook_burns(node: Node) -> None:
+    node.converge()
+    offer(node, firmware_policy="auto")
+    given = {name.replace("-", "_"): value for name, value in node.state.config.items()}
+    images.fetch(node.host, Options(**given), None)  # pyright: ignore[reportArgumentType]
+    assert f"to do: burn firmware {NEW} into 3b:00" in node.findings()
+    assert node.action("verify")["verified"] == "false"
+    node.emit("update_status")
+    assert "to do" not in node.findings()
+
+
+def test_verify_tells_of_a_file_that_the_next_hook_installs(node: Node) -> None:
+    node.converge(profile="ovn-offload,gpudirect")
+    path = "/etc/systemd/system/ovn-offload-gpudirect.service"
+    node.host.disk.remove(path)
+    assert f"to do: install {path}" in node.findings()
+    assert node.emit("update_status").name == "active"
+    assert "to do" not in node.findings()
+
+
+def lose_vfs(node: Node) -> None:
+    for port in node.host.cards[0].ports:
+        port.firmware.next_num_of_vfs = 4
+
+
+def lose_vectors(node: Node) -> None:
+    node.host.cards[0].settings["NUM_VF_MSIX"].next_boot = 11
+
+
+def want_what_is_hidden(node: Node) -> None:
+    node.configure(profile="ovn-offload,throughput")
+
+
+def want_registers(node: Node) -> None:
+    node.configure(profile="ovn-offload,gpudirect")
+
+
+def promised(node: Node) -> set[tuple[str, str]]:
+    """What the next hook does, as ``verify`` says it."""
+    rows = json.loads(node.action("verify", format="json")["findings"])
+    return {(row["subject"], row["what"]) for row in rows if row["remedy"] == NEXT_HOOK}
+
+
+@pytest.mark.parametrize("state", [lose_vfs, lose_vectors, want_what_is_hidden, want_registers])
+def test_each_step_is_promised_and_what_the_next_hook_promises_is_gone_after_it(
+    node: Node, state: Callable[[Node], None]
+) -> None:
+    node.converge()
+    state(node)
+    keys = {step["key"] for step in json.loads(node.action("plan", format="json")["plan"])["steps"]}
+    assert keys
+    told_of = {subject for subject, _ in promised(node)}  # a port, or a step that is about none
+    assert {key if key in told_of else key.rpartition("/")[0] for key in keys} == told_of
+    node.configure(reboot_policy="manual").emit("update_status")
+    assert promised(node) == set()
