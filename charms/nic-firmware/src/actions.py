@@ -23,7 +23,7 @@ from nic import burning, ethernet
 from nic.activation import POWER_CYCLE
 from nic.changes import RELEASE
 from nic.judge import IS_SET, Judgement, Outcome, judge, losses
-from observe import NAME, ask, ask_ports, observe, read_flashes
+from observe import NAME, ask, ask_ports, observe, read_flashes, resolve_and_ask
 from observed import Answer, Observed
 from plan import plan
 from selection import Chosen
@@ -44,10 +44,10 @@ class Actions:
         self._options = options
 
     def list_devices(self, given: Output) -> Results:
-        """Every port: what it is, who uses it, and whether the options select it."""
+        """Every port: what it is, who uses it, and whether hooks select it."""
         observed = observe(self._system)
-        chosen = selection.choose(self._options.selected, observed.nics, observed.infiniband, convert=True)
-        selected = {port.bdf for nic in chosen.nics for port in nic.ports}
+        others, _ = handover.read_others(self._system, NAME)
+        wanted, _, _ = resolve_and_ask(self._system, observed, self._options, others, self._database)
         rows = [
             {
                 "port": port.bdf,
@@ -57,7 +57,7 @@ class Actions:
                 "member of": port.bond or port.bridge or "-",
                 "vfs": str(port.num_vfs),
                 "offered": str(port.total_vfs),
-                "selected": "yes" if port.bdf in selected else "no",
+                "selected": "yes" if port.bdf in wanted.ports else "no",
             }
             for nic in observed.nics
             for port in nic.ports

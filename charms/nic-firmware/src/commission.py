@@ -26,14 +26,13 @@ from hostnic.firmware.msterrors import LIVEFISH
 from hostnic.machine import Machine
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
-from nic import ethernet, networkboot
+from nic import networkboot
 from nic.changes import RELEASE
 from nic.judge import judge
-from observe import ask, ask_ports, observe
+from observe import ask, ask_ports, observe, resolve_and_ask
 from observed import Observed
 from plan import plan
 from record import Record
-from selection import resolve, without_unknown
 from verify import verify
 
 METADATA = """\
@@ -127,11 +126,7 @@ def commission(
         return "skipped", {"nics": "none"}
     # No reboot interrupts anything here: MAAS powers the machine off before anybody uses it.
     options = replace(options, reboot_policy="always")
-    wanted, findings = resolve(options, observed.nics, (), database, observed.infiniband)
-    observed = ask(system, observed, wanted)
-    wanted, unknown = without_unknown(wanted, observed, options.selected)
-    wanted, impossible = ethernet.possible(wanted, observed)
-    findings = (*findings, *unknown, *impossible)
+    wanted, observed, findings = resolve_and_ask(system, observed, options, (), database)
     judgement = judge(wanted, observed)
     planned = plan(judgement, observed, findings)
     found = verify(judgement, observed, planned, RELEASE)

@@ -17,14 +17,13 @@ from hostnic.devices.inventory import elsewhere
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.system import System
-from nic import ethernet, reset
+from nic import reset
 from nic.activation import reboot_reasons, waits_for_steps
 from nic.changes import Reboot
 from nic.judge import AS_DECLARED, Judgement, judge
-from observe import NAME, ask, ask_flash, observe
+from observe import NAME, ask_flash, observe, resolve_and_ask
 from observed import Observed
 from plan import plan
-from selection import resolve, without_unknown
 from verify import verify
 
 
@@ -87,13 +86,10 @@ def survey(
     if options.selected:
         observed = reset.without_removed(observed)
     others, malformed = handover.read_others(system, NAME)
-    wanted, findings = resolve(options, observed.nics, others, database, observed.infiniband)
-    observed = ask(system, observed, wanted)
-    wanted, unknown = without_unknown(wanted, observed, options.selected)
-    wanted, impossible = ethernet.possible(wanted, observed)
+    wanted, observed, findings = resolve_and_ask(system, observed, options, others, database)
     nics = tuple(wanted.ports) if "gpudirect" in options.profiles else None
     gpudirect = gpu.observe(system, nics)
-    findings = (*malformed, *gpudirect.unreadable, *findings, *unknown, *impossible)
+    findings = (*malformed, *gpudirect.unreadable, *findings)
     try:
         found = images.cached(system, options, resource) if options.firmware_policy == "auto" else ()
     except StepError as error:

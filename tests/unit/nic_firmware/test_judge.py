@@ -13,8 +13,8 @@ from hostnic.firmware.mstdatabase import Database
 from hostnic.system import failure
 from lab.modelled import card
 from unit.nic_firmware.images import NEW, offer
-from unit.nic_firmware.node import PF0, Node, machine, rdg
-from unit.nic_firmware.test_infiniband import HCA0, vpi
+from unit.nic_firmware.node import PF0, PF1, Node, machine, rdg
+from unit.nic_firmware.test_infiniband import HCA0, HCA1, vpi
 from verify import UNBLOCKED
 
 DECLARED = "everything is as declared"
@@ -114,6 +114,36 @@ def test_verify_tells_of_a_file_that_the_next_hook_installs(node: Node) -> None:
     assert f"to do: install {path}" in node.findings()
     assert node.emit("update_status").name == "active"
     assert "to do" not in node.findings()
+
+
+def selected(node: Node) -> set[str]:
+    """The ports that list-devices says are selected."""
+    rows = json.loads(node.action("list-devices", format="json")["devices"])
+    return {row["port"] for row in rows if row["selected"] == "yes"}
+
+
+def test_list_devices_selects_what_the_hook_selects(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(cards=[card(), vpi(0, lid=0)], bonded=False), database, monkeypatch)
+    node.host.port(HCA0).link = "1: DOWN"
+    node.configure(reboot_policy="manual").emit()
+    assert "nobody has decided" in node.findings()
+    assert selected(node) == {PF0, PF1, HCA1}
+    node.configure(reboot_policy="always")
+    assert selected(node) == {PF0, PF1, HCA0, HCA1}
+
+
+def test_list_devices_selects_no_nic_that_mstflint_does_not_know(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(cards=[card(), card("5c")], bonded=False), database, monkeypatch)
+    for bdf in (HCA0, HCA1):
+        said = failure(["mstconfig"], 3, "-E- Unsupported device\n", "")
+        node.host.answers["mstconfig", "-d", bdf] = said
+    node.emit()
+    assert "auto leaves this NIC alone" in node.findings()
+    assert selected(node) == {PF0, PF1}
 
 
 def lose_vfs(node: Node) -> None:
