@@ -208,8 +208,13 @@ class _Settings:
         self.ports: dict[str, dict[str, Setting]] = {port.bdf: {} for port in nic.ports}
         self.findings: list[Finding] = []
 
-    def read(self, name: str, text: str, source: str, *, required: bool = False) -> Setting | None:
-        """The setting of a parameter to what ``text`` means; None and a finding if it does not take that."""
+    def read(
+        self, name: str, text: str, source: str, *, required: bool = False, requested: bool = False
+    ) -> Setting | None:
+        """The setting of a parameter to what ``text`` means; None and a finding if it does not take that.
+
+        What another charm has ``requested`` stops nothing: the operator cannot correct it here.
+        """
         entry = self.database.get(name)
         gate = entry.gate if entry else GATED.get(name, "")
         number = plain(text)
@@ -218,7 +223,11 @@ class _Settings:
             try:
                 value = entry.number(text)
             except ValueRefused as error:
-                self.findings.append(Finding(Severity.BLOCKED, source, str(error), "correct it"))
+                finding = Finding(Severity.BLOCKED, source, str(error), "correct it")
+                if requested:
+                    what, remedy = f"{error}; {name} is not set", f"correct it in the options of {source}"
+                    finding = Finding(Severity.WARNING, source, what, remedy)
+                self.findings.append(finding)
                 return None
         elif text.lower() in ("true", "false"):
             value = int(text.lower() == "true")
@@ -293,7 +302,7 @@ def _of_others(
         for port in settings.nic.ports:
             for name, value in other.parameters.get(port.bdf, {}).items():
                 text = str(int(value)) if isinstance(value, bool) else str(value)
-                setting, own = settings.read(name, text, other.charm), taken.get(name)
+                setting, own = settings.read(name, text, other.charm, requested=True), taken.get(name)
                 if setting is None:
                     continue
                 if own is None or (own.value == setting.value and own.source == setting.source):

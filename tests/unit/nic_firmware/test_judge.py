@@ -146,6 +146,16 @@ def test_list_devices_selects_no_nic_that_mstflint_does_not_know(
     assert selected(node) == {PF0, PF1}
 
 
+def test_what_another_charm_requests_wrongly_stops_nothing(node: Node) -> None:
+    wrong = {PF0: {"CNP_DSCP_P1": "x"}}
+    node.hand_over("roce-qos", parameters=wrong)
+    node.converge()
+    assert node.next_boot("NUM_OF_VFS") == 8
+    node.hand_over("roce-qos", parameters=wrong)  # /run is empty after the reboot
+    assert "correct it in the options of roce-qos" in node.findings()
+    assert node.emit("update_status").name == "active"
+
+
 def lose_vfs(node: Node) -> None:
     for port in node.host.cards[0].ports:
         port.firmware.next_num_of_vfs = 4
