@@ -83,15 +83,10 @@ class Actions:
     def set_parameters(self, given: SetParameters) -> Results:
         """Set parameters once. Those that an option sets are refused: the next hook would set them back."""
         chosen = self._chosen(parse(given.devices))
-        others, _ = handover.read_others(self._system, NAME)
-        uses = observe(self._system).infiniband
-        declared, _ = selection.resolve(self._options, chosen.nics, others, self._database, uses)
-        for settings in declared.ports.values():
-            for name in given.settings:
-                if name in settings:
-                    raise ActionError(
-                        f"{name} is set by {settings[name].source}, and would be set back; change it there"
-                    )
+        declared = self._declared(chosen)
+        for name in given.settings:
+            if name in declared:
+                raise ActionError(_set_back(declared[name]))
         return self._set(given.settings, chosen, "parameters")
 
     def reset_parameters(self, given: ResetParameters) -> Results:
@@ -124,14 +119,27 @@ class Actions:
         return {_key(bdf): f"# {bdf}\n{mstconfig.backup(found.parameters)}" for bdf, found in answers.items()}
 
     def restore(self, given: Restore) -> Results:
-        """Set the values of a backup that differ, on the NIC of one port."""
+        """Set the values of a backup that differ, on the NIC of one port.
+
+        Those that an option declares otherwise are left out: the next hook would set them back.
+        """
         try:
             saved = mstconfig.parse_backup(given.backup)
         except ValueError as error:
             raise ActionError(f"backup: {error}") from None
         if not saved:
             raise ActionError("backup: it has no NAME=value line")
-        return self._set(saved, self._chosen(parse(given.device)), "backup")
+        chosen = self._chosen(parse(given.device))
+        declared = self._declared(chosen)
+        meant, _ = selection.explicit(saved, chosen, self._database, "backup")
+        values = {name: str(each.value) for of_port in meant.ports.values() for name, each in of_port.items()}
+        both = declared.keys() & values.keys()
+        left = [declared[name] for name in saved if name in both and not declared[name].matches(values[name])]
+        kept = {name: text for name, text in saved.items() if name not in {each.name for each in left}}
+        if not kept:
+            raise ActionError(_set_back(left[0]))
+        words = "; ".join(f"{each.name}={saved[each.name]}: {each.source} sets {each.value}" for each in left)
+        return {**self._set(kept, chosen, "backup"), "left-out": words or "none"}
 
     def burn(self, given: BurnImages, resource: str | None, progress: Callable[[str], None]) -> Results:
         """Burn the image into each of these NICs whose flash has another version; log the progress."""
@@ -157,6 +165,13 @@ class Actions:
             "burned": "; ".join(step.what for step in outcome.done) or "nothing: flash has this version",
             "left-alone": "; ".join(finding.sentence() for finding in findings) or "none",
         }
+
+    def _declared(self, chosen: Chosen) -> dict[str, Setting]:
+        """By name, what the options and other charms declare of these NICs."""
+        others, _ = handover.read_others(self._system, NAME)
+        uses = observe(self._system).infiniband
+        declared, _ = selection.resolve(self._options, chosen.nics, others, self._database, uses)
+        return {name: each for settings in declared.ports.values() for name, each in settings.items()}
 
     def _refuse_losses(self, chosen: Chosen) -> None:
         """Refuse defaults that would take its link from a port that is in use.
@@ -208,6 +223,10 @@ class Actions:
             if answer.reason:
                 raise ActionError(Finding(Severity.BLOCKED, bdf, answer.reason, answer.remedy).sentence())
         return answers
+
+
+def _set_back(setting: Setting) -> str:
+    return f"{setting.name} is set by {setting.source}, and would be set back; change it there"
 
 
 def _refuse_nothing(chosen: Chosen) -> Chosen:

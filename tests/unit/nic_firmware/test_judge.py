@@ -156,6 +156,16 @@ def test_what_another_charm_requests_wrongly_stops_nothing(node: Node) -> None:
     assert node.emit("update_status").name == "active"
 
 
+def test_restore_leaves_out_what_the_next_hook_would_set_back(node: Node) -> None:
+    node.converge()
+    done = node.action("restore", device=PF0, backup="NUM_VF_MSIX=31\nSRIOV_EN=True\nCNP_DSCP_P1=26")
+    assert done["left-out"] == "NUM_VF_MSIX=31: profile ovn-offload sets 63"
+    assert node.next_boot("CNP_DSCP_P1") == 26
+    assert node.next_boot("NUM_VF_MSIX") == 63
+    said = node.failure("restore", device=PF0, backup="NUM_VF_MSIX=31")
+    assert "NUM_VF_MSIX is set by profile ovn-offload, and would be set back; change it there" in said
+
+
 def lose_vfs(node: Node) -> None:
     for port in node.host.cards[0].ports:
         port.firmware.next_num_of_vfs = 4
