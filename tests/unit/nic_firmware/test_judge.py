@@ -166,6 +166,20 @@ def test_restore_leaves_out_what_the_next_hook_would_set_back(node: Node) -> Non
     assert "NUM_VF_MSIX is set by profile ovn-offload, and would be set back; change it there" in said
 
 
+def test_a_nic_one_of_whose_ports_loses_infiniband_at_the_next_boot_is_left_alone(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a BlueField that leaves NIC mode: the reboot that would activate the steps must not come."""
+    node = Node(machine(cards=[card(), vpi(0)], bonded=False), database, monkeypatch)
+    node.host.cards[1].settings["LINK_TYPE_P1"].next_boot = 2
+    node.configure(reboot_policy="always")
+    plan = json.loads(node.action("plan", format="json")["plan"])
+    assert {step["key"].rpartition(".")[0] for step in plan["steps"]} == {"0000:3b:00"}
+    assert "takes InfiniBand from this port" in node.findings()
+    assert waiting(node)["NUM_OF_VFS"] == NEXT_HOOK
+    assert set(waiting(node, HCA1).values()) == {UNBLOCKED}
+
+
 def lose_vfs(node: Node) -> None:
     for port in node.host.cards[0].ports:
         port.firmware.next_num_of_vfs = 4

@@ -114,11 +114,7 @@ class Judged(NamedTuple):
     ports: Mapping[str, tuple[Verdict, ...]] = {}  # by BDF, of its declared ports
     findings: tuple[Finding, ...] = ()  # what prevents that it is set as declared
     firmware: Firmware = Firmware()  # its image
-
-    @property
-    def stopped(self) -> bool:
-        """The NIC is left alone."""
-        return any(finding.severity >= Severity.HELD for finding in self.findings)
+    stopped: bool = False  # it is left alone
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -158,11 +154,11 @@ class _Host(NamedTuple):
 
 def judge(wanted: Desired, observed: Observed) -> Judgement:
     """Join what is declared with what was read, and judge it."""
-    dpus = tuple(_becoming_dpu(wanted, observed))
+    dpus, ending = tuple(_becoming_dpu(wanted, observed)), tuple(_ending(wanted, observed))
     undecided = (_join(bdf, setting, observed) for bdf, setting in wanted.undecided.items())
     return Judgement(
-        nics=tuple(_nic(nic, wanted, observed, dpus) for nic in chosen_nics(wanted, observed)),
-        ending=tuple(_ending(wanted, observed)),
+        nics=tuple(_nic(nic, wanted, observed, dpus, ending) for nic in chosen_nics(wanted, observed)),
+        ending=ending,
         dpus=dpus,
         undecided=tuple(each for each in undecided if each.found and not each.next),
     )
@@ -174,7 +170,9 @@ def _join(bdf: str, setting: Setting, observed: Observed) -> Declared:
     return Declared(setting, found, noted, observed.record.tried(bdf, str(setting)))
 
 
-def _nic(nic: Nic, wanted: Desired, observed: Observed, dpus: tuple[Finding, ...]) -> Judged:
+def _nic(
+    nic: Nic, wanted: Desired, observed: Observed, dpus: tuple[Finding, ...], ending: tuple[Finding, ...]
+) -> Judged:
     host = _Host(
         {} if wanted.ethernet_may_go else observed.host_uses,
         frozenset(observed.infiniband.keys() - wanted.named),
@@ -190,12 +188,15 @@ def _nic(nic: Nic, wanted: Desired, observed: Observed, dpus: tuple[Finding, ...
         elif not _suffices(port, settings.get(NUM_OF_VFS), observed):
             ports[port.bdf] = tuple(Verdict(each, Outcome.SILENT) for each in declared.values())
     verdicts = [verdict for found in ports.values() for verdict in found]
+    own = {port.bdf for port in nic.ports}
     findings = (
-        *(finding for finding in dpus if finding.subject in {port.bdf for port in nic.ports}),
+        *(finding for finding in dpus if finding.subject in own),
         *losses(verdicts, observed),
         *(finding for port in nic.ports for finding in _of_port(port, ports, wanted, observed)),
     )
-    return Judged(nic, ports, findings, burning.judge(nic, observed))
+    stopped = any(finding.severity >= Severity.HELD for finding in findings)
+    stopped = stopped or any(finding.subject in own for finding in ending)
+    return Judged(nic, ports, findings, burning.judge(nic, observed), stopped)
 
 
 def _port(declared: Mapping[str, Declared], host: _Host) -> Iterator[Verdict]:
