@@ -3,11 +3,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+import choice
 import images
 import record
 import selection
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
+from choice import Chosen
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity
 from converge.execute import execute
@@ -26,7 +28,6 @@ from nic.judge import IS_SET, Judgement, Outcome, judge, losses
 from observe import NAME, ask, ask_ports, observe, read_flashes, resolve_and_ask
 from observed import Answer, Observed
 from plan import plan
-from selection import Chosen
 from verify import verify
 
 Results = dict[str, str]
@@ -209,12 +210,12 @@ class Actions:
     def _chosen(self, entries: tuple[Entry, ...]) -> Chosen:
         """The NICs without InfiniBand ports that are not named; refused if none is left."""
         observed = observe(self._system)
-        return _refuse_nothing(selection.choose(entries, observed.nics, observed.infiniband))
+        return _refuse_nothing(choice.choose(entries, observed.nics, observed.infiniband))
 
     def _all(self, given: Devices) -> tuple[Nic, ...]:
         """The NICs with all of their ports, for reading."""
         entries, nics = parse(given.devices), observe(self._system).nics
-        return _refuse_nothing(selection.choose(entries, nics, {}, convert=True)).nics
+        return _refuse_nothing(choice.choose(entries, nics, {}, convert=True)).nics
 
     def _answers(self, nics: tuple[Nic, ...]) -> Mapping[str, Answer]:
         """All parameters of each port; refused if one of the ports does not answer."""

@@ -2,19 +2,17 @@
 """From options, other charms' requests and the host's NICs to the settings of each port. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from choice import TAKEN, Chosen, choose
 from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
-from hostnic.devices import selector
-from hostnic.devices.inventory import CONNECTX3
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
-from hostnic.devices.port import FLASH_RECOVERY, Nic, Port
-from hostnic.devices.selector import Auto, Entry
+from hostnic.devices.port import Nic, Port
+from hostnic.devices.selector import Entry
 from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
-from hostnic.firmware.msterrors import BURN, LIVEFISH, UNKNOWN
+from hostnic.firmware.msterrors import UNKNOWN
 from hostnic.handover import Handover
 from nic.ethernet import placed
 from observed import Answer, Observed
@@ -25,86 +23,6 @@ GATED = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}
 
 SAME = "set both to the same value, or remove one"
 NEWER = "install a newer mstflint if it is to be set too"
-NOTHING, REMEDY = "this host has no Mellanox NIC", "relate it to applications on hosts with one"
-
-
-class Chosen(NamedTuple):
-    """What a selector selects."""
-
-    nics: tuple[Nic, ...] = ()  # NICs with those of their ports that are configured
-    whole: Mapping[str, Nic] = {}  # the host's NICs by slot, with all of their ports
-    findings: tuple[Finding, ...] = ()  # names that match none, and InfiniBand ports that are left alone
-    left_alone: frozenset[str] = frozenset()  # InfiniBand ports that are left alone
-    named: frozenset[str] = frozenset()  # InfiniBand ports that the selector names
-    # InfiniBand ports without a use that are left alone only because nobody decided about them
-    unused: tuple[Port, ...] = ()
-
-
-def choose(
-    entries: Sequence[Entry], nics: Sequence[Nic], uses: Mapping[str, str], *, convert: bool = False
-) -> Chosen:
-    """The NICs that ``entries`` select, all NICs without entries.
-
-    A NIC is chosen as a whole, since its ports share most of their parameters, but without InfiniBand ports
-    that are in use, unless they are named themselves. A NIC that is in use as InfiniBand and has no Ethernet
-    port is left alone as a whole.
-
-    Args:
-        entries: of the selector; none for ``auto``.
-        nics: of this host.
-        uses: by BDF, what uses a port as InfiniBand.
-        convert: also choose unused InfiniBand ports that are not named.
-
-    """
-    names = {entry.name for entry in entries}
-    ports = [port for nic in nics for port in nic.ports]
-    named = frozenset(port.bdf for port in ports if port.infiniband and not names.isdisjoint(port.names))
-    left: dict[str, str] = {}
-    for nic in nics:
-        own = {port.bdf for port in nic.ports if port.infiniband} - named
-        used = sorted(own & uses.keys())
-        whole = used and all(port.infiniband for port in nic.ports)
-        for bdf in sorted(own if whole or not convert else used):
-            left[bdf] = uses.get(bdf, f"{used[0]} of the same NIC is in use as InfiniBand" if whole else "")
-
-    old = {nic.slot: nic.short for nic in nics if nic.ports[0].device in CONNECTX3 and not entries}
-    dead = {nic.slot for nic in nics if nic.ports[0].device in FLASH_RECOVERY}
-
-    def is_configured(port: Port) -> bool:
-        return port.bdf not in left and port.nic not in old and port.nic not in dead
-
-    choice = selector.choose(entries, ports, Auto(is_configured, NOTHING, REMEDY))
-    slots = {port.nic for port in (choice.ports if entries else ports)}
-    concerned = [port for port in ports if port.bdf in left and port.nic in slots]
-    findings = [_left(port, left[port.bdf]) for port in concerned]
-    if old:
-        what = f"auto leaves ConnectX-3 cards alone: {', '.join(old.values())}"
-        findings.append(Finding(Severity.INFO, selector.OPTION, what))
-    findings += [_without_firmware(port) for port in ports if port.nic in dead & slots]
-    unused = tuple(port for port in concerned if not left[port.bdf])
-    if choice.refusal and (entries or not (left or old or dead)):
-        findings = [choice.refusal, *findings]
-    else:
-        findings += selector.missing(choice.absent)
-    chosen = {port.nic for port in choice.ports} - dead
-    reduced = [
-        nic._replace(ports=ports)
-        for nic in nics
-        if (ports := tuple(port for port in nic.ports if port.bdf not in left)) and nic.slot in chosen
-    ]
-    whole = {nic.slot: nic for nic in nics}
-    return Chosen(tuple(reduced), whole, tuple(findings), frozenset(left), named, unused)
-
-
-def _without_firmware(port: Port) -> Finding:
-    """A NIC in flash recovery: the operator has to see it, but what other NICs wait for goes on."""
-    return Finding(Severity.HELD, port.bdf, LIVEFISH, BURN.replace("BDF", port.bdf))
-
-
-def _left(port: Port, used: str) -> Finding:
-    remedy = f"name {port.bdf} in option devices if it is to be Ethernet"
-    why = used or "unused, and nobody has decided that it is to be Ethernet"
-    return Finding(Severity.INFO, port.bdf, f"InfiniBand port, left alone: {why}", remedy)
 
 
 def resolve(
@@ -126,12 +44,13 @@ def resolve(
     """
     choice = choose(options.selected, nics, uses, convert=options.reboot_policy != "manual")
     findings = [*choice.findings, *_unknown(options.explicit, database)]
+    left = {bdf for bdf, role in choice.roles.items() if role not in TAKEN}
     ports: dict[str, dict[str, Setting]] = {}
     for nic in choice.nics:
         found = _of_nic(_Settings(nic, choice.whole[nic.slot], database), options, others)
         findings += found.findings
         for bdf, settings in found.ports.items():
-            of_others = {name for name, setting in settings.items() if setting.port in choice.left_alone}
+            of_others = {name for name, setting in settings.items() if setting.port in left}
             ports[bdf] = {name: s for name, s in settings.items() if name not in of_others}
             findings += [_dropped(settings[name]) for name in sorted(of_others)]
     undecided = _undecided(choice.unused, options, database)
