@@ -64,8 +64,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
 def _second_writers(system: System, pfs: Collection[Pf]) -> Judged:
     """Files that set VFs or modes, as the charm does, and findings about such that cannot be read."""
     in_netplan, unreadable = netplan.second_writers(system, pfs)
-    elsewhere, unclear = other_files.others(system, pfs)
-    return (*in_netplan, *elsewhere), (*unreadable, *unclear)
+    return (*in_netplan, *other_files.others(system, pfs)), unreadable
 
 
 def ask(system: System, observed: Observed, nics: Iterable[Nic]) -> Observed:

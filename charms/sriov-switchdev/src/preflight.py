@@ -29,6 +29,8 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
     if not ours:
         return
     others = [setting for setting in writer.settings if setting not in ours]
+    # A script is no reason to block a NIC that it does not surely write to; the boot units see what it does.
+    sure = any(setting.ports is not None for setting in ours) or writer.tool in ("netplan", "ovn-chassis")
     keys = " and ".join(dict.fromkeys(key for setting in ours for key in setting.keys))
     names = " and ".join(dict.fromkeys(setting.name for setting in ours))
     what = f"{writer.tool} sets VFs or eswitch modes too"
@@ -44,13 +46,10 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
         remedy = f"run: juju config ovn-chassis sriov-numvfs={left}; existing VFs stay "
         remedy += "(if this host's ovn-chassis has another name in the model, use that one)"
     elif writer.tool == "sriov-netplan-shim":
-        disable = (
-            f"systemctl disable {keys}, without --now" if not others else f"remove {names} from this file"
-        )
-        remedy = f"{disable}; existing VFs stay, so do not start it again"
-    elif writer.tool == "driverctl":
-        what = f"driverctl binds {names} to {keys} when the host boots"
-        remedy = "remove this file, but not with driverctl unset-override; that unbinds the device at once"
+        remedy = f"systemctl disable {names}, without --now; existing VFs stay, so do not start it again"
+        remedy += "; or remove them from this file"
+    elif writer.tool == "sriov-network-operator":
+        remedy = f"remove the port from the policies of {writer.tool}, and then numVfs from this file"
     elif writer.tool == "tuned":
         remedy = f"do not restart tuned, but {remedy} until tuned is stopped, restarted or given another "
         remedy += "profile: it writes back what was there, so leave it alone until the next boot"
@@ -58,7 +57,8 @@ def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding
         remedy = f"remove {keys} from this file, and make the initramfs anew; existing VFs stay; "
         remedy += "run update-initramfs -u -k all, or with dracut: dracut --force --regenerate-all"
     elif writer.tool == "a unit":
-        others_too = any(setting.ports is None for setting in ours)
-        leave = "leave this charm's ports out there; if it serves no other NIC, " if others_too else ""
-        remedy = f"{leave}systemctl disable {names}, without --now; or {remedy}"
-    yield Finding(Severity.BLOCKED, writer.path, what, remedy)
+        remedy = f"systemctl disable {names}, without --now; or {remedy}"
+    if not sure:
+        what = f"{writer.tool} may set VFs or eswitch modes of this charm's ports"
+        remedy = f"see whether it does, and then leave them out there; or {remedy}"
+    yield Finding(Severity.BLOCKED if sure else Severity.WARNING, writer.path, what, remedy)

@@ -84,20 +84,14 @@ OURS = {
     },
     "a line with CR LF": {"/etc/rc.local": f"{echo(PORT)}\r\n"},
     "udev, jumped over for others": rules('DRIVERS!="mlx5_core", GOTO="end"', ASSIGN, 'LABEL="end"'),
-    "udev, jumped over before": rules('DRIVERS!="ice", GOTO="end"', 'LABEL="end"', ASSIGN),
-    "udev, jumped over if another thing holds, too": rules(
-        'DRIVERS!="ice", TEST=="/run/x", GOTO="end"', ASSIGN, 'LABEL="end"'
-    ),
     "udev by vendor": rules(f'ENV{{ID_VENDOR_ID}}=="0x15b3", {ASSIGN}'),
     "udev by PCI ID": rules(f'ENV{{PCI_ID}}=="15B3:*", {ASSIGN}'),
     "NetworkManager, all but another port": settings(f"except:interface-name:{OTHER}"),
     "NetworkManager by type": settings("type:ethernet"),
-    "NetworkManager by a pattern": settings("interface-name:enp59*"),
     "NetworkManager by MAC address": settings(f"mac:{MAC.upper()}"),
     "NetworkManager by driver, of several": settings("driver:ice,driver:mlx5_core"),
     "NetworkManager, all but a kind": settings("*,except:type:bond"),
     "a .link file by two properties": link("Property=ID_NET_DRIVER=mlx5_core ID_BUS=pci"),
-    "a .link file by a property that it has not": link("Property=!ID_NET_DRIVER=ice"),
     "a number in a loop": script(f"for i in 0 1; do {echo('enp59s0f${i}np$i')}; done"),
     "a number in a loop, in a unit": unit(
         f"/bin/bash -c 'for i in 0 1; do {echo('enp59s0f${i}np${i}')}; done'"
@@ -115,29 +109,7 @@ OURS = {
         f"ip link set {OTHER} up\nfor p in $(cat {NET}/bond0/bonding/slaves); do {echo('$p')}; done"
     ),
     "the attribute of MLNX_OFED": script("echo 4 > /sys/class/infiniband/mlx5_0/device/mlx5_num_vfs"),
-    "a unit that another one wants": {
-        f"{UNITS}/x.service": f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n",
-        "/etc/systemd/system/y.target": "[Unit]\nWants=network.target x.service\n",
-        "link /etc/systemd/system/multi-user.target.wants/y.target": "/etc/systemd/system/y.target",
-    },
-    "the unit of sriov-network-operator": operator(PORT, BDF),
-    "NetworkManager, of a package": {
-        "/usr/lib/NetworkManager/conf.d/x.conf": "[device]\nsriov-num-vfs=4\n",
-    },
     "cloud-init's own settings": {"/etc/cloud/cloud.cfg.d/x.cfg": f"bootcmd:\n- {echo(PORT)}\n"},
-    "a drop-in of a package's .link file": {
-        "/usr/lib/systemd/network/99-default.link": "[Match]\nOriginalName=*\n[Link]\nNamePolicy=path\n",
-        "/etc/systemd/network/99-default.link.d/x.conf": "[Link]\nSR-IOVVirtualFunctions=4\n",
-    },
-    "a .link file that /run hides until the next boot": {
-        **link("Driver=mlx5_core", directory="/usr/lib/systemd/network"),
-        "/run/systemd/network/10-vf.link": "[Match]\nDriver=mlx5_core\n[Link]\nMTUBytes=9000\n",
-    },
-    "a timer with another name": {
-        f"{UNITS}/x.service": f"[Service]\nExecStart=/bin/sh -c '{echo(PORT)}'\n",
-        "/etc/systemd/system/y.timer": "[Timer]\nOnBootSec=60\nUnit=x.service\n",
-        "link /etc/systemd/system/timers.target.wants/y.timer": "/etc/systemd/system/y.timer",
-    },
     "another port by name, and ours in a variable": script(f"P={PORT}\n{echo(OTHER)}\n{echo('$P')}"),
     "another port before, and ours in a variable": script(
         f"PORTS={PORT}\nfor p in $PORTS; do cat {NET}/{OTHER}/mtu; {echo('$p')}; done"
@@ -172,12 +144,6 @@ OURS = {
     "devlink's words cut short, and another port in full": script(
         f"devlink dev eswitch set pci/0000:5e:00.0 mode legacy\ndevlink dev e set pci/{BDF} mode legacy"
     ),
-    "tmpfiles, beside those of packages": {
-        "/usr/lib/tmpfiles.d/site.conf": f"w {PCI}/{BDF}/sriov_numvfs - - - - 4\n"
-    },
-    "a script of networkd-dispatcher, beside those of packages": {
-        "/usr/lib/networkd-dispatcher/routable.d/x": f"{echo(PORT)}\n"
-    },
     "a comment behind a quote": {"/etc/rc.local": f"x='a # b'; {echo(PORT)}\n"},
 }
 OTHERS = {
@@ -200,7 +166,6 @@ OTHERS = {
     "a .link file, by property": link("Property=ID_NET_DRIVER=ice"),
     "NetworkManager without VFs": {f"{KEYFILES}/pf.nmconnection": f"[connection]\ninterface-name={PORT}\n"},
     "a .link file": link(f"OriginalName={OTHER}"),
-    "a .link file, by driver": link("Driver=!mlx5_core"),
     "a .link file that only names": link(f"MACAddress={MAC}", f"[Link]\nName={PORT}"),
     "a udev rule": rule(f'KERNEL=="{OTHER}", {ASSIGN}'),
     "a udev rule for a vendor": rule(f'ATTRS{{vendor}}=="0x8086", {ASSIGN}'),
@@ -215,12 +180,6 @@ OTHERS = {
         "/usr/local/sbin/vfs": f"{echo('$1')}\n",
     },
     "sysfsutils": {"/etc/sysfs.conf": "bus/pci/devices/0000:18:00.0/sriov_numvfs = 4\n"},
-    "a unit with its port in a file": {
-        f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
-        f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
-        "/etc/default/vfs": f"PF={OTHER}\n",
-        "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
-    },
     "a drop-in": {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost={echo(OTHER)}\n"},
     "root's own table of cron": {"/var/spool/cron/crontabs/root": f"@reboot {echo(OTHER)}\n"},
     "cloud-init's runcmd, which has run": {USER_DATA: f"bootcmd: [true]\nruncmd:\n- {echo(PORT)}\n"},
@@ -253,15 +212,12 @@ OTHERS = {
     "the initramfs, for another port": {
         "/etc/initramfs-tools/scripts/init-top/vfs": f"#!/bin/sh\n{echo(OTHER)}\n"
     },
-    "driverctl, for a disk": {"/etc/driverctl.d/pci-0000:04:00.0": "vfio-pci\n"},
-    "driverctl, for the driver that the port has": {f"/etc/driverctl.d/pci-{BDF}": "mlx5_core\n"},
     "a longer name": {"/etc/rc.local": f"{echo(PORT + '0')}\n"},
     "a unit in two lines": unit(f"/bin/sh -c \\\n  '{echo(OTHER)}'"),
     "a port in a comment behind": {"/etc/rc.local": f"{echo(OTHER)} # not {PORT}\n"},
     "udev, jumped over": rules('DRIVERS!="ice", GOTO="end"', ASSIGN, 'LABEL="end"'),
     "udev by vendor": rules(f'ENV{{ID_VENDOR_ID}}=="0x8086", {ASSIGN}'),
     "udev by PCI ID": rules(f'ENV{{PCI_ID}}=="8086:1592", {ASSIGN}'),
-    "NetworkManager, all but our ports": settings("except:driver:mlx5_core"),
     "NetworkManager by a pattern": settings("interface-name:eno*"),
     "NetworkManager, our port in another section": settings(
         f"interface-name:{OTHER}", f"[device-y]\nmatch-device=interface-name:{PORT}\nmanaged=0\n"
@@ -277,10 +233,8 @@ OTHERS = {
     "a check that is called like the attribute": {
         "/etc/cron.d/x": f"@reboot root /opt/check_sriov_numvfs.py {PORT}:8 > /run/check_sriov_numvfs.out\n"
     },
-    "our port for something else, and a loop": script(
-        f"ip link set {PORT} mtu 9000\nfor i in 0 1; do {echo('eno$i')}; done"
-    ),
     "our port for something else": script(f"ip link set {PORT} mtu 9000\n{echo(OTHER)}"),
+    "another port and ours in one line": script(f"{echo(OTHER)}; ip link set {PORT} up"),
     "a unit that is masked": {
         **unit(f"/bin/sh -c '{echo(PORT)}'", "sriov.service", "/usr/lib/systemd/system"),
         "/etc/systemd/system/sriov.service": "",
@@ -303,11 +257,8 @@ OTHERS = {
         "/etc/cloud/cloud.cfg.d/x.cfg": f"bootcmd: [true]\nruncmd:\n- {echo(PORT)}\n"
     },
     "a number in a loop": script(f"for i in 0 1; do {echo('eno${i}')}; done"),
-    "a number in a loop, of PCI": script(f"for i in 0 1; do echo 4 > {PCI}/0000:5e:00.$i/sriov_numvfs; done"),
     "names in braces": script(f"echo 4 | tee {NET}/eno{{1,2}}/device/sriov_numvfs"),
     "ifupdown, in another's stanza": interfaces(f"pre-up {echo(OTHER)}"),
-    "ifupdown, the stanza's own port": interfaces(f"pre-up {echo('$IFACE')}"),
-    "ifupdown, a program for the stanza's own port": interfaces(f"pre-up {PROGRAM}", echo("$IFACE")),
     "ifupdown, another port in a bridge's stanza": interfaces(f"iface br0 inet dhcp\n  up {echo(OTHER)}"),
     "a .link file by vendor": link("Property=ID_VENDOR_ID=0x8086"),
     "a .link file by a quoted property": link('Property="ID_NET_DRIVER=ice"'),
@@ -327,6 +278,35 @@ OTHERS = {
         "/usr/lib/networkd-dispatcher/routable.d/20-chrony": "#!/bin/sh\nchronyc onoffline\n"
     },
     "mstconfig": {"/etc/cron.d/x": f"@reboot root mstconfig -d {BDF} -y set NUM_OF_VFS=4\n"},
+    "our port for something else, and a loop": script(
+        f"ip link set {PORT} mtu 9000\nfor i in 0 1; do {echo('eno$i')}; done"
+    ),
+    "a number in a loop, of PCI": script(f"for i in 0 1; do echo 4 > {PCI}/0000:5e:00.$i/sriov_numvfs; done"),
+    "ifupdown, the stanza's own port": interfaces(f"pre-up {echo('$IFACE')}"),
+    "ifupdown, a program for the stanza's own port": interfaces(f"pre-up {PROGRAM}", echo("$IFACE")),
+}
+MAY = {
+    "a udev rule for all but our port": rule(f'KERNEL!="{PORT}", {ASSIGN}'),
+    "NetworkManager, all but our port": settings(f"except:interface-name:{PORT}"),
+    "a script for all but our port": script(
+        f"for p in {NET}/*; do [ ${{p##*/}} != {PORT} ] && {echo('$p')}; done"
+    ),
+    "a .link file, by driver": link("Driver=!mlx5_core"),
+    "a unit with its port in a file": {
+        f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
+        f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
+        "/etc/default/vfs": f"PF={OTHER}\n",
+        "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
+    },
+    "NetworkManager, all but our ports": settings("except:driver:mlx5_core"),
+}
+
+
+OTHER_MAKERS = {
+    "the driver's directory": "for d in /sys/bus/pci/drivers/i40e/0000:*; do echo 4 > $d/sriov_numvfs; done",
+    "lspci's lines": f"for n in $(lspci -D | grep Intel); do echo 4 > {PCI}/$n/sriov_numvfs; done",
+    "behind a test of the driver": f'for d in {NET}/*; do [ "$(readlink $d/device/driver)" = ice ] && {{\n'
+    "echo 4 > $d/device/sriov_numvfs; }; done",
 }
 
 
@@ -342,9 +322,25 @@ def concerns_ours(writers: Iterable[Writer]) -> bool:
     return any(setting.concerns({BDF}) for each in writers if each.creates for setting in each.settings)
 
 
+def surely_sets_ours(writers: Iterable[Writer]) -> bool:
+    return any(BDF in (setting.ports or ()) for each in writers for setting in each.settings)
+
+
 @pytest.mark.parametrize("form", OURS)
 def test_a_port_of_ours_is_found(form: str) -> None:
     assert concerns_ours(judged(OURS[form]).vf_writers)
+
+
+@pytest.mark.parametrize("form", MAY)
+def test_what_may_come_to_any_port_is_told_and_blocks_none(form: str) -> None:
+    found = judged(MAY[form]).vf_writers
+    assert concerns_ours(found)
+    assert not surely_sets_ours(found)
+
+
+@pytest.mark.parametrize("form", OTHER_MAKERS)
+def test_a_script_for_other_makers_nics_is_none_of_our_business(form: str) -> None:
+    assert not concerns_ours(judged(script(OTHER_MAKERS[form])).vf_writers)
 
 
 @pytest.mark.parametrize("form", OTHERS)

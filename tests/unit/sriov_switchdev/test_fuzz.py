@@ -3,13 +3,11 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import actions
 import live
 import pytest
 import record
-import yaml
 from boot import bootfile
 from config import Options
 from converge import StepError
@@ -20,7 +18,7 @@ from hostnic.system import System
 from hostnic.tuning import observe as tuning
 from lab.modelled import FakeHost
 from unit.sriov_switchdev.tuned import NOVA
-from writers import netplan, other_files, ports, services
+from writers import netplan, other_files
 
 BOOT = {
     "version": 1,
@@ -72,11 +70,7 @@ USER_DATA = (
     "#cloud-config\nbootcmd:\n- echo 4 > /sys/class/net/enp59s0f0np0/device/sriov_numvfs\n- [sh, -c, x]\n"
 )
 OPERATOR = '{"pciAddress": "0000:3b:00.0", "numVfs": 8, "externallyManaged": true, "name": "enp59s0f0np0"}'
-OPERATORS = (
-    "spec:\n  interfaces:\n  - pciaddress: 0000:3b:00.0\n    numvfs: 4\n    externallymanaged: false\n"
-)
 STANZA = "iface enp59s0f0np0 inet dhcp\n  pre-up echo 4 > /sys/class/net/$IFACE/device/sriov_numvfs\n"
-MAKERS = yaml.safe_load((Path(__file__).parent / "other_makers.yaml").read_text())
 NETPLAN = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0: {virtual-function-count: 8, link: x}\n"
 
 
@@ -91,7 +85,7 @@ def of_writers(path: str) -> Callable[[str], object]:
             if unit != path:
                 system.disk.install(unit, b"[Service]\nExecStart=/opt/x\n", 0o644)
             system.disk.link(f"/etc/systemd/system/multi-user.target.wants/{name}", unit)
-        return other_files.others(system, discover.observe(system).pfs)
+        return list(other_files.others(system, discover.observe(system).pfs))
 
     return of_file(path, read)
 
@@ -134,16 +128,9 @@ READERS = [
     Reader("unit", of_writers("/etc/systemd/system/vfs.service"), [f"[Service]\nExecStart=/opt/x\n{SCRIPT}"]),
     Reader("profile of tuned", of_writers("/etc/tuned/site/tuned.conf"), [TUNED]),
     Reader("cloud-init's user data", of_writers(other_files.USER_DATA), [USER_DATA]),
-    Reader("driverctl", of_writers(f"{other_files.OVERRIDES}/pci-0000:3b:00.0"), ["vfio-pci\n"]),
-    Reader("sriov-network-operator", of_writers(f"{other_files.OPERATOR}/0000:3b:00.0"), [OPERATOR]),
-    Reader("unit of the operator", of_writers(other_files.OPERATORS_UNIT), [OPERATORS]),
-    Reader("interfaces of ifupdown", of_writers(other_files.IFUPDOWN), [f"auto lo\n{STANZA}"]),
-    Reader(
-        "script for other makers' NICs",
-        lambda text: ports.ports_named(text, ()),
-        [*MAKERS["others"].values()],
-    ),
-    Reader("sriov-netplan-shim", of_writers(services.SHIM), [SHIM]),
+    Reader("sriov-network-operator", of_writers("/etc/sriov-operator/pci/0000:3b:00.0"), [OPERATOR]),
+    Reader("interfaces of ifupdown", of_writers("/etc/network/interfaces"), [f"auto lo\n{STANZA}"]),
+    Reader("sriov-netplan-shim", of_writers("/etc/sriov-netplan-shim/interfaces.yaml"), [SHIM]),
     Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
 ]

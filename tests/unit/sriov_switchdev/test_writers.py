@@ -30,7 +30,7 @@ from unit.sriov_switchdev.foreign import (
 )
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
-RULE = "remove the rule with sriov_numvfs from this file"
+RULE = "remove the lines with sriov_numvfs from this file"
 BY_MAC = f"match: {{macaddress: '{MAC.upper()}'}}"
 
 OURS: dict[str, tuple[Files, str]] = {
@@ -73,42 +73,27 @@ OURS: dict[str, tuple[Files, str]] = {
     ),
     "the shim, both": (
         shim(f"  {PORT}: {{num_vfs: 4}}\n  {OTHER}: {{num_vfs: 2}}"),
-        f"remove {PORT} from this file",
+        SHIM_FILE,
     ),
-    "a broken file of the shim": (shim("  {"), "cannot be read (no valid YAML in line 3)"),
     "a .link file, by MAC address": (
         link(f"MACAddress={MAC.upper().replace(':', '-')}", COUNT),
-        "remove SR-IOVVirtualFunctions from this file; existing VFs stay",
+        "remove the lines with SR-IOVVirtualFunctions from this file; existing VFs stay",
     ),
-    "a .link file, by PCI path, with a section": (
-        link(f"Path=pci-{BDF[:-1]}*", "[SR-IOV]\nVirtualFunction=0", "/run/systemd/network"),
-        "remove [SR-IOV] from this file",
+    "NetworkManager, by name": (
+        keyfile(f"interface-name={PORT}"),
+        "remove the lines with [sriov] from this file",
     ),
-    "a .link file of a vendor": (
-        link("Driver=ice mlx5_core", COUNT, "/usr/lib/systemd/network"),
-        "10-vf.link",
+    "NetworkManager, to no VF": (
+        keyfile(f"interface-name={PORT}", ""),
+        "remove the lines with [sriov] from this file",
     ),
-    "NetworkManager, by name": (keyfile(f"interface-name={PORT}"), "remove [sriov] from this file"),
-    "NetworkManager, to no VF": (keyfile(f"interface-name={PORT}", ""), "remove [sriov] from this file"),
     "NetworkManager, by MAC address": (
         keyfile(f"interface-name=\n[ethernet]\nmac-address={MAC.upper()}"),
-        "remove [sriov] from this file",
-    ),
-    "NetworkManager, by a pattern": (
-        keyfile("type=ethernet\n[match]\ninterface-name=eno*;enp59s0f*;\ndriver=mlx5_core", "eswitch-mode=1"),
-        "remove [sriov] from this file",
+        "remove the lines with [sriov] from this file",
     ),
     "NetworkManager's own settings": (
         {f"{CONF}/vfs.conf": f"[device-pf]\nmatch-device=interface-name:{PORT}\nsriov-num-vfs=4\n"},
-        "remove sriov-num-vfs from this file",
-    ),
-    "NetworkManager's own settings of each device": (
-        {f"{CONF}/vfs.conf": "[device]\nsriov-num-vfs=0\n"},
-        "remove sriov-num-vfs from this file",
-    ),
-    "a .link file's drop-in": (
-        {**link("OriginalName=*", ""), "/etc/systemd/network/10-vf.link.d/a.conf": f"{COUNT}\n"},
-        "10-vf.link",
+        "remove the lines with sriov-num-vfs from this file",
     ),
     "a udev rule that assigns it": (
         rule(f'ACTION=="add", SUBSYSTEM=="net", KERNEL=="{PORT}", {ASSIGN}'),
@@ -128,17 +113,9 @@ OURS: dict[str, tuple[Files, str]] = {
         "99-vf.rules",
     ),
     "a unit": (unit(f"/bin/sh -c '{echo(PORT)}'"), "systemctl disable vfs.service, without --now; or"),
-    "a unit's script": (
-        {**unit(f"/usr/local/sbin/vfs {PORT}"), "/usr/local/sbin/vfs": f"#!/bin/sh\n{echo('$1')}\n"},
-        "/usr/local/sbin/vfs",
-    ),
     "an instance of a unit": (
         unit(f"/bin/sh -c '{echo('%i')}'", "vfs@.service", enabled=f"vfs@{PORT}.service"),
         f"systemctl disable vfs@{PORT}.service",
-    ),
-    "a unit that takes all of them": (
-        unit("/bin/sh -c 'for f in /sys/class/net/*/device/sriov_numvfs; do echo 4 > $f; done'"),
-        "vfs.service",
     ),
     "rc.local": (
         {"/etc/rc.local": f"#!/bin/sh\necho 4 > /sys/bus/pci/devices/{BDF}/sriov_numvfs\n"},
@@ -164,17 +141,6 @@ OURS: dict[str, tuple[Files, str]] = {
         },
         "/opt/site/vfs.sh",
     ),
-    "rc.local, with the port as argument of a script": (
-        {"/etc/rc.local": f"/root/vfs.sh {PORT} 4\n", "/root/vfs.sh": f"{echo('$1')}\n"},
-        "remove the lines with sriov_numvfs from this file",
-    ),
-    "cloud-init's bootcmd that starts a script": (
-        {
-            USER_DATA: f"bootcmd: [[/usr/local/bin/vfs, {PORT}]]\n",
-            "/usr/local/bin/vfs": f"#!/bin/sh\n{echo('$1')}\n",
-        },
-        "/usr/local/bin/vfs",
-    ),
     "a script of System V": (
         {"/etc/init.d/vfs": f"#!/bin/sh\n{echo(PORT)}\n"},
         "/etc/init.d/vfs",
@@ -195,69 +161,9 @@ OURS: dict[str, tuple[Files, str]] = {
         {"/etc/NetworkManager/dispatcher.d/20-vfs": f"#!/bin/sh\n[ $1 = {PORT} ] && {echo('$1')}\n"},
         "/etc/NetworkManager/dispatcher.d/20-vfs",
     ),
-    "networkd's dispatcher, for each interface": (
-        {"/etc/networkd-dispatcher/degraded.d/vfs": f"#!/bin/sh\n{echo('$IFACE')}\n"},
-        "/etc/networkd-dispatcher/degraded.d/vfs",
-    ),
-    "a unit with its port in a file": (
-        {
-            f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
-            f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
-            "/etc/default/vfs": f"PF={PORT}\n",
-            "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
-        },
-        "/opt/vfs",
-    ),
-    "a unit's script that has another one": (
-        {
-            **unit("/usr/local/bin/networking-sriov.sh start", "networking-sriov.service"),
-            "/usr/local/bin/networking-sriov.sh": ". /etc/default/sriov\n/usr/local/bin/vfs.py $VFS\n",
-            "/etc/default/sriov": f"VFS={PORT}:8\n",
-            "/usr/local/bin/vfs.py": "open(f'/sys/class/net/{name}/device/sriov_numvfs', 'w').write(count)\n",
-        },
-        "/usr/local/bin/vfs.py",
-    ),
-    "a unit's program among the packages": (
-        {
-            **unit(f"/usr/sbin/setup-sriov.sh {PORT}"),
-            "/usr/sbin/setup-sriov.sh": f"#!/bin/sh\n{echo('$1')}\n",
-        },
-        "/usr/sbin/setup-sriov.sh",
-    ),
-    "a udev rule's program": (
-        {
-            **rule(f'SUBSYSTEM=="net", KERNEL=="{PORT}", RUN+="/lib/udev/vfs.sh %k"'),
-            "/lib/udev/vfs.sh": f"#!/bin/sh\n{echo('$1')}\n",
-        },
-        RULE,
-    ),
-    "a unit that a udev rule wants": (
-        {
-            **rule(
-                'SUBSYSTEM=="net", DRIVERS=="mlx5_core", TAG+="systemd", ENV{SYSTEMD_WANTS}+="vfs@%k.service"'
-            ),
-            f"{UNITS}/vfs@.service": f"[Service]\nExecStart=/bin/sh -c '{echo('%i')}'\n",
-        },
-        RULE,
-    ),
-    "a unit that a udev rule starts": (
-        {
-            **rule(f'KERNEL=="{PORT}", RUN+="/bin/systemctl start --no-block vfs.service"'),
-            f"{UNITS}/vfs.service": "[Service]\nExecStart=/opt/vfs.sh\n",
-            "/opt/vfs.sh": f"{echo(PORT)}\n",
-        },
-        RULE,
-    ),
     "a drop-in of another unit": (
         {f"{UNITS}/openibd.service.d/vfs.conf": f"[Service]\nExecStartPost=/bin/sh -c '{echo(PORT)}'\n"},
         f"{UNITS}/openibd.service.d/vfs.conf",
-    ),
-    "a script that asks ethtool by another name of the port": (
-        {
-            "/etc/rc.local": "pci=$(ethtool -i ens1f0np0 | awk '/^bus-info/ {print $2}')\n"
-            "echo 4 > /sys/bus/pci/devices/$pci/sriov_numvfs\n"
-        },
-        "/etc/rc.local",
     ),
     "MLNX_OFED's file of the mode": (
         {"/etc/rc.local": f"echo switchdev > /sys/class/net/{PORT}/compat/devlink/mode\n"},
@@ -280,22 +186,6 @@ OURS: dict[str, tuple[Files, str]] = {
         CLOUD_INIT,
     ),
     "tuned": (tuned(TUNED_SETS), "it writes back what was there, so leave it alone until the next boot"),
-    "tuned, in its newer folder": (
-        tuned(TUNED_SETS, name="profiles/site"),
-        "/etc/tuned/profiles/site/tuned.conf",
-    ),
-    "tuned, by a variable and a pattern": (
-        tuned(f"[variables]\npf={PORT[:-3]}*\n[sysfs]\n/sys/class/net/${{pf}}/device/sriov_numvfs=4"),
-        "tuned sets VFs or eswitch modes too",
-    ),
-    "tuned, in a profile that the active one includes": (
-        {**tuned("include=-none, vfs", "site virtual-host\n"), **tuned(TUNED_SETS, "site\n", "vfs")},
-        "/etc/tuned/vfs/tuned.conf",
-    ),
-    "tuned's script": (
-        tuned("[script]\nscript=${i:PROFILE_DIR}/vfs", vfs=f"#!/bin/bash\n{echo(PORT)}\n"),
-        "/etc/tuned/site/vfs",
-    ),
     "the initramfs": (
         {"/etc/initramfs-tools/scripts/init-top/vfs": f"#!/bin/sh\n{echo(PORT)}\n"},
         "run update-initramfs -u -k all",
@@ -311,15 +201,78 @@ OURS: dict[str, tuple[Files, str]] = {
         },
         "/usr/local/sbin/vfs",
     ),
-    "dracut": (
-        {"/usr/lib/dracut/modules.d/99sriov/vfs.sh": f"#!/bin/sh\n{echo(PORT)}\n"},
-        "or with dracut: dracut --force --regenerate-all",
-    ),
-    "driverctl": (
-        {f"/etc/driverctl.d/pci-{BDF}": "vfio-pci\n"},
-        f"driverctl binds {BDF} to vfio-pci when the host boots",
-    ),
     "MLNX_OFED": ({"/etc/mlnx-en.d/vfs": f"{echo(PORT)}\n"}, "/etc/mlnx-en.d/vfs"),
+    "a unit's script": (
+        {**unit(f"/usr/local/sbin/vfs {PORT}"), "/usr/local/sbin/vfs": f"#!/bin/sh\n{echo('$1')}\n"},
+        "/usr/local/sbin/vfs",
+    ),
+    "rc.local, with the port as argument of a script": (
+        {"/etc/rc.local": f"/root/vfs.sh {PORT} 4\n", "/root/vfs.sh": f"{echo('$1')}\n"},
+        "remove the lines with sriov_numvfs from this file",
+    ),
+    "cloud-init's bootcmd that starts a script": (
+        {
+            USER_DATA: f"bootcmd: [[/usr/local/bin/vfs, {PORT}]]\n",
+            "/usr/local/bin/vfs": f"#!/bin/sh\n{echo('$1')}\n",
+        },
+        "/usr/local/bin/vfs",
+    ),
+    "a unit's program among the packages": (
+        {
+            **unit(f"/usr/sbin/setup-sriov.sh {PORT}"),
+            "/usr/sbin/setup-sriov.sh": f"#!/bin/sh\n{echo('$1')}\n",
+        },
+        "/usr/sbin/setup-sriov.sh",
+    ),
+    "a udev rule's program": (
+        {
+            **rule(f'SUBSYSTEM=="net", KERNEL=="{PORT}", RUN+="/lib/udev/vfs.sh %k"'),
+            "/lib/udev/vfs.sh": f"#!/bin/sh\n{echo('$1')}\n",
+        },
+        RULE,
+    ),
+}
+MAY = {
+    "a udev rule with a condition that says nothing of a port": (
+        rule(f'SUBSYSTEM=="net", DRIVERS=="mlx5_core", TEST=="/run/x", {ASSIGN}'),
+        RULE,
+    ),
+    "a .link file, by PCI path, with a section": (
+        link(f"Path=pci-{BDF[:-1]}*", "[SR-IOV]\nVirtualFunction=0", "/run/systemd/network"),
+        "remove the lines with [SR-IOV] from this file",
+    ),
+    "NetworkManager, by a pattern": (
+        keyfile("type=ethernet\n[match]\ninterface-name=eno*;enp59s0f*;\ndriver=mlx5_core", "eswitch-mode=1"),
+        "remove the lines with [sriov] from this file",
+    ),
+    "NetworkManager's own settings of each device": (
+        {f"{CONF}/vfs.conf": "[device]\nsriov-num-vfs=0\n"},
+        "remove the lines with sriov-num-vfs from this file",
+    ),
+    "a unit that takes all of them": (
+        unit("/bin/sh -c 'for f in /sys/class/net/*/device/sriov_numvfs; do echo 4 > $f; done'"),
+        "vfs.service",
+    ),
+    "networkd's dispatcher, for each interface": (
+        {"/etc/networkd-dispatcher/degraded.d/vfs": f"#!/bin/sh\n{echo('$IFACE')}\n"},
+        "/etc/networkd-dispatcher/degraded.d/vfs",
+    ),
+    "a unit with its port in a file": (
+        {
+            f"{UNITS}/vfs.service": "[Service]\nEnvironmentFile=-/etc/default/vfs\nExecStart=/opt/vfs\n",
+            f"link {UNITS}/multi-user.target.wants/vfs.service": f"{UNITS}/vfs.service",
+            "/etc/default/vfs": f"PF={PORT}\n",
+            "/opt/vfs": f"#!/bin/sh\n{echo('${PF}')}\n",
+        },
+        "/opt/vfs",
+    ),
+    "a script that asks ethtool by another name of the port": (
+        {
+            "/etc/rc.local": "pci=$(ethtool -i ens1f0np0 | awk '/^bus-info/ {print $2}')\n"
+            "echo 4 > /sys/bus/pci/devices/$pci/sriov_numvfs\n"
+        },
+        "/etc/rc.local",
+    ),
 }
 
 
@@ -338,16 +291,20 @@ def test_a_writer_of_a_managed_port_is_named_as_a_file_with_what_to_remove(
     assert node.reboots_asked == 0
 
 
-def test_an_override_of_a_vf_that_binds_it_before_the_eswitch_is_set_is_named(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("case", MAY)
+def test_what_may_set_any_port_is_a_warning_and_keeps_no_host_from_its_reboot(
+    monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
+    """The boot units see what it does (test_unseen_writer.py)."""
+    files, says = MAY[case]
     host = compute_node()
+    host.port(PORT).altnames = ("ens1f0np0",)
+    arrange(host, files)
     node = Node(host, monkeypatch)
-    node.converge(reboot_settle=0)
-    vf = host.port(PORT).vfs[0].bdf
-    host.disk.install(f"/etc/driverctl.d/pci-{vf}", b"vfio-pci\n", 0o644)
-    assert node.emit("update_status").name == "blocked"
-    assert f"driverctl binds {vf} to vfio-pci when the host boots" in node.findings()
+    node.deploy(reboot_policy="always", reboot_settle=0)
+    assert says in node.findings()
+    assert "may set VFs or eswitch modes of this charm's ports" in " ".join(node.findings().split())
+    assert node.reboots_asked == 1
 
 
 OPERATOR = f"/etc/sriov-operator/pci/{BDF}"
@@ -377,7 +334,7 @@ def test_an_operator_that_creates_vfs_itself_blocks(monkeypatch: pytest.MonkeyPa
 def test_a_file_that_sets_vfs_in_two_stanzas_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
     host = compute_node()
     ports = (PORT, "enp59s0f1np1")
-    text = "".join(f"iface {port} inet manual\n  pre-up {echo('$IFACE')}\n" for port in ports)
+    text = "".join(f"iface {port} inet manual\n  pre-up {echo(port)}\n" for port in ports)
     arrange(host, {"/etc/network/interfaces": text})
     node = Node(host, monkeypatch)
     assert node.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"

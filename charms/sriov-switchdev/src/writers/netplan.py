@@ -188,29 +188,17 @@ def words(text: str, key: str) -> Iterator[str]:
             yield " ".join(_texts(each))
 
 
-def interfaces(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Of a file of sriov-netplan-shim: each interface with VFs, and the values of its ``match``.
-
-    Raises ValueError as :func:`_first_document`.
-    """
-    for listed in _of(_first_document(text), "interfaces"):
-        for name, node in _entries(listed):
-            if _of(node, "num_vfs"):
-                match = [value for each in _of(node, "match") for _, value in _entries(each)]
-                yield name, [word for value in match for word in _texts(value)]
-
-
 NETPLAN_FIX = "fix it (netplan get shows netplan's own error); do not run netplan apply"
 
 
-def unreadable(path: str, error: OSError | ValueError, remedy: str = NETPLAN_FIX) -> Finding:
+def unreadable(path: str, error: OSError | ValueError) -> Finding:
     """The finding of a file that could set VFs."""
     why = cause(error)
     return Finding(
         Severity.BLOCKED,
         path,
         f"cannot be read ({why}), and may set VFs or eswitch modes too",
-        remedy,
+        NETPLAN_FIX,
     )
 
 
