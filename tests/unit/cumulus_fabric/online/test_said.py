@@ -7,52 +7,40 @@ from pathlib import Path
 from typing import Any
 
 import charm
-import ops
 import pytest
 from integration.said import INTENT, credentials
 from intent import expand, schema
+from lab.juju.alone import Alone, context
 from lab.modelled import FakeHost
 from lab.nvue import SimulatedTime
 from ops import testing
 from rest import Fleet
 from rest.client import Nvue
-from unit.cumulus_fabric.online.unit import METADATA, Unit
+from unit.cumulus_fabric.online.unit import METADATA, of_one_type
 from unit.said import Fresh, OnAMachineWithoutConnectX
 
 CLOSED = 9
 """A port of this machine at which nothing listens (discard)."""
 
 
-class Alone(Unit):
+class NoSwitches(Alone):
     """A unit whose switches do not exist."""
 
     def __init__(self, folder: Path) -> None:
         self.host = FakeHost([], bonded=False)
-        self.context = self._context()
+        self.context = context(charm.CumulusFabricCharm, of_one_type())
         nothing = folder / "intent.yaml"
         nothing.write_text("")
         resource = testing.Resource(name="intent", path=nothing)
         self.state = testing.State(leader=True, resources={resource})
-
-    def set(self, given: dict[str, Any]) -> "Alone":
-        self.state = replace(self.state, config={**self.state.config, **given})
-        return self
-
-    def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
-        self.state = self.context.run(getattr(self.context.on, event)(*arguments), self.state)
-        return self.state.unit_status
-
-    def action(self, name: str, **parameters: Any) -> dict[str, Any]:
-        self.state = self.context.run(self.context.on.action(name, params=parameters), self.state)
-        return self.context.action_results or {}
 
 
 class TestCumulusFabric(OnAMachineWithoutConnectX):
     charm, metadata = "cumulus-fabric", METADATA
 
     @pytest.fixture
-    def unit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Alone:
-        alone = Alone(tmp_path)
+    def unit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NoSwitches:
+        alone = NoSwitches(tmp_path)
         monkeypatch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: alone.host))
         return alone
 
@@ -61,7 +49,7 @@ class TestCumulusFabric(OnAMachineWithoutConnectX):
         return []  # no machine's NIC is any of its business
 
     def test_one_step_after_the_other_until_only_the_switches_are_missing(
-        self, unit: Alone, monkeypatch: pytest.MonkeyPatch
+        self, unit: NoSwitches, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def nowhere(fabric: Any, access: Any, limit: int) -> Fleet:
             quick = replace(access, clock=SimulatedTime())

@@ -57,7 +57,7 @@ class Unit(Alone):
         self.host = FakeHost([], bonded=False)
         monkeypatch.setattr(charm.CumulusFabricCharm, "machine", staticmethod(lambda: self.host))
         monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
-        self.context = context(charm.CumulusFabricCharm, _of_one_type())
+        self.context = context(charm.CumulusFabricCharm, of_one_type())
         self.secret = testing.Secret({"user": "cumulus", "password": PASSWORD})
         self.relation = testing.Relation("fabric", remote_app_name="roce-qos")
         nothing = tmp_path / "intent.yaml"
@@ -96,7 +96,7 @@ class Unit(Alone):
         return self
 
     def action(self, name: str, **parameters: Any) -> dict[str, Any]:
-        declared = _of_one_type(number=any(isinstance(value, float) for value in parameters.values()))
+        declared = of_one_type(number=any(isinstance(value, float) for value in parameters.values()))
         self.context = context(charm.CumulusFabricCharm, declared)
         return super().action(name, **parameters)
 
@@ -116,7 +116,7 @@ class Unit(Alone):
         return self.rack.writes()
 
 
-def _of_one_type(*, number: bool = False) -> dict[str, Any]:
+def of_one_type(*, number: bool = False) -> dict[str, Any]:
     """Of several types that a parameter may have, ops-scenario knows only one: text, or a number."""
     declared = deepcopy(METADATA)
     for action in declared["actions"].values():
