@@ -41,6 +41,7 @@ from reports import Kept, Notes, Reports
 from rest import Fleet
 from rest.connection import Access, Credentials
 from survey import Survey
+from tree import Tree
 from tree.record import Record
 from yamlfile.values import FileError
 
@@ -220,7 +221,9 @@ class CumulusFabricCharm(ops.CharmBase):
                 if auto and site.since(survey, last).plan.steps:
                     how = policy(options, site, logger.info)
                     part = partial(site.since, last=last)
-                    taken_back = site.apply((), options.canary, how, part=part).reasons
+                    report = site.apply((), options.canary, how, part=part)
+                    self._notes.remember(Record(report.last))
+                    taken_back = report.reasons
                     survey = site.survey(state=True)
                 self._notes.surveyed(site, survey, self._intent)
                 return self._differences(site, survey, taken_back)
@@ -274,9 +277,11 @@ class CumulusFabricCharm(ops.CharmBase):
         self._report(findings)
         return site, survey, findings
 
-    def _look_again(self, returned: Collection[str] = (), other: Collection[str] = ()) -> None:
+    def _look_again(
+        self, returned: Collection[str] = (), other: Collection[str] = (), last: Mapping[str, Tree] = {}
+    ) -> None:
         """The same after a change, whose result stands whatever is found now."""
-        self._notes.remember(Record(), returned, other)
+        self._notes.remember(Record(last), returned, other)
         with suppress(InputError):
             self._look()
 

@@ -23,7 +23,7 @@ def switches(
     out = {each.name for each in before.switches if each.drained} if before else set[str]()
     miswired = Counter(each.subject.split()[0] for each in findings if each.remedy == CABLING_REMEDY)
     seen = survey.observed.switches
-    found = {each.switch.name: each for each in checkers(fabric, survey.wanted, survey.observed)}
+    found = {each.switch.name: each for each in checkers(fabric, survey.goals, survey.observed)}
     for switch in fabric.switches:
         if (name := switch.name) not in seen and name not in survey.observed.errors:
             continue  # it has no NVUE

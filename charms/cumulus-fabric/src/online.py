@@ -29,7 +29,7 @@ from restore import Restoration, not_planned, nothing_earlier, taken_back
 from settling import Also, Check, always, healthy, reachable, returned
 from survey import Survey
 from tree import Tree, drain, render
-from tree.diff import difference, with_access
+from tree.diff import with_access
 from tree.foreign import objects
 from tree.misspelt import misspelt
 from tree.since import since as changed_since
@@ -85,16 +85,17 @@ class Site:
         findings += [*mlag(self.fabric, compared, roles), *identity.exchanged(self.fabric, observed.switches)]
         if not observed.errors:
             findings += self.ownership.misnamed(compared.values())
-        wanted = {name: each.tree for name, each in compared.items()}
+        goals = {name: each.goal for name, each in compared.items()}
         patches = {name: each.patch for name, each in compared.items()}
         for name, each in compared.items():
             switch = self.fabric.switch(name)
             if switch and (found := as_drained(switch, each, name in self.ownership.drained)):
-                wanted[name], told = found
-                patches[name] = difference(each.applied, wanted[name])
+                wanted, told = found
+                goals[name] = replace(each.goal, wanted=wanted)
+                patches[name] = goals[name].patch(each.applied)
                 findings.append(told)
         intents = {name: each.wanted for name, each in compared.items()}
-        found = Survey(wanted, patches, observed, (*self.audit, *findings), self.scripts, intents)
+        found = Survey(goals, patches, observed, (*self.audit, *findings), self.scripts, intents)
         return self._with_moved_racks(self._with_losses(found, state))
 
     def _with_losses(self, survey: Survey, state: bool) -> Survey:
@@ -129,8 +130,9 @@ class Site:
             else:
                 tree = render.tree(last, old, Dialect.of_release(seen.release))
                 running = self.ownership.compare(name, seen.applied, tree, old.unmanaged)
-                before, _ = as_drained(old, running, name in self.ownership.drained) or (running.tree, None)
-                patches[name] = changed_since(seen.applied, difference(seen.applied, before), patch)
+                wanted, _ = as_drained(old, running, name in self.ownership.drained) or (tree, None)
+                before = replace(running.goal, wanted=wanted).patch(seen.applied)
+                patches[name] = changed_since(seen.applied, before, patch)
         return self._with_losses(replace(survey, patches=patches, losses=()), state=True)
 
     def attached(self, observed: Observed) -> Attached:
@@ -146,7 +148,7 @@ class Site:
         seen = dict(survey.around)
         if more := Racks(self.fabric, seen, patches).doubtful() & self.fleet.switches.keys():
             seen |= observe(self.fleet, more - survey.observed.errors.keys(), state=False).switches
-        beside = [each for each in self.fabric.switches if each.name in seen.keys() - survey.wanted.keys()]
+        beside = [each for each in self.fabric.switches if each.name in seen.keys() - survey.goals.keys()]
         others = {each.name: self._compared(each, seen[each.name]).patch for each in beside}
         found = Racks(self.fabric, seen, patches, others).findings() if patches else ()
         return replace(survey, findings=(*survey.findings, *found))
@@ -213,7 +215,8 @@ class Site:
         if approved and survey.digest != approved and not self.approved(approved, survey.changes):
             left = bool(survey.changes or survey.scripts)
             return Report({}, (not_approved(approved) if left else nothing_left(approved),))
-        return self.run(survey, survey.changes, policy, canary)
+        report = self.run(survey, survey.changes, policy, canary)
+        return replace(report, last=survey.set_by(report.changed))
 
     def _unconfirmed(self, names: Collection[str]) -> tuple[Finding, ...]:
         """Another apply that may be taken back. The state ``ays`` may be a question that nobody answers."""
@@ -257,12 +260,12 @@ class Site:
             each._replace(severity=Severity.WARNING) if names else each
             for each in partial_rollback(now, before, whole=now.keys() >= {*self.names})
         ]
-        made = self.ownership.made
         back: dict[str, Change] = {}
         for switch in self.fabric.switches:
             if (name := switch.name) in before:
                 wanted = survey.intents.get(name, {})
-                back[name], told = taken_back(switch, now[name], before[name], wanted, made.get(name))
+                made = self.ownership.objects(name)
+                back[name], told = taken_back(switch, now[name], before[name], wanted, made)
                 found += told
         found += map(nothing_earlier, stayed)
         attached = self.attached(survey.observed)
@@ -289,7 +292,9 @@ class Site:
             return Report({}, (not_planned(approved),))
         stayed = dict.fromkeys(found.stayed, Result.UNCHANGED)
         report = self.run(survey, found.changes, policy, reachable_only=True)
-        return replace(report, results={**stayed, **report.results}, rollback=True)
+        back = {name: found.changes[name].patch for name in report.changed if name in found.changes}
+        last = self.ownership.left_by(back)
+        return replace(report, results={**stayed, **report.results}, rollback=True, last=last)
 
     def run(
         self,
@@ -327,10 +332,8 @@ class Site:
         readable = [name for name in outside if name in self.fleet.switches]
         only_read = replace(self, ownership=replace(self.ownership, named=frozenset[str]()))
         beside = only_read.survey(readable, state=True) if readable else Survey({}, {}, Observed())
-        unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
-        return healthy(
-            self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready, also
-        )
+        unready = frozenset(outside) - beside.goals.keys() | beside.changes.keys()
+        return healthy(self.fabric, self.fleet, survey.goals, survey.observed, beside.observed, unready, also)
 
     def _beside(self, names: Collection[str]) -> list[str]:
         """The other switches that have sessions or segments in common with these."""

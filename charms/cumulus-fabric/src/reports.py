@@ -177,6 +177,6 @@ class Notes:
         """Note what the switches run, and the intent with this ``text`` once they have all of its changes."""
         self.remember(survey.record)
         last = self.last_intent(text, site.fabric)
-        known = last is site.fabric or len(survey.wanted) < len(site.names)
+        known = last is site.fabric or len(survey.goals) < len(site.names)
         if not known and not (site.since(survey, last) if last else survey).changes:
             self.databag[INTENT] = text

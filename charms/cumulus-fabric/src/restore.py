@@ -8,7 +8,6 @@ switch nor returns it: those have checks and an order of their own.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from attachments.attached import Loss
 from attachments.losses import unnamed
@@ -18,7 +17,8 @@ from plan import Candidate, Change, approval, digest, hold
 from rest.history import ROLLBACK_REMEDY
 from tree import ON, Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
 from tree.diff import IDENTITY, IN_VRF, patch_between
-from tree.foreign import Objects, exempt, foreign, kept_tree, listed, objects
+from tree.foreign import Objects, exempt, foreign, listed, objects, tree_of
+from tree.merge import left_to_others
 from tree.render import BRIDGE, GROUP
 from verify import some
 
@@ -138,7 +138,7 @@ def taken_back(
 
 def _beside(now: Tree, before: Tree, others: Sequence[Path], lost: Objects) -> Tree:
     """``before``, with what somebody else has set and unset since as it is ``now``."""
-    target = merged(before, kept_tree(now, lost, ()))
+    target = merged(before, tree_of(now, lost))
     for path in others:
         value = get_path(now, path)
         target = drain.without(target, nested(path, None))
@@ -169,11 +169,9 @@ def _touched(change: Change) -> Iterator[Path]:
 
 def _is_ours(path: Path, wanted: Tree, made: Objects, unmanaged: Unmanaged) -> bool:
     """Whether a setting is one that this charm sets, at a place that is its own."""
-    these = {f"vlan{key}" for above, key in pairwise(path) if above == "vlan"}
-    of_port = path[:2] if path[0] == "interface" else ()  # an odd answer may have a value for all interfaces
-    these |= {*of_port[1:]}
-    if these & unmanaged.names or any(covers(pattern, path) for pattern in unmanaged.settings):
+    if left_to_others(path, unmanaged):
         return False
+    of_port = path[:2] if path[0] == "interface" else ()  # an odd answer may have a value for all interfaces
     names = {name for _, name in made}
     *where, name = path[: len(NEIGHBOR) + 1]
     if (*where,) == NEIGHBOR:

@@ -11,8 +11,8 @@ from output.report import BROKEN
 from rest import Fleet
 from rest.connection import Clock, SwitchError
 from tree import Tree
-from tree.diff import difference
 from tree.expected import Expected
+from tree.merge import Goal
 from verify import CABLING_REMEDY, verify
 
 MAX_PAUSE_S = 20.0
@@ -67,7 +67,7 @@ def settle(look: Look, timeout: float, poll: float, clock: Clock) -> tuple[Findi
 def healthy(
     fabric: Fabric,
     fleet: Fleet,
-    wanted: Mapping[str, Tree],
+    goals: Mapping[str, Goal],
     before: Observed,
     beside: Observed,
     unready: frozenset[str],
@@ -78,7 +78,7 @@ def healthy(
     Args:
         fabric: what the intent says.
         fleet: the way to the switches.
-        wanted: the tree of each switch of the run.
+        goals: what each switch of the run is to run.
         before: what was read from these switches before the run.
         beside: what was read from the switches around them, which the run does not change.
         unready: those around them that do not run the intent, or do not answer.
@@ -87,8 +87,8 @@ def healthy(
     """
 
     def differing(seen: Mapping[str, SwitchState]) -> dict[str, Tree]:
-        """What these switches of the run lack of what is wanted."""
-        return {name: difference(seen[name].applied, tree) for name, tree in wanted.items() if name in seen}
+        """What these switches of the run lack of their goals."""
+        return {name: goal.patch(seen[name].applied) for name, goal in goals.items() if name in seen}
 
     then = {**beside.switches, **before.switches}
     states = {name: seen.state for name, seen in then.items()}

@@ -10,8 +10,8 @@ from attachments.losses import unnamed
 from converge import Finding, Plan, Severity
 from observe import Observed, SwitchState
 from plan import Candidate, Change, approval, digest, hold, plan
-from tree import Tree, drain
-from tree.foreign import Objects, objects
+from tree import Tree, drain, merged, patched, within
+from tree.merge import Goal
 from tree.record import UNKNOWN, Record
 
 
@@ -19,14 +19,13 @@ from tree.record import UNKNOWN, Record
 class Survey:
     """The switches compared with the intent at one time."""
 
-    # For each switch that answered, its tree in its own dialect, with what stays beside the intent
-    wanted: Mapping[str, Tree]
-    patches: Mapping[str, Tree]  # what brings each of these switches to its tree
+    goals: Mapping[str, Goal]  # for each switch that answered, what it is to run
+    patches: Mapping[str, Tree]  # what brings each of these switches to it
     observed: Observed  # what was read from the switches
     findings: tuple[Finding, ...] = ()  # what blocks a plan, apart from switches that do not answer
     # The commands that the command line sends to switches without NVUE
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    # The same without what stays beside the intent
+    # For each of them the intent's tree in its own dialect
     intents: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
     losses: tuple[Loss, ...] = ()  # who would lose the last way to the network, if the state was read
     removed: Collection[str] = ()  # what the operator has named for removal, whoever uses it
@@ -61,12 +60,21 @@ class Survey:
     @property
     def record(self) -> Record:
         """What is to be remembered of the switches."""
-        seen, made = self.observed.switches, self.made
+        seen, last = self.observed.switches, self.last
         drained = frozenset(name for name, each in seen.items() if drain.drained(each.applied))
-        boxes = {name: seen[name].box for name in made if seen[name].box != UNKNOWN}
-        return Record(made, drained, boxes)
+        boxes = {name: seen[name].box for name in last if seen[name].box != UNKNOWN}
+        return Record(last, drained, boxes)
 
     @property
-    def made(self) -> dict[str, Objects]:
-        """What this charm has made or taken over: the intent's objects on the switches that run it."""
-        return {name: objects(tree) for name, tree in self.intents.items() if name not in self.changes}
+    def last(self) -> dict[str, Tree]:
+        """What this charm has applied or taken over: the intent's tree on the switches that run it."""
+        return {name: tree for name, tree in self.intents.items() if name not in self.changes}
+
+    def set_by(self, changed: Collection[str]) -> dict[str, Tree]:
+        """What this charm has surely set on the switches that a run has changed, whatever they say now."""
+        return {name: self._set_on(name) for name in changed}
+
+    def _set_on(self, name: str) -> Tree:
+        """Without what keeps a switch drained: undrain takes that back, and no apply."""
+        last = self.goals[name].last
+        return within(patched(last, self.patches[name]), merged(last, self.intents[name]))

@@ -21,7 +21,6 @@ from rest.answers import read
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
 from tree import record, render
-from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from yamlfile.values import FileError
 
@@ -97,7 +96,7 @@ def beside(text: str) -> object:
     applied = switch(text).applied()
     others = Ownership().compare("Leaf0-1", applied, WANTED, Unmanaged())
     found = [*conflicts("Leaf0-1", applied, WANTED), *others.findings()]
-    return difference(applied, others.tree), [each.sentence() for each in found]
+    return others.patch, [each.sentence() for each in found]
 
 
 def vlan_of_a_vrf(text: str) -> object:
@@ -132,6 +131,7 @@ PASSWD = "You must change your password now!\r\nCurrent password: \r\nNew passwo
 
 LEFT = '{"ports": "swp9-10", "bonds": ["bond7"], "vlans": "1000-1999", "settings": ["qos roce"]}'
 MADE = '{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}}'
+LAST = record.written(record.Record({"Leaf0-1": {"interface": {"bond1": {"type": "bond"}}}}))
 REFUSALS = (InvalidValue,)
 WRONG = (FileError,)
 
@@ -152,7 +152,7 @@ READERS = [
     Reader("provider VLANs", provider_vlans, ['"1001-1003,1200"', '{"vlans": "7", "vni-base": 9}'], WRONG),
     Reader("passwd's questions", passwd, [PASSWD], (SwitchError, OSError)),
     Reader("what others look after", left_to_others, [LEFT], WRONG),
-    Reader("objects made by the charm", record.read, [MADE], REFUSALS),
+    Reader("what was applied last", record.read, [MADE, LAST], REFUSALS),
     Reader("file for --pins", lambda text: pins.given(text, ()), [PINS], REFUSALS),
     Reader("names in a range", ports.names, ["swp1-4,swp7s0-3", "bond1"]),
     Reader(

@@ -12,18 +12,18 @@ RETURN = "run undrain when the work on it is done"
 
 
 def as_drained(switch: Switch, running: Comparison, remembered: bool) -> tuple[Tree, Finding] | None:
-    """The tree of a switch that is drained, or was, and what to say of it; None for any other one.
+    """What is wanted of a switch that is drained, or was, and what to say of it; None for any other one.
 
     One that is ``remembered`` and has lost its configuration, as in an upgrade of its image, is so again.
     """
     if drained(running.applied):
         found = Finding(Severity.WARNING, switch.name, "is drained", RETURN)
-        return staying(switch, running.applied, running.tree), found
+        return staying(switch, running.applied, running.wanted), found
     if not remembered:
         return None
     if has_sessions(running.applied, running.wanted):
         what = "was drained, and is in use again, but not by undrain"
         remedy = "run drain to drain it again, or undrain to leave it in use"
-        return running.tree, Finding(Severity.WARNING, switch.name, what, remedy)
+        return running.wanted, Finding(Severity.WARNING, switch.name, what, remedy)
     what = "was drained, and has lost its configuration since; apply configures it as drained"
-    return again(switch, running.tree), Finding(Severity.WARNING, switch.name, what, RETURN)
+    return again(switch, running.wanted), Finding(Severity.WARNING, switch.name, what, RETURN)

@@ -13,8 +13,7 @@ from functools import cached_property
 from converge import Finding, Severity
 from intent import ports
 from intent.model import Unmanaged
-from tree import Tree, get_path, get_tree, merged, parted
-from tree.diff import difference
+from tree import Tree, get_path, get_tree, merged, parted, patched, within
 from tree.foreign import (
     VLANS,
     Object,
@@ -25,17 +24,18 @@ from tree.foreign import (
     foreign,
     gateways,
     in_the_way,
-    kept_tree,
     left_behind,
     listed,
     objects,
     routed,
     settings,
+    tree_of,
     users,
     vlan_interfaces,
     vrf_of,
 )
-from tree.record import Box, Record
+from tree.merge import Goal
+from tree.record import Box, Record, objects_of
 
 from audit.shared import REMOVE_FIRST, Running, depending, shared, typed
 
@@ -47,32 +47,44 @@ ON_REMOVED = "not made by this charm, on bonds or VLANs that would be removed"
 class Ownership:
     """What may be removed from switches."""
 
-    # By switch, the objects that this charm has made, as far as it knows
-    made: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
+    # By switch, the tree that this charm has applied last, as far as it knows
+    last: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
     # The foreign objects that the operator has named for removal, such as bond7 and vlan100
     named: frozenset[str] = frozenset()
     # The switches that this charm has drained and not returned, as far as it knows
     drained: frozenset[str] = frozenset()
     # By switch, the device that ran the intent last, but for those that the operator has replaced
     boxes: Mapping[str, Box] = field(default_factory=dict[str, Box])
+    # By switch, the objects that this charm has made, where an earlier record has them in place of a tree
+    made: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
 
     @classmethod
     def of(
         cls, record: Record, named: frozenset[str] = frozenset(), replaced: Collection[str] = ()
     ) -> "Ownership":
         """By what is remembered. Of a switch that was ``replaced`` it holds no longer, but for its drain."""
-        made = {name: found for name, found in record.made.items() if name not in replaced}
-        boxes = {name: box for name, box in record.boxes.items() if name not in replaced}
-        return cls(made, named, record.drained, boxes)
+        known = record.without(replaced)
+        made = {name: objects_of(each) for name, each in known.made.items()}
+        return cls(known.last, named, known.drained, known.boxes, made)
 
     def compare(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged) -> "Comparison":
         """The switch ``name`` as it is, and the intent's tree."""
+        last = self.last.get(name) or _last_by_names(applied, wanted, self.made.get(name, frozenset()))
         surplus = objects(applied) - objects(wanted)
-        made = frozenset(self.made.get(name, ()))
-        others = foreign(surplus, wanted, made)
-        kept = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
         left = surplus & exempt(applied, unmanaged)
-        return Comparison(name, applied, wanted, kept | left, surplus, left, unmanaged, made)
+        others = foreign(surplus, wanted, objects(last))
+        going = {each for each in others if not self.named.isdisjoint({each.said, *each.wholes})} - left
+        goal = Goal(wanted, merged(last, tree_of(applied, going)), unmanaged)
+        return Comparison(name, applied, wanted, (others - going) | left, surplus, left, goal)
+
+    def left_by(self, changes: Mapping[str, Tree]) -> dict[str, Tree]:
+        """What of it is still this charm's once these ``changes`` have taken something back, by switch."""
+        known = {name: self.last[name] for name in changes if name in self.last}
+        return {name: within(patched(last, changes[name]), last) for name, last in known.items()}
+
+    def objects(self, name: str) -> Objects | None:
+        """What this charm has made on a switch; None without a record."""
+        return objects(self.last[name]) if name in self.last else self.made.get(name)
 
     def misnamed(self, found: Collection["Comparison"]) -> Iterator[Finding]:
         """A finding for the names that none of these switches has, and for those that others look after."""
@@ -85,6 +97,15 @@ class Ownership:
             yield Finding(Severity.BLOCKED, REMOVE, what, "run plan without remove: it lists such names")
 
 
+def _last_by_names(applied: Tree, wanted: Tree, made: Objects) -> Tree:
+    """What was applied last, where a record has names of objects only.
+
+    Of an object that stays, that is what the intent has: the names do not tell what others have set on it.
+    """
+    staying = within(tree_of(applied, made), wanted)
+    return merged(staying, tree_of(applied, made - objects(wanted)))
+
+
 @dataclass(frozen=True)
 class Comparison(Running):
     """One switch, compared with its tree of the intent.
@@ -94,19 +115,22 @@ class Comparison(Running):
 
     surplus: Objects  # the objects that are not in the intent
     left: Objects  # those of ``kept`` that the intent leaves to others
-    unmanaged: Unmanaged  # what else it leaves to others
-    made: Objects  # the objects that this charm has made, as far as it knows
+    goal: Goal  # what it is to run
 
-    @cached_property
-    def tree(self) -> Tree:
-        """The intent's tree with everything foreign that stays."""
-        going = self.surplus - self.kept
-        return merged(kept_tree(self.applied, self.kept, going, self.unmanaged.settings), self.wanted)
+    @property
+    def unmanaged(self) -> Unmanaged:
+        """What the intent leaves to others."""
+        return self.goal.unmanaged
 
     @cached_property
     def patch(self) -> Tree:
-        """What brings the switch to that tree."""
-        return difference(self.applied, self.tree)
+        """What brings the switch to its goal."""
+        return self.goal.patch(self.applied)
+
+    @cached_property
+    def after(self) -> Tree:
+        """What the switch runs then."""
+        return patched(self.applied, self.patch)
 
     def findings(self) -> Iterator[Finding]:
         """What stays, and what cannot."""
@@ -148,11 +172,12 @@ class Comparison(Running):
             remedy = f"remove that first; {typed(on_them)}, or keep {ports.compact(on_them.values())}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
         yield from shared(self, self.patch)
-        if beside := settings(self.applied, self.wanted, self.tree, self.patch):
+        managed = parted(self.applied, self.unmanaged.settings)[1]
+        if beside := settings(managed, self.wanted, self.kept, self.patch):
             what = f"{', '.join(beside)}: not in the intent; stays as it is"
             yield Finding(Severity.INFO, self.name, what, "to remove it, run nv unset on the switch")
         named = {*self.unmanaged.names, *(each.name for each in self.surplus)}
-        if also := routed(parted(self.applied, self.unmanaged.settings)[1], self.wanted, named):
+        if also := routed(managed, self.wanted, named):
             what = f"{', '.join(also)}: not in the intent and not made by this charm; stays as it is"
             yield Finding(Severity.INFO, self.name, what)
         yield from self._narrowed()
@@ -163,7 +188,7 @@ class Comparison(Running):
         theirs = [each.name for each in self.kept if each.kind == "vlan"]
         losing: dict[str, list[str]] = defaultdict(list)
         for port in get_tree(self.patch, "interface"):
-            own = get_tree(self.tree, "interface", port, *VLANS)
+            own = get_tree(self.after, "interface", port, *VLANS)
             lost = [vlan for vlan in theirs if vlan not in own] if own else []
             if lost and carries_all(self.applied, port):
                 losing[ports.compact(lost)].append(port)
@@ -181,7 +206,7 @@ class Comparison(Running):
         getting: dict[str, list[str]] = defaultdict(list)
         for port, node in get_tree(self.patch, "interface").items():
             for vlan in get_tree(node, *VLANS).keys() - carried(self.applied, port):
-                if get_path(node, (*VLANS, vlan)) is not None and Object("vlan", vlan) not in self.made:
+                if get_path(node, (*VLANS, vlan)) is not None and vlan not in self._known:
                     getting[vlan].append(port)
         found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
         for svi, vlan in vlan_interfaces(self.applied):
@@ -198,12 +223,17 @@ class Comparison(Running):
             yield Finding(Severity.WARNING, self.name, what, remedy)
         yield from self._taken_over(getting)
 
+    @property
+    def _known(self) -> Tree:
+        """The VLANs that this charm has applied last."""
+        return get_tree(self.goal.last, *VLANS)
+
     def _taken_over(self, getting: Mapping[str, list[str]]) -> Iterator[Finding]:
         """VLANs that the intent's ports would join, and which the charm would take for its own from then on.
 
         Without a record, those that some of its ports carry already are the intent's.
         """
-        known = () if self.made else get_tree(self.wanted, "interface")
+        known = () if self._known else get_tree(self.wanted, "interface")
         theirs = {vlan for port in known for vlan in carried(self.applied, port)}
         there = get_tree(self.applied, *VLANS)
         if vlans := [vlan for vlan in getting if vlan in there and vlan not in theirs]:

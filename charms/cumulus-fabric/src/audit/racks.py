@@ -17,7 +17,7 @@ from converge import Finding, Severity
 from converge.finding import few
 from intent.model import Bond, Fabric, Role, Switch, SwitchPort, plain_name
 from observe import SwitchState
-from tree import Tree, get_path, get_tree, nodes
+from tree import Tree, get_path, get_tree, nodes, unsets
 from tree.diff import IN_VRF
 from tree.drain import drained
 from tree.expected import progress
@@ -190,7 +190,7 @@ class Racks:
                 expected = [each for each in found if each[0] == peer]
                 known, far = next(iter((*expected, *found)), ("", Neighbour("", "")))
                 place = (*IN_VRF, "neighbor", port)
-                ended = _unset({**self.others, **self.patches}.get(name, {}), place)
+                ended = unsets({**self.others, **self.patches}.get(name, {}), place)
                 taken = not known and peer in self.seen and self._differ(far, peer, boxes)
                 shown = far.name if plain_name(far.name) != FACTORY_NAME else ""
                 yield far, Leg(f"{name} {port}", known, shown, ended or taken)
@@ -288,10 +288,3 @@ def _running(applied: Tree) -> Iterator[tuple[str, str, object]]:
         )
         yield from ((name, "member", member) for member in get_tree(node, "bond", "member"))
         yield from ((name, "vlan", vlan) for vlan in get_tree(node, *VLANS))
-
-
-def _unset(patch: Tree, path: tuple[str, ...]) -> bool:
-    """Whether a patch removes the node at ``path``."""
-    *above, last = path
-    node = get_tree(patch, *above)
-    return last in node and node[last] is None

@@ -26,6 +26,7 @@ from rest import MAX_PARALLEL, in_parallel
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
 from standalone import scripts
+from tree import Tree
 from tree.record import Record
 
 from cli import inputs, wording
@@ -199,20 +200,25 @@ def _run(
     if options.verb == "rollback":
         # Naming every switch is not the same as naming none, which leaves the choice to what they keep.
         given = names if options.switch else ()
-        return site.rollback(given, policy, options.plan, may)
-    report = site.apply(names, options.canary, policy, options.plan, may)
+        report = site.rollback(given, policy, options.plan, may)
+    else:
+        report = site.apply(names, options.canary, policy, options.plan, may)
     if not report.failed:
-        _remember(options, site, names)
+        _remember(options, site, names, last=report.last)
     return report
 
 
 def _remember(
-    options: argparse.Namespace, site: online.Site, names: Collection[str], returned: Collection[str] = ()
+    options: argparse.Namespace,
+    site: online.Site,
+    names: Collection[str],
+    returned: Collection[str] = (),
+    last: Mapping[str, Tree] = {},
 ) -> None:
     """Bring the record up to date, if there is one."""
     if options.record:
         other = getattr(options, "replaced", ())
-        before = inputs.record(options.record).updated(Record(), returned, other)
+        before = inputs.record(options.record).updated(Record(last), returned, other)
         inputs.write_record(options.record, before.updated(site.survey(names).record))
 
 

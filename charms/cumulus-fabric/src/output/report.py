@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from converge import Finding, Severity
+from tree import Tree
 
 BROKEN = (Severity.WAITING, Severity.BLOCKED)
 """Severities of what does not work; a setting that differs from the intent is HELD until it is applied."""
@@ -28,6 +29,8 @@ class Report:
     reasons: tuple[Finding, ...] = ()  # why the run was rolled back, and warnings
     rollback: bool = False  # the run was to restore what ran before, not to apply the intent
     left: tuple[str, ...] = ()  # the switches that were not begun, because the run would have taken too long
+    # By switch that was changed, what of its configuration is surely this charm's, as far as that is known
+    last: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
     # The switch on which earlier steps of this drain or return stay, although a later one failed
     partway: str = ""
 
@@ -69,9 +72,14 @@ class Report:
         )
 
     @property
+    def changed(self) -> list[str]:
+        """The switches on which the change was confirmed."""
+        return self._with(Result.APPLIED)
+
+    @property
     def _count(self) -> str:
         """How many switches were changed."""
-        number = len(self._with(Result.APPLIED))
+        number = len(self.changed)
         return f"{number} {'switch' if number == 1 else 'switches'}"
 
     def _with(self, result: Result) -> list[str]:

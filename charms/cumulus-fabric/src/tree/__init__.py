@@ -113,6 +113,40 @@ def merged(base: Tree, patch: Tree) -> Tree:
     return result
 
 
+def patched(tree: Tree, patch: Tree) -> Tree:
+    """What a switch runs once ``patch`` is applied; null unsets."""
+    result = dict(tree)
+    for key, value in patch.items():
+        below = as_tree(value)
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = value if below is None else patched(get_tree(result, key), below)
+    return result
+
+
+def within(tree: Tree, bounds: Tree) -> Tree:
+    """What of a tree is at places that ``bounds`` has, too."""
+    return {
+        key: value if (below := as_tree(value)) is None else within(below, get_tree(bounds, key))
+        for key, value in tree.items()
+        if key in bounds
+    }
+
+
+def unsets(patch: Tree, path: Path) -> bool:
+    """Whether a patch unsets what is at ``path``."""
+    node: object = patch
+    for key in path:
+        below = as_tree(node)
+        if below is None or key not in below:
+            return False
+        node = below[key]
+        if node is None:
+            return True
+    return False
+
+
 def expand_ranges(tree: Tree, parent: str = "") -> Tree:
     """``tree`` with the names that a switch has folded into ranges (``swp1-4``) one by one.
 

@@ -1,44 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The difference between a switch and the intent, as a patch. Pure.
-
-The patch sets what the intent says. It unsets bonds, VLANs, ports in the bridge and their parts that are not
-wanted, and what keeps the intent's ports from working as it says. What somebody else made of these is part of
-the wanted tree (tree/foreign.py). Any other setting stays: others may depend on it.
-"""
+"""Patches between trees, and what a switch says in its own way of what the intent has. Pure."""
 
 import re
-from dataclasses import dataclass
 from typing import cast
 
-from tree import DEFAULT_MTU, ON, Path, Tree, as_tree, get_tree, matches, merged, nested
-
-PORTS = (
-    "interface/*/bridge/domain/br_default",
-    "interface/*/bridge/domain/br_default/vlan/*",
-    "interface/*/bridge/domain/br_default/untagged",
-    "interface/*/evpn/multihoming/uplink",
-)
-"""Unset on every interface: what makes an interface part of the fabric."""
-
-DECLARED_PORTS = (
-    "interface/*/bridge/domain/br_default/access",
-    "interface/*/link/mtu",
-    "interface/*/link/state",
-    "interface/*/bond/member/*",
-    "interface/*/bond/mode",
-)
-"""Unset on the ports and bonds that the intent declares, too."""
-
-LOOPBACK = ("interface/lo/ip/address/*", "interface/lo/ipv4/address/*")
-"""Unset on the loopback."""
-
-SETTINGS = (
-    "bridge/domain/br_default/vlan/*",
-    "bridge/domain/br_default/vlan/*/vni/*",
-    "system/global/anycast-mac",
-    "qos/roce",
-)
-"""Unset outside interfaces."""
+from tree import ON, Path, Tree, as_tree, get_tree, matches, merged, nested
 
 BRIDGED: Path = ("bridge", "domain", "br_default")
 """Below an interface, what it has of the fabric's bridge."""
@@ -70,10 +36,9 @@ _MAC = re.compile(r"(?i)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _MISSING = object()
 
 
-def difference(applied: Tree, wanted: Tree) -> Tree:
-    """The patch that brings ``applied``, without ranges, to ``wanted``; null unsets, and empty is none."""
-    wanted = _without_implied(applied, with_speeds(applied, _with_bgp_identity(applied, wanted)))
-    return merged(_unwanted(applied, wanted), patch_between(applied, wanted, unset=False))
+def completed(applied: Tree, wanted: Tree) -> Tree:
+    """``wanted`` as the switch that runs ``applied`` may say it."""
+    return _without_implied(applied, with_speeds(applied, _with_bgp_identity(applied, wanted)))
 
 
 def same(have: object, wanted: object) -> bool:
@@ -143,79 +108,6 @@ def _without_implied(applied: Tree, wanted: Tree, path: Path = ()) -> Tree:
 def implied(path: Path, value: object) -> bool:
     """Whether this value at ``path`` holds without being set."""
     return any(value in values for pattern, values in IMPLIED.items() if matches(pattern, path))
-
-
-def _unwanted(applied: Tree, wanted: Tree) -> Tree:
-    groups = get_tree(wanted, *IN_VRF, "peer-group")
-    scope = _Scope(frozenset(get_tree(wanted, "interface")), frozenset(groups))
-    return _surplus(applied, wanted, (), scope)[0]
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """The interfaces and peer groups that the intent declares."""
-
-    interfaces: frozenset[str]
-    groups: frozenset[str]
-
-    def owns(self, path: Path, value: object) -> bool:
-        """Whether a node that is not in the intent is to be unset."""
-        kind, *rest = path
-        if kind == "interface":
-            return self._owns_interface(path, rest, value)
-        if path[:-1] == ("vrf", "default", "router", "bgp", "neighbor"):
-            # Sessions to other routers, as on a border leaf, belong to other peer groups.
-            return get_tree(value).get("peer-group") in self.groups
-        return any(matches(pattern, path) for pattern in SETTINGS)
-
-    def _owns_interface(self, path: Path, rest: list[str], value: object) -> bool:
-        if not rest or MANAGEMENT_PORTS.fullmatch(rest[0]):
-            return False
-        declared = rest[0] in self.interfaces
-        if len(rest) == 1:
-            return not declared and get_tree(value).get("type") == "bond"
-        if _is_default(rest, value):
-            return False
-        if rest[0] == "lo":
-            return any(matches(pattern, path) for pattern in LOOPBACK)
-        patterns = (*PORTS, *DECLARED_PORTS) if declared else PORTS
-        return any(matches(pattern, path) for pattern in patterns)
-
-
-def _is_default(setting: list[str], value: object) -> bool:
-    """Whether a setting of an interface, with its name in front, says what holds without it as well."""
-    match setting:
-        case [_, "bridge", "domain", _, "access"]:
-            return value in NO_ACCESS
-        case [_, "bond", "mode"]:
-            return value == "lacp"
-        case [_, "link", "mtu"]:
-            return value == DEFAULT_MTU
-        case [_, "link", "state", *below]:
-            return "up" in (value, *below, *get_tree(value))
-        case _:
-            return False
-
-
-def _surplus(have: Tree, want: object, path: Path, scope: _Scope) -> tuple[Tree, bool]:
-    """What to unset below ``path``, and whether nothing would be left of it."""
-    patch: Tree = {}
-    everything = True
-    for key, value in have.items():
-        here = (*path, key)
-        wanted: object = get_tree(want).get(key, _MISSING)
-        if wanted is _MISSING and scope.owns(here, value):
-            patch[key] = None
-            continue
-        if isinstance(value, dict) and value:
-            below, all_of_it = _surplus(cast("Tree", value), wanted, here, scope)
-            if all_of_it and wanted is _MISSING and len(here) > 1:
-                patch[key] = None
-                continue
-            if below:
-                patch[key] = below
-        everything = False
-    return patch, everything
 
 
 def inverse(before: Tree, patch: Tree) -> Tree:

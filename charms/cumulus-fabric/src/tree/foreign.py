@@ -14,7 +14,7 @@ from typing import NamedTuple
 from intent import ports
 from intent.model import Segment, Unmanaged
 
-from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, merged, nodes, parted
+from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, nodes, unsets
 from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
 from tree.drain import ROUTE_MAP
 from tree.render import BRIDGE, GROUP
@@ -120,21 +120,13 @@ def exempt(tree: Tree, unmanaged: Unmanaged) -> Objects:
     )
 
 
-def kept_tree(
-    applied: Tree, kept: Collection[Object], removed: Collection[Object], settings: Collection[str] = ()
-) -> Tree:
-    """The part of ``applied`` that belongs to the objects that stay; merged with the intent's tree, they do.
-
-    So do the ``settings`` that others look after. What is ``removed`` is taken out of an object that stays.
-    """
+def tree_of(applied: Tree, these: Collection[Object]) -> Tree:
+    """The part of ``applied`` that these objects are, without others within them."""
     tree: Tree = {}
-    places = list(_places(applied)) if kept or removed else []
-    for found, path in places:
-        if found in kept:
+    for found, path in _places(applied) if these else ():
+        if found in these:
             _parent(tree, path).setdefault(path[-1], deepcopy(get_path(applied, path)))
-    tree = merged(tree, deepcopy(parted(applied, settings)[0]))
-    for found, path in places:
-        if found in removed and get_path(tree, path) is not None:
+        elif get_path(tree, path) is not None:
             del _parent(tree, path)[path[-1]]
     return tree
 
@@ -297,12 +289,13 @@ def _is_routed(node: Tree) -> bool:
     return node.get("type") == "svi" or bool(vrf_of(node)) or any(get_path(node, path) for path in ROUTED)
 
 
-def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str]:
+def settings(applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree) -> list[str]:
     """Settings on the intent's objects that are not the intent's, and that ``patch`` leaves alone.
 
-    Each is said as ``nv`` has it, once for all interfaces and VNIs that have it. ``wanted`` is ``intent``
-    with the objects that stay, which are named by themselves.
+    Each is said as ``nv`` has it, once for all interfaces and VNIs that have it; objects that are ``kept``
+    are named by themselves.
     """
+    objects_there = {path for each, path in _places(applied) if each in kept}
     named = {
         ("interface",): get_tree(intent, "interface"),
         ("evpn", "vni"): {vni for vlan in get_tree(intent, *VLANS).values() for vni in get_tree(vlan, "vni")},
@@ -318,7 +311,9 @@ def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str
         if path[2:] in (ACCESS, IDENTIFIER):
             continue  # the intent's use of the port excludes these: they block
         if any(covers(pattern, path) for pattern in IN_SCOPE) and not (
-            _has(wanted, path) or _unset(patch, path)
+            _has(intent, path)
+            or unsets(patch, path)
+            or any(path[:end] in objects_there for end in range(2, len(path) + 1))
         ):
             found.setdefault((above, path[len(above) + 1 :] if above else path), []).append(own)
     return [
@@ -329,19 +324,6 @@ def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str
 
 def _has(tree: Tree, path: Path) -> bool:
     return path[-1] in get_tree(tree, *path[:-1])
-
-
-def _unset(patch: Tree, path: Path) -> bool:
-    """Whether a patch unsets what is at ``path``."""
-    node: object = patch
-    for key in path:
-        below = as_tree(node)
-        if below is None or key not in below:
-            return False
-        node = below[key]
-        if node is None:
-            return True
-    return False
 
 
 def listed(found: Collection[Object]) -> str:
@@ -374,7 +356,7 @@ def _of_interface(name: str, node: Tree, vlans: Tree) -> Iterator[tuple[Object, 
     if node.get("type") == "bond":
         yield Object("bond", name), here
     elif get_path(node, VLANS[:-1]) is not None:
-        yield Object("port", name), here
+        yield Object("port", name), bridged
     for vlan in get_tree(node, *VLANS):
         if vlan not in (*vlans, "all"):
             yield Object("vlan", vlan), (*bridged, "vlan", vlan)

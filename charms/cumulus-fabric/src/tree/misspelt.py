@@ -13,8 +13,8 @@ from typing import Any
 from converge import Finding, Severity
 
 from tree import Path, Tree, get_tree, leaves
-from tree.diff import DECLARED_PORTS, LOOPBACK, PORTS, SETTINGS
 from tree.foreign import IN_SCOPE
+from tree.merge import IMPLIED_BY_PORTS
 
 CLOSE = 0.8
 """How alike two words are, from 0 to 1, of which one is taken for the other misspelt: stat and state 0.89."""
@@ -26,7 +26,7 @@ NAMES = (
 """Keys below which a switch has names of its own."""
 
 KNOWN = (
-    *(*PORTS, *DECLARED_PORTS, *LOOPBACK, *SETTINGS, *IN_SCOPE),
+    *(*IMPLIED_BY_PORTS, *IN_SCOPE, "interface/*/bond/member/*", "system/global/anycast-mac"),
     *("acl", "mlag", "platform", "service", "system", "router/policy", "router/bgp", "interface/*/link"),
     *(
         "interface/*/ip",

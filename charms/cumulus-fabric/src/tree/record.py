@@ -2,27 +2,36 @@
 """What this charm has to remember of the switches, as JSON. Pure.
 
 No switch can tell who made a VLAN, and one that has lost its configuration not that it was drained. So the
-charm keeps this in its peer relation, and the command line in a file:
-``{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}, "drained": ["Leaf0-2"], "boxes":
-{"Leaf0-1": {"serial": "MT2438X00001", "mac": "b0:cf:0e:00:00:ff"}}}``.
+charm keeps this in its peer relation, and the command line in a file: ``{"version": 1, "last": "eNq...",
+"drained": ["Leaf0-2"], "boxes": {"Leaf0-1": {"serial": "MT2438X00001", "mac": "b0:cf:0e:00:00:ff"}}}``. The
+trees that were applied last, by switch, are JSON, compressed (zlib), as base64.
+
+Earlier records have the names of objects in their place, by switch and kind: ``"made": {"Leaf0-1": {"bond":
+"bond1-2", "vlan": "9-10,40"}}``. Such an entry holds until the switch runs the intent again.
 """
 
+import base64
 import json
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+import zlib
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, cast
 
 from converge.document import read_json, readable
-from converge.shape import AnyText, JsonRecord, ListOf, MappingOf, Text
+from converge.shape import AnyText, InvalidValue, JsonRecord, ListOf, MappingOf, Text
 from intent import ports
 
+from tree import Tree
 from tree.foreign import KINDS, Object, Objects
 
 VERSION = 1
 MAX_CHARS = 8 * 1024 * 1024
 """Characters: half of what Juju's database takes in one document.
 
-48 switches with 256 hosts take 55,000, and 1.7 million with 200 VLANs that are not adjacent, on each bond.
+48 switches with 256 hosts take 7,000, and 83,000 with 200 VLANs that are not adjacent, on each bond.
 """
+
+MAX_UNPACKED = 64 * 1024 * 1024
+"""Bytes of the trees; those of the same 48 switches have 330,000, and 1.6 million with these VLANs."""
 
 
 class Box(NamedTuple):
@@ -49,9 +58,11 @@ UNKNOWN = Box()
 class Record(NamedTuple):
     """What is remembered."""
 
-    made: Mapping[str, Objects] = {}  # by switch, the objects that this charm has made
+    last: Mapping[str, Tree] = {}  # by switch, the intent's tree that was applied last
     drained: frozenset[str] = frozenset()  # the switches that it has drained
     boxes: Mapping[str, Box] = {}  # by switch, the device that ran the intent last
+    # By switch, the names of objects by kind that an earlier record has in place of a tree
+    made: Mapping[str, Mapping[str, str]] = {}
 
     def updated(
         self, seen: "Record", returned: Collection[str] = (), other: Collection[str] = ()
@@ -64,59 +75,70 @@ class Record(NamedTuple):
             other: those that are another device from now on, or none.
 
         """
-        boxes = {name: box for name, box in self.boxes.items() if name not in other}
         drained = (self.drained | seen.drained).difference(returned)
-        return Record({**self.made, **seen.made}, drained, {**boxes, **seen.boxes})
+        known = self.without(other)
+        made = {name: names for name, names in known.made.items() if name not in seen.last}
+        return Record({**known.last, **seen.last}, drained, {**known.boxes, **seen.boxes}, made)
+
+    def without(self, switches: Collection[str]) -> "Record":
+        """The record without what these switches run, but with their drains."""
+        last = {name: tree for name, tree in self.last.items() if name not in switches}
+        boxes = {name: box for name, box in self.boxes.items() if name not in switches}
+        made = {name: names for name, names in self.made.items() if name not in switches}
+        return Record(last, self.drained, boxes, made)
 
 
-def _record(
-    made: Mapping[str, Mapping[str, str]],
-    drained: tuple[str, ...] = (),
-    boxes: Mapping[str, Box] | None = None,
-) -> Record:
-    found = {
-        switch: frozenset(
-            Object(kind, name) for kind, names in found.items() for name in ports.names(names) if name
-        )
-        for switch, found in made.items()
-    }
-    return Record(found, frozenset(drained), boxes or {})
+def _record(drained: tuple[str, ...] = (), **known: Any) -> Record:  # noqa: ANN401 - as the shapes read them
+    return Record(drained=frozenset(drained), **known)
+
+
+class _Packed:
+    """The shape of trees by switch, compressed."""
+
+    allowed = "trees of switches as compressed JSON in base64"
+
+    def read(self, where: str, value: object) -> dict[str, Tree]:
+        try:
+            unpack = zlib.decompressobj()
+            text = unpack.decompress(base64.b64decode(str(value), validate=True), MAX_UNPACKED)
+            content: object = json.loads(text)
+        except (ValueError, RecursionError, zlib.error):
+            raise InvalidValue(where, value, self.allowed) from None
+        if not isinstance(content, dict) or unpack.unconsumed_tail:
+            raise InvalidValue(where, value, self.allowed)
+        found = cast("dict[str, Any]", content)
+        if not all(isinstance(tree, dict) for tree in found.values()):
+            raise InvalidValue(where, value, self.allowed)
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+
+def _packed(trees: Mapping[str, Tree]) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(trees, sort_keys=True).encode(), 9)).decode()
 
 
 _KIND = Text("|".join(KINDS), f"a kind of objects ({', '.join(KINDS)})")
 _MADE = MappingOf(AnyText(), MappingOf(_KIND, AnyText(), "names by kind"), "switches")
 _BOXES = MappingOf(AnyText(), JsonRecord(Box, {"serial": AnyText(), "mac": AnyText()}), "switches")
-_RECORD = JsonRecord(
-    _record, {"made": _MADE, "drained": ListOf(AnyText(), "names of switches"), "boxes": _BOXES}
-)
+_DRAINED = ListOf(AnyText(), "names of switches")
+_RECORD = JsonRecord(_record, {"last": _Packed(), "drained": _DRAINED, "boxes": _BOXES, "made": _MADE})
+
+
+def objects_of(made: Mapping[str, str]) -> Objects:
+    """The objects that an earlier record has of a switch."""
+    return frozenset(
+        Object(kind, name) for kind, names in made.items() for name in ports.names(names) if name
+    )
 
 
 def written(record: Record) -> str:
-    """The record as text, with the names as ranges.
-
-    An object whose name would be read as others, such as a bond ``po1-3``, is left out: else these others
-    would be removed as objects of this charm. Raises InvalidValue if the text is too long to be read.
-    """
-    content: dict[str, Any] = {
-        switch: {
-            kind: _ranges(each.name for each in found if each.kind == kind)
-            for kind in sorted({each.kind for each in found})
-        }
-        for switch, found in sorted(record.made.items())
-    }
+    """The record as text. Raises InvalidValue if the text is too long to be read."""
     boxes = {switch: box._asdict() for switch, box in record.boxes.items()}
-    whole = {"version": VERSION, "made": content, "drained": sorted(record.drained), "boxes": boxes}
-    return readable(json.dumps(whole, sort_keys=True), read)
-
-
-def _ranges(names: Iterable[str]) -> str:
-    whole = {name for name in names if ports.names(name) == (name,)}
-    text = ports.compact(whole)
-    if whole == {*ports.names(text)}:
-        return text
-    return ",".join(
-        sorted(whole, key=lambda name: (not name[:1].isdecimal(), name))
-    )  # no stem before numbers
+    content = {"version": VERSION, "last": _packed(record.last), "drained": sorted(record.drained)}
+    content |= {"boxes": boxes, **({"made": record.made} if record.made else {})}
+    return readable(json.dumps(content, sort_keys=True), read)
 
 
 def read(text: str) -> Record:

@@ -9,7 +9,7 @@ there; which ones a port loses is told apart.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tree import Tree, as_tree, covers, get_path, get_tree
+from tree import Tree, covers, get_path, get_tree, patched
 from tree.cost import costs
 from tree.diff import IN_VRF
 from tree.drain import shut
@@ -77,18 +77,6 @@ def vlans_gone(before: Tree, patch: Tree) -> Mapping[str, Mapping[str, bool]]:
         for port, vlans in then.items()
         if now.get(port)
     }
-
-
-def patched(tree: Tree, patch: Tree) -> Tree:
-    """What a switch runs once ``patch`` is applied; null unsets."""
-    result = dict(tree)
-    for key, value in patch.items():
-        below = as_tree(value)
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = value if below is None else patched(get_tree(result, key), below)
-    return result
 
 
 def legs(tree: Tree) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -96,7 +96,7 @@ def use(site: Site, survey: Survey) -> None:
     findings = [*site.findings(survey), *survey.plan.findings]
     assert all(each.sentence() for each in findings)
     render.plan_as_table(survey.plan)
-    record.read(record.written(record.Record(survey.made)))
+    record.read(record.written(record.Record(survey.last)))
     list(figures.switches(fabric, survey, findings, None))
     states = {name: each.state for name, each in seen.items()}
     verify(fabric, survey.patches, survey.observed, Expected(states))

@@ -63,7 +63,7 @@ class Rack:
 
 def taking_over(fabric: Fabric, rack: Rack) -> Site:
     """A site of another intent, which knows that this charm has made what the rack's intent has."""
-    return Site(fabric, rack.site.fleet, ownership=Ownership(rack.site.survey().made))
+    return Site(fabric, rack.site.fleet, ownership=Ownership(rack.site.survey().last))
 
 
 def wired(fabric: Fabric) -> Wires:

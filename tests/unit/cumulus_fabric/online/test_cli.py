@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli import inputs
 from lab.nvue import Certificate, Issue
+from tree import get_tree
+from tree.foreign import VLANS
 from unit.cumulus_fabric.online.shell import ADDRESSES, Shell, here
 from unit.cumulus_fabric.online.site import PASSWORD, USER
 from unit.cumulus_fabric.online.unit import Unit, intent
@@ -206,4 +209,4 @@ def test_a_record_lets_a_network_go_with_its_entry(shell: Shell) -> None:
     assert "unset bridge domain br_default vlan 101" in shell("plan", "--remove", "vlan101")[1]
     assert "unset bridge domain br_default vlan 101" in shell("plan", "--record", record)[1]
     assert shell("apply", "--record", record)[0] == 0
-    assert "101" not in json.loads(Path(record).read_text())["made"]["Leaf0-1"]["vlan"]
+    assert "101" not in get_tree(inputs.record(record).last["Leaf0-1"], *VLANS)

@@ -2,18 +2,20 @@
 """What is the intent's on a switch, what is not, and the patch between the two."""
 
 import re
+from copy import deepcopy
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from intent.model import Dialect
+from intent.model import Dialect, Unmanaged
 from lab.nvue import diff, merge
 from lab.nvue.factory import factory
 from lab.nvue.trees import folded
 from plan import Change
-from tree import expand_ranges, render
-from tree.diff import difference, inverse, patch_between
+from tree import expand_ranges, get_tree, leaves, render
+from tree.diff import inverse, patch_between
+from tree.merge import Goal
 from unit.cumulus_fabric.fabrics import SIX, fabric
 
 RDG = fabric()
@@ -23,6 +25,11 @@ def tree(name: str = "Leaf0-1", dialect: Dialect = Dialect.UNTIL_5_14) -> dict[s
     switch = RDG.switch(name)
     assert switch is not None
     return render.tree(RDG, switch, dialect)
+
+
+def difference(applied: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """The patch where it is not known what was applied last."""
+    return Goal(wanted).patch(applied)
 
 
 @pytest.mark.parametrize("dialect", Dialect)
@@ -47,13 +54,25 @@ SURPLUS = [
         {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}}},
         {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"77": None}}}}}}},
     ),
-    ({"interface": {"swp31": {"link": {"mtu": 1500}}}}, {"interface": {"swp31": {"link": None}}}),
     ({"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": {}}}}}},
      {"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": None}}}}}),
     ({"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"77": {}}}}}}}},
      {"bridge": {"domain": {"br_default": {"vlan": {"77": None}}}}}),
     ({"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": {"peer-group": "underlay"}}}}}}},
      {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": None}}}}}}),
+    ({"interface": {"swp9": {"description": "node1"}}}, {"interface": {"swp9": {"description": None}}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("surplus", "patch"), SURPLUS)
+def test_what_was_applied_last_and_is_not_wanted_goes(surplus: dict[str, Any], patch: dict[str, Any]) -> None:
+    runs = merge(tree(), surplus)
+    assert Goal(tree(), last=runs).patch(runs) == patch
+    assert Goal(tree(), last=tree()).patch(runs) == {}, "it is somebody else's"
+
+
+IMPLIED = [
+    ({"interface": {"swp31": {"link": {"mtu": 1500}}}}, {"interface": {"swp31": {"link": None}}}),
     ({"interface": {"bond1": {"bond": {"mode": "static"}}}},
      {"interface": {"bond1": {"bond": {"mode": None}}}}),
     ({"interface": {"swp9": {"link": {"state": {"down": {}}}}}}, {"interface": {"swp9": {"link": None}}}),
@@ -63,11 +82,44 @@ SURPLUS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("surplus", "patch"), SURPLUS)
-def test_owned_settings_that_are_not_in_the_intent_are_unset(
-    surplus: dict[str, Any], patch: dict[str, Any]
+@pytest.mark.parametrize(("setting", "patch"), IMPLIED)
+def test_what_keeps_a_port_of_the_intent_from_working_goes_whoever_has_set_it(
+    setting: dict[str, Any], patch: dict[str, Any]
 ) -> None:
-    assert difference(merge(tree(), surplus), tree()) == patch
+    assert difference(merge(tree(), setting), tree()) == patch
+    left = Unmanaged(settings=("interface/*/link", "interface/*/bond"))
+    assert Goal(tree(), unmanaged=left).patch(merge(tree(), setting)) == {}
+
+
+INSIDE = [
+    {"bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"5000": {}}}}}}}},
+    {"interface": {"swp23": {"acl": {"x": {"inbound": {}}}}}},
+    {"interface": {"swp23": {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}}},
+    {"qos": {"roce": {"cable-length": 10}}},
+]
+
+
+@pytest.mark.parametrize("theirs", INSIDE)
+def test_what_others_have_set_inside_what_goes_stays(theirs: dict[str, Any]) -> None:
+    smaller = deepcopy(tree())
+    del smaller["bridge"]["domain"]["br_default"]["vlan"]["10"], smaller["qos"]
+    smaller["interface"]["swp23"] = {"type": "swp"}
+    runs = merge(tree(), theirs)
+    after = merge(runs, Goal(smaller, last=tree()).patch(runs))
+    assert [path for path, _ in leaves(theirs) if path[-1] not in get_tree(after, *path[:-1])] == []
+    assert Goal(smaller, last=smaller).patch(after) == {}
+
+
+def test_what_was_applied_in_the_other_dialect_goes_too() -> None:
+    old, new = (tree(dialect=dialect) for dialect in (Dialect.UNTIL_5_14, Dialect.FROM_5_15))
+    for last, runs, key in ((old, new, "ipv4"), (new, old, "ip")):
+        smaller = {name: node for name, node in runs.items() if name != "qos"}
+        smaller["interface"] = {**runs["interface"], "lo": {key: {"address": {"10.9.9.9/32": {}}}}}
+        patch = Goal(smaller, last=last).patch(runs)
+        assert patch["qos"] == {"roce": None}
+        assert patch["interface"] == {
+            "lo": {key: {"address": {"10.10.10.1/32": None, "10.9.9.9/32": {}}}},
+        }
 
 
 def test_mac_addresses_are_the_same_in_any_case_of_letters() -> None:
@@ -190,7 +242,7 @@ WHY: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("change", "why"), WHY.values(), ids=WHY)
 def test_the_reason_for_a_step_is_the_difference(change: dict[str, Any], why: str) -> None:
     now = merge(tree(), change)
-    (step,) = Change("Leaf0-1", now, difference(now, tree())).steps
+    (step,) = Change("Leaf0-1", now, Goal(tree(), last=now).patch(now)).steps
     assert step.why == why
 
 

@@ -18,7 +18,7 @@ from lab.nvue.faults import KINDS
 from online import Site
 from output.report import Report, Result
 from tree import render
-from tree.diff import difference
+from tree.merge import Goal
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
 from unit.cumulus_fabric.online.small import CANARY, CHANGED, LAST, SMALL
 
@@ -54,7 +54,7 @@ def outcome(three: Rack, before: dict[str, Any]) -> str:
     """What really became of the switches; a mixture has no word."""
     if three.applied == before:
         return "rolled back"
-    differ = [name for name, tree in three.applied.items() if difference(tree, WANTED[name])]
+    differ = [name for name, tree in three.applied.items() if Goal(WANTED[name]).patch(tree)]
     return "a mixture" if differ else "applied"
 
 
@@ -144,7 +144,7 @@ def test_the_report_says_what_runs_after_any_failure(waits: str, errors: dict[st
         # Where one was too slow, the others have stayed changed.
         done = [name for name, result in report.results.items() if result is Result.APPLIED]
         assert bool(done) == bool(report.left)
-        assert {name: bool(difference(three.applied[name], WANTED[name])) for name in done} == dict.fromkeys(
+        assert {name: bool(Goal(WANTED[name]).patch(three.applied[name])) for name in done} == dict.fromkeys(
             done, False
         )
         kept = {name: tree for name, tree in before.items() if name not in {*unknown, *done}}

@@ -4,21 +4,16 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from audit.foreign import Ownership, named
-from cli import __main__ as cli
-from cli.inputs import UsageError, write_record
 from converge import Severity
-from hypothesis import given
-from hypothesis import strategies as st
 from lab.nvue import merge
 from online import Site
 from ops import testing
-from tree import record
-from tree.foreign import KINDS, Object
+from tree import get_tree, record
+from tree.foreign import VLANS
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.small import SMALL, small
@@ -249,8 +244,9 @@ def test_the_unit_knows_what_it_has_applied(running: Unit) -> None:
     running.action("apply")
     assert "Nothing to do" in running.action("plan")["plan"]
     (peers,) = [each for each in running.state.relations if isinstance(each, testing.PeerRelation)]
-    assert set(record.read(peers.local_app_data["made"]).made) == {"Spine0", "Leaf0-1", "Leaf0-2"}
-    assert json.loads(peers.local_app_data["made"])["made"]["Leaf0-1"]["vlan"] == "9-10,40,3000"
+    last = record.read(peers.local_app_data["made"]).last
+    assert set(last) == {"Spine0", "Leaf0-1", "Leaf0-2"}
+    assert set(get_tree(last["Leaf0-1"], *VLANS)) == {"9", "10", "40", "3000"}
 
 
 @pytest.mark.parametrize("broken", ["", "{", '{"version": 1, "made": {"Leaf0-1": {"cat": "bond1"}}}'])
@@ -300,63 +296,3 @@ def test_verify_names_it_and_the_status_is_as_without_it(running: Unit) -> None:
     by_hand(running.rack, "Leaf0-1", OTHERS["bond7"])
     assert running.emit() == without
     assert "bond7" in running.action("verify")["findings"]
-
-
-# -- the record
-
-
-OBJECTS = st.builds(
-    Object, st.sampled_from(KINDS), st.from_regex(r"[a-z]{1,6}[1-9][0-9]{0,2}", fullmatch=True)
-)
-
-
-@given(st.dictionaries(st.sampled_from(["Leaf0-1", "Spine0"]), st.frozensets(OBJECTS)))
-def test_a_record_is_read_as_it_was_written(made: dict[str, frozenset[Object]]) -> None:
-    for drained in (frozenset[str](), frozenset({"Leaf0-2", "Spine0"})):
-        whole = record.Record(made, drained)
-        assert record.read(record.written(whole)) == whole
-
-
-@pytest.mark.parametrize("odd", ["po1-3", "a,b", "blue-1-3", "1-2", "fe80::1-2", "x" * 200 + "1,2", ""])
-def test_a_name_that_would_be_read_as_others_is_left_out(odd: str) -> None:
-    """Else these others, which somebody else has made, would be removed as this charm's."""
-    sound = frozenset({Object("bond", "bond1"), Object("bond", "bond2"), Object("vlan", "10")})
-    text = record.written(record.Record({"Leaf0-1": sound | {Object("bond", odd)}}))
-    assert record.read(text) == record.Record({"Leaf0-1": sound})
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["99999999999", "100000000000", "x5"],
-        ["9999999999", "10000000000", "b", "7"],
-        [f"x{number}" for number in range(1, 5001)],
-    ],
-)
-def test_names_of_which_no_range_is_opened_come_one_by_one(names: list[str]) -> None:
-    whole = record.Record({"Leaf0-1": frozenset(Object("setting", name) for name in names)})
-    assert record.read(record.written(whole)) == whole
-
-
-def test_a_record_that_is_too_long_to_be_read_is_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = tmp_path / "record.json"
-    kept.write_text("{}")
-    monkeypatch.setattr(record, "MAX_CHARS", 20)
-    with pytest.raises(UsageError, match=r"record\.json stays as it is: .* at most 20 characters"):
-        write_record(str(kept), record.Record(drained=frozenset({"Spine0"})))
-    assert kept.read_text() == "{}"
-
-
-def test_the_command_line_keeps_it_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    broken = tmp_path / "record.json"
-    broken.write_text('{"version": 2, "made": {}}')
-    text = tmp_path / "intent.yaml"
-    text.write_text(intent())
-    login = tmp_path / "login"
-    login.write_text("cumulus:x")
-    login.chmod(0o600)
-    words = ["plan", "--intent", str(text), "--credentials", str(login), "--record", str(broken)]
-    assert cli.main(words) == 2
-    assert capsys.readouterr().err == (f"--record: {broken}: version: 2 is not allowed; expected 1\n")

@@ -249,7 +249,7 @@ def test_a_replaced_switch_is_named_and_gets_everything(running: Rack) -> None:
     device(running, "Leaf0-1", "MT2438X99999")
     box = running.servers["Leaf0-1"].switch
     runs(running, factory("cumulus", new=box.rules.new), "Leaf0-1")
-    assert "Leaf0-1" not in site.ownership.made
+    assert "Leaf0-1" not in site.ownership.last
     assert site.apply(["Leaf0-1"]).applied
     assert site.survey().record.boxes["Leaf0-1"].serial == "MT2438X99999"
 

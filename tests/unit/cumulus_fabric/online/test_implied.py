@@ -12,8 +12,8 @@ from intent.model import Dialect
 from lab.nvue import merge
 from online import Site
 from tree import expand_ranges, get_path, numbered, render
-from tree.diff import difference
 from tree.foreign import VLANS
+from tree.merge import Goal
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import rack, taking_over
 from unit.cumulus_fabric.online.small import SMALL, small
@@ -35,7 +35,7 @@ def without_defaults(tree: dict[str, Any]) -> dict[str, Any]:
 def test_a_default_that_is_left_out_is_no_difference(dialect: Dialect) -> None:
     whole = fabric(change={"roce.mode": "lossless"})
     wanted = render.tree(whole, whole.switch("Leaf0-1"), dialect)
-    assert difference(without_defaults(wanted), wanted) == {}
+    assert Goal(wanted).patch(without_defaults(wanted)) == {}
 
 
 @pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
@@ -137,13 +137,13 @@ def test_a_switch_with_one_ingress_pool_is_lossless(release: str) -> None:
 
 def test_a_switch_with_one_ingress_pool_is_not_lossy() -> None:
     wanted = {"qos": {"roce": {"mode": "lossy"}}}
-    assert difference({"qos": {"roce": {"mode": "lossless-single-ipool"}}}, wanted) == wanted
+    assert Goal(wanted).patch({"qos": {"roce": {"mode": "lossless-single-ipool"}}}) == wanted
 
 
 def test_a_value_that_is_no_default_is_a_difference() -> None:
     whole = fabric(change={"roce.mode": "lossy"})
     wanted = render.tree(whole, whole.switch("Leaf0-1"), Dialect.UNTIL_5_14)
-    patch = difference(without_defaults(wanted), wanted)
+    patch = Goal(wanted).patch(without_defaults(wanted))
     assert patch == {"qos": {"roce": {"mode": "lossy"}}}
 
 
@@ -151,13 +151,13 @@ def test_another_value_than_the_default_is_a_difference() -> None:
     wanted = render.tree(SMALL, SMALL.switch("Leaf0-1"), Dialect.UNTIL_5_14)
     applied = deepcopy(wanted)
     applied["nve"]["vxlan"]["arp-nd-suppress"] = "off"
-    assert difference(applied, wanted) == {"nve": {"vxlan": {"arp-nd-suppress": "on"}}}
+    assert Goal(wanted).patch(applied) == {"nve": {"vxlan": {"arp-nd-suppress": "on"}}}
 
 
 def test_a_switch_that_has_nothing_is_sent_the_defaults_too() -> None:
     """The REST API, unlike ``nv set``, adds no type to an interface."""
     wanted = render.tree(SMALL, SMALL.switch("Leaf0-1"), Dialect.UNTIL_5_14)
-    assert difference({}, wanted) == wanted
+    assert Goal(wanted).patch({}) == wanted
 
 
 @pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])

@@ -201,7 +201,7 @@ def test_what_is_named_for_removal_goes_whoever_uses_it(site: Rack) -> None:
     site.wires.host(("Leaf0-2", "swp20"), site.wires.hosts["Leaf0-1", "swp23"])
     made = taking_over(NAMED, site)
     site.site = Site(
-        NAMED, made.fleet, ownership=type(made.ownership)(made.ownership.made, frozenset({"swp20"}))
+        NAMED, made.fleet, ownership=type(made.ownership)(made.ownership.last, frozenset({"swp20"}))
     )
     assert site.site.survey().losses[0].subject == "Leaf0-2 swp20"
     assert site.site.apply(policy=POLICY).applied
@@ -363,5 +363,5 @@ def test_a_network_that_leaves_the_intent_for_all_hosts_leaves_on_purpose(site: 
 def test_a_vlan_of_others_goes_from_a_port_when_it_is_named_for_removal(site: Rack) -> None:
     typed(site, "Leaf0-1", on_port("swp23", {"vlan": {"10": {}}}))
     made = taking_over(NAMED, site)
-    named = type(made.ownership)(made.ownership.made, frozenset({"swp23:vlan10"}))
+    named = type(made.ownership)(made.ownership.last, frozenset({"swp23:vlan10"}))
     assert Site(NAMED, made.fleet, ownership=named).apply(policy=POLICY).applied

@@ -8,7 +8,7 @@ import pytest
 from intent.model import Dialect
 from online import Site
 from tree import render
-from tree.diff import difference
+from tree.merge import Goal
 from unit.cumulus_fabric.online.site import Rack
 from unit.cumulus_fabric.online.small import CANARY, CHANGED, LAST
 from unit.cumulus_fabric.online.test_faults import POLICY, change, make, outcome
@@ -58,7 +58,7 @@ def test_each_switch_runs_what_it_ran_or_what_was_confirmed(calls: dict[str, int
             before = deepcopy(three.applied)
             killed(three, name, call)
             for switch, tree in three.applied.items():
-                assert tree == before[switch] or not difference(tree, wanted[switch]), (
+                assert tree == before[switch] or not Goal(wanted[switch]).patch(tree), (
                     f"{switch}, call {call}"
                 )
             reverted += outcome(three, before) == "rolled back"

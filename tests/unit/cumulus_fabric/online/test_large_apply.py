@@ -17,7 +17,7 @@ from lab.juju.hooktools import Ran
 from lab.nvue import Fault, Issue
 from rest.connection import LOOK_S
 from tree import render
-from tree.diff import difference
+from tree.merge import Goal
 from unit.cumulus_fabric.online.site import InTurn
 from unit.cumulus_fabric.online.test_killed import Killed
 from unit.cumulus_fabric.online.test_many_hosts import Site, of_size
@@ -54,7 +54,7 @@ class Changed:
 
     def converged(self) -> set[str]:
         """The switches that run the new intent."""
-        return {name for name, tree in self.wanted.items() if not difference(self.rack.applied[name], tree)}
+        return {name for name, tree in self.wanted.items() if not Goal(tree).patch(self.rack.applied[name])}
 
     def wait(self) -> None:
         """Until every switch has taken back what nobody has confirmed."""

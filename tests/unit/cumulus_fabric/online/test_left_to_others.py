@@ -223,7 +223,7 @@ def test_a_setting_of_the_intents_own_is_theirs_in_plan_and_verify(
 ) -> None:
     """Neither does it block, nor is an apply said to put it right."""
     with rack(PLAIN, applied=True) as three:
-        made = Ownership(three.site.survey().made)
+        made = Ownership(three.site.survey().last)
         typed(three, "Leaf0-1", tree)
         site = replace(three.site, fabric=fabric(change=leaving(settings=[setting])), ownership=made)
         assert (blocked(site), site.survey().plan.steps) == ([], ())

@@ -20,7 +20,8 @@ from lab.juju.hooktools import Controller, Ran
 from lab.modelled import FakeHost
 from rest import Fleet
 from rest.connection import Access
-from tree import diff, foreign, leaves
+from tree import foreign, leaves
+from tree.merge import Goal
 from unit.cumulus_fabric.fabrics import CHARM
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
@@ -295,7 +296,7 @@ def test_the_switches_are_asked_20_times_at_most_while_256_hosts_come_up(site: S
 
 def test_a_look_compares_each_switch_with_the_intent_once(full: Site) -> None:
     switches = len(full.rack.servers)
-    assert calls(lambda: full.emit("update-status"), of=diff.difference) == switches
+    assert calls(lambda: full.emit("update-status"), of=Goal.patch) == switches
     assert calls(lambda: full.emit("update-status"), of=foreign.objects) == 3 * switches
 
 

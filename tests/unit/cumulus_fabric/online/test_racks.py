@@ -82,7 +82,7 @@ def running(*edits: Edit, release: str = "5.9.2") -> Iterator[Rack]:
 
 def taking(made: Rack, intent: Fabric) -> None:
     """From now on the site has this intent, and knows what the one before has made."""
-    record = {**made.site.ownership.made, **made.site.survey().made}
+    record = {**made.site.ownership.last, **made.site.survey().last}
     made.site = Site(intent, made.site.fleet, ownership=Ownership(record))
 
 

@@ -14,7 +14,6 @@ from online import Site
 from output.report import Result
 from rest.history import partial_rollback
 from tree.drain import drained
-from tree.foreign import Object, objects
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import POLICY
 from unit.cumulus_fabric.online.site import TAKES, Rack, rack
@@ -134,7 +133,7 @@ def test_the_vlan_without_a_tag_goes_only_by_name_wherever_it_goes(three: Rack) 
 
     assert Site(SMALL, three.site.fleet).apply().applied
     changed = Site(fabric(change=another_number_for_oam), three.site.fleet)
-    changed = replace(changed, ownership=Ownership(changed.survey().made))
+    changed = replace(changed, ownership=Ownership(changed.survey().last))
     assert changed.apply(cut_off=["vlan3000"]).applied
     assert [each.subject for each in three.site.restoration(CUT)[1].held()] == ["VLAN 3001"]
     assert not three.site.rollback(CUT).applied
@@ -211,9 +210,8 @@ def test_what_somebody_else_has_changed_since_stays(three: Rack, tree: dict[str,
     bring(three, SMALL, CHANGED)
     by_hand(three, "Leaf0-1", tree)
     ran = deepcopy(three.applied)
-    made = {name: objects(tree) for name, tree in ran.items()}
-    made["Leaf0-1"] -= {Object("vlan", "77"), Object("bond", "bond7")}
-    site = Site(CHANGED, three.site.fleet, ownership=Ownership(made))
+    last = Site(CHANGED, three.site.fleet).survey().last
+    site = Site(CHANGED, three.site.fleet, ownership=Ownership(last))
     for names in ((), ("Leaf0-1",)):
         report = site.rollback(names)
         said = {each.subject: each.what for each in report.reasons}
@@ -228,10 +226,10 @@ def test_what_somebody_else_has_changed_together_with_ours_stays_beside_what_com
     three: Rack, tree: dict[str, Any], named: str
 ) -> None:
     _, first, _ = bring(three, SMALL, CHANGED)
-    made = {name: objects(runs) for name, runs in three.applied.items()}
+    last = deepcopy(three.applied)
     box = three.servers["Leaf0-1"].switch
     box.revisions[box.applied_id].tree = merge(box.applied, tree)
-    site = Site(CHANGED, three.site.fleet, ownership=Ownership(made))
+    site = Site(CHANGED, three.site.fleet, ownership=Ownership(last))
     _, found = site.restoration()
     (told,) = [each.what for each in found.findings if each.subject == "Leaf0-1"]
     assert named in told

@@ -151,7 +151,7 @@ def test_what_ran_before_a_failed_change_is_not_mistaken_for_a_change(three: Rac
         first = deepcopy(made.applied)
         assert change(made).applied
         made.wires.refuse["Leaf0-2"] = REFUSAL
-        now = Ownership(Site(CHANGED, made.site.fleet).survey().made)
+        now = Ownership(Site(CHANGED, made.site.fleet).survey().last)
         assert not Site(SMALL, made.site.fleet, ownership=now).apply(canary=CANARY, policy=POLICY).applied
         made.wires.refuse.clear()
         assert made.site.rollback(BOTH, policy=POLICY).applied

@@ -17,7 +17,6 @@ from lab.nvue import merge, paths
 from lab.nvue.values import KEYS
 from online import Site
 from tree import get_path, leaves, nested, render
-from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.choices import CHOICES
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
@@ -239,7 +238,7 @@ def test_no_setting_that_nvue_has_is_lost(release: str) -> None:
                 tried += 1
                 compared = Ownership().compare("Leaf0-1", now, intent, switch.unmanaged)
                 found = [*compared.findings(), *conflicts("Leaf0-1", now, intent)]
-                after = merge(now, difference(now, compared.tree))
+                after = merge(now, compared.patch)
                 if not any(each.severity is Severity.BLOCKED for each in found) and lost(now, after):
                     gone |= {" ".join(map(str, (*path, *([value] if check else []))))}
     assert tried > 400
