@@ -215,7 +215,7 @@ def test_only_a_leader_that_is_about_to_grant_opens_sockets(application: Any):
 def test_a_peer_without_an_ip_address_counts_as_down(application: Any, address: str):
     app = application(2, "always")
     app.nodes[0].needs = (WHY,)
-    app.address = lambda _: address
+    app.databags[app.peers.id]["sriov/1"]["ingress-address"] = address
 
     app.hook(0)
 
