@@ -32,16 +32,16 @@ def suites() -> list[Suite]:
     """All of them, the longest first: what begins last ends soon after the others."""
     tools = ["lib", "tests", "tools"]
     return [
-        Suite("lib", ROOT / "tests/lib", tools),
         _charm("cumulus-fabric"),
         Suite("cos", ROOT / "tests/cos", ["lib", "tests", "charms/sriov-switchdev/src"]),
-        _charm("sriov-switchdev"),
-        Suite("bundle", ROOT / "tests/bundle", [*tools, "docs/extension"]),
-        _charm("nic-firmware"),
-        Suite("operate", ROOT / "tests/operate", tools),
-        _charm("roce-qos"),
-        Suite("maas", ROOT / "tests/maas", tools),
         Suite("acceptance", ROOT / "tests/unit/acceptance", tools),
+        _charm("sriov-switchdev"),
+        Suite("lib", ROOT / "tests/lib", tools),
+        Suite("maas", ROOT / "tests/maas", tools),
+        _charm("nic-firmware"),
+        _charm("roce-qos"),
+        Suite("operate", ROOT / "tests/operate", tools),
+        Suite("bundle", ROOT / "tests/bundle", [*tools, "docs/extension"]),
     ]
 
 
