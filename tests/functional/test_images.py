@@ -18,7 +18,7 @@ from lab import host
 
 pytestmark = pytest.mark.thorough
 
-RECIPES = Path(__file__).parents[1] / "acceptance/images"
+RECIPES = Path(__file__).parents[2] / "tools/acceptance/images"
 PARTS = ("t-rex-64", "automation/trex_control_plane/interactive/trex/stl.py")
 RUN = r"""
 set -eu

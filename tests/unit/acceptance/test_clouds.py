@@ -281,6 +281,15 @@ def dual(tmp_path_factory):
         yield made
 
 
+@pytest.fixture
+def own(tmp_path_factory):
+    """A cloud of one test's own: the worlds of a module share their environment, and the last one has it."""
+    with world_in(tmp_path_factory.mktemp("own"), "2024.1") as made:
+        made.site["disturb"] = NODES
+        assert made.run("apply")[0] == 0
+        yield made
+
+
 def verdict_on(case, world, folder):
     """Exit status and output of `measure` on a cloud."""
     world.machines = Machines(world.openstack, folder / "machines")
@@ -321,19 +330,16 @@ def test_ipv6_is_judged_for_itself(dual, tmp_path, name):
     assert (status, case.says if case.says in out else out) == (case.verdict, case.says), out + err
 
 
-def test_ipv6_that_nobody_asked_for_is_neither_measured_nor_proven(cloud, tmp_path):
-    status, out, _ = verdict_on(Cloud(faults(Fault(family="ipv6")), SOUND, rungs=DUAL), cloud, tmp_path)
+def test_ipv6_that_nobody_asked_for_is_neither_measured_nor_proven(own, tmp_path):
+    status, out, _ = verdict_on(Cloud(faults(Fault(family="ipv6")), SOUND, rungs=DUAL), own, tmp_path)
     assert status == SOUND
     assert "TCP, 8 iperf3 pairs: skipped, since the site file does not ask for ipv6" in out
     assert "Sent were TCP over IPv4." in out
 
 
-def test_a_port_from_before_ipv6_was_asked_for_is_named(cloud):
-    cloud.site["ipv6"] = True
-    try:
-        status, _, err = cloud.run("measure")
-        assert (status, "not everything is there yet: create subnet gen_data_subnet6" in err) == (OPEN, True)
-        _, out, _ = cloud.run("apply")
-    finally:
-        del cloud.site["ipv6"]
+def test_a_port_from_before_ipv6_was_asked_for_is_named(own):
+    own.site["ipv6"] = True
+    status, _, err = own.run("measure")
+    assert (status, "not everything is there yet: create subnet gen_data_subnet6" in err) == (OPEN, True)
+    _, out, _ = own.run("apply")
     assert "it has no IPv6 address, which its network did not have when it was made" in " ".join(out.split())

@@ -214,7 +214,7 @@ def test_the_example_is_the_defaults(world, tmp_path):
 
     from acceptance.sitefile import Site
 
-    example = Path(__file__).parents[2] / "acceptance/site-example.yaml"
+    example = Path(__file__).parents[3] / "tools/acceptance/site-example.yaml"
     assert Site.read(example) == Site()
     assert yaml.safe_load(example.read_text()).keys() >= {"image", "flavor", "public", "mtu", "seconds"}
 

@@ -99,7 +99,7 @@ def test_a_ca_that_is_not_there_yet_leaves_no_credentials(bare, monkeypatch):
 def test_a_vault_without_a_root_certificate_is_waited_for(bare, monkeypatch):
     act = bare.machines.act
     monkeypatch.setattr(
-        bare.machines, "act", lambda u, a: {"results": {}} if a == "get-root-ca" else act(u, a)
+        bare.machines, "act", lambda u, a, given: {"results": {}} if a == "get-root-ca" else act(u, a, given)
     )
     status, _, err = bare.run("openrc")
     assert status == 2
