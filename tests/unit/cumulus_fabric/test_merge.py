@@ -86,20 +86,23 @@ THEIRS: dict[str, Tree] = {
     "a VNI on our VLAN": _bridged(vlan={"10": {"vni": {"5000": {}}}}),
     "a member of our bond": {"interface": {"bond1": {"bond": {"member": {"swp16": {}}}}}},
     "a port in the bridge": {"interface": {"swp20": {"type": "swp", **_bridged(untagged=10)}}},
-    "a description of our port": {"interface": {"swp23": {"description": "theirs"}}},
+    "a description of our port": {"interface": {"swp23": {"type": "swp", "description": "theirs"}}},
     "a description of our bond": {"interface": {"bond2": {"description": "theirs"}}},
     "an ACL on our bond": {"interface": {"bond1": {"acl": {"x": {"inbound": {}}}}}},
-    "a port of ours that is shut": {"interface": {"swp9": {"link": {"state": {"down": {}}}}}},
+    "a port of ours that is shut": {"interface": {"swp9": {"type": "swp", "link": {"state": {"down": {}}}}}},
     "an MTU of our link": {"interface": {"swp31": {"link": {"mtu": 1500}}}},
     "a password of our session": _session("swp31", password="x"),
     "a session in our group": _session("swp30", **{"peer-group": "underlay"}),
     "a loopback address": {"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": {}}}}}},
     "an SVI": {"interface": {"vlan10": {"type": "svi", "ip": {"address": {"10.0.0.1/24": {}}}}}},
     "a VRF": {"vrf": {"red": {"router": {"bgp": {"autonomous-system": 65001, "enable": "on"}}}}},
-    "the cables of RoCE": {"qos": {"roce": {"cable-length": 10}}},
+    "the cables of RoCE": {"qos": {"roce": {"mode": "lossless", "cable-length": 10}}},
     "a name server": {"service": {"dns": {"default": {"server": {"192.0.2.9": {}}}}}},
 }
-"""What others have set beside the intent, or inside what the intent has made."""
+"""What others have set beside the intent, or inside what the intent has made.
+
+With the values that hold of it without being set (tree.diff.IMPLIED), as a switch says them.
+"""
 
 
 def _fabric(edits: list[str]) -> Fabric:
