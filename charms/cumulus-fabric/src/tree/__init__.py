@@ -49,6 +49,11 @@ def get_tree(tree: object, *path: str) -> Tree:
     return as_tree(get_path(tree, path)) or {}
 
 
+def has(tree: object, path: Path) -> bool:
+    """Whether something is at ``path``, also a value of null."""
+    return path[-1] in get_tree(tree, *path[:-1])
+
+
 def nodes(tree: object, *path: str) -> Iterator[tuple[str, Tree]]:
     """What is below these keys by its names, values left empty."""
     return ((name, as_tree(node) or {}) for name, node in get_tree(tree, *path).items())

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from intent import ports
 from intent.model import Segment, Unmanaged
 
-from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves, nodes, unsets
+from tree import Path, Tree, as_tree, covers, get_path, get_tree, has, leaves, nodes, unsets
 from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
 from tree.drain import ROUTE_MAP
 from tree.render import BRIDGE, GROUP
@@ -311,7 +311,7 @@ def settings(applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree)
         if path[2:] in (ACCESS, IDENTIFIER):
             continue  # the intent's use of the port excludes these: they block
         if any(covers(pattern, path) for pattern in IN_SCOPE) and not (
-            _has(intent, path)
+            has(intent, path)
             or unsets(patch, path)
             or any(path[:end] in objects_there for end in range(2, len(path) + 1))
         ):
@@ -320,10 +320,6 @@ def settings(applied: Tree, intent: Tree, kept: Collection[Object], patch: Tree)
         " ".join((*above, *([ports.compact(own)] if above else []), *rest))
         for (above, rest), own in found.items()
     ]
-
-
-def _has(tree: Tree, path: Path) -> bool:
-    return path[-1] in get_tree(tree, *path[:-1])
 
 
 def listed(found: Collection[Object]) -> str:

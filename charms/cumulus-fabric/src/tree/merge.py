@@ -14,7 +14,20 @@ from typing import Any
 
 from intent.model import Unmanaged
 
-from tree import DEFAULT_MTU, Path, Tree, as_tree, covers, get_path, get_tree, matches, merged, nested, unsets
+from tree import (
+    DEFAULT_MTU,
+    Path,
+    Tree,
+    as_tree,
+    covers,
+    get_path,
+    get_tree,
+    has,
+    matches,
+    merged,
+    nested,
+    unsets,
+)
 from tree.diff import MANAGEMENT_PORTS, NO_ACCESS, completed, patch_between
 
 STAY = ("system/hostname", "interface/*/type", "interface/*/link/breakout")
@@ -69,7 +82,7 @@ def _in_the_way(applied: Tree, wanted: Tree) -> Iterator[Path]:
         have = get_tree(applied, "interface", name)
         if name != "lo" and not MANAGEMENT_PORTS.fullmatch(name):
             for path in (*_settings(have, name), *_moved(have, name, get_tree(node), ports)):
-                if path[-1] not in get_tree(wanted, *path[:-1]):
+                if not has(wanted, path):
                     yield path
 
 
