@@ -210,8 +210,7 @@ def apply(
     plan: Plan[System], system: System, announce: Callable[[HostStep], None] = lambda _: None
 ) -> Outcome[System]:
     """Run the plan's steps; stop at the first failure, and make sure of the node's network then."""
-    steps = tuple(record.noted(step) for step in plan.steps)
-    outcome = execute(replace(plan, steps=steps), system, announce)
+    outcome = execute(record.noted(plan), system, announce)
     if outcome.error is None or not record.armed(system):
         return outcome
     note = after_failure(system)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from converge import Op, words
+from converge import Op, Plan, words
 from converge.document import plain
 from hostnic.devices import pci
 from hostnic.ops.files import write_own
@@ -84,10 +84,14 @@ def note_found(system: System, bdfs: Iterable[str]) -> None:
         _write_boot(system, boot._replace(ports={**boot.ports, **found}))
 
 
-def note_left(system: System, bdfs: Iterable[str]) -> None:
-    """Note ports as they are: what differs from that later on is something else's doing."""
+def note_left(system: System, bdfs: Iterable[str], *, anew: bool = True) -> None:
+    """Note ports as they are: what differs from that later on is something else's doing.
+
+    Unless they are noted ``anew``, what was noted of one already stays.
+    """
     boot = read_boot(system)
-    new = {bdf: boot.ports.get(bdf, PortRecord())._replace(left=_now(system, bdf)) for bdf in bdfs}
+    known = {bdf: boot.ports.get(bdf, PortRecord()) for bdf in bdfs}
+    new = {bdf: port._replace(left=_now(system, bdf)) for bdf, port in known.items() if anew or not port.left}
     if new:
         _write_boot(system, boot._replace(ports={**boot.ports, **new}))
 
@@ -98,12 +102,6 @@ def forget_left(system: System, bdfs: Collection[str]) -> None:
     ports = {bdf: port._replace(left=None) if bdf in bdfs else port for bdf, port in boot.ports.items()}
     if ports != boot.ports:
         _write_boot(system, boot._replace(ports=ports))
-
-
-def note_as_declared(system: System, bdfs: Iterable[str]) -> None:
-    """Note ports that are as declared; what was noted of one already stays."""
-    boot = read_boot(system)
-    note_left(system, [bdf for bdf in bdfs if not boot.ports.get(bdf, PortRecord()).left])
 
 
 @dataclass(frozen=True)
@@ -120,14 +118,17 @@ class Noted:
         note_left(system, [self.bdf])
 
 
-def noted(step: HostStep) -> HostStep:
-    """A step as it is run: one that changes VFs or mode of a port also notes what it leaves."""
+def noted(plan: Plan[System]) -> Plan[System]:
+    """A plan as it is run: a step that changes VFs or mode of a port also notes what it leaves."""
     from hostnic.ops.eswitch import SetEswitchMode  # not in a hook that changes nothing
     from hostnic.ops.vf import CreateVfs, DestroyVfs
 
-    op = step.op
-    changes = isinstance(op, CreateVfs | DestroyVfs | SetEswitchMode)
-    return replace(step, op=Noted(op.bdf, op)) if changes else step
+    def as_run(step: HostStep) -> HostStep:
+        op = step.op
+        changes = isinstance(op, CreateVfs | DestroyVfs | SetEswitchMode)
+        return replace(step, op=Noted(op.bdf, op)) if changes else step
+
+    return replace(plan, steps=tuple(map(as_run, plan.steps)))
 
 
 def _now(system: System, bdf: str) -> Vfs:
@@ -157,7 +158,7 @@ class NoteConverged:
 
     def run(self, system: System) -> None:
         """Add it to the others; of its ports, what was noted already stays."""
-        note_as_declared(system, self.bdfs)
+        note_left(system, self.bdfs, anew=False)
         known = read_converged(system)
         if self.slot not in known:
             _install(system, CONVERGED, {"nics": sorted({*known, self.slot})}, _converged)

@@ -217,7 +217,7 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
             left = judge.at_hand(ports, wanted, Observed(discover.observe(system)))
             undone = still_changing(system, ports) or to_legacy(system, left.ports)
             return [*failed, *problems, *undone]
-    record.note_as_declared(system, [now.port.bdf for now in nic.ports])
+    record.note_left(system, [now.port.bdf for now in nic.ports], anew=False)
     return problems
 
 

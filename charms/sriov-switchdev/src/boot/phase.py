@@ -77,9 +77,8 @@ def run(
     """
     noted: list[BootFailure] = []
     for step in part.steps:
-        failed = execute(
-            Plan((record.noted(step),)), system, lambda step: print(step.what, flush=True)
-        ).finding
+        plan = record.noted(Plan((step,)))
+        failed = execute(plan, system, lambda step: print(step.what, flush=True)).finding
         if failed:
             problem = BootFailure(failed.subject, f"{who} {failed.what}", failed.remedy)
             if not spare:
