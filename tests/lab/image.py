@@ -29,7 +29,8 @@ CARD = Path(os.environ.get("LAB_CARD") or HERE / "card")
 REQUIREMENTS = HERE.parent / "requirements" / "guest.txt"
 
 USUAL, OTHERWISE = "jammy", "trixie"
-"""What guests run where LAB_RELEASES names nothing: what most users have; where it cannot be had, Debian."""
+"""Where LAB_RELEASES names no release, guests run the one that most users have, or Debian if that is not
+available."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,15 @@ def _base(release: Release) -> Path:
     return host.cache() / f"base-{release.name}-{digest([release.suite, *release.packages])}.tar"
 
 
+def _asked() -> list[str]:
+    """The releases that LAB_RELEASES names."""
+    named = os.environ.get("LAB_RELEASES")
+    return named.split(",") if named else []
+
+
 def chosen() -> list[str]:
     """The releases that guests run: those of LAB_RELEASES, or the usual one if its packages are here."""
-    named = os.environ.get("LAB_RELEASES")
-    return named.split(",") if named else [USUAL if _base(RELEASES[USUAL]).exists() else OTHERWISE]
+    return _asked() or [USUAL if _base(RELEASES[USUAL]).exists() else OTHERWISE]
 
 
 def choose() -> list[str]:
@@ -111,7 +117,7 @@ def choose() -> list[str]:
     Without Ubuntu's archive there are none: one line says so, and guests run Debian.
     """
     usual, otherwise = RELEASES[USUAL], RELEASES[OTHERWISE]
-    if not os.environ.get("LAB_RELEASES"):
+    if not _asked():
         host.require()
         try:
             with locked(host.cache() / f"{usual.name}.lock"):
@@ -124,7 +130,7 @@ def choose() -> list[str]:
 
 def named() -> str:
     """The release of the rack's nodes and of a recording: the first of LAB_RELEASES, or Debian."""
-    return os.environ.get("LAB_RELEASES", OTHERWISE).split(",")[0]
+    return next(iter(_asked()), OTHERWISE)
 
 
 def base(release: Release) -> Path:
