@@ -298,18 +298,20 @@ def verdict_on(case, world, folder):
     return world.run("measure")
 
 
+def expect(case, world, folder):
+    """The verdict that the cloud deserves, and the words that it has for it."""
+    status, out, err = verdict_on(case, world, folder)
+    assert (status, case.says if case.says in out else out) == (case.verdict, case.says), out + err
+
+
 @pytest.mark.parametrize("name", CLOUDS)
 def test_the_verdict_on_a_cloud(cloud, tmp_path, name):
-    case = CLOUDS[name]
-    status, out, err = verdict_on(case, cloud, tmp_path)
-    assert (status, case.says if case.says in out else out) == (case.verdict, case.says), out + err
+    expect(CLOUDS[name], cloud, tmp_path)
 
 
 @pytest.mark.parametrize("name", FIVE)
 def test_every_node_is_sent_through(five, tmp_path, name):
-    case = FIVE[name]._replace(rungs=FURTHER)
-    status, out, err = verdict_on(case, five, tmp_path)
-    assert (status, case.says if case.says in out else out) == (case.verdict, case.says), out + err
+    expect(FIVE[name]._replace(rungs=FURTHER), five, tmp_path)
 
 
 def test_two_servers_of_five_nodes_do_not_prove_the_others(five, tmp_path):
@@ -325,9 +327,7 @@ def test_two_servers_of_five_nodes_do_not_prove_the_others(five, tmp_path):
 
 @pytest.mark.parametrize("name", SIX)
 def test_ipv6_is_judged_for_itself(dual, tmp_path, name):
-    case = SIX[name]._replace(rungs=DUAL)
-    status, out, err = verdict_on(case, dual, tmp_path)
-    assert (status, case.says if case.says in out else out) == (case.verdict, case.says), out + err
+    expect(SIX[name]._replace(rungs=DUAL), dual, tmp_path)
 
 
 def test_ipv6_that_nobody_asked_for_is_neither_measured_nor_proven(own, tmp_path):
