@@ -8,7 +8,8 @@ from hostnic.devices.place import place_of
 from hostnic.devices.port import is_other_card
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import App, Driver, Ets
+from hostnic.netlink.dcb import App, Ets
+from hostnic.netlink.dcbdrivers import Driver
 
 if TYPE_CHECKING:
     from charmkit.fabric import Qos

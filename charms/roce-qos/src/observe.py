@@ -12,7 +12,7 @@ from hostnic.boot import units
 from hostnic.devices import inventory, rdma, vlan
 from hostnic.devices.port import Port, uplink_of
 from hostnic.devices.rdma import RdmaPort
-from hostnic.netlink.dcb import driver
+from hostnic.netlink.dcbdrivers import driver
 from hostnic.network import ovs
 from hostnic.ops import lldp, members
 from hostnic.ops.marking import number

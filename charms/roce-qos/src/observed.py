@@ -9,7 +9,8 @@ from hostnic.devices.port import MLX5, Port
 from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.devices.vlan import Vlan
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import Dcb, Driver
+from hostnic.netlink.dcb import Dcb
+from hostnic.netlink.dcbdrivers import Driver
 from hostnic.system import Pause
 
 RAW = "not in switchdev"

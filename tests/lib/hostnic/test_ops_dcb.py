@@ -5,7 +5,8 @@ import errno
 
 import pytest
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import DRIVERS, App, Dcb, Ets, driver
+from hostnic.netlink.dcb import App, Dcb, Ets
+from hostnic.netlink.dcbdrivers import DRIVERS, driver
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.members import AwaitMember, InTurn, is_distributing
 from hypothesis import given

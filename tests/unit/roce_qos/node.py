@@ -8,7 +8,7 @@ from typing import Any
 import charm
 import pytest
 from boot import files, main
-from hostnic.netlink.dcb import driver as driver_entry
+from hostnic.netlink.dcbdrivers import driver as driver_entry
 from hostnic.ops import lldp
 from lab.modelled import FakeCard, FakeHost, card
 from ops import testing

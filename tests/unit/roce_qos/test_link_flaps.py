@@ -6,7 +6,8 @@ import json
 import pytest
 from config import Options
 from converge import Disruption
-from hostnic.netlink.dcb import ENTRIES, MODE, PAUSE, SHARES, driver
+from hostnic.netlink.dcb import ENTRIES, MODE, PAUSE, SHARES
+from hostnic.netlink.dcbdrivers import driver
 from lab.modelled import FakeHost, card
 from lab.modelled.nic.dcb import QUIRKS
 from survey import survey
