@@ -8,7 +8,7 @@ import pytest
 import yaml
 from bundle.intents import audited
 from check import checker
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 
 ROOT = Path(__file__).parents[2]
 BUNDLES = sorted(ROOT.glob("bundles/ovn-offload-*.yaml"))
@@ -34,7 +34,7 @@ def findings(tmp_path):
         if "noble" in paths[0].stem:
             site = site.replace("base: ubuntu@22.04", "base: ubuntu@24.04").replace("hwe-22.04", "ga-24.04")
         (tmp_path / "site.yaml").write_text(site)
-        bundle = checker.load(paths, Site.read(tmp_path / "site.yaml"))
+        bundle = checker.load(paths, read_site(tmp_path / "site.yaml"))
         return sorted((f"{each.rule}: {each.what}" for each in checker.check(bundle)), reverse=True)
 
     return findings

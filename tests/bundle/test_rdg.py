@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from check import checker
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 
 ROOT = Path(__file__).parents[2]
-SITE = Site.read(ROOT / "tools/maas/site-example.yaml")
+SITE = read_site(ROOT / "tools/maas/site-example.yaml")
 DIFFERING = {
     ("neutron-api", "vlan-ranges"): "tenantvlan:101:101",  # what the RDG's switches carry
     ("ovn-chassis", "sriov-numvfs"): "none:0",  # sriov-switchdev owns the VFs

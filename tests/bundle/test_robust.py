@@ -10,11 +10,11 @@ from check.merge import Part, merge, parts
 from check.model import Bundle
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 from yamlfile.values import FileError, Map, Place, Seq
 
 ROOT = Path(__file__).parents[2]
-SITE = Site.read(ROOT / "tools/maas/site-example.yaml")
+SITE = read_site(ROOT / "tools/maas/site-example.yaml")
 GOOD = yaml.safe_load((ROOT / "tests/bundle/rdg.yaml").read_text())
 WORDS = st.sampled_from(
     ["", "0", "lxd:9", "a:b", "glance:amqp", "^x", "[{", '["x"]', "{}", "1-", "none:0", "on"]

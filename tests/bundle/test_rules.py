@@ -9,7 +9,7 @@ import yaml
 from check import checker
 from check.model import charm_name
 from check.rule import RULES
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 
 ROOT = Path(__file__).parents[2]
 GOOD = ROOT / "bundles/ovn-offload-jammy-yoga.yaml"
@@ -32,7 +32,7 @@ def broken(tmp_path):
             paths.append(tmp_path / "overlay.yaml")
             paths[1].write_text(case["overlay"])
         (tmp_path / "site.yaml").write_text(_replaced(SITE.read_text(), case.get("site", {})))
-        return checker.load(paths, Site.read(tmp_path / "site.yaml"))
+        return checker.load(paths, read_site(tmp_path / "site.yaml"))
 
     return write
 
@@ -47,7 +47,7 @@ def _replaced(text, changes):
 @pytest.fixture(scope="session")
 def accepted():
     """What is found in the bundle as it is."""
-    return {finding.what for finding in checker.check(checker.load([GOOD], Site.read(SITE)))}
+    return {finding.what for finding in checker.check(checker.load([GOOD], read_site(SITE)))}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['rule']}: {case['case']}")
@@ -76,7 +76,7 @@ def test_what_other_sites_have_is_no_error(case, tmp_path):
     site = None
     if "site" in case:
         (tmp_path / "site.yaml").write_text(_replaced(SITE.read_text(), case["site"]))
-        site = Site.read(tmp_path / "site.yaml")
+        site = read_site(tmp_path / "site.yaml")
     found = checker.check(checker.load(paths, site))
     assert [str(finding) for finding in found if not finding.warning] == []
     assert {finding.rule for finding in found} - {"quorum-lock"} == set(case.get("warns", ()))

@@ -14,7 +14,9 @@ from converge import StepError
 from converge.render import PLAN_WIDTH
 from fuzz import Reader, check, of_path, raw
 from maas import client as maas
-from maas import commission, readiness, sitefile, verify
+from maas import commission, readiness, verify
+from maas.sitefile.model import Secret
+from maas.sitefile.reader import read_site
 from operate import fleet, health, running
 from operate import verify as operate
 from operate.adopt import text as adopt_text
@@ -113,7 +115,7 @@ def of_maas(text: str) -> object:
     client = maas.Maas("http://maas", "a:b:c")
     client._open = Answer
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sitefile.Secret, "read", lambda _: "secret")
+        patch.setattr(Secret, "read", lambda _: "secret")
         found = verify.verify(client, EXAMPLE), [*readiness.way_out(EXAMPLE, client.objects)]
         return found, commission.plan(EXAMPLE, client.objects).steps
 
@@ -178,7 +180,7 @@ MODEL = {
         "num-vfs": {"source": "default", "value": 8},
     },
 }
-EXAMPLE = sitefile.Site.read(ROOT / "tools/maas/site-example.yaml")
+EXAMPLE = read_site(ROOT / "tools/maas/site-example.yaml")
 SITE = (ROOT / "tools/maas/site-example.yaml").read_text()
 FABRIC = ("    vid: 9\n", "    vid: 9\n    fabric: other\n")
 NIC = (
@@ -264,7 +266,7 @@ READERS = [
     ),
     Reader(
         "site file",
-        of_path(sitefile.Site.read),
+        of_path(read_site),
         [SITE, SITE.replace(*FABRIC).replace(*NIC).replace(*NICS)],
         (FileError,),
     ),

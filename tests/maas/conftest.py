@@ -7,7 +7,7 @@ from lab.maassite import PASSWORD, connect, discover, equip, written
 from maas import __main__ as command
 from maas.client import Maas
 from maas.plan import observe, plan
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def findings(maas, site):
     """What a plan finds, as `severity: what; remedy`."""
 
     def findings():
-        read = Site.read(site)
+        read = read_site(site)
         found = plan(read, observe(Maas("http://192.168.25.1:5240/MAAS", KEY), read)).findings
         return "\n".join(f"{each.severity.name.lower()}: {each.what}; {each.remedy}" for each in found)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from lab.maassite import interfaces, machine, new_fabric, stranger, writes
-from maas.sitefile import BASES
+from maas.sitefile.model import BASES
 
 CHARMS = Path(__file__).parents[2] / "charms"
 

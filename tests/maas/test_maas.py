@@ -6,7 +6,7 @@ from lab.maas import KEY, RefusedError
 from lab.maassite import NUMA, PASSWORD, PORTS, commission, edit, equip, interfaces, machine, writes
 from maas.client import Maas
 from maas.plan import observe, plan
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 
 ALL = "networks: [oam-space, public-space, internal-space, overlay-space]"
 WITHOUT_OVERLAY = "networks: [oam-space, public-space, internal-space]"
@@ -185,7 +185,7 @@ def test_a_fault_at_any_write_is_said_and_the_next_run_finishes(maas, run, numbe
     ],
 )
 def test_only_what_needs_a_step_that_failed_waits_for_it(maas, site, run, failing, waiting):
-    keys = [step.key for step in plan(Site.read(site), observed(maas, site)).steps]
+    keys = [step.key for step in plan(read_site(site), observed(maas, site)).steps]
     maas.requests.clear()
     maas.faults[keys.index(failing) + 1] = "The region is restarting."
     said = run("apply", expected=1)
@@ -195,10 +195,10 @@ def test_only_what_needs_a_step_that_failed_waits_for_it(maas, site, run, failin
     else:
         assert "Not tried" not in said
     assert f"{len(keys) - len(waiting)} of {len(keys)} steps done." in said
-    left = plan(Site.read(site), observed(maas, site)).steps
+    left = plan(read_site(site), observed(maas, site)).steps
     assert [step.key for step in left] == [key for key in keys if key in waiting]
     run("apply")
-    assert plan(Site.read(site), observed(maas, site)).steps == ()
+    assert plan(read_site(site), observed(maas, site)).steps == ()
 
 
 def test_the_network_of_a_machine_is_made_though_its_power_settings_are_refused(maas, run, tmp_path):
@@ -218,7 +218,7 @@ def refusing(*_):
 
 
 def observed(maas, site):
-    return observe(Maas("http://192.168.25.1:5240/MAAS", KEY), Site.read(site))
+    return observe(Maas("http://192.168.25.1:5240/MAAS", KEY), read_site(site))
 
 
 def test_a_look_takes_fifteen_requests_however_many_machines_there_are(built, run):

@@ -13,7 +13,7 @@ from lab.maassite import NUMA, PORTS, commission, connect, discover, grown, mach
 from maas import __main__ as command
 from maas import commission as waiting
 from maas.plan import observe, plan
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 from operate import together
 
 NODES = 256
@@ -215,7 +215,7 @@ def test_a_plan_costs_as_much_for_each_machine_at_256_as_at_64(tmp_path, monkeyp
         commission(region, "controller", PORTS[:1])
         for number in range(nodes):
             commission(region, f"node{number}", PORTS, NUMA)
-        site = Site.read(path)
+        site = read_site(path)
         objects = observe(command._connect(site), site)
         return calls(lambda: plan(site, objects)) / nodes
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from check import checker
 from lab.maassite import SITE, edit
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
@@ -122,7 +122,7 @@ VARIANTS = {
 
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
 def test_the_overlay_passes_the_checker_with_its_site(written, site, changes):
-    bundle = checker.load([BUNDLE, written(*changes)], Site.read(site))
+    bundle = checker.load([BUNDLE, written(*changes)], read_site(site))
     # The bundle's control node is rebooted by hand: quorum-lock warns of that with any site.
     found = [finding for finding in checker.check(bundle) if finding.rule != "quorum-lock"]
     assert [str(finding) for finding in found] == []
@@ -235,4 +235,4 @@ def test_what_the_overlay_is_made_from_is_never_replaced_by_it(site, run):
 
 
 def test_the_example_site_can_be_used_where_it_is():
-    assert Path(Site.read(SITE).intent).is_file()
+    assert Path(read_site(SITE).intent).is_file()

@@ -8,7 +8,7 @@ import yaml
 from check import checker
 from check.options import classes
 from lab.maassite import NUMA, PORTS, addresses, commission, edit, fabric_of, interfaces, writes
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
@@ -97,7 +97,7 @@ def test_the_intent_has_to_have_a_bond_for_each_storage_bond(rails, site, run):
 def test_the_overlay_makes_storage_and_rails_lossless_and_passes_the_checker(rails, site, run):
     path = site.parent / "site-overlay.yaml"
     run("overlay", "--output", str(path))
-    found = checker.check(checker.load([BUNDLE, path], Site.read(site)))
+    found = checker.check(checker.load([BUNDLE, path], read_site(site)))
     assert [str(finding) for finding in found if finding.rule != "quorum-lock"] == []
     made = yaml.safe_load(path.read_text())["applications"]
     given = {name: made[name]["options"] for name in ("roce-qos", "nic-firmware", "sriov-switchdev")}

@@ -5,7 +5,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from maas.sitefile import Site
+from maas.sitefile.model import Site
+from maas.sitefile.reader import read_site
 from yamlfile.values import FileError
 
 from check.merge import merge, parts
@@ -80,7 +81,7 @@ def main(arguments: list[str]) -> int:
 def _report(path: Path, overlays: list[Path], against: Path | None) -> int:
     """Print what is found in one bundle; 0 when nothing but warnings was found, 2 if it cannot be read."""
     try:
-        site = Site.read(against) if against else None
+        site = read_site(against) if against else None
         bundle = load([path, *overlays], site)
     except FileError as error:
         print(error, file=sys.stderr)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from maas.sitefile import Site
+from maas.sitefile.model import Site
 from yamlfile.values import Map, Place, Seq
 
 from check import facts

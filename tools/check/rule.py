@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from converge.finding import few
-from maas.sitefile import Site
+from maas.sitefile.model import Site
 from yamlfile.values import Place
 
 from check.model import Bundle

@@ -28,7 +28,8 @@ from maas import commission, juju, overlay, readiness
 from maas.client import Maas, Write
 from maas.plan import machine_of, observe, plan
 from maas.progress import following, states
-from maas.sitefile import Secret, Site
+from maas.sitefile.model import Secret, Site
+from maas.sitefile.reader import read_site
 from maas.verify import checks, verify
 from operate.client import Juju
 from operate.together import side_by_side
@@ -64,7 +65,7 @@ def main(arguments: list[str]) -> int:
     """Run one verb; its exit code, as the help has it."""
     options = parser().parse_args(arguments)
     try:
-        return _VERBS[options.verb](options, Site.read(options.site))
+        return _VERBS[options.verb](options, read_site(options.site))
     except (FileError, StepError) as error:
         print("; ".join([str(error), *filter(None, [getattr(error, "remedy", "")])]), file=sys.stderr)
         return 2

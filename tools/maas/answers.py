@@ -23,7 +23,7 @@ from converge.shape import (
     Shape,
 )
 from maas.client import Maas
-from maas.sitefile import ADDRESS, Word
+from maas.sitefile.reader import ADDRESS, Word
 
 _TEXT, _NUMBER = AnyText(), Integer(None, None)
 OPTIONAL_TEXT, OPTIONAL_YES_OR_NO = OrNull(_TEXT), OrNull(Boolean())

@@ -26,7 +26,7 @@ from urllib.request import Request
 from converge import StepError, words
 from converge.bounded import MIB
 from converge.opener import Bounded, plain
-from maas.sitefile import Secret
+from maas.sitefile.model import Secret
 from operate import private
 
 TIMEOUT, MOST = 120.0, 128 * MIB

@@ -9,7 +9,7 @@ import time
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from maas import answers
 from maas.client import Maas, Objects, Write
-from maas.sitefile import Site
+from maas.sitefile.model import Site
 from maas.unmanaged import BUSY, unseen
 
 POLL = 15

@@ -10,7 +10,7 @@ from typing import Any
 
 from converge import Finding, Severity
 from maas.client import Values, stored
-from maas.sitefile import BASES, Machine, Site, Stack, Tag
+from maas.sitefile.model import BASES, Machine, Site, Stack, Tag
 
 BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
 """VF-LAG takes 802.3ad; a fast rate notices a dead leaf in three seconds. MAAS' own miimon is 100 ms."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from converge import Finding, Severity
 from intent.model import Bond, Fabric, Network, Role, SwitchPort
-from maas.sitefile import Machine, Site, Stack
+from maas.sitefile.model import Machine, Site, Stack
 
 Kind = tuple[int, frozenset[int]]
 """Ports of one kind: the width of their bond, 0 without one, and their VLANs."""

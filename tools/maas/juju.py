@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import yaml
 from converge import Disruption, Finding, Plan, Severity, Step
-from maas.sitefile import Secret, Site
+from maas.sitefile.model import Secret, Site
 from operate import private
 from operate.client import Juju, mapping
 from yamlfile.values import FileError

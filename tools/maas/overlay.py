@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from maas.sitefile import Machine, Site, Tag
+from maas.sitefile.model import Machine, Site, Tag
 from yamlfile.values import FileError
 
 NVIDIA = "15b3"

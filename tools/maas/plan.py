@@ -11,7 +11,7 @@ from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from maas import answers, deployed, fabric, readiness, unmanaged
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
 from maas.rules import identity, names, power
-from maas.sitefile import Machine, Network, Secret, Site, Stack, port_stem
+from maas.sitefile.model import Machine, Network, Secret, Site, Stack, port_stem
 from maas.unmanaged import OPEN, UNSEEN
 
 KEYS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 from converge import Plan
 from maas.client import Maas, Objects
 from maas.deployed import LEAVING
-from maas.sitefile import Site
+from maas.sitefile.model import Site
 from maas.unmanaged import BUSY, settled, unseen
 
 COMMAND = "pipx run tox -e maas --"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from converge import Finding, Severity
 from maas import answers
 from maas.client import Maas, Objects, every, stored
-from maas.sitefile import Network, Site
+from maas.sitefile.model import Network, Site
 from maas.unmanaged import rack_addresses, settled, unseen
 
 ARCHITECTURE = "amd64"

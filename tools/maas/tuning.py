@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hostnic import cpus
-from maas.sitefile import Tag
+from maas.sitefile.model import Tag
 
 Advice = tuple[str, str]
 """What is not as the reference design has it, and what to write instead."""

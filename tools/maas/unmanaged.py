@@ -12,8 +12,8 @@ from typing import Any
 
 from converge import Finding, Severity
 from maas.client import Objects, Values, every, stored
-from maas.consistency import ends, is_address, overlapping, ranges_overlap, same_address
-from maas.sitefile import Machine, Network, Site, Stack
+from maas.sitefile.addresses import ends, is_address, overlapping, ranges_overlap, same_address
+from maas.sitefile.model import Machine, Network, Site, Stack
 
 OPEN = ("New", "Ready", "Failed testing", "Broken")
 """Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES).

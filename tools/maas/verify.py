@@ -10,7 +10,7 @@ from maas import answers, tuning
 from maas.client import Maas, Objects, every, stored
 from maas.overlay import NVIDIA
 from maas.plan import observe, plan
-from maas.sitefile import Machine, Site, Tag
+from maas.sitefile.model import Machine, Site, Tag
 from maas.unmanaged import settled
 from operate.together import side_by_side
 

@@ -11,14 +11,14 @@ import pytest
 from acceptance.waiting import why
 from check import checker
 from lab.neutron import nova
-from maas.sitefile import Site
+from maas.sitefile.reader import read_site
 
 ROOT = Path(__file__).parents[3]
 BUNDLES = sorted((ROOT / "bundles").glob("*.yaml"))
 OVERLAYS = sorted(
     path for path in (ROOT / "overlays").glob("*.yaml") if "pci-passthrough" in path.read_text()
 )
-SITE = Site.read(ROOT / "tools/maas/site-example.yaml")
+SITE = read_site(ROOT / "tools/maas/site-example.yaml")
 PORTS = {"enp63s0f0": "0000:3f:00.0", "enp63s0f1": "0000:3f:00.1"}
 RENAMED = {f"{name}np{number}": address for number, (name, address) in enumerate(PORTS.items())}
 """The same ports on a kernel whose mlx5 driver names the physical port."""

@@ -14,7 +14,7 @@ from check.merge import Part, merge, parse, parts
 from check.model import Bundle
 from lab import maassite
 from lab.juju import deployed
-from maas.sitefile import Site as SiteFile
+from maas.sitefile.reader import read_site
 from operate import running
 from operate.adopt.adoption import adoption
 from operate.client import Juju
@@ -31,7 +31,7 @@ def see(site: Site) -> Seen:
     own = site.folder / "bundle.yaml"
     paths = [own if own.exists() else BUNDLE, *list(_overlays(site))[:1]]
     with TemporaryDirectory() as folder:
-        file = SiteFile.read(maassite.edited(Path(folder), site.data("maas"))) if site.has("maas") else None
+        file = read_site(maassite.edited(Path(folder), site.data("maas"))) if site.has("maas") else None
     return Seen(_found(checker.check(checker.load(paths, file))), [])
 
 

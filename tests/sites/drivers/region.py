@@ -18,7 +18,7 @@ from lab.maassite import NUMA, PORTS, commission, edit, interfaces, machine, wri
 from maas import __main__ as command
 from maas.client import Maas
 from maas.plan import observe, plan
-from maas.sitefile import Site as SiteFile
+from maas.sitefile.reader import read_site
 from sites.gallery import Found, Seen, Site
 
 
@@ -32,7 +32,7 @@ def see(site: Site, region: Region, path: Path) -> Seen:
         _build(region, path, data)
     theirs = _others(region, data)
     before = copy.deepcopy(theirs)
-    read = SiteFile.read(path)
+    read = read_site(path)
     wanted = plan(read, observe(Maas(read.maas, read.api_key.read()), read))
     found = [Found(each.severity.name.lower(), each.subject, each.sentence()) for each in wanted.findings]
     assert writes(region) == [], "plan wrote"

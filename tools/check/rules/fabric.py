@@ -7,7 +7,7 @@ from contextlib import suppress
 from intent import expand
 from intent.model import Fabric
 from maas.fabric import findings
-from maas.sitefile import Site
+from maas.sitefile.model import Site
 from yamlfile.values import FileError, Place
 
 from check.merge import Included

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hostnic import cpus
 from maas import tuning
-from maas.sitefile import Site
+from maas.sitefile.model import Site
 
 from check.model import Application, Bundle, pairs
 from check.rule import Wrong, rule, site_rule

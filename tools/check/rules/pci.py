@@ -8,7 +8,7 @@ from typing import Any
 
 from hostnic.devices.selector import AUTO, ENTRY
 from maas.overlay import NVIDIA
-from maas.sitefile import port_stem
+from maas.sitefile.model import port_stem
 
 from check.model import Application, Bundle, json_list, pairs
 from check.rule import Wrong, listed, rule

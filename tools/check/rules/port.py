@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from hostnic.devices.selector import AUTO
-from maas.sitefile import Machine, Site, Tag, port_stem
+from maas.sitefile.model import Machine, Site, Tag, port_stem
 
 from check.model import PLACEHOLDER, Application, Bundle, pairs, vlan_ranges
 from check.rule import Wrong, listed, misspelt, near, rule, site_rule

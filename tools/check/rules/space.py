@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from maas.sitefile import BASES, Site, Tag
+from maas.sitefile.model import BASES, Site, Tag
 
 from check.model import Application, Bundle, words
 from check.rule import Wrong, listed, near, rule, site_rule

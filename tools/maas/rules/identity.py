@@ -6,8 +6,8 @@ from typing import Any
 
 from converge import Finding
 from maas.client import Objects, every
-from maas.consistency import same_address
-from maas.sitefile import Machine, Site
+from maas.sitefile.addresses import same_address
+from maas.sitefile.model import Machine, Site
 from maas.unmanaged import blocked, bmc, other_nodes, settled
 
 

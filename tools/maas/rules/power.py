@@ -1,58 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each power type of MAAS takes, and which machines MAAS does not make or change because of theirs.
+"""Machines that MAAS does not make or change because of their power type.
 
-Source: `settings` of provisioningserver/drivers/power/*.py and drivers/pod/{virsh,lxd}.py of MAAS 3.3 to 3.6;
-a parameter of another type is refused as unknown. That a machine needs the MAC address of a port unless its
-type is ipmi: `requires_macs_and_architecture` and `MachineForm.clean` in maasserver/forms/__init__.py.
+Source: `requires_macs_and_architecture` and `MachineForm.clean` in maasserver/forms/__init__.py: a machine
+needs the MAC address of a port unless its type is ipmi.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from converge import Finding, Severity
-
-if TYPE_CHECKING:
-    from maas.sitefile import Machine
-
-ADDRESS, USER, PASS, DRIVER = "power_address", "power_user", "power_pass", "power_driver"
-DRIVERS = ("LAN", "LAN_2_0")
-"""What MAAS knows of IPMI (IPMI_DRIVER_CHOICES)."""
+from maas.sitefile.model import Machine
+from maas.sitefile.power import TYPES
 
 
-class PowerType(NamedTuple):
-    """Parameters that it takes, of those that a site file has, and that it needs.
-
-    `own_bmc`: each address is that of one machine. `made`: MAAS makes a machine of it with these parameters;
-    the others also need what no site file has, such as the id of a virtual machine or an outlet.
-    """
-
-    takes: tuple[str, ...]
-    needs: tuple[str, ...] = (ADDRESS,)
-    own_bmc: bool = False
-    made: bool = False
-
-
-_LOGIN = (ADDRESS, USER, PASS)
-TYPES = {
-    # MAAS takes ipmi without a login, but then makes a BMC user, which commissioning here keeps it from.
-    "ipmi": PowerType((*_LOGIN, DRIVER), _LOGIN, own_bmc=True, made=True),
-    "redfish": PowerType(_LOGIN, _LOGIN, own_bmc=True, made=True),
-    "openbmc": PowerType(_LOGIN, _LOGIN, own_bmc=True, made=True),
-    "wedge": PowerType(_LOGIN, own_bmc=True, made=True),
-    "amt": PowerType((ADDRESS, PASS), own_bmc=True, made=True),
-    "manual": PowerType((), (), made=True),
-    "virsh": PowerType((ADDRESS, PASS)),
-    "lxd": PowerType((ADDRESS,)),  # its secrets have other names: password, certificate, key
-    **dict.fromkeys(("apc", "eaton", "raritan"), PowerType((ADDRESS,))),
-    **dict.fromkeys(
-        ("dli", "hmc", "moonshot", "mscm", "msftocs", "recs_box", "sm15k", "ucsm"), PowerType(_LOGIN)
-    ),
-    **dict.fromkeys(("hmcz", "vmware"), PowerType(_LOGIN, _LOGIN)),
-    "proxmox": PowerType(_LOGIN, (ADDRESS, USER)),
-    "webhook": PowerType((USER, PASS), ()),
-}
-
-
-def finding(machine: "Machine", found: Any) -> Finding | None:
+def finding(machine: Machine, found: Any) -> Finding | None:
     """Why MAAS would refuse to make a machine, or to give its power type to the one that it has."""
     kind = machine.power_type
     if kind == "ipmi":

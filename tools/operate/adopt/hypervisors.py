@@ -13,7 +13,7 @@ from check.rules.pci import WHITELIST, entries_of, other_selectors
 from converge import StepError
 from converge.shape import InvalidValue
 from hostnic.devices import selector
-from maas.sitefile import port_stem
+from maas.sitefile.model import port_stem
 
 DRIVER, FIRMWARE = "sriov-switchdev", "nic-firmware"
 NUMVFS, OFFLOAD = "sriov-numvfs", "enable-hardware-offload"

@@ -2,16 +2,13 @@
 """Values of a site file that are right by themselves and do not go together."""
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from intent.attach import NETDEV_NAME_LENGTH
-from maas.rules.power import TYPES
-
-if TYPE_CHECKING:
-    from maas.sitefile import Machine, Network, Site, Tag
-
+from maas.sitefile.addresses import ends, overlapping, ranges_overlap, same_address
+from maas.sitefile.model import Machine, Network, Site, Tag
+from maas.sitefile.power import TYPES
 
 LINK_LOCAL = ip_network("fe80::/10")
 """Gateways that MAAS also takes outside of an IPv6 subnet (validate_gateway_ip in models/subnet.py)."""
@@ -21,7 +18,7 @@ Wrong = Iterator[tuple[str, object, str]]
 """Places, values and what is allowed there."""
 
 
-def inconsistent(site: "Site") -> Wrong:
+def inconsistent(site: Site) -> Wrong:
     """Where values do not go together."""
     yield from _inconsistent_vids(site)
     yield from _inconsistent_networks(site)
@@ -29,7 +26,7 @@ def inconsistent(site: "Site") -> Wrong:
     yield from _inconsistent_machines(site)
 
 
-def _inconsistent_machines(site: "Site") -> Wrong:
+def _inconsistent_machines(site: Site) -> Wrong:
     names, addresses, macs = dict[str, str](), dict[str, str](), dict[str, str]()
     for name, machine in site.machines.items():
         where = f"machines.{name}"
@@ -51,7 +48,7 @@ def _inconsistent_machines(site: "Site") -> Wrong:
         names[name.lower()] = addresses[address] = macs[machine.mac.lower()] = name
 
 
-def _inconsistent_ports(where: str, machine: "Machine", tag: "Tag") -> Wrong:
+def _inconsistent_ports(where: str, machine: Machine, tag: Tag) -> Wrong:
     if len(set(machine.ports)) != tag.width or len(machine.ports) != tag.width:
         yield f"{where}.ports", list(machine.ports), _count(tag.width, tag)
     if machine.nics.keys() != tag.nics.keys():
@@ -68,26 +65,11 @@ def _inconsistent_ports(where: str, machine: "Machine", tag: "Tag") -> Wrong:
             yield f"{where}.ports", made, f"another name than that of a bond or bridge of tag {tag.name}"
 
 
-def _count(width: int, tag: "Tag") -> str:
+def _count(width: int, tag: Tag) -> str:
     return f"{width}{' different ones' if width > 1 else ''} for tag {tag.name}"
 
 
-def same_address(text: str) -> str:
-    """One spelling of an address, of Redfish's without its scheme; a host name in lower case."""
-    text = text.removeprefix("https://").rstrip("/")
-    return str(ip_address(text)) if is_address(text) else text.lower()
-
-
-def is_address(text: str) -> bool:
-    """Whether it is an IP address, and no host name or URL."""
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _inconsistent_vids(site: "Site") -> Wrong:
+def _inconsistent_vids(site: Site) -> Wrong:
     networks = site.networks.values()
     for key in site.fabrics:
         vids = [network.vid for network in networks if network.fabric_key == key]
@@ -95,7 +77,7 @@ def _inconsistent_vids(site: "Site") -> Wrong:
             yield "networks", vids, "each vid once, and one of them 0: machines boot from it"
 
 
-def _inconsistent_networks(site: "Site") -> Wrong:
+def _inconsistent_networks(site: Site) -> Wrong:
     networks = list(site.networks.values())
     spaces = dict[str, str]()
     for name in site.networks:
@@ -126,7 +108,7 @@ def _inconsistent_networks(site: "Site") -> Wrong:
             yield f"{where}.gateway", network.gateway, allowed
 
 
-def _gateway_of_network(where: str, network: "Network") -> Wrong:
+def _gateway_of_network(where: str, network: Network) -> Wrong:
     """MAAS takes the first or the last address of an IPv4 network as a gateway, and no packet gets there."""
     cidr = ip_network(network.cidr)
     if network.gateway and cidr.version == 4 and cidr.prefixlen < 31:
@@ -139,7 +121,7 @@ def _gateway_of_network(where: str, network: "Network") -> Wrong:
             )
 
 
-def _ends_of_network(where: str, text: str, network: "Network") -> Wrong:
+def _ends_of_network(where: str, text: str, network: Network) -> Wrong:
     """MAAS takes no range with the address of the network or for broadcasts (models/iprange.py).
 
     Of an IPv6 network of 64 bits it keeps the first 2^32 addresses (get_ipranges_in_use in models/subnet.py).
@@ -160,25 +142,7 @@ def _ends_of_network(where: str, text: str, network: "Network") -> Wrong:
         yield where, text, "a dynamic range of at least 256 addresses, as MAAS asks of IPv6"
 
 
-def overlapping(one: str, other: str) -> bool:
-    """Whether two subnets have an address in common."""
-    first, second = ip_network(one), ip_network(other)
-    return first.version == second.version and first.overlaps(second)
-
-
-def ends(text: str) -> list[IPv4Address | IPv6Address]:
-    """The first and the last address of a range, FIRST-LAST or one address."""
-    first, _, last = text.partition("-")
-    return [ip_address(first), ip_address(last or first)]
-
-
-def ranges_overlap(one: str, other: str) -> bool:
-    """Whether two ranges have an address in common."""
-    (first, last), (start, end) = ends(one), ends(other)
-    return first.version == start.version and int(first) <= int(end) and int(start) <= int(last)
-
-
-def _hwe_kernel(name: str, tag: "Tag", site: "Site") -> Wrong:
+def _hwe_kernel(name: str, tag: Tag, site: Site) -> Wrong:
     """An HWE kernel is in the image of its own release only."""
     release = tag.hwe_kernel.removeprefix("hwe-")[:5]
     own = site.base.removeprefix("ubuntu@")
@@ -187,7 +151,7 @@ def _hwe_kernel(name: str, tag: "Tag", site: "Site") -> Wrong:
         yield f"tags.{name}.hwe-kernel", tag.hwe_kernel, allowed
 
 
-def _inconsistent_tags(site: "Site") -> Wrong:
+def _inconsistent_tags(site: Site) -> Wrong:
     for name, tag in site.tags.items():
         for where, own in [("networks", tag.networks), *_of_nics(tag)]:
             unknown = set(own) - set(site.networks)
@@ -214,12 +178,12 @@ def _inconsistent_tags(site: "Site") -> Wrong:
         yield from _hwe_kernel(name, tag, site)
 
 
-def _of_nics(tag: "Tag") -> "Iterator[tuple[str, tuple[str, ...]]]":
+def _of_nics(tag: Tag) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Where the networks of further NICs stand, and which they are."""
     yield from ((f"nics.{name}.networks", nic.networks) for name, nic in tag.nics.items())
 
 
-def _inconsistent_vfs(name: str, tag: "Tag") -> Wrong:
+def _inconsistent_vfs(name: str, tag: Tag) -> Wrong:
     """Of the keys that say what Nova offers."""
     if tag.physnets and not tag.bridge:
         yield f"tags.{name}.physnets", list(tag.physnets), "physnets where there is a bridge"
