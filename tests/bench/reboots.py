@@ -50,6 +50,7 @@ the action and the hook after it, a roll takes 3 N² + 2 N - 1 dispatches.
 import random
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -59,12 +60,12 @@ from charmkit.reboot.databag import KEY
 from charmkit.reboot.lock import approve_all
 from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.relation import Databags
-from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState
+from charmkit.reboot.state import Cluster, Need, UnitNow
 from charmkit.reboot.unit import approve_one, next_look_in
 from lab.juju.agents import BOOT, STATUS, Agents, Costs, Does, Machine, Spent
 from lab.juju.hooktools import Controller, Ran, Tools
 from lab.juju.model import Event, Relation
-from lab.juju.peers import Peers, databags, kept
+from lab.juju.peers import Around, Peers, databags, kept
 
 SIZES = (8, 64, 256)
 WHY = "8 VFs at the next boot"
@@ -97,45 +98,49 @@ class Unit:
         """One hook, or the action ``approve-reboot``."""
         self.wake = None
         now, machine = int(cloud.agents.now), cloud.agents.machines[bags.unit]
+        host = UnitNow(
+            unit=bags.unit,
+            boot_id=f"6f3a4519-89ba-4c58-876c-{self.number:06d}{machine.boots:06d}",
+            uptime=now - int(machine.booted),
+            now=now,
+            leader=bags.leader,
+            need=Need((WHY,) if self.needs else ()),
+            zone=self._zone,
+            has_containers=self.number < QUORUM,
+        )
+        around = Seen(bags, host, parallel_is=self._policy.reboot_parallel, cloud=cloud)
         if hook == "action":
-            return self._approve(bags, now, cloud.silent)
-        boot_id = f"6f3a4519-89ba-4c58-876c-{self.number:06d}{machine.boots:06d}"
-        if hook == "relation-changed" and not reboot.follow(
-            bags, boot_id, now, of, cloud.silent, self._parallel
-        ):
+            return self._approve(around)
+        if hook == "relation-changed" and not reboot.follow(around, of):
             return Ran()
-
-        def host(_: UnitState) -> UnitNow:
-            return UnitNow(
-                unit=bags.unit,
-                boot_id=boot_id,
-                uptime=now - int(machine.booted),
-                now=now,
-                leader=bags.leader,
-                need=Need((WHY,) if self.needs else ()),
-                zone=self._zone,
-                has_containers=self.number < QUORUM,
-            )
-
-        result = reboot.run(bags, self._policy, host, cloud.silent)
+        result = reboot.run(around, self._policy)
         assert isinstance(result, reboot.Result), result
         decision = result.decision
         if not decision.reboot:
             self.wake = next_look_in(result.host, self._policy, decision.own)
         return Ran(looked=True, reboot=decision.reboot)
 
-    def _parallel(self) -> str:
-        return self._policy.reboot_parallel
-
-    def _approve(self, bags: Databags, now: int, silent: Callable[[], tuple[str, ...]]) -> Ran:
+    def _approve(self, around: "Seen") -> Ran:
+        bags = around.bags
         units, _ = bags.units()
         cluster = bags.cluster()
         assert isinstance(cluster, Cluster), cluster
         units[bags.unit] = own = approve_one(units[bags.unit], 0, cluster.cancels)
         approved = approve_all(units, cluster)
-        bags.publish(own, reboot.with_first_grant(bags, units, approved, now, silent, self._parallel))
+        bags.publish(own, reboot.with_first_grant(around, units, approved))
         self.wake = 0.0
         return Ran()
+
+
+@dataclass
+class Seen(Around):
+    """What surrounds one hook of a unit; the cloud's machines are gone through only where they matter."""
+
+    cloud: "Cloud" = field(kw_only=True)
+
+    def silent(self) -> tuple[str, ...]:
+        """The units whose machines do not answer."""
+        return self.cloud.silent()
 
 
 class Cloud(Controller):

@@ -21,7 +21,7 @@ from charmkit.reboot.status import report
 from charmkit.reboot.unit import NEVER_CAME
 from converge.shape import InvalidValue
 from lab.juju.model import Model
-from lab.juju.peers import Peers, databags, kept
+from lab.juju.peers import Around, Peers, databags, kept
 
 SETTLE = 300
 LACKS = "OVN misses a member"
@@ -165,22 +165,14 @@ class World:
             return
         self.hooks += 1
         bags, peers = self.bags(name, app_data)
-        if of is not None and not follow(
-            bags, self.boot_id(name), self.now, of, lambda: self.silent(name), self.parallel
-        ):
+        around = self.around(name, bags)
+        if of is not None and not follow(around, of):
             node.last_hook = self.hooks
             self.carry(name, peers)
             return
         node.last_hook, node.said = self.hooks, node.quorum
         before = self.own(name)
-        result = run(
-            bags,
-            self.policy,
-            lambda own: self.look(name),
-            lambda: self.silent(name),
-            lambda: LACKS if node.lacks else "",
-            periodic=periodic,
-        )
+        result = run(around, self.policy, periodic=periodic)
         if not isinstance(result, Result):
             assert "is unusable" in result[-1].what
             assert not node.later
@@ -204,6 +196,11 @@ class World:
             elapsed = self.now - node.booted - (before.requested_at or 0)
             assert before.requested_at is None or elapsed >= NEVER_CAME or node.forgot
             node.rolling, node.again = False, True
+
+    def around(self, name: str, bags: Databags) -> Around:
+        """What surrounds a hook of a unit."""
+        lacks = LACKS if self.nodes[name].lacks else ""
+        return Around(bags, self.look(name), self.silent(name), lacks, self.parallel())
 
     def look(self, name: str) -> UnitNow:
         node = self.nodes[name]

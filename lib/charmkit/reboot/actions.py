@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actions ``approve-reboot``, ``cancel-reboots`` and ``release-reboot-lock``, and a part of ``plan``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ops
 from converge import Finding
 from converge.shape import InvalidValue
-from hostnic.system import System, read_boot_id
+from hostnic.system import System
 
+from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.options import check, option
-from charmkit.reboot.hook import with_first_grant
+from charmkit.reboot.hook import Surroundings, with_first_grant
 from charmkit.reboot.interruption import interruption
 from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, UnitState, clock
-from charmkit.reboot.status import duration, unwritten
+from charmkit.reboot.status import duration, unwoken, unwritten
 from charmkit.reboot.unit import approve_one
 from charmkit.reconcile import ActionError, answer, load_params
 
@@ -36,10 +37,8 @@ class RebootActions(ops.Object):
     Args:
         charm: whose actions to observe.
         system: this host.
-        bags: the databags of the peer relation; None where there is none.
-        silent: the peers whose hosts do not answer now.
-        parallel: the option ``reboot-parallel`` as it is.
-        wake: has this unit's next hook run right after the action; returns what prevents that.
+        dispatcher: has this unit's next hook run right after an action.
+        here: an action's surroundings; None where there is no peer relation.
 
     """
 
@@ -47,17 +46,13 @@ class RebootActions(ops.Object):
         self,
         charm: ops.CharmBase,
         system: System,
-        bags: Callable[[], Databags | None],
-        silent: Callable[[Databags], tuple[str, ...]],
-        parallel: Callable[[], str],
-        wake: Callable[[], Sequence[Finding]],
+        dispatcher: Dispatcher,
+        here: Callable[[], Surroundings | None],
     ) -> None:
         super().__init__(charm, "reboot-actions")
         self._system = system
-        self._bags = bags
-        self._silent = silent
-        self._parallel = parallel
-        self._wake = wake
+        self._dispatcher = dispatcher
+        self._here = here
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
         self.framework.observe(charm.on["cancel-reboots"].action, self._on_cancel)
         self.framework.observe(charm.on["plan"].action, self._on_plan)
@@ -71,9 +66,10 @@ class RebootActions(ops.Object):
 
     def _on_plan(self, event: ops.ActionEvent) -> None:
         """Add to the plan what a reboot that is needed would stop."""
-        bags = self._bags()
-        if bags is None:
+        here = self._here()
+        if here is None:
             return
+        bags = here.bags
         own = bags.units(peers=False)[0][bags.unit]
         if own.needs:
             event.set_results(interruption(self._system, bags.unit, {bags.unit: own}))
@@ -85,23 +81,22 @@ class RebootActions(ops.Object):
         """Do it, and continue in a hook: Juju refuses juju-reboot in actions."""
         if not answer(event, action):
             return
-        for finding in self._wake():
-            event.log(finding.sentence())
+        try:
+            self._dispatcher.now()
+        except OSError as error:
+            event.log(unwoken(error).sentence())
 
     def _approve(self) -> dict[str, str]:
-        bags, units, cluster = self._readable()
-        own = units[bags.unit]
-        if own.boot_id != read_boot_id(self._system):
+        here, units, cluster = self._readable()
+        bags, own = here.bags, units[here.bags.unit]
+        if own.boot_id != here.boot_id():
             raise ActionError("this unit has not run a hook since the host booted; try again in a minute")
         needing = sorted(unit for unit, state in units.items() if state.needs)
         if not needing:
             raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
         units[bags.unit] = own = approve_one(own, int(self._system.now()), cluster.cancels)
         if bags.leader:
-            cluster = approve_all(units, cluster)
-            cluster = with_first_grant(
-                bags, units, cluster, clock(), lambda: self._silent(bags), self._parallel
-            )
+            cluster = with_first_grant(here, units, approve_all(units, cluster))
         _publish(bags, own, cluster)
         return {
             "approved": ", ".join(needing),
@@ -111,11 +106,11 @@ class RebootActions(ops.Object):
 
     def _cancel(self) -> dict[str, str]:
         self._require_leader("cancel-reboots")
-        bags, units, cluster = self._readable()
+        here, units, cluster = self._readable()
         withdrawn = sorted(
             unit for unit, state in units.items() if state.needs and approved_reasons(unit, state, cluster)
         )
-        _publish(bags, units[bags.unit], cancel_all(cluster))
+        _publish(here.bags, units[here.bags.unit], cancel_all(cluster))
         return {
             "withdrawn": ", ".join(withdrawn) or "none",
             "under-way": ", ".join(sorted(cluster.held)) or "none",
@@ -123,7 +118,8 @@ class RebootActions(ops.Object):
 
     def _release(self, given: str) -> dict[str, str]:
         self._require_leader("release-reboot-lock")
-        bags, units, cluster = self._state()
+        here, units, cluster = self._state()
+        bags = here.bags
         if isinstance(cluster, Finding):
             if instead := bags.replace(units, clock(), at_once=True):
                 _publish(bags, units[bags.unit], instead)
@@ -143,17 +139,17 @@ class RebootActions(ops.Object):
         if not self.model.unit.is_leader():
             raise ActionError(f"only the leader can; run: juju run {self.model.app.name}/leader {action}")
 
-    def _readable(self) -> tuple[Databags, dict[str, UnitState], Cluster]:
-        bags, units, cluster = self._state()
+    def _readable(self) -> tuple[Surroundings, dict[str, UnitState], Cluster]:
+        here, units, cluster = self._state()
         if isinstance(cluster, Finding):
             raise ActionError(cluster.sentence())
-        return bags, units, cluster
+        return here, units, cluster
 
-    def _state(self) -> tuple[Databags, dict[str, UnitState], Cluster | Finding]:
-        bags = self._bags()
-        if bags is None:
+    def _state(self) -> tuple[Surroundings, dict[str, UnitState], Cluster | Finding]:
+        here = self._here()
+        if here is None:
             raise ActionError("the peer relation is not there yet; try again in a minute")
-        return bags, bags.units()[0], bags.cluster()
+        return here, here.bags.units()[0], here.bags.cluster()
 
 
 def _publish(bags: Databags, own: UnitState, cluster: Cluster) -> None:

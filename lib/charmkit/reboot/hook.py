@@ -8,7 +8,7 @@ if the peer's one may lead to a grant.
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converge import Finding
 from converge.shape import InvalidValue
@@ -22,11 +22,41 @@ from charmkit.reboot.unit import Decision, decide
 if TYPE_CHECKING:
     from charmkit.reboot.relation import Databags
 
-Silent = Callable[[], tuple[str, ...]]
-"""The peers whose hosts do not answer now; called only before a grant."""
 
-Parallel = Callable[[], str]
-"""The option ``reboot-parallel`` as it is; called only where a grant depends on it, since it is a process."""
+class Surroundings(Protocol):
+    """What a hook can read: the databags, its own host, and whether its peers' hosts answer.
+
+    Most of it takes a process or a wait, so it is read only where a decision depends on it.
+    """
+
+    @property
+    def bags(self) -> "Databags":
+        """The databags of the peer relation."""
+        ...
+
+    def boot_id(self) -> str:
+        """The id of this host's boot."""
+        ...
+
+    def now(self) -> int:
+        """Seconds since the epoch."""
+        ...
+
+    def host(self, own: UnitState) -> UnitNow:
+        """This unit and its host; ``own`` is its state so far."""
+        ...
+
+    def silent(self) -> tuple[str, ...]:
+        """The peers whose hosts do not answer; read only before a grant."""
+        ...
+
+    def missing_members(self) -> str:
+        """Members that clusters in this host's containers miss; read only right before a reboot."""
+        ...
+
+    def parallel(self) -> str:
+        """The option ``reboot-parallel``; read only where a grant depends on it."""
+        ...
 
 
 class Result(NamedTuple):
@@ -38,32 +68,22 @@ class Result(NamedTuple):
     read: Mapping[str, UnitState]  # the other units' states that it read
 
 
-def run(
-    bags: "Databags",
-    policy: RebootOptions,
-    look: Callable[[UnitState], UnitNow],
-    silent: Silent,
-    missing_members: Callable[[], str] = str,
-    *,
-    periodic: bool = False,
-) -> Result | list[Finding]:
+def run(around: Surroundings, policy: RebootOptions, *, periodic: bool = False) -> Result | list[Finding]:
     """A hook that looks at its host; only findings if a state cannot be read, or could not be read again.
 
     Args:
-        bags: the databags.
+        around: the unit's surroundings.
         policy: the unit's options.
-        look: tells of its host, given the unit's state so far.
-        silent: see :data:`Silent`.
-        missing_members: those of the clusters in its host's containers; called only right before a reboot.
         periodic: nothing has caused this hook, so that the leader reads its peers only if one of them or its
             own host may need something; see :meth:`.Databags.at_rest`.
 
     """
+    bags = around.bags
     cluster = bags.cluster()
     at_rest = periodic and isinstance(cluster, Cluster) and bags.at_rest()
     units, unreadable = bags.units(peers=not at_rest)
     own = units[bags.unit]
-    host = look(own)
+    host = around.host(own)
     if isinstance(cluster, Finding):
         if (instead := bags.replace(units, host.now)) is None:
             return [*unreadable, cluster]
@@ -76,10 +96,10 @@ def run(
         at_rest, (units, unreadable) = False, bags.units()
         del units[bags.unit]
         decision = decide(host, policy, own, units, cluster)
-    if decision.cluster.grant != cluster.grant and (unheard := silent()):
+    if decision.cluster.grant != cluster.grant and (unheard := around.silent()):
         host = host._replace(silent=unheard)
         decision = decide(host, policy, own, units, cluster)
-    if decision.reboot and (missing := missing_members()):
+    if decision.reboot and (missing := around.missing_members()):
         host = host._replace(missing_members=missing)
         decision = decide(host, policy, own, units, cluster)
     try:
@@ -108,34 +128,29 @@ def _stays_at_rest(before: UnitState, cluster: Cluster, decision: Decision) -> b
     return same_boot and not own.needs and decision.cluster == cluster
 
 
-def follow(
-    bags: "Databags", boot_id: str, now: int, changed: str, silent: Silent, parallel: Parallel
-) -> bool:
+def follow(around: Surroundings, changed: str) -> bool:
     """A hook of the peer relation, as far as it needs no look at the host.
 
     Args:
-        bags: the databags.
-        boot_id: of this boot.
-        now: seconds since the epoch.
+        around: the unit's surroundings.
         changed: the unit whose databag changed, which tells only the leader something; empty for the leader's
             state and for a peer that departed.
-        silent: see :data:`Silent`.
-        parallel: see :data:`Parallel`.
 
     Returns:
         Whether the unit has to look at its host.
 
     """
+    bags = around.bags
     bags.rest(False)
     try:
         own = bags.own()
-        if own.boot_id != boot_id:
+        if own.boot_id != around.boot_id():
             return True
         cluster = bags.cluster()
         if isinstance(cluster, Finding):
             return True
         if bags.leader:
-            return _lead(bags, cluster, now, changed, silent, parallel)
+            return _lead(around, cluster, changed)
         if digest_about(bags.unit, own, cluster) != bags.private.digest_about:
             return True
         bags.publish(own._replace(answered=cluster.probe.mark or own.answered), cluster)
@@ -144,17 +159,16 @@ def follow(
     return False
 
 
-def _lead(
-    bags: "Databags", cluster: Cluster, now: int, changed: str, silent: Silent, parallel: Parallel
-) -> bool:
+def _lead(around: Surroundings, cluster: Cluster, changed: str) -> bool:
     """The leader's part of :func:`follow`."""
-    most, blocking = cache(lambda: slots(parallel(), bags.count())), bags.private.blocking_unit
+    bags, most = around.bags, cache(lambda: _most(around))
+    blocking = bags.private.blocking_unit
     if changed and not may_lead_to_grant(changed, bags.peer(changed), cluster, most, blocking):
         return False
     units, unreadable = bags.units()
     if unreadable:
         return True
-    granted, away = _granted(bags, units, cluster, now, silent, most())
+    granted, away = _granted(around, units, cluster, most())
     if _is_next(bags, cluster, granted):
         return True  # what this host needs, and whether it is ready, is seen first
     bags.publish(units[bags.unit], granted)
@@ -186,35 +200,29 @@ def may_lead_to_grant(
     return not cluster.held or not (state.has_containers or len(cluster.held) >= most())
 
 
-def with_first_grant(
-    bags: "Databags",
-    units: Mapping[str, UnitState],
-    cluster: Cluster,
-    now: int,
-    silent: Silent,
-    parallel: Parallel,
-) -> Cluster:
+def with_first_grant(around: Surroundings, units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     """``cluster``, as the operator has just approved it, with the first grant: each write wakes all units.
 
     Nothing is granted here if a host does not answer, or if the leader's own host would be next: the next
     hook decides, which names the unit that does not answer, and looks at the leader's host before a grant.
     """
-    granted, away = _granted(bags, units, cluster, now, silent, slots(parallel(), bags.count()))
-    return cluster if away or _is_next(bags, cluster, granted) else granted
+    granted, away = _granted(around, units, cluster, _most(around))
+    return cluster if away or _is_next(around.bags, cluster, granted) else granted
+
+
+def _most(around: Surroundings) -> int:
+    """How many hosts may be down at once."""
+    return slots(around.parallel(), around.bags.count())
 
 
 def _granted(
-    bags: "Databags",
-    units: Mapping[str, UnitState],
-    cluster: Cluster,
-    now: int,
-    silent: Silent,
-    most: int,
+    around: Surroundings, units: Mapping[str, UnitState], cluster: Cluster, most: int
 ) -> tuple[Cluster, tuple[str, ...]]:
     """What the leader decides without a look at its own host, and which peers' hosts do not answer."""
-    granted = arbitrate(bags.unit, units, cluster, now, slots=most)
-    if granted.grant != cluster.grant and (away := silent()):
-        return arbitrate(bags.unit, units, cluster, now, away, most), away
+    leader, now = around.bags.unit, around.now()
+    granted = arbitrate(leader, units, cluster, now, slots=most)
+    if granted.grant != cluster.grant and (away := around.silent()):
+        return arbitrate(leader, units, cluster, now, away, most), away
     return granted, ()
 
 

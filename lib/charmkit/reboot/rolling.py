@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import cast
+from typing import NamedTuple, cast
 
 import ops
 from converge import Finding, Severity, words
@@ -31,7 +31,7 @@ from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.relation import NOTHING_KEPT, Databags, PrivateState
 from charmkit.reboot.state import Cluster, Need, UnitNow, UnitState, clock
-from charmkit.reboot.status import STUCK, SUBJECT, handed_over, needed_for, report
+from charmkit.reboot.status import STUCK, SUBJECT, handed_over, needed_for, report, unwoken
 from charmkit.reboot.unit import as_request, has_lock, next_look_in, with_others
 from charmkit.reconcile import InputError, load_config
 
@@ -39,6 +39,95 @@ logger = logging.getLogger(__name__)
 
 PEERS = "reboot"
 """The peer relation."""
+
+
+class Here(NamedTuple):
+    """What surrounds a hook (:class:`.hook.Surroundings`)."""
+
+    charm: ops.CharmBase
+    system: System  # this host
+    bags: Databags
+    need: Need = Need()  # what the charm found on this host
+    policy: RebootOptions = RebootOptions()
+
+    def boot_id(self) -> str:
+        """The id of this host's boot."""
+        return read_boot_id(self.system)
+
+    def now(self) -> int:
+        """Seconds since the epoch."""
+        return clock()
+
+    def host(self, own: UnitState) -> UnitNow:
+        """This host, now. Commands run only where the decision needs their answer."""
+        system, need, boot_id = self.system, self.need, self.boot_id()
+        booted = bool(own.boot_id) and own.boot_id != boot_id
+        waits = booted or not own.settled
+        asks_if_busy = self.policy.reboot_policy == "when-idle" and bool(need.reasons)
+        here = cache(lambda: containers.autostarting(system))
+        return UnitNow(
+            unit=self.bags.unit,
+            boot_id=boot_id,
+            # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.
+            uptime=int(system.now()),
+            now=self.now(),
+            leader=self.bags.leader,
+            need=need,
+            instances=len(interruption.running(system)) if need.reasons else 0,
+            busy=containers.busy(system) if asks_if_busy else "",
+            not_back=self._not_back(here(), own) if waits else "",
+            osds=interruption.osds(system),
+            prepare=self._prepare(own, boot_id, here),
+            containers_started=here().started if waits else "",
+            zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
+            has_containers=containers.any_here(system),
+        )
+
+    def _prepare(self, own: UnitState, boot_id: str, here: Callable[[], Containers]) -> str:
+        """What the operator has to see to; asked for when the need arises, since each container is asked."""
+        if not self.need.reasons or ((own.reasons or own.still_needed) and own.boot_id == boot_id):
+            return own.prepare
+        return interruption.prepare(self.system, here().running)
+
+    def _not_back(self, here: Containers, own: UnitState) -> str:
+        if here.stopped:
+            return here.stopped
+        if lost := sorted({*own.osds} - {*interruption.osds(self.system)}):
+            return f"{few(lost)} of Ceph not running"
+        from charmkit.reboot import services  # only in the grace after a boot
+
+        if interruption.vault_here(self.system) and services.vault_of_host(
+            self.system, services.vault_sealed
+        ):
+            return "Vault on this host is sealed: unseal it"
+        return services.not_joined(
+            self.system, here.running, handover.members_of(self.charm.meta.name), here.started
+        )
+
+    def missing_members(self) -> str:
+        """The members that the clusters in this host's containers miss, or that LXD does not tell."""
+        here = containers.autostarting(self.system)
+        if here.unknown or not here.running:
+            return here.unknown
+        from charmkit.reboot import services  # only right before a reboot
+
+        answer = services.missing_members(self.system, here.running)
+        if answer.unasked:
+            logger.warning("not asked whether all members are there: %s", ", ".join(answer.unasked))
+        return answer.missing
+
+    def silent(self) -> tuple[str, ...]:
+        """The peers whose hosts do not answer now."""
+        addresses = self.bags.addresses()
+        answering = self.system.answering(frozenset(addresses.values()), PORT, TIMEOUT)
+        return tuple(sorted(unit for unit, address in addresses.items() if address not in answering))
+
+    def parallel(self) -> str:
+        """The option as it is, which the next look may only be about to see; its default if it is refused."""
+        try:
+            return load_config(self.charm, RebootOptions).reboot_parallel
+        except InputError:
+            return RebootOptions().reboot_parallel
 
 
 class RollingReboot(ops.Object):
@@ -69,14 +158,7 @@ class RollingReboot(ops.Object):
         self._has_lock = False
         self.told = Reboot()
         self._private.set_default(**NOTHING_KEPT)
-        self._actions = RebootActions(
-            charm,
-            system,
-            self._databags,
-            self._silent,
-            self._parallel,
-            lambda: self._wake(dispatcher.now),
-        )
+        self._actions = RebootActions(charm, system, dispatcher, self._here)
 
     def reconcile(
         self,
@@ -115,7 +197,7 @@ class RollingReboot(ops.Object):
         if owns and contested:
             reboots = f"another charm's reboots: {self.model.unit.name} {contested}"
             need = need._replace(not_ready=need.not_ready or reboots)
-        wish = None if owns else as_request(need, self._now())
+        wish = None if owns else as_request(need, clock())
         waits = () if owns else handed_over(need, given.reboot_owner)
         needed = bool(need.reasons)
         need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
@@ -133,11 +215,11 @@ class RollingReboot(ops.Object):
         with the operator's approval. After a boot it is not known yet what the host needs, or whether it
         verifies. The lock does not wait for that: no other unit with the same wrong option reboots meanwhile.
         """
-        bags = self._databags()
-        if bags is None:
+        here = self._here()
+        if here is None:
             return ()
-        own = bags.units(peers=False)[0][bags.unit]
-        before = (*own.reasons, *own.still_needed) if own.boot_id == self._boot_id() else ()
+        own = here.bags.units(peers=False)[0][here.bags.unit]
+        before = (*own.reasons, *own.still_needed) if own.boot_id == here.boot_id() else ()
         need = Need(before, not_ready=finding.sentence(), contested=own.contested)
         return self.roll(need, RebootOptions())
 
@@ -146,55 +228,47 @@ class RollingReboot(ops.Object):
 
         Call it in every reconcile, also with an empty ``need``: otherwise the lock is never given back.
         """
-        bags = self._databags()
-        if bags is None:
+        here = self._here()
+        if here is None:
             if not need.reasons:
                 return ()
             what = f"waits for the peer relation; {needed_for(need.reasons)}"
             return (Finding(Severity.WAITING, SUBJECT, what),)
-        result = hook.run(
-            bags,
-            policy,
-            lambda own: self._host(need, policy, own),
-            lambda: self._silent(bags),
-            self._missing_members,
-            periodic=os.environ.get("JUJU_DISPATCH_PATH") == "hooks/update-status",
-        )
+        here = here._replace(need=need, policy=policy)
+        periodic = os.environ.get("JUJU_DISPATCH_PATH") == "hooks/update-status"
+        result = hook.run(here, policy, periodic=periodic)
         if not isinstance(result, hook.Result):
             self._has_lock = True  # nobody knows: no other charm is to grant one meanwhile
             return tuple(result)
-        (own, cluster, reboot), host, findings, others = result
+        host, findings = result.host, result.unreadable
+        own, cluster, reboot = result.decision
         self._has_lock = has_lock(host.unit, own, cluster)
-        self.told = self._tell(others, policy, host, own, cluster)
+        self.told = self._tell(result, policy)
         if reboot:
             logger.warning("asking Juju for a reboot, %s", needed_for(own.reasons))
             self.model.unit.reboot()
         elif seconds := next_look_in(host, policy, own):
-            findings += self._wake(lambda: self._dispatcher.after(seconds))
+            try:
+                self._dispatcher.after(seconds)
+            except OSError as error:
+                findings.append(unwoken(error))
         return (*findings, *report(host, policy, own, cluster))
 
-    def _tell(
-        self,
-        others: Mapping[str, UnitState],
-        policy: RebootOptions,
-        host: UnitNow,
-        own: UnitState,
-        cluster: Cluster,
-    ) -> Reboot:
+    def _tell(self, result: hook.Result, policy: RebootOptions) -> Reboot:
         """Of other units, only what the leader knows: what the others have read of them may be old."""
+        host, own, cluster = result.host, result.decision.own, result.decision.cluster
+        held = self._held(cluster).items()
         return Reboot(
             needed=own.needs,
             maintenance=self._has_lock or own.requested_at is not None or not own.settled,
             limit=STUCK + policy.reboot_settle,
-            held={
-                unit: since for unit, since in self._held(cluster).items() if host.leader or unit == host.unit
-            },
-            queue=_queue({**others, host.unit: own}, cluster) if host.leader else None,
+            held={unit: since for unit, since in held if host.leader or unit == host.unit},
+            queue=_queue({**result.read, host.unit: own}, cluster) if host.leader else None,
         )
 
     def _held(self, cluster: Cluster) -> dict[str, int]:
         """Since when each unit has the lock, on the clock that the exporter has."""
-        ahead = self._now() - int(self._system.now())
+        ahead = clock() - int(self._system.now())
         return {unit: slot.since - ahead for unit, slot in cluster.held.items()}
 
     def follow(self, event: ops.RelationEvent) -> bool:
@@ -202,16 +276,14 @@ class RollingReboot(ops.Object):
 
         Returns whether the unit has to look at its host.
         """
-        bags = self._databags()
-        if bags is None:
+        here = self._here()
+        if here is None:
             return True
+        bags = here.bags
         changed = isinstance(event, ops.RelationChangedEvent) and event.unit
-        name = changed.name if changed else ""
         before = bags.cluster() if bags.leader else None
         try:
-            look = hook.follow(
-                bags, self._boot_id(), self._now(), name, lambda: self._silent(bags), self._parallel
-            )
+            look = hook.follow(here, changed.name if changed else "")
             if not look:
                 self._tell_of_others(bags, before)
         except (OSError, InvalidValue):
@@ -237,9 +309,13 @@ class RollingReboot(ops.Object):
         if told != known.reboot:
             facts.publish(self._system, known._replace(reboot=told))
 
-    def _databags(self) -> Databags | None:
+    def _here(self) -> Here | None:
+        """This hook's surroundings; None without the peer relation."""
         peers = self.model.get_relation(PEERS)
-        return Databags(peers, self.model.unit, cast("PrivateState", self._private)) if peers else None
+        if peers is None:
+            return None
+        bags = Databags(peers, self.model.unit, cast("PrivateState", self._private))
+        return Here(self._charm, self._system, bags)
 
     def _hand_over(self, given: Handover) -> list[Finding]:
         try:
@@ -248,91 +324,6 @@ class RollingReboot(ops.Object):
             what = f"cannot be written: {words(error)}"
             return [Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED)]
         return []
-
-    def _wake(self, later: Callable[[], None]) -> list[Finding]:
-        try:
-            later()
-        except OSError as error:
-            what = f"this unit cannot wake itself: {words(error)}"
-            return [Finding(Severity.WARNING, SUBJECT, what, "it goes on at the next update-status")]
-        return []
-
-    def _host(self, need: Need, policy: RebootOptions, own: UnitState) -> UnitNow:
-        """This host, now. Commands run only where the decision needs their answer."""
-        boot_id = self._boot_id()
-        booted = bool(own.boot_id) and own.boot_id != boot_id
-        waits = booted or not own.settled
-        asks_if_busy = policy.reboot_policy == "when-idle" and bool(need.reasons)
-        here = cache(lambda: containers.autostarting(self._system))
-        return UnitNow(
-            unit=self.model.unit.name,
-            boot_id=boot_id,
-            # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.
-            uptime=int(self._system.now()),
-            now=self._now(),
-            leader=self.model.unit.is_leader(),
-            need=need,
-            instances=len(interruption.running(self._system)) if need.reasons else 0,
-            busy=containers.busy(self._system) if asks_if_busy else "",
-            not_back=self._not_back(here(), own) if waits else "",
-            osds=interruption.osds(self._system),
-            prepare=self._prepare(need, own, here),
-            containers_started=here().started if waits else "",
-            zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
-            has_containers=containers.any_here(self._system),
-        )
-
-    def _prepare(self, need: Need, own: UnitState, here: Callable[[], Containers]) -> str:
-        """What the operator has to see to; asked for when the need arises, since each container is asked."""
-        if not need.reasons or ((own.reasons or own.still_needed) and own.boot_id == self._boot_id()):
-            return own.prepare
-        return interruption.prepare(self._system, here().running)
-
-    def _not_back(self, here: Containers, own: UnitState) -> str:
-        if here.stopped:
-            return here.stopped
-        if lost := sorted({*own.osds} - {*interruption.osds(self._system)}):
-            return f"{few(lost)} of Ceph not running"
-        from charmkit.reboot import services  # only in the grace after a boot
-
-        if interruption.vault_here(self._system) and services.vault_of_host(
-            self._system, services.vault_sealed
-        ):
-            return "Vault on this host is sealed: unseal it"
-        return services.not_joined(
-            self._system, here.running, handover.members_of(self._charm.meta.name), here.started
-        )
-
-    def _missing_members(self) -> str:
-        """The members that the clusters in this host's containers miss, or that LXD does not tell."""
-        here = containers.autostarting(self._system)
-        if here.unknown or not here.running:
-            return here.unknown
-        from charmkit.reboot import services  # only right before a reboot
-
-        answer = services.missing_members(self._system, here.running)
-        if answer.unasked:
-            logger.warning("not asked whether all members are there: %s", ", ".join(answer.unasked))
-        return answer.missing
-
-    def _silent(self, bags: Databags) -> tuple[str, ...]:
-        """The peers whose hosts do not answer now."""
-        addresses = bags.addresses()
-        answering = self._system.answering(frozenset(addresses.values()), PORT, TIMEOUT)
-        return tuple(sorted(unit for unit, address in addresses.items() if address not in answering))
-
-    def _parallel(self) -> str:
-        """The option as it is, which the next look may only be about to see; its default if it is refused."""
-        try:
-            return load_config(self._charm, RebootOptions).reboot_parallel
-        except InputError:
-            return RebootOptions().reboot_parallel
-
-    def _boot_id(self) -> str:
-        return read_boot_id(self._system)
-
-    def _now(self) -> int:
-        return clock()
 
 
 def _queue(units: Mapping[str, UnitState], cluster: Cluster) -> int:

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from converge import Finding, Severity
+from converge import Finding, Severity, words
 from converge.finding import DIGEST
 from hostnic import handover
 
@@ -72,6 +72,12 @@ def leader_unusable(unit: str, error: ValueError) -> Finding:
         f"revision, the leader replaces it within 10 minutes: {error}"
     )
     return Finding(Severity.BLOCKED, SUBJECT, what, _run_release(unit))
+
+
+def unwoken(error: OSError) -> Finding:
+    """What an operator must know if this unit cannot have a hook run soon."""
+    what = f"this unit cannot wake itself: {words(error)}"
+    return Finding(Severity.WARNING, SUBJECT, what, "it goes on at the next update-status")
 
 
 def unwritten(error: ValueError) -> Finding:

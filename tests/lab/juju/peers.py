@@ -2,11 +2,13 @@
 """The peer relation as one hook of one unit sees it, without ops and Juju."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from charmkit.reboot.databag import KEY
 from charmkit.reboot.relation import NOTHING_KEPT, Databags
+from charmkit.reboot.state import UnitNow, UnitState
 
 
 def kept() -> Any:
@@ -64,3 +66,32 @@ def databags(me: str, peers: Peers, memory: Any, *, leader: bool) -> Databags:
     relation: Any = peers
     unit: Any = Entity(me, leader=leader)
     return Databags(relation, unit, memory)
+
+
+@dataclass
+class Around:
+    """What surrounds one hook of one unit (``charmkit.reboot.hook.Surroundings``)."""
+
+    bags: Databags
+    here: UnitNow
+    away: tuple[str, ...] = ()  # the peers whose hosts do not answer
+    lacks: str = ""  # what the clusters in this host's containers miss
+    parallel_is: str = "1"  # the option
+
+    def boot_id(self) -> str:
+        return self.here.boot_id
+
+    def now(self) -> int:
+        return self.here.now
+
+    def host(self, own: UnitState) -> UnitNow:
+        return self.here
+
+    def silent(self) -> tuple[str, ...]:
+        return self.away
+
+    def missing_members(self) -> str:
+        return self.lacks
+
+    def parallel(self) -> str:
+        return self.parallel_is
