@@ -25,7 +25,7 @@ from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.observability import Observability
 from charmkit.output import Output
-from charmkit.reconcile import ActionError, InputError, Reconciler, Removed, answer
+from charmkit.reconcile import ActionError, InputError, Reconciler, Removed, Verbs, answer
 
 if TYPE_CHECKING:
     from charmkit.reboot.rolling import RollingReboot  # not of every charm
@@ -126,25 +126,12 @@ class HostCharm(ops.CharmBase, Generic[SurveyT]):
         raise NotImplementedError
 
 
-class HostReconciler(Reconciler, Generic[SurveyT]):
+class HostReconciler(Reconciler, Verbs[Output], Generic[SurveyT]):
     """A :class:`Reconciler` for a charm that brings one machine to a declared state."""
 
     def __init__(self, charm: HostCharm[SurveyT]) -> None:
-        super().__init__(
-            charm,
-            converge=self._converge_and_tell,
-            preview=self._preview_host,
-            verify=lambda: (
-                *self._occupied(),
-                *own.findings(self._system, self._name),
-                *self.dispatcher.failed(),
-                *charm.survey().findings,
-            ),
-            version=self._read_version,
-            stop=self._stop_host,
-            boot=lambda: read_boot_id(self._system),
-            by_application=charm.by_application,
-        )
+        self.by_application = charm.by_application
+        super().__init__(charm, self)
         self._host, self._system, self._name = charm, charm.system, charm.meta.name
         self._last: SurveyT | None = None
         self._rolling: RollingReboot | None = None
@@ -162,12 +149,26 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
     def _occupied(self) -> Sequence[Finding]:
         return handover.occupied(self._system, self._name, self._charm.unit.name)
 
-    def _preview_host(self, _: Output) -> Plan[System]:
+    def preview(self, given: Output) -> Plan[System]:  # noqa: ARG002 - it says how to show the plan
+        """What the next hook would do, and what differs without a step."""
         survey = self._host.survey()
         return with_differences(survey.plan, survey.findings)
 
-    def _converge_and_tell(self) -> Sequence[Finding]:
-        """Tell the exporter, too, which runs with what it was told last."""
+    def verify(self) -> Sequence[Finding]:
+        """What differs from the declared state."""
+        return (
+            *self._occupied(),
+            *own.findings(self._system, self._name),
+            *self.dispatcher.failed(),
+            *self._host.survey().findings,
+        )
+
+    def boot(self) -> str:
+        """The id of the machine's boot."""
+        return read_boot_id(self._system)
+
+    def converge(self) -> Sequence[Finding]:
+        """Run the four verbs, and tell the exporter, which runs with what it was told last."""
         findings = (*self._converge_unless_refused(), *self._clear())
         found, survey, name = facts.count(findings), self._last, self._name
         told = facts.read(self._system, name) or facts.Facts(name, "", 0)
@@ -246,7 +247,8 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
                 failures += (each._replace(remedy=each.remedy or _AGAIN) for each in outcome.findings)
         return self._host.survey()
 
-    def _read_version(self) -> str:
+    def version(self) -> str:
+        """The workload version, from the last look."""
         try:
             return self._host.version(self._last) if self._last else ""
         except OSError as error:
@@ -263,7 +265,7 @@ class HostReconciler(Reconciler, Generic[SurveyT]):
             return [Finding(Severity.WARNING, dispatch.SUBJECT, what, RETRIED)]
         return []
 
-    def _stop_host(self) -> Removed:
+    def stop(self) -> Removed:
         """Take everything away. What cannot be removed is named; Juju removes the unit all the same."""
         if kept := self._occupied():
             return Removed(f"removed; {kept[0].what}")

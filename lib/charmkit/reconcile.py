@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """From Juju's events to the four verbs, and from findings back to a status.
 
-A charm owns a :class:`Reconciler`; it inherits nothing but ``ops.CharmBase``::
+A charm owns a :class:`Reconciler`, and has the :class:`Verbs` that it calls::
 
-    class MyCharm(ops.CharmBase):
+    class MyCharm(ops.CharmBase, Verbs):
         def __init__(self, framework: ops.Framework):
             super().__init__(framework)
-            self.reconciler = Reconciler(
-                self, converge=self._converge, preview=self._preview, verify=self._verify, stop=self._stop
-            )
+            self.reconciler = Reconciler(self, self)
 
-        def _converge(self) -> Sequence[Finding]:
+        def converge(self) -> Sequence[Finding]:
             config = load_config(self, Config)  # a wrong value ends the hook here: blocked, nothing written
             …
 
@@ -29,7 +27,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import ops
 from converge import Finding, Plan, Severity, StepError, words
@@ -43,6 +41,7 @@ from charmkit.repeats import Repeats
 from charmkit.status import unit_status
 
 Data = TypeVar("Data")
+Given = TypeVar("Given", bound=Output)
 Follow = Callable[[ops.RelationEvent], bool]
 
 logger = logging.getLogger(__name__)
@@ -170,54 +169,72 @@ class Removed(NamedTuple):
     problems: Sequence[str] = ()  # one sentence for each thing that could not be taken away
 
 
+class Verbs(Generic[Given]):
+    """The verbs of a charm, which a :class:`Reconciler` calls, with what it has to know of them.
+
+    Attributes:
+        planning: the parameters of the action ``plan``.
+        whole: where the operator finds all of a result that Juju does not take, as for :func:`answer`.
+        by_application: relations of which the charm reads nothing but the remote application's databag.
+
+    """
+
+    planning: type[Output] = Output
+    whole: str = ""
+    by_application: Collection[str] = ()
+
+    def converge(self) -> Sequence[Finding]:
+        """Observe, plan, apply, verify; what still differs. Runs at most once in a hook.
+
+        May raise InputError.
+        """
+        raise NotImplementedError
+
+    def preview(self, given: Given) -> Plan[Any]:
+        """Observe and plan, ``given`` the parameters of the action ``plan``; writes nothing.
+
+        May raise InputError.
+        """
+        raise NotImplementedError
+
+    def verify(self) -> Sequence[Finding]:
+        """Observe and verify; writes nothing. May raise InputError."""
+        raise NotImplementedError
+
+    def version(self) -> str:
+        """The workload version for ``juju status``, from what was read last; empty if unknown."""
+        return ""
+
+    def boot(self) -> str:
+        """The id of the machine's boot; empty if the charm does not depend on it."""
+        return ""
+
+    def stop(self) -> Removed | None:
+        """Take away what the charm installed, in the stop hook; None if there is nothing to tell of it.
+
+        It neither logs nor asks Juju for anything, since Juju may have closed the unit's session.
+        """
+        return None
+
+
 class Reconciler(ops.Object):
-    """Observes a charm's lifecycle and its actions ``plan`` and ``verify``.
+    """Observes a charm's lifecycle and its actions ``plan`` and ``verify``, and calls its verbs.
 
     Args:
         charm: whose events to observe; relations come from its metadata.
-        converge: observe, plan, apply, verify; returns what still differs. Runs at most once in a hook.
-        preview: observe and plan, given the parameters of the action ``plan``; writes nothing.
-        verify: observe and verify; writes nothing.
-        version: the workload version for ``juju status``, from what the charm read last; empty if unknown.
-        stop: takes away what the charm installed; runs in the stop hook. It neither logs nor asks Juju
-            for anything, since Juju may have closed the unit's session.
-        planning: the parameters of the action ``plan``.
-        boot: the id of the machine's boot; empty if the charm does not depend on it.
-        by_application: relations of which the charm reads nothing but the remote application's databag.
-        whole: as for :func:`answer`.
-
-    ``converge``, ``preview`` and ``verify`` may raise :class:`InputError`.
+        verbs: what it does in them.
 
     """
 
     _told = ops.StoredState()
 
-    def __init__(
-        self,
-        charm: ops.CharmBase,
-        *,
-        converge: Callable[[], Sequence[Finding]],
-        preview: Callable[[Any], Plan[Any]],
-        verify: Callable[[], Sequence[Finding]],
-        version: Callable[[], str] = str,
-        stop: Callable[[], Removed] | None = None,
-        planning: type[Output] = Output,
-        boot: Callable[[], str] = str,
-        by_application: Collection[str] = (),
-        whole: str = "",
-    ) -> None:
+    def __init__(self, charm: ops.CharmBase, verbs: Verbs[Any]) -> None:
         super().__init__(charm, "reconciler")
         self._charm = charm
-        self._converge = converge
-        self._preview = preview
-        self._verify = verify
-        self._version = version
-        self._stop = stop
-        self._planning = planning
-        self._whole = whole
+        self._verbs = verbs
         self._told.set_default(version="", leaves=False)
         self._findings: Sequence[Finding] | None = None
-        self._repeats = Repeats(charm, boot, by_application)
+        self._repeats = Repeats(charm, verbs.boot, verbs.by_application)
         self._follow: dict[str, Follow] = dict.fromkeys(RELATIONS, lambda _: False)
         for event in self._lifecycle():
             self.framework.observe(event, self._on_lifecycle)
@@ -258,7 +275,7 @@ class Reconciler(ops.Object):
         if self._told.leaves or not self._leads_to_a_look(event):
             return
         try:
-            findings = self._converge()
+            findings = self._verbs.converge()
         except InputError as error:
             findings = (error.finding,)
         self.report(findings)
@@ -275,15 +292,15 @@ class Reconciler(ops.Object):
     def report(self, findings: Sequence[Finding]) -> None:
         """Have the unit's status say this: in hooks, and in actions that read all that a hook reads."""
         self._findings = findings
-        version = self._version()
+        version = self._verbs.version()
         if version and version != self._told.version:
             self._charm.unit.set_workload_version(version)
             self._told.version = version
 
     def _on_stop(self, _: ops.StopEvent) -> None:
-        if self._stop is None:
+        removed = self._verbs.stop()
+        if removed is None:
             return
-        removed = self._stop()
         try:
             for problem in removed.problems:
                 logger.error("%s", problem)
@@ -302,23 +319,23 @@ class Reconciler(ops.Object):
 
     def _on_plan(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
-            output = load_params(event, self._planning)
-            plan = self._preview(output)
+            output = load_params(event, self._verbs.planning)
+            plan = self._verbs.preview(output)
             return {
                 "plan": json.dumps(plan_as_json(plan)) if output.format == "json" else plan_as_table(plan)
             }
 
-        answer(event, show, self._whole)
+        answer(event, show, self._verbs.whole)
 
     def _on_verify(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
-            output, findings = load_params(event, Output), self._verify()
+            output, findings = load_params(event, Output), self._verbs.verify()
             holds = all(finding.severity <= Severity.WARNING for finding in findings)
             as_json = output.format == "json"
             text = json.dumps(findings_as_json(findings)) if as_json else findings_as_table(findings)
             return {"verified": str(holds).lower(), "findings": text}
 
-        answer(event, show, self._whole)
+        answer(event, show, self._verbs.whole)
 
 
 def _load(kind: str, given: Iterable[str], load: Callable[[type[Data]], Data], cls: type[Data]) -> Data:

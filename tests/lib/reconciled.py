@@ -8,7 +8,8 @@ from typing import Any
 import ops
 import pytest
 from charmkit.options import check, option
-from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
+from charmkit.output import Output
+from charmkit.reconcile import InputError, Reconciler, Removed, Verbs, load_config, load_params
 from converge import Disruption, Finding, Plan, Step
 from converge.shape import InvalidValue
 from ops import testing
@@ -64,23 +65,17 @@ class Noop:
 PLAN: Plan[Any] = Plan((Step("vfs", "create 8 VFs", "there are none", Disruption.VF_DESTROYING, Noop()),))
 
 
-class Charm(ops.CharmBase):
+class Charm(ops.CharmBase, Verbs[Output]):
     """A charm whose verbs write down that they ran."""
 
+    whole = "see elsewhere"
     calls: list[str]
     findings: Sequence[Finding] = ()
     unreadable: OSError | None = None
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.reconciler = Reconciler(
-            self,
-            converge=self.converge,
-            preview=self.preview,
-            verify=self.verify,
-            stop=self.leave,
-            whole="see elsewhere",
-        )
+        self.reconciler = Reconciler(self, self)
         framework.observe(self.on.burn_action, self.burn)
 
     def converge(self) -> Sequence[Finding]:
@@ -88,7 +83,7 @@ class Charm(ops.CharmBase):
         self.calls.append(f"converge {config.num_vfs}")
         return self.findings
 
-    def preview(self, _: object) -> Plan[Any]:
+    def preview(self, given: object) -> Plan[Any]:
         load_config(self, Config)
         self.calls.append("preview")
         return PLAN
@@ -99,7 +94,7 @@ class Charm(ops.CharmBase):
             raise self.unreadable
         return self.findings
 
-    def leave(self) -> Removed:
+    def stop(self) -> Removed:
         self.calls.append("stop")
         return Removed("removed; what it set stays")
 

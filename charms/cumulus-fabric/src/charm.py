@@ -27,7 +27,7 @@ from charmkit import metrics, reconcile
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.observability import Observability
 from charmkit.output import Output
-from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params, warn
+from charmkit.reconcile import InputError, Reconciler, Removed, Verbs, answer, load_config, load_params, warn
 from config import Options, Planning, Rendering, Secret, Switches
 from converge import Finding, Plan, Severity, worst_first
 from exporter import facts
@@ -56,9 +56,11 @@ WHOLE = "see all with pipx run tox -e fabric"
 """Where the whole of a result is that Juju does not take."""
 
 
-class CumulusFabricCharm(ops.CharmBase):
+class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
     """Keeps a site's switches at their intent."""
 
+    planning = Planning
+    whole = WHOLE
     _kept = ops.StoredState()
 
     @staticmethod
@@ -87,16 +89,7 @@ class CumulusFabricCharm(ops.CharmBase):
         for name in (*CHANGES, *READS):
             framework.observe(self.on[name].action, self._on_action)
         framework.observe(self.on["show-health"].action, self._on_show_health)
-        self.reconciler = Reconciler(
-            self,
-            converge=self._converge_and_tell,
-            preview=self._preview,
-            verify=self._verify,
-            version=self._version,
-            stop=self._stop,
-            planning=Planning,
-            whole=WHOLE,
-        )
+        self.reconciler = Reconciler(self, self)
         self.reconciler.follow(RELATION, self._follow)
         self._observability = Observability(self)
 
@@ -185,8 +178,8 @@ class CumulusFabricCharm(ops.CharmBase):
         relation = self.model.get_relation(PEERS)
         return Notes(relation.data[self.app] if relation else {})
 
-    def _converge_and_tell(self) -> Sequence[Finding]:
-        """Tell the exporter, too: each unit has one, and the leader's knows the fabric."""
+    def converge(self) -> Sequence[Finding]:
+        """Run the four verbs, and tell the exporter: each unit has one, and the leader's knows the fabric."""
         findings = self._converge()
         return (*findings, *self._tell(findings, place=True))
 
@@ -249,11 +242,12 @@ class CumulusFabricCharm(ops.CharmBase):
             self._seen = facts.Fabric(int(self._system.now()), seen)
         return (*switches, *(each for found in differing.values() for each in found))
 
-    def _version(self) -> str:
+    def version(self) -> str:
         """The dialect that the switches speak: ``NVUE 5.14``; several while they are being upgraded."""
         return f"NVUE {', '.join(sorted(each.value for each in self._dialects))}" if self._dialects else ""
 
-    def _preview(self, given: Planning) -> Plan[Candidate]:
+    def preview(self, given: Planning) -> Plan[Candidate]:
+        """What the next apply would change on the switches."""
         options = self._options
         if not (given.remove or given.replaced):
             site, survey, _ = self._look()
@@ -261,7 +255,8 @@ class CumulusFabricCharm(ops.CharmBase):
         with self._site((), given.remove, given.others) as site:  # that is no part of the unit's status
             return site.plan(site.survey(state=True), options.canary, options.apply_order)
 
-    def _verify(self) -> Sequence[Finding]:
+    def verify(self) -> Sequence[Finding]:
+        """What differs on the switches and on hosts."""
         return self._look()[2]
 
     def _look(self) -> tuple[online.Site, Survey, Sequence[Finding]]:
@@ -300,7 +295,8 @@ class CumulusFabricCharm(ops.CharmBase):
         if self.unit.is_leader():  # the others leave the switches, and the status, to it
             self.reconciler.report((*findings, *self._tell(findings)))
 
-    def _stop(self) -> Removed:
+    def stop(self) -> Removed:
+        """Leave the switches as they are."""
         removed = "removed; the switches keep their configuration"
         return Removed(removed, metrics.remove(self._system, NAME))
 
@@ -373,7 +369,7 @@ class CumulusFabricCharm(ops.CharmBase):
                     self._site,
                     reconcile.progress(event),
                     self._hosts,
-                    self._verify,
+                    self.verify,
                     self._look_again,
                 )
                 return act(unit, given)

@@ -8,11 +8,12 @@ import ops
 import pytest
 from charmkit.containers import LXC
 from charmkit.dispatch.dispatcher import Dispatcher
+from charmkit.output import Output
 from charmkit.reboot.databag import KEY, decode_cluster
 from charmkit.reboot.policy import RebootOptions
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need
-from charmkit.reconcile import Reconciler
+from charmkit.reconcile import Reconciler, Verbs
 from converge import Finding, Plan
 from exporter.facts import Reboot
 from hostnic.handover import Handover
@@ -150,15 +151,19 @@ class Application(Model):
     def _emit(self, number: int, event: Any) -> testing.State:
         node, application = self.nodes[number], self
 
-        class Charm(ops.CharmBase):
+        class Charm(ops.CharmBase, Verbs[Output]):
             def __init__(self, framework: ops.Framework) -> None:
                 super().__init__(framework)
                 self.rolling = RollingReboot(self, node.host, Dispatcher(node.host, self.unit.name, "sriov"))
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
-                self.reconciler = Reconciler(
-                    self, converge=self.converge, preview=lambda _: Plan(), verify=lambda: ()
-                )
+                self.reconciler = Reconciler(self, self)
                 self.reconciler.follow("reboot", self.rolling.follow)
+
+            def preview(self, given: Output) -> Plan[Any]:
+                return Plan()
+
+            def verify(self) -> tuple[Finding, ...]:
+                return ()
 
             def converge(self) -> tuple[Finding, ...]:
                 node.looks += 1

@@ -7,7 +7,8 @@ from typing import Any
 
 import ops
 import pytest
-from charmkit.reconcile import Reconciler
+from charmkit.output import Output
+from charmkit.reconcile import Reconciler, Verbs
 from converge import Finding, Plan, Severity
 from ops import testing
 
@@ -34,17 +35,24 @@ class World:
         self._event = ""
         world = self
 
-        class Charm(ops.CharmBase):
+        class Charm(ops.CharmBase, Verbs[Output]):
+            by_application = ("fabric",)
+
             def __init__(self, framework: ops.Framework) -> None:
                 super().__init__(framework)
-                self.reconciler = Reconciler(
-                    self,
-                    converge=world.converge,
-                    preview=lambda _: Plan(),
-                    verify=lambda: (),
-                    boot=world.boot_id,
-                    by_application=["fabric"],
-                )
+                self.reconciler = Reconciler(self, self)
+
+            def converge(self) -> Sequence[Finding]:
+                return world.converge()
+
+            def preview(self, given: Output) -> Plan[Any]:
+                return Plan()
+
+            def verify(self) -> Sequence[Finding]:
+                return ()
+
+            def boot(self) -> str:
+                return world.boot_id()
 
         self._context = testing.Context(Charm, meta=META, actions=ACTIONS, unit_id=0)
         self._state = testing.State(

@@ -13,23 +13,26 @@ from lab.juju.hooktools import declared
 CHARM = """
 import pathlib
 import ops
-from charmkit.reconcile import Reconciler, Removed, main
+from charmkit.reconcile import Reconciler, Removed, Verbs, main
 from converge import Plan
 
-class Charm(ops.CharmBase):
+class Charm(ops.CharmBase, Verbs):
     def __init__(self, framework):
         super().__init__(framework)
-        nothing = lambda: ()
-        self.reconciler = Reconciler(
-            self, converge=nothing, preview=self.show, verify=nothing, stop=self.leave
-        )
+        self.reconciler = Reconciler(self, self)
 
-    def show(self, _):
-        self.leave()
+    def converge(self):
+        return ()
+
+    def verify(self):
+        return ()
+
+    def preview(self, given):
+        self.stop()
         self.model.get_relation("peers").data[self.unit]["key"] = "value"
         return Plan()
 
-    def leave(self):
+    def stop(self):
         pathlib.Path("installed").unlink()
         return Removed("removed; the ports stay as they are", ["cannot remove rule: Read-only file system"])
 
@@ -139,7 +142,7 @@ def test_an_action_whose_unit_is_gone_when_ops_looks_for_the_leader_fails_the_sa
 def test_an_action_whose_hook_commands_are_gone_with_the_agent_fails_the_same(charm: Path) -> None:
     source = charm / "src/charm.py"
     taken = '        __import__("shutil").rmtree("tools")'
-    source.write_text(source.read_text().replace("        self.leave()", taken))
+    source.write_text(source.read_text().replace("        self.stop()", taken))
     done, _ = stop(charm, action="plan")
     said = "action plan ends without a result: No such file or directory"
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
