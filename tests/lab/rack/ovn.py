@@ -15,20 +15,28 @@ INSTANCE = "instance"
 
 REPRESENTOR = "grep -lx pf0vf0 /sys/class/net/*/phys_port_name 2>/dev/null | cut -d/ -f5"
 
-_CENTRAL = f"ip netns exec {layout.CENTRAL} /usr/share/ovn/scripts/ovn-ctl"
+AT_CONTROLLER = f"ip netns exec {layout.CENTRAL}"
+"""Before a command that runs at the controller's address."""
 
 
-def central(guest: Guest) -> None:
-    """Databases and northd at the controller's address, without TLS."""
+def central(guest: Guest, inside: str = AT_CONTROLLER) -> None:
+    """Databases and northd at the controller's address, or at the guest's own, without TLS."""
     insecure = "--db-nb-create-insecure-remote=yes --db-sb-create-insecure-remote=yes"
-    guest.run(f"{_CENTRAL} {insecure} start_northd", timeout=300)
+    guest.run(f"{inside} /usr/share/ovn/scripts/ovn-ctl {insecure} start_northd", timeout=300)
 
 
-def chassis(guest: Guest, node: int) -> None:
-    """A node's settings, and ovn-controller from now on and at each boot."""
+def chassis(guest: Guest, node: int, databases: str = layout.CONTROLLER) -> None:
+    """A node's settings, and ovn-controller from now on and at each boot.
+
+    Args:
+        guest: the node.
+        node: its number in the rack.
+        databases: the address at which they answer.
+
+    """
     settings = {
         "external-ids:system-id": f"node-{node}",
-        "external-ids:ovn-remote": f"tcp:{layout.CONTROLLER}:6642",
+        "external-ids:ovn-remote": f"tcp:{databases}:6642",
         "external-ids:ovn-encap-type": "geneve",
         "external-ids:ovn-encap-ip": layout.endpoint(node),
         "external-ids:ovn-bridge-mappings": "tenantvlan:br-nvda",
