@@ -69,6 +69,11 @@ def main(arguments: list[str] | None = None) -> int:
         if options.compare:
             return told(compare.compare(read(options.compare), read(VIRTUAL), expected))
         release = named()
+        if release not in COMMITTED and not (options.host or options.record):
+            there = " or ".join(COMMITTED)
+            raise RecordingError(
+                f"LAB_RELEASES={release}: only {there} has a recording; --record FILE makes one"
+            )
         found = run_on_host(options.host, options.nic) if options.host else run(release)
         if options.record:
             found.write(options.record)
