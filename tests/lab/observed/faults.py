@@ -62,6 +62,18 @@ modprobe mlx5_ib
 echo 4 >/proc/sys/vm/nr_hugepages
 """
 """What every compute node with ConnectX NICs has: RDMA devices, configfs, huge pages for virtual machines."""
+PAGES = "/run/pages"
+PAGES_USED = f"""mkdir -p {PAGES} && mount -t hugetlbfs none {PAGES}
+free=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages)
+fallocate -l $((2 * free))M {PAGES}/all
+"""
+"""Somebody takes all huge pages, so that no more instance with large pages starts."""
+FLOW_LIMIT = "other_config:flow-limit"
+FLOWS_CUT = f"ovs-vsctl set Open_vSwitch . {FLOW_LIMIT}=20000"
+# The limit grows back only as far as a busy Open vSwitch asks for.
+FLOWS_AGAIN = (
+    f"ovs-vsctl remove Open_vSwitch . {FLOW_LIMIT.replace(':', ' ')}; ovs-appctl upcall/set-flow-limit 200000"
+)
 LIMIT = 600.0
 """Seconds, as the guests could use them, until an alert must fire, and until it must have cleared."""
 
@@ -114,6 +126,26 @@ OF_A_NODE = (
         # The card shows the counter of global pause frames, or those of the priorities with PFC.
         on(NODE, counted("rx_global_pause_duration 500000", "rx_prio3_pause_duration 500000")),
         on(NODE, COUNTED_NO_MORE),
+    ),
+    Fault(
+        "FEC corrects a million bits and more a second", "OffloadFecAtItsLimit", (f"{NODE} {P0}",),
+        on(NODE, counted("rx_corrected_bits_phy 20000000")),
+        on(NODE, COUNTED_NO_MORE),
+    ),
+    Fault(
+        "a port drops what it should send", "OffloadSentDiscards", (f"{NODE} {P0}",),
+        on(NODE, counted("tx_discards_phy 1000")),
+        on(NODE, COUNTED_NO_MORE),
+    ),
+    Fault(
+        "Open vSwitch has cut its limit of flows to a tenth", "OffloadFlowLimitCut", (NODE,),
+        on(NODE, FLOWS_CUT),
+        on(NODE, FLOWS_AGAIN),
+    ),
+    Fault(
+        "all huge pages are used", "OffloadHugePagesUsedUp", (NODE,),
+        on(NODE, PAGES_USED),
+        on(NODE, f"umount {PAGES}"),
     ),
     Fault(
         "hw-tc-offload is off, so that no new flow is offloaded", "OffloadTcOffloadOff", (f"{NODE} {P0}",),

@@ -162,6 +162,14 @@ def faults_of(rack: Rack) -> list[Fault]:
 
         return act
 
+    def drained(verb: str) -> Callable[[object], object]:
+        def act(_: object) -> None:
+            for unit in units:
+                rack.controller.action([unit.name], verb, patience=PATIENCE, switch=LEAF)
+            look(rack, units)
+
+        return act
+
     def held(_: object) -> None:
         containers.create(rack, [keeps])
         for name in with_option(rack, "profile"):
@@ -194,6 +202,14 @@ def faults_of(rack: Rack) -> list[Fault]:
             (f"{layout.FABRIC} {LEAF}",),
             seen_by_hook(by_hand(LEAF, DRIFT)),
             lambda _: [applied(rack, unit) for unit in units],
+        ),
+        # Its hosts lose a leg each, which pages nobody.
+        Fault(
+            "a leaf was drained, and stays so",
+            "OffloadFabricSwitchDrained",
+            (f"{layout.FABRIC} {LEAF}",),
+            drained("drain"),
+            drained("undrain"),
         ),
         Fault(
             "a host's container does not start after its reboot, so that the host keeps the lock",
