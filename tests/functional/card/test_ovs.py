@@ -87,6 +87,31 @@ def test_ovs_calls_flows_offloaded_whose_packets_take_the_slow_path(overlay):
     assert by_kernel(overlay) - handed >= 10
 
 
+def of_uplinks(card, counter):
+    """The sum of a counter that `ethtool -S` shows of each uplink."""
+    shown = "".join(card.run(["ethtool", "-S", uplink]).stdout for uplink in card.uplinks)
+    return sum(map(int, re.findall(rf"^ *{counter}: (\d+)", shown, re.MULTILINE)))
+
+
+def test_an_uplink_tells_the_kernels_frames_from_those_that_only_cross_the_wire(overlay):
+    """mlx5: tx_packets_phy are on the wire, tx_packets went through a queue of the kernel."""
+    names = [f"{way}_packets{where}" for way in ("tx", "rx") for where in ("_phy", "")]
+
+    def grown():
+        before = [of_uplinks(overlay, name) for name in names]
+        overlay.run(f"{PING} -c 20 10.0.0.1")
+        return [of_uplinks(overlay, name) - there for name, there in zip(names, before)]
+
+    await_flow(overlay, f"in_port({rep(overlay)})")
+    await_flow(overlay, "in_port(genev_sys_6081)")
+    sent, sent_by_kernel, received, received_by_kernel = grown()
+    assert min(sent, received) >= 20
+    assert (sent_by_kernel <= sent / 2, received_by_kernel <= received / 2) == (True, True)
+    overlay.fault("slow_path", 1)
+    _, sent_by_kernel, _, received_by_kernel = grown()
+    assert min(sent_by_kernel, received_by_kernel) >= 20
+
+
 def test_geneve_over_the_bond_is_offloaded_both_ways(overlay):
     out = await_flow(overlay, f"in_port({rep(overlay)})")
     assert "set(tunnel(tun_id=0x4d,dst=192.168.25.1," in out.actions

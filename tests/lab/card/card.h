@@ -213,7 +213,7 @@ struct vcx_ndev {
 	struct vcx_vf *vf;		/* NULL for the uplink */
 	struct devlink_port dl_port;
 	struct vcx_settings settings;
-	/* A representor's that no rule takes: packets and bytes received, then sent */
+	/* A representor's and an uplink's that no rule takes: packets, bytes received, then sent */
 	atomic64_t software[4];
 };
 
@@ -334,6 +334,7 @@ void vcx_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats);
 bool vcx_has_offload_stats(const struct net_device *dev, int id);
 int vcx_get_offload_stats(int id, const struct net_device *dev, void *stats);
 void vcx_count(struct vcx_port *port, unsigned int counter, u64 num);
+unsigned int vcx_frames(const struct sk_buff *skb);
 void vcx_count_frame(struct vcx_port *port, const struct sk_buff *skb, bool rx);
 extern const struct file_operations vcx_counters_fops;
 
@@ -377,7 +378,7 @@ int vcx_flower_setup(struct net_device *dev, enum tc_setup_type type, void *data
 /* Offloaded rules that use the port's eswitch; may sleep. */
 int vcx_flower_rules(const struct vcx_port *port);
 void vcx_flower_forget(const struct vcx_port *port);
-bool vcx_flower_takes(const struct net_device *rep, const struct sk_buff *skb, bool from);
+bool vcx_flower_takes(const struct net_device *rep, __be16 protocol, bool from);
 
 /* fw.c; before the card's PCI bus exists and after it is gone. A failing init leaves nothing. */
 int vcx_fw_init(struct vcx_card *card);

@@ -8,6 +8,7 @@
  * tc's software path, which also counts them: FLOW_CLS_STATS adds no packets,
  * for tc would show each of them twice.
  */
+#include <linux/if_vlan.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/flow_offload.h>
@@ -178,6 +179,20 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_por
 	return 0;
 }
 
+/* The protocol of the frames that a rule takes, behind a VLAN's header; ETH_P_ALL for any. */
+static __be16 vcx_flower_protocol(const struct flow_cls_offload *f)
+{
+	struct flow_rule *flow = f->rule;
+	struct flow_match_basic match;
+
+	if (flow_rule_match_key(flow, FLOW_DISSECTOR_KEY_BASIC)) {
+		flow_rule_match_basic(flow, &match);
+		if (match.mask->n_proto)
+			return match.key->n_proto;
+	}
+	return eth_type_vlan(f->common.protocol) ? htons(ETH_P_ALL) : f->common.protocol;
+}
+
 static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f)
 {
 	struct flow_rule *flow = flow_cls_offload_flow_rule(f);
@@ -203,7 +218,7 @@ static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f
 	rule->dev = dev;
 	rule->to = to;
 	rule->cookie = f->cookie;
-	rule->protocol = f->common.protocol;
+	rule->protocol = vcx_flower_protocol(f);
 	mutex_lock(&rules_lock);
 	list_add_rcu(&rule->node, &rules);
 	mutex_unlock(&rules_lock);
@@ -255,12 +270,11 @@ void vcx_flower_forget(const struct vcx_port *port)
 }
 
 /*
- * Whether the card forwards such a frame from the VF behind @rep (@from), or to
- * it: it has a rule there for this protocol. A real one looks at all of a frame.
+ * Whether the card forwards a frame of such a protocol from the VF behind @rep
+ * (@from), or to it: it has a rule there. A real one looks at all of a frame.
  */
-bool vcx_flower_takes(const struct net_device *rep, const struct sk_buff *skb, bool from)
+bool vcx_flower_takes(const struct net_device *rep, __be16 protocol, bool from)
 {
-	__be16 protocol = eth_hdr(skb)->h_proto;
 	const struct vcx_rule *rule;
 	bool takes = false;
 

@@ -13,7 +13,10 @@
 #include <linux/uaccess.h>
 #include "card.h"
 
-/* What passed through the kernel; for a representor also all that its VF sent and received. */
+/*
+ * What passed through the kernel, without what a NIC would have forwarded by its rules; for a
+ * representor also all that its VF sent and received.
+ */
 static const char *const netdev_names[] = {
 	"rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
 	"vport_rx_packets", "vport_rx_bytes", "vport_tx_packets", "vport_tx_bytes",
@@ -164,12 +167,14 @@ void vcx_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data)
 
 	vcx_command(nd->port, "ACCESS_REG", 0x805);
 	dev_get_stats(dev, &seen);
-	for (i = 0; nd->kind == VCX_REP && i < ARRAY_SIZE(nd->software); i++)
+	for (i = 0; nd->kind != VCX_VF && i < ARRAY_SIZE(nd->software); i++)
 		*data++ = atomic64_read(&nd->software[i]);
-	*data++ = seen.rx_packets;
-	*data++ = seen.rx_bytes;
-	*data++ = seen.tx_packets;
-	*data++ = seen.tx_bytes;
+	if (nd->kind != VCX_UPLINK) {
+		*data++ = seen.rx_packets;
+		*data++ = seen.rx_bytes;
+		*data++ = seen.tx_packets;
+		*data++ = seen.tx_bytes;
+	}
 	for (i = 0; i < vcx_vport_names(nd); i++, data++) {
 		*data = atomic64_read(&nd->vf->counter[i]);
 		data[-4 - i + i % 4] += *data;	/* of all that the VF received and sent */
@@ -233,15 +238,25 @@ void vcx_count(struct vcx_port *port, unsigned int counter, u64 num)
 	atomic64_add(num, &port->counter[counter]);
 }
 
+/* Frames on the wire that @skb stands for: GSO and GRO have several in one. */
+unsigned int vcx_frames(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+
+	if (!skb_is_gso(skb))
+		return 1;
+	return info->gso_segs ?: DIV_ROUND_UP(skb->len, info->gso_size);
+}
+
 /* A frame on the wire, whose Ethernet header is set. */
 void vcx_count_frame(struct vcx_port *port, const struct sk_buff *skb, bool rx)
 {
 	unsigned int prio = FIRST_TRAFFIC + vcx_frame_prio(port, skb) * VCX_TRAFFIC + (rx ? 0 : 3);
 
 	vcx_count(port, prio, skb->len);
-	vcx_count(port, prio + 1, 1);
+	vcx_count(port, prio + 1, vcx_frames(skb));
 	vcx_count(port, rx ? VCX_RX_BYTES_PHY : VCX_TX_BYTES_PHY, skb->len);
-	vcx_count(port, rx ? VCX_RX_PACKETS_PHY : VCX_TX_PACKETS_PHY, 1);
+	vcx_count(port, rx ? VCX_RX_PACKETS_PHY : VCX_TX_PACKETS_PHY, vcx_frames(skb));
 }
 
 static int vcx_counters_show(struct seq_file *file, void *priv)

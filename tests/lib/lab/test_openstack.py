@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What scenario openstack makes of the acceptance tool's report, and of what is left after it."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from acceptance.__main__ import Around
 from acceptance.kinds import KINDS
+from acceptance.measure.results import Results, RungResult, as_data
+from acceptance.measure.witness import Witness
 from lab.checks import Check
 from lab.rack import openstack, ovn, spoiled
 from lab.rack.operator import MEASURES
@@ -22,13 +25,6 @@ def verdict(rung: str, check: str, state: str, measured: str) -> dict[str, str]:
     return {"rung": rung, "check": check, "state": state, "measured": measured, "cause": ""}
 
 
-def witnesses(share: float) -> dict[str, Any]:
-    """What a node counted: packets of which the card's rules took this share."""
-    slow = {"sent": round(1000 * (1 - share)), "received": 0}
-    told = {"vf": {"sent": 1000, "received": 1000}, "slow": slow, "inside": 2000, "outside": 0}
-    return {"tcp-1": {"node-0": told}}
-
-
 @pytest.fixture
 def told() -> Told:
     """The report of a rack where all is well, at the speed of emulated processors."""
@@ -36,10 +32,9 @@ def told() -> Told:
         key: {"figures": {each: {"value": 0.2, "unit": "Gb/s"} for each in measures}, "problems": {}}
         for key, measures in MEASURES.items()
     }
-    rungs["vf"]["witnesses"] = witnesses(0.971)
     checks = [
         verdict("vf", "mtu", "passed", "a packet of 8942 bytes arrives"),
-        verdict("vf", "in-nic", "failed", "97.10%"),
+        verdict("vf", "in-nic", "passed", "TCP: past the kernel sent 99.87%; Open vSwitch 99.95%"),
         verdict("vf", "vf-to-host", "failed", "tcp-1: 0.10 of 0.20 Gb/s = 50%"),
     ]
     sentence = "At 8 pairs the host spends 1.9 cores on virtio and 1.2 on the VF, for 0.2 and 0.2 Gb/s."
@@ -82,7 +77,9 @@ def test_figures_of_emulated_processors_are_not_judged_by_their_speed(told: Told
 
 def test_a_rung_with_a_wrong_mtu_or_out_of_the_nic_does_not_hold(told: Told, tmp_path: Path) -> None:
     told["checks"][0] = verdict("vf", "mtu", "failed", "a packet of 8942 bytes does not arrive")
-    told["results"]["rungs"]["vf"]["witnesses"] = witnesses(0.3)
+    told["checks"][1] = verdict(
+        "vf", "in-nic", "failed", "TCP: past the kernel sent 30.00%; Open vSwitch 99.95%"
+    )
     assert bad(measured(told, tmp_path)) == ["rung vf, mtu", "rung vf, in-nic"]
 
 
@@ -122,30 +119,45 @@ def test_a_report_without_the_hosts_cpu_on_both_paths_does_not_hold(told: Told, 
     assert found["CPU of the host"].found == "CPU of node-0: it has no /proc/stat"
 
 
+def counted(slow: int, inside: int = 40_000) -> Witness:
+    """A node whose VF sent 20,000 packets, of which the kernel had so many on representor and uplink."""
+    packets = {"sent": 20_000, "received": 900}
+    had = {"sent": slow, "received": 2}
+    return Witness(
+        40.0, vf=packets, slow=had, wire={"p0": packets}, kernel={"p0": had},
+        flows=4, inside=inside, outside=40_010 - inside,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("status", "handed", "inside", "holds"),
+    ("status", "nodes", "holds"),
     [
-        (1, 1000, 2000, [True, True]),
-        (0, 1000, 2000, [False, True]),
-        (1, 0, 2000, [True, False]),
-        (1, 1000, 100, [True, False]),
+        (1, (counted(30), counted(20_000)), [True, True]),
+        (0, (counted(30), counted(20_000)), [False, True]),
+        (1, (counted(30), counted(0)), [True, False]),
+        (1, (counted(30), counted(20_000, inside=100)), [True, False]),
+        (1, (counted(9_000), counted(20_000)), [True, False]),
+        (1, (counted(30), Witness()), [True, False]),
     ],
-    ids=["fails with both witnesses", "passes", "the fault has no effect", "Open vSwitch knows it"],
+    ids=[
+        "fails with both witnesses",
+        "passes",
+        "the fault has no effect",
+        "Open vSwitch knows it",
+        "the sound node fails too",
+        "nothing is shown",
+    ],
 )
 def test_a_card_that_forwards_nothing_must_fail_whatever_ovs_says(
-    status: int, handed: int, inside: int, holds: list[bool]
+    status: int, nodes: tuple[Witness, Witness], holds: list[bool]
 ) -> None:
-    sound = {"vf": {"sent": 1000, "received": 900}, "slow": {"sent": 2, "received": 1}}
-    slow = {**sound, "slow": {"sent": handed, "received": 0}}
-    nodes = {
-        "node-0": {**sound, "inside": 1900, "outside": 10},
-        "node-1": {**slow, "inside": inside, "outside": 2010 - inside},
-    }
+    witnesses = {"tcp-1": dict(zip(("node-0", "node-1"), nodes))}
+    results = Results("rack", 1_795_000_000, 40, rungs={"vf": RungResult(witnesses=witnesses)})
     explanation = [{"subject": "VF on Geneve", "what": "offload (share of packets: TCP: sent 0.00%)"}]
-    report = {"explanation": explanation, "results": {"rungs": {"vf": {"witnesses": {"tcp-1": nodes}}}}}
+    report = json.loads(json.dumps({"explanation": explanation, "results": as_data(results)}))
     ran: list[tuple[str, str]] = []
     person = SimpleNamespace(
-        nodes=list(nodes),
+        nodes=["node-0", "node-1"],
         around=Around(),
         rack=SimpleNamespace(on=lambda node, command, **_: ran.append((node, command))),
         run=lambda verb: (status, ""),
