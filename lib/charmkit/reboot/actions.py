@@ -13,7 +13,7 @@ from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.options import check, option
 from charmkit.reboot.hook import Surroundings, with_first_grant
 from charmkit.reboot.interruption import interruption
-from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
+from charmkit.reboot.lock import approve_all, approve_unit, approved_reasons, cancel_all, release
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, UnitState, clock
 from charmkit.reboot.status import duration, unwoken, unwritten
@@ -22,8 +22,8 @@ from charmkit.reconcile import ActionError, answer, load_params
 
 
 @dataclass(frozen=True)
-class Holder:
-    """The parameter of ``release-reboot-lock``."""
+class OneUnit:
+    """The parameter of ``approve-reboot`` and ``release-reboot-lock``."""
 
     unit: str = option("")
 
@@ -59,7 +59,7 @@ class RebootActions(ops.Object):
         self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
 
     def _on_approve(self, event: ops.ActionEvent) -> None:
-        self._act(event, self._approve)
+        self._act(event, lambda: self._approve(load_params(event, OneUnit).unit))
 
     def _on_cancel(self, event: ops.ActionEvent) -> None:
         self._act(event, self._cancel)
@@ -75,7 +75,7 @@ class RebootActions(ops.Object):
             event.set_results(interruption(self._system, bags.unit, {bags.unit: own}))
 
     def _on_release(self, event: ops.ActionEvent) -> None:
-        self._act(event, lambda: self._release(load_params(event, Holder).unit))
+        self._act(event, lambda: self._release(load_params(event, OneUnit).unit))
 
     def _act(self, event: ops.ActionEvent, action: Callable[[], dict[str, str]]) -> None:
         """Do it, and continue in a hook: Juju refuses juju-reboot in actions."""
@@ -86,17 +86,26 @@ class RebootActions(ops.Object):
         except OSError as error:
             event.log(unwoken(error).sentence())
 
-    def _approve(self) -> dict[str, str]:
+    def _approve(self, given: str) -> dict[str, str]:
         here, units, cluster = self._readable()
         bags, own = here.bags, units[here.bags.unit]
+        if given and given != bags.unit:
+            self._require_leader("approve-reboot")
         if own.boot_id != here.boot_id():
             raise ActionError("this unit has not run a hook since the host booted; try again in a minute")
         needing = sorted(unit for unit, state in units.items() if state.needs)
         if not needing:
             raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
-        units[bags.unit] = own = approve_one(own, int(self._system.now()), cluster.cancels)
+        if given and given not in needing:
+            raise ActionError(
+                f"parameter unit: {given!r} needs no reboot; expected one of {', '.join(needing)}"
+            )
+        if given in ("", bags.unit):
+            units[bags.unit] = own = approve_one(own, int(self._system.now()), cluster.cancels)
+        needing = [given] if given else needing
         if bags.leader:
-            cluster = with_first_grant(here, units, approve_all(units, cluster))
+            cluster = approve_unit(given, units[given], cluster) if given else approve_all(units, cluster)
+            cluster = with_first_grant(here, units, cluster)
         _publish(bags, own, cluster)
         return {
             "approved": ", ".join(needing),

@@ -147,6 +147,15 @@ def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     return cluster._replace(approvals={**cluster.approvals, **approvals}, stopped=False)
 
 
+def approve_unit(unit: str, state: UnitState, cluster: Cluster) -> Cluster:
+    """The operator approves, on the leader, the reboot of one unit.
+
+    It waits for hosts that may be down, which only an approval of all excuses. If the operator stopped the
+    others, they stay stopped.
+    """
+    return cluster._replace(approvals={**cluster.approvals, unit: Approval(state.boot, state.asks_for)})
+
+
 def cancel_all(cluster: Cluster) -> Cluster:
     """The operator withdraws all approvals, and stops every policy until the next approval on the leader.
 

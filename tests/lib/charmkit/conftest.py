@@ -24,8 +24,8 @@ from ops import testing
 from wakeups import wakes_in
 
 META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
-ACTIONS: dict[str, Any] = {name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots")} | {
-    "release-reboot-lock": {"params": {"unit": {"type": "string"}}}
+ACTIONS: dict[str, Any] = {name: {} for name in ("plan", "verify", "cancel-reboots")} | {
+    name: {"params": {"unit": {"type": "string"}}} for name in ("approve-reboot", "release-reboot-lock")
 }
 CONFIG: Any = {"options": {"reboot-parallel": {"type": "string"}}}
 

@@ -146,3 +146,43 @@ def test_only_the_leader_cancels(application: Any):
 
     with pytest.raises(testing.ActionFailed, match="only the leader can; run: juju run sriov/leader cancel"):
         app.action(1, "cancel-reboots")
+
+
+def test_one_unit_is_approved_alone(application: Any):
+    app = application(3)
+    for number, node in enumerate(app.nodes):
+        node.needs = (WHY,)
+        app.hook(number)
+
+    results = app.action(0, "approve-reboot", unit="sriov/2")
+    for _ in range(12):
+        app.hooks(0, 1, 2)
+
+    assert results["approved"] == "sriov/2"
+    assert app.reboots == [0, 0, 1]
+
+
+def test_an_approval_of_one_unit_ends_no_stop_of_the_others(application: Any):
+    app = application(3)
+    for node in app.nodes:
+        node.policy, node.needs = "always", (WHY,)
+    app.action(0, "cancel-reboots")
+    app.hooks(0, 1, 2)
+    app.action(0, "approve-reboot", unit="sriov/2")
+    for _ in range(12):
+        app.hooks(0, 1, 2)
+    assert app.reboots == [0, 0, 1]
+
+
+def test_an_approval_of_a_unit_that_needs_no_reboot_is_refused(application: Any):
+    app = application(2)
+    app.need(1)
+    with pytest.raises(testing.ActionFailed, match="parameter unit: 'sriov/7' needs no reboot; expected one"):
+        app.action(0, "approve-reboot", unit="sriov/7")
+
+
+def test_another_units_reboot_is_approved_on_the_leader_only(application: Any):
+    app = application(2)
+    app.need(0)
+    with pytest.raises(testing.ActionFailed, match="only the leader can"):
+        app.action(1, "approve-reboot", unit="sriov/0")
