@@ -5,12 +5,17 @@ verify   run every charm's action verify, and print one table
 health   watch all hosts for five seconds, and print what is wrong there and in the fabric, worst first
 adopt    print what these charms would own in a cloud that offloads already, and the steps; writes nothing
 secret   give cumulus-fabric the switches' user and password, and how it recognises the switches
+drain    empty a node: Nova's service off, its instances elsewhere; reboot it, and take it into use again
+roll     the same for all nodes that ask for a reboot, one after the other
+
+drain and roll print their plan, and do it with --apply.
 """
 
 import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from converge import StepError
 from converge.render import MOST
@@ -53,7 +58,24 @@ def parser() -> argparse.ArgumentParser:
     )
     giving.add_argument("--name", default="switches", help="the secret's name; default: switches")
     giving.add_argument("--application", default=secret.CHARM, help=f"default: {secret.CHARM}")
+    _emptying(verbs, common)
     return top
+
+
+def _emptying(verbs: Any, common: argparse.ArgumentParser) -> None:
+    """The verbs drain and roll."""
+    shared = argparse.ArgumentParser(add_help=False, parents=[common])
+    shared.add_argument("--cloud", required=True, metavar="NAME", help="the cloud's name in clouds.yaml")
+    shared.add_argument("--cacert", default="", metavar="FILE", help="the CA of the cloud's certificates")
+    shared.add_argument("--apply", action="store_true", help="do it; default: print the plan, write nothing")
+    stop = "reboot although instances stop that cannot be moved"
+    shared.add_argument("--stop-instances", action="store_true", help=stop)
+    wait = "minutes for a node to come back verified; default: 60"
+    shared.add_argument("--wait", type=int, default=60, metavar="MIN", help=wait)
+    one = verbs.add_parser("drain", parents=[shared])
+    one.add_argument("node", metavar="NODE", help="its host name, or the number of its machine in Juju")
+    one.add_argument("--keep", action="store_true", help="only empty it, and leave it out of use")
+    verbs.add_parser("roll", parents=[shared])
 
 
 def main(arguments: list[str]) -> int:
@@ -64,6 +86,9 @@ def main(arguments: list[str]) -> int:
         return _VERBS[options.verb](juju, options)
     except StepError as error:
         print("; ".join(filter(None, (str(error), error.remedy))), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"Interrupted; {options.verb} goes on where it was when you run it again.", file=sys.stderr)
         return 2
 
 
@@ -97,11 +122,25 @@ def _secret(juju: Juju, options: argparse.Namespace) -> int:
     return 0
 
 
+def _drain(juju: Juju, options: argparse.Namespace) -> int:
+    from drain import command  # with openstacksdk, which takes longer to import than the other verbs to run
+
+    return command.drain(juju, options)
+
+
+def _roll(juju: Juju, options: argparse.Namespace) -> int:
+    from drain import command  # as above
+
+    return command.roll(juju, options)
+
+
 _VERBS: dict[str, Callable[[Juju, argparse.Namespace], int]] = {
     "verify": _verify,
     "health": _health,
     "adopt": _adopt,
     "secret": _secret,
+    "drain": _drain,
+    "roll": _roll,
 }
 
 

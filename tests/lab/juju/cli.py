@@ -195,7 +195,7 @@ class Client:
 
     def do_run(self, options, words):
         self.model(options)
-        units = [word for word in words if "/" in word]
+        units = [word for word in words if "/" in word and "=" not in word]
         action, *parameters = words[len(units) :]
         if len({unit.partition("/")[0] for unit in units}) > 1:
             raise Refused("all units must be of the same application")

@@ -8,6 +8,7 @@ import hashlib
 import json
 
 from lab.openstack.answer import PROJECT, Answer, RefusedError, number
+from lab.openstack.moving import Moving
 
 BUGS = "http://bugs.launchpad.net/nova/"
 MICROVERSION = {"yoga": "2.90", "2024.1": "2.96"}
@@ -45,6 +46,7 @@ class Nova:
         self.flavors, self.keypairs, self.servers, self.groups = {}, {}, {}, {}
         self.errors, self.cores, self.build_looks = {}, None, 1
         self.aliases = {"a100-gpu"}
+        self.disabled, self.moving = {}, Moving(self)
         self.capabilities = [] if release == "yoga" else ["switchdev"]
 
     def answer(self, method, words, values, headers, body):
@@ -69,23 +71,38 @@ class Nova:
             message = f"Version {asked} is not supported by the API. Minimum is 2.1 and maximum is {newest}."
             raise RefusedError(Answer(406, {"computeFault": {"code": 406, "message": message}}))
 
-    def _os_services(self, _method, _words, values, _content):
+    def _os_services(self, method, words, values, content):
+        if method == "PUT":
+            host = words[0].removeprefix("service-")
+            if host not in self.hosts:
+                refuse(404, f"Service {words[0]} not found.")
+            self.disabled.pop(host, None)
+            if content["status"] == "disabled":
+                self.disabled[host] = content.get("disabled_reason")
         services = [
             {
                 "id": f"service-{host}",
                 "binary": "nova-compute",
                 "host": host,
                 "zone": zone,
-                "status": "enabled",
+                "status": "disabled" if host in self.disabled else "enabled",
                 "state": "down" if host in self.down else "up",
-                "disabled_reason": None,
+                "disabled_reason": self.disabled.get(host),
                 "forced_down": False,
                 "updated_at": "2026-11-23T10:00:00.000000",
             }
             for host, zone in self.hosts.items()
         ]
+        if method == "PUT":
+            return Answer(200, {"service": next(each for each in services if each["host"] == host)})
         assert values.get("binary") in (None, "nova-compute")
         return Answer(200, {"services": services})
+
+    def _os_migrations(self, _method, _words, values, _content):
+        keys = ("source_compute", "status", "migration_type")
+        wanted = {key: values[key] for key in keys if key in values}
+        found = [each for each in self.moving.migrations if wanted.items() <= each.items()]
+        return Answer(200, {"migrations": found})
 
     def _os_hypervisors(self, _method, words, _values, _content):
         """The details (nova/api/openstack/compute/hypervisors.py), of 2.88 and only what is read."""
@@ -158,20 +175,37 @@ class Nova:
             return Answer(202)
         return Answer(200, {"flavor": flavor})
 
-    def _servers(self, method, words, _values, content):
+    def _servers(self, method, words, values, content):
         if method == "POST" and not words:
             hints = content.get("OS-SCH-HNT:scheduler_hints", {})
             return Answer(202, {"server": {"id": self._create(content["server"], hints), "links": []}})
         if words in ([], ["detail"]):
-            return Answer(200, {"servers": [*self.servers.values()]})
+            found = [
+                self.shown(each)
+                for each in self.servers.values()
+                if values.get("host") in (None, each["OS-EXT-SRV-ATTR:host"])
+            ]
+            return Answer(200, {"servers": found})
         server = self.servers.get(words[0]) or refuse(404, f"Instance {words[0]} could not be found.")
         if method == "DELETE":
             del self.servers[words[0]]
             for port in self.neutron.ports_of(words[0]):
                 self.neutron.unbind(port["id"], _without_vf(port["binding:profile"]))
             return Answer(204)
+        if words[1:] == ["action"]:
+            self.moving.act(server, content)
+            return Answer(202)
         self._advance(server)
-        return Answer(200, {"server": server})
+        self.moving.advance(server)
+        return Answer(200, {"server": self.shown(server)})
+
+    def shown(self, server):
+        """From microversion 2.47 on, a server has its flavor's values instead of the flavor's id."""
+        if self._asked < (2, 47):
+            return server
+        flavor = self.flavors.get(server["flavor"].get("id"), {})
+        kept = {key: flavor.get(key) for key in ("vcpus", "ram", "disk", "extra_specs")}
+        return {**server, "flavor": {"original_name": flavor.get("name"), **kept}}
 
     def _create(self, wanted, hints):
         flavor = self.flavors.get(wanted["flavorRef"]) or refuse(400, "Flavor could not be found.")

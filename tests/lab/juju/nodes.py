@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compute nodes that ask for a reboot, and reboot once it is approved, beside a simulated Nova."""
+
+import json
+
+from lab.juju import cli
+from lab.juju.deployed import Here
+
+CHARMS = ("nic-firmware", "sriov-switchdev")
+FINDING = {"severity": "blocked", "subject": "bond0", "what": "no VF-LAG", "remedy": "see verify"}
+
+
+class Nodes(Here):
+    """One machine for each compute host of `nova`; sriov-switchdev owns the reboots.
+
+    `needing` are hosts that ask for a reboot. A host that reboots is away for `looks` actions. The `ill` do
+    not verify. `stopped` are the instances that ran on a host when it went down.
+    """
+
+    def __init__(self, nova, needing=(), looks=1):
+        self.nova, self.looks = nova, looks
+        self.hosts = {f"sriov-switchdev/{number}": host for number, host in enumerate(nova.hosts)}
+        self.needing, self.away, self.ill = set(needing), {}, set()
+        self.approved, self.stopped, self.refuses = [], [], ""
+        super().__init__({"status": self.status()})
+
+    def status(self):
+        machines, units = {}, {}
+        for number, host in enumerate(self.nova.hosts):
+            machines[str(number)] = {"hostname": host.partition(".")[0]}
+            said = {"workload-status": {"current": "blocked", "message": "Needs a reboot"}}
+            units[f"nova-compute/{number}"] = {
+                "machine": str(number),
+                "subordinates": {f"{charm}/{number}": said for charm in CHARMS},
+            }
+        applications = {charm: {"charm-name": charm, "subordinate-to": ["nova-compute"]} for charm in CHARMS}
+        applications["nova-compute"] = {"charm-name": "nova-compute", "units": units}
+        return {"machines": machines, "applications": applications}
+
+    def act(self, unit, action, given):
+        host = self.hosts[f"sriov-switchdev/{unit.partition('/')[2]}"]
+        if host in self.away:
+            self.away[host] -= 1
+            if self.away[host] >= 0:
+                raise cli.Refused(f"timed out waiting for results from: unit {unit}")
+            self._back(host)
+        if action == "approve-reboot":
+            return self._approve(given["unit"])
+        owner = unit.startswith("sriov-switchdev/")
+        needs = owner and host in self.needing
+        if action == "plan":
+            return {"results": {"plan": "[]", **({"instances": f"{unit}: 0"} if needs else {})}}
+        found = [FINDING] if owner and host in self.ill else []
+        verified = str(not (needs or found)).lower()
+        return {"results": {"verified": verified, "findings": json.dumps(found)}}
+
+    def _approve(self, unit):
+        if self.refuses:
+            return {"status": "failed", "message": self.refuses}
+        host = self.hosts[unit]
+        self.approved.append(host)
+        self.stopped += [
+            each["name"]
+            for each in self.nova.servers.values()
+            if each["OS-EXT-SRV-ATTR:host"] == host and each["status"] in ("ACTIVE", "PAUSED")
+        ]
+        self.away[host] = self.looks
+        self.nova.down.add(host)
+        return {"results": {"approved": unit}}
+
+    def _back(self, host):
+        del self.away[host]
+        self.nova.down.discard(host)
+        self.needing.discard(host)

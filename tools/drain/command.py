@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs `drain` and `roll` of `tox -e juju`: the plan, or with --apply what it says."""
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from acceptance.cloud import Clock, connect
+from converge.execute import execute
+from converge.render import plan_as_table, table
+from drain import node, rolling
+from drain.compute import Compute
+from drain.steps import Site, plan
+from operate.client import Juju
+
+DONE, FAILED = 0, 1
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the verbs use of the world, so that tests can replace it."""
+
+    connect: Any = connect
+    clock: Clock = field(default=time)
+
+
+def drain(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
+    """Empty one node, reboot it, and take it into use again."""
+    site = _site(juju, options, around or Around())
+    place = node.find(node.places(juju), options.node)
+    found = node.observe(juju, site.compute, place, site.compute.services())
+    steps = plan(place, found, keep=options.keep, stop=options.stop_instances)
+    print(plan_as_table(steps))
+    if not options.apply or steps.blocked:
+        return FAILED if steps.blocked else DONE
+    outcome = execute(steps, site, lambda step: site.say(step.what))
+    return _ended(outcome, held=bool(steps.held))
+
+
+def roll(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
+    """The same for all nodes that ask for a reboot, one after the other."""
+    site = _site(juju, options, around or Around())
+    every = rolling.turns(juju, site.compute)
+    if not every:
+        print("Nothing to do: no node asks for a reboot.")
+        return DONE
+    rows = [
+        (each.place.host, each.service.zone, str(each.live), str(each.cold), str(each.stay)) for each in every
+    ]
+    print(table(("node", "zone", "move live", "move cold", "stay"), rows))
+    if not options.apply:
+        return DONE
+    return _ended(rolling.roll(site, every, stop=options.stop_instances), held=False)
+
+
+def _site(juju: Juju, options: argparse.Namespace, around: Around) -> Site:
+    compute = Compute(around.connect(options.cloud, options.cacert), around.clock)
+    return Site(juju, compute, around.clock, _say, options.wait * 60.0)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _ended(outcome: Any, *, held: bool) -> int:
+    if outcome.finding is not None:
+        print(outcome.finding.sentence(), file=sys.stderr)
+        return FAILED
+    return FAILED if held else DONE

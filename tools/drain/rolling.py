@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All nodes that ask for a reboot, one after the other: those without instances first, zone by zone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from converge import StepError
+from converge.execute import Outcome, execute
+from drain import node
+from drain.compute import Compute, Service
+from drain.node import Place, Unit
+from drain.steps import Site, plan
+from operate.client import Juju
+from operate.together import side_by_side
+
+
+class Turn(NamedTuple):
+    """A node that has to reboot, and what is on it."""
+
+    place: Place
+    service: Service
+    live: int  # instances that move while they run
+    cold: int  # instances that stop, and start elsewhere
+    stay: int  # instances that cannot be moved
+    begun: bool  # an earlier run emptied it, and did not end
+
+    @property
+    def instances(self) -> int:
+        return self.live + self.cold + self.stay
+
+
+def turns(juju: Juju, compute: Compute) -> list[Turn]:
+    """The nodes in the order in which they reboot.
+
+    What an interrupted run began comes first; a node that an operator keeps empty is left out. Then zone by
+    zone, since tenants spread their replicas over zones: the zone with the fewest instances first, and in it
+    the nodes with the fewest.
+    """
+    known = node.places(juju)
+    services = compute.services()
+    units = side_by_side(lambda place: node.look(juju, place), known, "nodes asked")
+    found: list[Turn] = []
+    for place, unit in zip(known, units):
+        if isinstance(unit, StepError):
+            raise unit
+        service = node.service_of(place, services)
+        if (unit.needs or service.ours) and not service.kept:
+            found.append(_turn(compute, place, unit, service))
+    return ordered(found)
+
+
+def ordered(found: Sequence[Turn]) -> list[Turn]:
+    """See :func:`turns`."""
+    load: dict[str, int] = {}
+    for each in found:
+        load[each.service.zone] = load.get(each.service.zone, 0) + each.instances
+
+    def key(each: Turn) -> tuple[object, ...]:
+        zone = each.service.zone
+        return (not each.begun, load[zone], zone, each.instances, each.place.host)
+
+    return sorted(found, key=key)
+
+
+def _turn(compute: Compute, place: Place, unit: Unit, service: Service) -> Turn:
+    guests = compute.guests(service.host) if unit.needs else []
+    stay = sum(bool(each.stays) for each in guests)
+    cold = sum(each.cold and not each.stays for each in guests)
+    return Turn(place, service, len(guests) - stay - cold, cold, stay, service.ours)
+
+
+def roll(site: Site, every: Sequence[Turn], *, stop: bool) -> Outcome[Site]:
+    """Take the nodes one after the other, and tell the time left; the first failure ends it."""
+    began = site.clock.time()
+    done = Outcome[Site]()
+    for number, turn in enumerate(every):
+        site.say(
+            f"{turn.place.host}, node {number + 1} of {len(every)}{_left(site, began, number, len(every))}"
+        )
+        found = node.observe(site.juju, site.compute, turn.place, site.compute.services())
+        steps = plan(turn.place, found, keep=False, stop=stop)
+        if steps.held or steps.blocked:
+            held = steps.held[0].reason if steps.held else steps.findings[0].what
+            release = steps.held[0].release if steps.held else steps.findings[0].remedy
+            raise StepError(f"{turn.place.host}: {held}", release)
+        done = execute(steps, site, lambda step: site.say(step.what))
+        if done.failed is not None:
+            return done
+    return done
+
+
+def _left(site: Site, began: float, done: int, every: int) -> str:
+    if not done:
+        return ""
+    minutes = (site.clock.time() - began) / done * (every - done) / 60
+    return f", about {minutes:.0f} min left"
