@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from charmkit.fabric import STRICT, Host, Marking, Policy, Port, Qos, Share
+from charmkit.fabric import STRICT, Host, Marking, Policy, PortReport, Qos, Share
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ def differences(policy: Policy, host: Host) -> tuple[Difference, ...]:
     return (*found, *_partners(policy, host))
 
 
-def _port(policy: Policy, port: Port) -> Iterator[str]:
+def _port(policy: Policy, port: PortReport) -> Iterator[str]:
     if policy.qos and port.qos:
         yield from _qos(policy.qos, port.qos)
     if port.mtu > policy.mtu.fabric:

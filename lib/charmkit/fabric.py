@@ -191,8 +191,8 @@ class Neighbour(_Value):
 
 
 @dataclass(frozen=True)
-class Port(_Value):
-    """One port of a host."""
+class PortReport(_Value):
+    """One port of a host, as the host reports it."""
 
     netdev: Annotated[str, _NAME]  # its name now
     bdf: Annotated[str, shapes.ADDRESS]  # PCI address with domain, `0000:3b:00.0`
@@ -212,7 +212,7 @@ class Host(_Published):
     key = HOST
 
     hostname: Annotated[str, _NAME]
-    ports: Annotated[tuple[Port, ...], ListOf(_record(Port), "ports")] = ()
+    ports: Annotated[tuple[PortReport, ...], ListOf(_record(PortReport), "ports")] = ()
     vlans: Annotated[tuple[Vlan, ...], _VLANS] = ()
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from converge import Finding, Severity, StepError
 from drain.compute import Compute, Guest, Service
 from operate import running
 from operate.client import Juju, mapping
-from operate.fleet import Answer, Call
+from operate.fleet import Call, UnitReport
 
 LOOK = 120.0
 """Seconds for an action that only looks; a unit whose host reboots answers none."""
@@ -136,7 +136,7 @@ def _look(juju: Juju, name: str) -> Unit:
     return Unit(name, True, _NEEDS in planned_results, str(verified) == "true", next(iter(blocked), ""))
 
 
-def _results(juju: Juju, unit: str, action: str) -> Answer | None:
+def _results(juju: Juju, unit: str, action: str) -> UnitReport | None:
     """What an action says; None if the unit does not end it."""
     try:
         (said,) = Call([unit], unit.partition("/")[0], action).answers(juju, LOOK)

@@ -61,7 +61,7 @@ class Call:
         yield f'cat > "$file" << EOF\n{self.content.replace(KEY, key)}EOF\njuju {words})'
 
 
-class Observed(NamedTuple):
+class ClientState(NamedTuple):
     """What the client knows: names, and the subnets of each space of the model."""
 
     clouds: Collection[str]
@@ -71,7 +71,7 @@ class Observed(NamedTuple):
     spaces: Mapping[str, Collection[str]]
 
 
-def observe(juju: Juju, names: Names) -> Observed:
+def observe(juju: Juju, names: Names) -> ClientState:
     """Ask the client; what is in a controller only where there is one of that name."""
     clouds = mapping(juju.data("clouds", "--client"))
     client = mapping(juju.data("credentials", "--client").get("client-credentials"))
@@ -85,10 +85,10 @@ def observe(juju: Juju, names: Names) -> Observed:
     if names.model in models:
         answer = juju.data("spaces", "-m", f"{names.controller}:{names.model}")
         spaces = {each["name"]: mapping(each.get("subnets")) for each in answer.get("spaces") or ()}
-    return Observed(clouds, credentials, controllers, models, spaces)
+    return ClientState(clouds, credentials, controllers, models, spaces)
 
 
-def plan(site: Site, names: Names, found: Observed) -> Plan[Juju]:
+def plan(site: Site, names: Names, found: ClientState) -> Plan[Juju]:
     """The calls that are missing, in order.
 
     Raises FileError if the site has no machine for the controller.
@@ -119,7 +119,7 @@ def plan(site: Site, names: Names, found: Observed) -> Plan[Juju]:
     return Plan(tuple(steps))
 
 
-def verify(site: Site, found: Observed) -> list[Finding]:
+def verify(site: Site, found: ClientState) -> list[Finding]:
     """Spaces and subnets of the site that Juju does not know."""
     remedy = "run pipx run tox -e maas -- apply SITE, then this again"
     return [
@@ -128,7 +128,7 @@ def verify(site: Site, found: Observed) -> list[Finding]:
     ]
 
 
-def _missing(site: Site, found: Observed) -> Iterator[str]:
+def _missing(site: Site, found: ClientState) -> Iterator[str]:
     for space, network in site.networks.items():
         if network.cidr not in found.spaces.get(space.lower(), ()):  # as Juju reads them from MAAS
             yield space

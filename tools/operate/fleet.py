@@ -20,7 +20,7 @@ WORST = (UNKNOWN, *(each.name.lower() for each in sorted(Severity, reverse=True)
 """States as tables have them, worst first."""
 
 
-class Answer(NamedTuple):
+class UnitReport(NamedTuple):
     """What an action said on one unit."""
 
     unit: str  # its name
@@ -45,19 +45,19 @@ class Call(NamedTuple):
     charm: str
     action: str
 
-    def answers(self, juju: Juju, wait: float | None) -> list[Answer]:
+    def answers(self, juju: Juju, wait: float | None) -> list[UnitReport]:
         """What they say."""
         every = juju.act([*self.units], self.action, "format=json", wait=wait)
         return [self.answer(unit, mapping(every.get(unit))) for unit in self.units]
 
-    def answer(self, unit: str, said: Mapping[str, Any]) -> Answer:
+    def answer(self, unit: str, said: Mapping[str, Any]) -> UnitReport:
         """What is known of one of them by what Juju's client prints of it."""
         results = mapping(said.get("results")) if said.get("status") == "completed" else None
         what = str(said.get("message") or f"the action is {said.get('status', 'not answered')}")
-        return Answer(unit, self.charm, results, what, f"juju run {unit} {self.action} shows more")
+        return UnitReport(unit, self.charm, results, what, f"juju run {unit} {self.action} shows more")
 
 
-def ask(juju: Juju, instead: Mapping[str, str]) -> list[Answer]:
+def ask(juju: Juju, instead: Mapping[str, str]) -> list[UnitReport]:
     """Run verify on every unit, or the action that a charm has `instead`; tell how far it is.
 
     A unit whose agent is lost is not asked. If a client fails for several units, it asks each by itself.
@@ -67,13 +67,13 @@ def ask(juju: Juju, instead: Mapping[str, str]) -> list[Answer]:
     status = juju.data("status")
     units = own_units(status)
     lost = {*_lost(status)}
-    found: list[Answer] = []
+    found: list[UnitReport] = []
     calls: list[Call] = []
     for name, members in units.items():
         charm = str(status["applications"][name]["charm-name"])
         for unit in lost.intersection(members):
             more = f"juju show-status-log {unit} shows since when"
-            found.append(Answer(unit, charm, None, "not asked: its agent is lost", more))
+            found.append(UnitReport(unit, charm, None, "not asked: its agent is lost", more))
         there = [unit for unit in members if unit not in lost]
         action = instead.get(charm, "verify")
         calls += [Call(there[at : at + TOGETHER], charm, action) for at in range(0, len(there), TOGETHER)]
@@ -93,7 +93,7 @@ def ask(juju: Juju, instead: Mapping[str, str]) -> list[Answer]:
 
 def _ask(
     juju: Juju, calls: Sequence[Call], wait: float | None = None
-) -> tuple[list[Answer], list[tuple[Call, StepError]]]:
+) -> tuple[list[UnitReport], list[tuple[Call, StepError]]]:
     """The answers, and the calls whose clients failed, with the reason."""
     found = side_by_side(
         lambda call: call.answers(juju, wait), calls, "units asked", lambda call: len(call.units)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from converge import Finding
 from converge.render import cut_table
 from operate.client import Juju
-from operate.fleet import OK, UNKNOWN, WORST, Answer, ask, worst
+from operate.fleet import OK, UNKNOWN, WORST, UnitReport, ask, worst
 
 SHOWN = ("show-health", "health", ("state", "about", "found", "help"))
 WATCHING = {"cumulus-fabric": SHOWN, "sriov-switchdev": SHOWN}
@@ -50,7 +50,7 @@ def health(juju: Juju) -> Health:
     return Health(rows, len(answers))
 
 
-def _rows(answer: Answer) -> Iterator[Row]:
+def _rows(answer: UnitReport) -> Iterator[Row]:
     if answer.results is None:
         yield Row(UNKNOWN, answer.unit, "", answer.instead, answer.more)
         return

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from converge import Finding
 from converge.render import cut_table
 from operate.client import Juju
-from operate.fleet import OK, UNKNOWN, Answer, ask, worst
+from operate.fleet import OK, UNKNOWN, UnitReport, ask, worst
 
 
 class Row(NamedTuple):
@@ -31,7 +31,7 @@ def _state(row: Row) -> str:
     return row.severity or (OK if row.verified == "true" else UNKNOWN)
 
 
-def _rows(answer: Answer) -> Iterator[Row]:
+def _rows(answer: UnitReport) -> Iterator[Row]:
     unit, results = answer.unit, answer.results or {}
     if "verified" not in results:
         yield Row(unit, UNKNOWN, "", "", answer.instead, answer.more)

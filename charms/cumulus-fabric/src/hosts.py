@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from audit.roce import CUMULUS_BANDWIDTH
 from charmkit.agreement import differences
-from charmkit.fabric import Host, Marking, Mtu, Policy, Qos, Share, Vlan
-from charmkit.fabric import Port as HostPort
+from charmkit.fabric import Host, Marking, Mtu, Policy, PortReport, Qos, Share, Vlan
 from converge import Finding, Severity
 from converge.document import LONGEST
 from converge.shape import InvalidValue
@@ -143,7 +142,7 @@ def _cables(known: Mapping[str, Sequence[str]], host: Host) -> Iterator[Finding]
             )
 
 
-def _end(known: Mapping[str, Sequence[str]], port: HostPort) -> End | None:
+def _end(known: Mapping[str, Sequence[str]], port: PortReport) -> End | None:
     """The leaf and bond at the other end of a host's port; None if LLDP does not show it."""
     if port.neighbour is None:
         return None

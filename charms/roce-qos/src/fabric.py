@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from charmkit.agreement import differences
-from charmkit.fabric import STRICT, Host, Marking, Neighbour, Policy, Port, Qos, Share, Vlan
+from charmkit.fabric import STRICT, Host, Marking, Neighbour, Policy, PortReport, Qos, Share, Vlan
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from desired import Desired
@@ -82,8 +82,8 @@ def _priority(port: QosPort, mark: Marking) -> int:
     return port.dscp_map.get(mark.dscp, mark.dscp >> 3) if port.dscp_map else mark.priority
 
 
-def _port(port: QosPort, wanted: Desired, observed: Observed, neighbour: lldp.Neighbour | None) -> Port:
-    return Port(
+def _port(port: QosPort, wanted: Desired, observed: Observed, neighbour: lldp.Neighbour | None) -> PortReport:
+    return PortReport(
         netdev=port.netdev,
         bdf=port.bdf,
         mac=(port.mac or "").lower(),

@@ -306,7 +306,7 @@ def _not_joined(containers: _Containers) -> Iterator[str]:
                 yield f"what {name} tells cannot be read"
 
 
-class Answer(NamedTuple):
+class Membership(NamedTuple):
     """What the clusters say right before a reboot."""
 
     # Members that are missing, and services that do not tell, in words; empty when all are there
@@ -314,7 +314,7 @@ class Answer(NamedTuple):
     unasked: tuple[str, ...] = ()  # clustered services that cannot be asked, by container
 
 
-def missing_members(system: System, names: Sequence[str]) -> Answer:
+def missing_members(system: System, names: Sequence[str]) -> Membership:
     """Ask every clustered service in these containers, which run, whether all of its members are there."""
     containers = _Containers(system, names, IN_ALL_BEFORE)
     missing, unasked = list[str](), list[str]()
@@ -338,7 +338,7 @@ def missing_members(system: System, names: Sequence[str]) -> Answer:
             missing.append(_unanswered(name, error))
         except ValueError:
             missing.append(f"what {name} tells cannot be read")
-    return Answer(one_line(few([each[:_LONGEST] for each in missing])), tuple(unasked))
+    return Membership(one_line(few([each[:_LONGEST] for each in missing])), tuple(unasked))
 
 
 def vaults_to_unseal(system: System, names: Sequence[str]) -> list[str]:

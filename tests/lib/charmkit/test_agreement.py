@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from charmkit.agreement import Difference, differences
-from charmkit.fabric import STRICT, Host, Marking, Mtu, Policy, Port, Qos
+from charmkit.fabric import STRICT, Host, Marking, Mtu, Policy, PortReport, Qos
 
 QOS = Qos("dscp", (3,), Marking(26, 3), Marking(48, 6), {0: 50, 3: 50, 6: STRICT})
 POLICY = Policy(QOS, Mtu(9000, 9216), {"rack0": "44:38:39:be:ef:01", "rack1": "44:38:39:be:ef:02"})
-PORT = Port("eth0", "0000:3b:00.0", "10:70:fd:3b:00:00", 9000, "bond0", "44:38:39:be:ef:01", qos=QOS)
+PORT = PortReport("eth0", "0000:3b:00.0", "10:70:fd:3b:00:00", 9000, "bond0", "44:38:39:be:ef:01", qos=QOS)
 TWIN = replace(PORT, netdev="eth1", bdf="0000:3b:00.1")
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, Port, Qos, Vlan
+from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, PortReport, Qos, Vlan
 from converge.document import LONGEST
 from converge.shape import InvalidValue
 from hypothesis import given
@@ -22,7 +22,7 @@ POLICY = Policy(
 HOST = Host(
     hostname="node1",
     ports=(
-        Port(
+        PortReport(
             netdev="enp59s0f0np0",
             bdf="0000:3b:00.0",
             mac="10:70:fd:3b:00:00",
@@ -180,7 +180,7 @@ hosts = st.builds(
     texts,
     st.lists(
         st.builds(
-            Port,
+            PortReport,
             texts,
             st.from_regex(r"\A[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z"),
             macs,

@@ -10,7 +10,7 @@ from charmkit.containers import LXC
 from charmkit.reboot.databag import KEY, decode_unit
 from charmkit.reboot.lock import approve_all, arbitrate
 from charmkit.reboot.peers import FRESH
-from charmkit.reboot.services import FIND, SEEDS_FILE, SERVICES, Answer, missing_members, raft_suspects
+from charmkit.reboot.services import FIND, SEEDS_FILE, SERVICES, Membership, missing_members, raft_suspects
 from charmkit.reboot.state import Cluster, Probe, UnitState
 from hostnic.system import failure
 from lab.modelled import FakeHost
@@ -82,7 +82,7 @@ def put(host: FakeHost, paths: Mapping[str, str], answering: tuple[str, ...] = (
     return host
 
 
-def asked(paths: Mapping[str, str], *answering: str) -> Answer:
+def asked(paths: Mapping[str, str], *answering: str) -> Membership:
     return missing_members(put(FakeHost(), paths, answering), [NAME])
 
 

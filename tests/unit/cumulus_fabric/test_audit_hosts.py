@@ -2,7 +2,7 @@
 """What hosts use stays where they use it: their VLANs, subnets and MTU against the fabric's."""
 
 import pytest
-from charmkit.fabric import Host, Neighbour, Policy, Port, Vlan
+from charmkit.fabric import Host, Neighbour, Policy, PortReport, Vlan
 from hosts import policy, read
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, found
 from unit.cumulus_fabric.fabrics import fabric
@@ -10,7 +10,7 @@ from unit.cumulus_fabric.fabrics import fabric
 
 def host(*vlans, port="swp9", leaf="Leaf0-1", mtu=9000, name="node1"):
     neighbour = Neighbour("44:38:39:22:01:18", port, leaf)
-    nic = Port("enp63s0f0", "0000:3f:00.0", "0c:42:a1:00:00:01", mtu, "bond0", neighbour=neighbour)
+    nic = PortReport("enp63s0f0", "0000:3f:00.0", "0c:42:a1:00:00:01", mtu, "bond0", neighbour=neighbour)
     return Host(name, (nic,), tuple(vlans))
 
 

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from charmkit.fabric import Host
-from charmkit.fabric import Port as HostPort
+from charmkit.fabric import Host, PortReport
 from converge import Finding, Severity
 from converge.finding import few
 from intent.model import Fabric, Network, Role, Switch, SwitchPort
@@ -45,7 +44,7 @@ def hosts(fabric: Fabric, reports: Sequence[Host]) -> Iterator[Finding]:
     yield from _subnets_twice(reports)
 
 
-def _place(fabric: Fabric, port: HostPort) -> Place | None:
+def _place(fabric: Fabric, port: PortReport) -> Place | None:
     neighbour = port.neighbour
     switch = fabric.of_system(neighbour.system) if neighbour else None
     if switch is None or neighbour is None or switch.role is Role.STANDALONE:
@@ -86,7 +85,7 @@ def _foreign_subnets(network: Network, subnets: Sequence[str]) -> list[str]:
     return [str(subnet) for subnet in reported if own and subnet.version == 4 and subnet not in own]
 
 
-def _mtus(host: Host, places: Sequence[tuple[HostPort, Place]]) -> Iterator[Finding]:
+def _mtus(host: Host, places: Sequence[tuple[PortReport, Place]]) -> Iterator[Finding]:
     for port, place in places:
         if place.port.mtu and port.mtu > place.port.mtu:
             what = (

@@ -55,7 +55,7 @@ class Clock(Protocol):
     def sleep(self, seconds: float, /) -> None: ...
 
 
-class Answer(Protocol):
+class Response(Protocol):
     """A response, as in http.client."""
 
     status: int
@@ -68,7 +68,7 @@ class Connection(Protocol):
 
     def request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], /) -> None: ...
 
-    def getresponse(self) -> Answer: ...
+    def getresponse(self) -> Response: ...
 
     def close(self) -> None: ...
 

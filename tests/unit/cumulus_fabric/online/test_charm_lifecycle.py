@@ -7,7 +7,7 @@ from typing import Any
 
 import ops
 import pytest
-from charmkit.fabric import Host, Marking, Neighbour, Policy, Port
+from charmkit.fabric import Host, Marking, Neighbour, Policy, PortReport
 from lab.nvue import Certificate, Fault
 from ops import testing
 from unit.cumulus_fabric.online.site import PASSWORD
@@ -198,7 +198,7 @@ def test_the_password_is_in_requests_only(fresh: Unit) -> None:
 def report(**changes: Any) -> str:
     """node1 as it should be: both ports on bond1 of its rack, everything as the fabric says."""
     ports = tuple(
-        Port(
+        PortReport(
             netdev=f"enp59s0f{n}np{n}",
             bdf=f"0000:3b:00.{n}",
             mac=f"b8:3f:d2:00:00:0{n}",

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from charmkit.fabric import Host, Neighbour, Port
+from charmkit.fabric import Host, Neighbour, PortReport
 from lab.nvue.fabric import HostPort
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import NO_LEG, refuse_at, sentences, without_graceful_shutdown, work
@@ -171,7 +171,7 @@ def reported(partner: str | None, deaf: str = "", name: str = "host-bond1") -> H
     """
     mac = "44:38:39:be:ef:01"
     ports = [
-        Port(
+        PortReport(
             netdev=f"enp59s0f{n}np{n}",
             bdf=f"0000:3b:00.{n}",
             mac=f"b8:3f:d2:00:00:0{n}",

@@ -10,7 +10,7 @@ from typing import Any
 
 import ops
 import pytest
-from charmkit.fabric import Host, Port
+from charmkit.fabric import Host, PortReport
 from exporter import facts, install
 from exporter.main import Exporter
 from hostnic.boot import units
@@ -166,7 +166,7 @@ def test_a_drained_switch_that_is_off_for_the_work_on_it_is_still_drained(runnin
 
 def test_hosts_differ_by_what_it_is_about(running: Unit) -> None:
     def report(name: str, mtu: int) -> str:
-        return Host(name, (Port("enp59s0f0np0", "0000:3b:00.0", "b8:3f:d2:00:00:01", mtu),)).to_json()
+        return Host(name, (PortReport("enp59s0f0np0", "0000:3b:00.0", "b8:3f:d2:00:00:01", mtu),)).to_json()
 
     running.hosts(report("node1", 9000), report("node2", 1500), "{").emit()
     told = {key[1:]: value for key, value in scrape(running).items() if key[0] == "fabric_host_differences"}

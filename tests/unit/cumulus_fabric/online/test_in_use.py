@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from charmkit.fabric import Host, Neighbour, Port
+from charmkit.fabric import Host, Neighbour, PortReport
 from lab.nvue import Fault
 from names import cut_off
 from online import Site
@@ -164,7 +164,7 @@ def test_a_leg_that_does_not_carry_is_no_other_leg(site: Rack, before: Callable[
 def reporting(partner: str | None) -> Host:
     """node5 by its own report, with its other port's LACP partner."""
     ports = [
-        Port(
+        PortReport(
             netdev=f"enp59s0f{n}np{n}",
             bdf=f"0000:3b:00.{n}",
             mac=f"b8:3f:d2:00:00:0{n}",

@@ -13,7 +13,7 @@ import charm
 import pytest
 import yaml
 from bench import fabric as bench
-from charmkit.fabric import Host, Port
+from charmkit.fabric import Host, PortReport
 from intent import expand
 from intent.model import Fabric
 from lab.juju.hooktools import Controller, Ran
@@ -36,7 +36,7 @@ HOUR = 1_000_000.0
 
 def report(number: int, mtu: int = 9000) -> str:
     """What a host with one port publishes."""
-    port = Port("enp59s0f0np0", "0000:3b:00.0", "b8:3f:d2:00:00:01", mtu)
+    port = PortReport("enp59s0f0np0", "0000:3b:00.0", "b8:3f:d2:00:00:01", mtu)
     return Host(f"compute{number}", (port,)).to_json()
 
 
