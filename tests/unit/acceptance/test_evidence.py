@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From what nodes and servers print to the rung, the reason and the remedy, without a cloud."""
 
+import shutil
+import subprocess
+
 import pytest
 from acceptance.measure import evidence
 from acceptance.measure.evidence import Evidence, Sample
@@ -10,7 +13,8 @@ from acceptance.measure.witness import Witness
 from acceptance.report import offload
 from acceptance.report.judge import explanation, judge
 from acceptance.report.verdict import State
-from lab.openstack import actions
+from lab.openstack import actions, sysfs
+from lab.openstack.traffic import Traffic
 
 START = "PING 33.33.33.11 (33.33.33.11) 8914(8942) bytes of data.\n"
 STATISTICS = "\n--- 33.33.33.11 ping statistics ---\n3 packets transmitted, {}% packet loss, time 404ms\n"
@@ -170,3 +174,55 @@ def test_a_capture_that_is_full_of_the_measurement_outweighs_all_counters():
     (told,) = counted(1.0)["tcp-8"].values()
     assert offload.shown(told._replace(seen=200)).least == 1.0
     assert offload.shown(told._replace(seen=20_000)).least == 0.0
+
+
+class Machine:
+    """A compute node whose shell has only the commands grep and ethtool; the charms' tables are empty."""
+
+    def __init__(self, folder):
+        self.folder, self.bin = folder, folder / "bin"
+        sysfs.make(folder, ("p0", "p1"), 9000, node=True)
+        sysfs.links(folder, "node1.maas", ("p0", "p1"), Traffic(("p0", "p1")))
+        self.bin.mkdir()
+        (self.bin / "grep").symlink_to(shutil.which("grep"))
+        (self.bin / "ethtool").write_text(ETHTOOL)
+        (self.bin / "ethtool").chmod(0o755)
+
+    def run(self, script, seconds):
+        script = script.replace("/sys/", f"{self.folder}/sys/")
+        return subprocess.run(
+            [shutil.which("bash"), "-c", script],
+            env={"PATH": str(self.bin)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+        ).stdout
+
+    def table(self, charm, action, result):
+        return []
+
+
+ETHTOOL = f"""#!{shutil.which("bash")}
+case $1 in
+-l) printf 'Channel parameters for %s:\\nPre-set maximums:\\nRX:\\t\\tn/a\\nCombined:\\t63\\n' "$2"
+    printf 'Current hardware settings:\\nRX:\\t\\tn/a\\nCombined:\\t1\\n' ;;
+-i) printf 'driver: mlx5e_rep\\nversion: 5.15.0\\nfirmware-version: 22.35.1012 (MT_0000000359)\\n' ;;
+-S) printf '     rx_packets_phy: 7\\n     tx_prio3_pause: 5\\n     ch0_events: 9\\n' ;;
+esac
+"""
+"""What ethtool 5.16 prints of mlx5's uplink representor, shortened."""
+
+
+def test_a_node_is_read_without_a_process_for_each_file(tmp_path):
+    """It is read before and after each rung, while others measure on it."""
+    told = evidence.sample(Machine(tmp_path), "")
+    assert list(told.ports) == ["p0", "p1"]
+    assert told.ports["p0"] == {"rx_packets_phy": 7, "tx_prio3_pause": 5, "tx_packets": 1, "rx_packets": 1}
+    assert (told.speed, told.near, told.active, told.down) == (200_000, "0-23", "", ())
+
+
+def test_a_node_tells_versions_and_the_queues_that_are_set(tmp_path):
+    told = evidence.sample(Machine(tmp_path), "")
+    assert told.versions["firmware of p1"] == "22.35.1012 (MT_0000000359)"
+    assert [each.partition(",")[0] for each in told.slows] == ["p0 has one queue", "p1 has one queue"]

@@ -16,29 +16,29 @@ from acceptance.measure.shells import UPLINKS, Node, Shell, netdev_of
 DISCARDS = "discards|buf_discard|cong_discard"
 """mlx5's counters of a priority's lost packets (en_stats.c), after `rx_prioN_`."""
 PORTS = f"""\
-for port in $(uplinks); do
-    echo "port $port $(cat /sys/class/net/$port/speed)"
-    echo "state $(cat /sys/class/net/$port/operstate 2> /dev/null)"
-    echo "queues $(ethtool -l $port 2> /dev/null | sed -n '/^Current/,$ s/^Combined:[^0-9]*//p')"
-    width=/sys/class/net/$port/device
-    echo "lanes $(cat $width/current_link_width $width/max_link_width 2> /dev/null | tr '\\n' ' ')"
-    bond=/sys/class/net/$port/master/bonding
-    echo "bond $(cat $bond/mode $bond/active_slave 2> /dev/null | tr '\\n' ' ')"
-    echo "near $(cat /sys/class/net/$port/device/local_cpulist)"
+ports=$(uplinks)
+for port in $ports; do
+    netdev=/sys/class/net/$port
+    first $netdev/speed; echo "port $port $line"
+    first $netdev/operstate; echo "state $line"
+    ethtool -l $port 2> /dev/null || true
+    ethtool -i $port 2> /dev/null || true
+    first $netdev/device/current_link_width; used=$line
+    first $netdev/device/max_link_width; echo "lanes $used $line"
+    first $netdev/master/bonding/mode; mode=$line
+    first $netdev/master/bonding/active_slave; echo "bond $mode $line"
+    first $netdev/device/local_cpulist; echo "near $line"
     ethtool -S $port | grep -E '(packets|discards)_phy:|prio[0-7]_({DISCARDS}|pause):' || true
-    for name in tx_packets rx_packets; do echo "$name: $(cat /sys/class/net/$port/statistics/$name)"; done
+    for name in tx_packets rx_packets; do first $netdev/statistics/$name; echo "$name: $line"; done
 done
 """
 """The uplinks with their speed in Mb/s, the CPUs of their NUMA node, and their counters."""
-VERSIONS = r"""
-echo "governor $(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor 2> /dev/null)"
-echo "version kernel $(uname -r)"
-ovs-vsctl --version 2> /dev/null | sed -n 's/^ovs-vsctl (Open vSwitch) /version Open-vSwitch /p'
-for port in $(uplinks); do
-    ethtool -i $port 2> /dev/null | sed -n "s/^firmware-version: /version firmware-of-$port /p"
-done
+VERSIONS = """
+first /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor; echo "governor $line"
+echo "kernel $(uname -r)"
+ovs-vsctl --version 2> /dev/null || true
 """
-"""The versions of what the evidence is about."""
+"""The versions of what the evidence is about, beside each port's firmware."""
 PINS = "echo 'domain {0}'; virsh -q vcpupin {0} || true\n"
 """The CPUs of an instance's vCPUs; a node has other tenants' instances, too, which are not looked at."""
 GUEST = """\
@@ -53,6 +53,13 @@ ethtool -l $netdev | awk '/^Current/{{now=1}} now && /^Combined:/{{print "queues
 PROBE = "ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true"
 ICMP = {4: 28, 6: 48}
 """Bytes of the headers of IP and ICMP by version: the RDG's probe of 8914 bytes fills an MTU of 8942."""
+VERSION_OF = {
+    "kernel": "kernel",
+    "firmware-version:": "firmware of {}",
+    "ovs-vsctl (Open vSwitch)": "Open vSwitch",
+}
+"""What a version is of, by the words before it; {} is the port."""
+ONE_QUEUE = "{0} has one queue, which one CPU serves: ethtool -L {0} combined"
 HOST = "the host"
 """In column "representor of" of show-offload: the row is about packets of the host itself."""
 LOST = ("out_of_sequence", "packet_seq_err")
@@ -122,13 +129,16 @@ def sample(node: Node, instance: str) -> Sample:
     speeds, down, slows = dict[str, int](), list[str](), list[str]()
     at = near = active = ""
     versions: dict[str, str] = {}
-    script = UPLINKS + VERSIONS + PORTS + (PINS.format(shlex.quote(instance)) if instance else "")
+    queues: dict[str, int] = {}
+    script = UPLINKS + PORTS + VERSIONS + (PINS.format(shlex.quote(instance)) if instance else "")
     for line in node.run(script, 60).splitlines():
         if found := re.fullmatch(rf"port (\S+) (-?{_NUMBER})", line.strip()):
             at = found[1]
             ports[at], speeds[at] = {}, max(int(found[2]), 0)
-        elif found := re.fullmatch(r"version (\S{1,40}) (.{1,60})", line.strip()):
-            versions[found[1].replace("-", " ")] = found[2]
+        elif found := re.fullmatch(rf"({'|'.join(map(re.escape, VERSION_OF))}) (.{{1,60}})", line.strip()):
+            versions[VERSION_OF[found[1]].format(at)] = found[2]
+        elif found := re.fullmatch(r"Combined:\s+(\d{1,5})", line.strip()):
+            queues[at] = int(found[1])  # the last one: what is set comes after what is possible
         elif sentence := _slows(at, line.strip()):
             slows.append(sentence)
         elif line.strip() == "state down":
@@ -144,6 +154,7 @@ def sample(node: Node, instance: str) -> Sample:
             ports[at][found[1]] = int(found[2])
         elif at in pins and (found := re.fullmatch(r"\d+:?\s+([\d,^-]+)", line.strip())):
             pins[at] = " ".join(filter(None, (pins[at], found[1])))
+    slows += [ONE_QUEUE.format(port) for port, number in queues.items() if number == 1]
     offload = node.table("sriov-switchdev", "show-offload", "offload")
     counters = node.table("roce-qos", "show-counters", "counters")
     speed = speeds.get(active, 0) if active else sum(speeds.values())
@@ -152,8 +163,6 @@ def sample(node: Node, instance: str) -> Sample:
 
 def _slows(port: str, line: str) -> str:
     """What limits the host's own traffic, in words; "" for a line that says nothing of it."""
-    if line == "queues 1":
-        return f"{port} has one queue, which one CPU serves: ethtool -L {port} combined"
     if (found := re.fullmatch(r"lanes (\d{1,3}) (\d{1,3})", line)) and int(found[1]) < int(found[2]):
         return f"{port} uses {found[1]} of its {found[2]} PCIe lanes: see its slot and the BIOS"
     if line == "governor powersave":

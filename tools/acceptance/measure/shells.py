@@ -12,18 +12,26 @@ from operate.process import WORDS, Process, last_words
 from operate.together import side_by_side
 
 UPLINKS = """\
+first() {
+    line=
+    { read -r line < "$1"; } 2> /dev/null || true
+}
 uplinks() {
     for netdev in /sys/class/net/*; do
-        [ "$(cat $netdev/device/sriov_numvfs 2>/dev/null || echo 0)" -gt 0 ] || continue
+        first "$netdev/device/sriov_numvfs"
+        [ "${line:-0}" -gt 0 ] || continue
         # The PF is also the device of the VFs' representors: pf0vf0.
-        case $(cat $netdev/phys_port_name 2>/dev/null) in *pf*) continue ;; esac
-        basename $netdev
+        first "$netdev/phys_port_name"
+        case $line in *pf*) continue ;; esac
+        echo "${netdev##*/}"
     done
 }
 """
-"""A function of the shell that prints a node's ports with VFs, which carry the tenants' networks.
+"""Functions of bash: `uplinks` prints a node's ports with VFs, which carry the tenants' networks. `first`
+puts the first line of a file into $line, or nothing if it cannot be read.
 
-Bonds of other NICs, such as a management bond, are not among them.
+Bonds of other NICs, such as a management bond, are not among them. No file is read by a process of its own:
+a node is asked before and after each rung, and what that costs is part of what the node spends.
 """
 
 
