@@ -9,7 +9,7 @@ from boot import bootfile, driver_reload, files
 from converge import Finding, Severity, cause
 from converge.finding import RETRIED
 from desired import Desired
-from hostnic import cpus
+from hostnic import cpus, nova
 from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Pf
@@ -55,6 +55,7 @@ def observe(system: System, judged: Judged | None = None) -> Observed:
         host_network=_host_network(system, host),
         channels=_channels(system, host, findings),
         ovs=settings,
+        offered=None if (options := nova.read(system)) is None else nova.offered(options),
         ovn_bonds=_ovn_bonds(system, host, settings),
         cpus=cpus.online(system),
         findings=tuple(findings),

@@ -12,6 +12,7 @@ from hostnic.system import Channels
 
 if TYPE_CHECKING:
     from hostnic.network.ovs import Settings  # the boot units do without it
+    from hostnic.nova import Entry
 
 APPROVE = "run approve-reboot"
 """How a reboot is approved, where the application that takes the action is not known, as in a boot unit."""
@@ -189,6 +190,8 @@ class Observed(NamedTuple):
     alone: frozenset[str] = frozenset()
     # What Open vSwitch is told about offload, or why it does not tell; None where it does not run
     ovs: "Settings | str | None" = None
+    # The PCI devices that Nova lists for instances; None where it is not installed, or cannot read its list
+    offered: "tuple[Entry, ...] | None" = None
     # Bonds that are in Open vSwitch or carry the tunnel endpoint; only where several have ports of mlx5
     ovn_bonds: frozenset[str] = frozenset()
     cpus: int = 1  # logical CPUs that are online

@@ -8,12 +8,19 @@ from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from converge.finding import RETRIED
 from desired import Desired, Port
+from hostnic import nova
 from hostnic.system import System
 from nic.chain import Way
 from nic.judge import GONE, Difference, Move
 from observed import BootFailure, Observed
 
 OVS = "Open vSwitch"
+OFFER = (
+    "set option pci-passthrough-whitelist of nova-compute; with an entry for each port that has VFs, as in juju "
+    """config nova-compute pci-passthrough-whitelist='[{{"devname": "{}", "physical_network": null}}]'; """
+    "Neutron needs juju config neutron-api enable-hardware-offload=true beside it, which no host can see"
+)
+"""What OpenStack needs so that an instance gets a VF."""
 
 
 def verify(
@@ -31,7 +38,7 @@ def verify(
     forgotten = observed.boot.missed.difference(port.bdf for port in wanted.everything)
     problems = [problem for problem in problems if problem.subject not in forgotten]
     boot = [_released(problem, wanted, ways).finding(severity) for problem in problems]
-    return (*boot, *plan.findings, *differences, *_offloading(ways, observed))
+    return (*boot, *plan.findings, *differences, *_offloading(ways, observed), *_offered(ways, observed))
 
 
 def _released(problem: BootFailure, wanted: Desired, ways: Iterable[Way]) -> BootFailure:
@@ -123,3 +130,12 @@ def _offloading(ways: Iterable[Way], observed: Observed) -> Iterator[Finding]:
             what = "takes no tunnel: its encap-mode is none"
             remedy = "remove what sets that at boot, or update the firmware; then reboot this host"
             yield Finding(Severity.BLOCKED, pf.bdf, what, remedy)
+
+
+def _offered(ways: Iterable[Way], observed: Observed) -> Iterator[Finding]:
+    """What keeps instances from VFs that are there: a warning, since they may be for others than Nova."""
+    ports = [now for way in ways for now in way.nic.ports if now.port.num_vfs]
+    names = [now.netdev for now in ports if now.pf.eswitch_mode == "switchdev"]
+    if names and observed.offered is not None and (why := nova.why_no_vf(observed.offered, names)):
+        what = f"no instance gets a VF of {' and '.join(names)}: {why}"
+        yield Finding(Severity.WARNING, "Nova", what, OFFER.format(names[0]))

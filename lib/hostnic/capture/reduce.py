@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from hostnic import nova
 from hostnic.devices import users
 from hostnic.firmware import mstconfig
 from hostnic.firmware.gpudirect import EXTENDED_SERIAL, ConfigSpace
@@ -98,6 +99,23 @@ def open_vswitch(output: str) -> str:
     return json.dumps([cells])
 
 
+def _nova(text: str) -> str:
+    """Of nova.conf how it shares CPUs and memory, and which ports' VFs it offers."""
+    kept = lines(r"^(\[\w+\]|(cpu_dedicated_set|reserved_host_memory_mb)\s*[=:][\d\s,^-]*)$")(text) or ""
+    entries = nova.offered(nova.parse(text))
+    if entries is None:
+        return kept
+    listed = [
+        {
+            **({"devname": each.devname} if each.devname else {}),
+            **({"physical_network": None} if each.for_ports else {}),
+        }
+        for each in entries
+    ]
+    section, name = nova.WHITELIST[0]
+    return f"{kept}[{section}]\n{name} = {json.dumps(listed)}\n" if listed else kept
+
+
 _ATTRIBUTES = "class|infiniband/.*|vendor|device|numa_node|sriov_[a-z_]+|virtfn[0-9]+"
 
 RULES: tuple[tuple[str, Keep], ...] = (
@@ -118,8 +136,8 @@ RULES: tuple[tuple[str, Keep], ...] = (
     (r"read /proc/cmdline", lambda text: " ".join(re.findall(r"(?<!\S)idle=\w+", text))),
     # The file also has the passwords of the database, of RabbitMQ and of Nova's users.
     (
-        r"read /etc/nova/nova.conf",
-        lines(r"^(\[\w+\]|(cpu_dedicated_set|reserved_host_memory_mb)\s*[=:][\d\s,^-]*)$"),
+        rf"read {nova.PATH}",
+        _nova,
     ),
     (
         r"read /proc/(sys/kernel/(hostname|osrelease|random/boot_id)|net/(route|ipv6_route|vlan/.*))",

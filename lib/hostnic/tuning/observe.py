@@ -9,7 +9,7 @@ admin-guide/pm/cpuidle.rst and admin-guide/sysctl/kernel.rst. What is not there 
 import re
 from collections.abc import Iterable, Iterator
 
-from hostnic import cpus
+from hostnic import cpus, nova
 from hostnic.boot import units
 from hostnic.devices import pci
 from hostnic.devices.inventory import NET
@@ -21,7 +21,6 @@ from hostnic.tuning.observed import DEFAULT_RESERVED, Device, IdleState, Nova, N
 CPUS = "/sys/devices/system/cpu"
 NODES = "/sys/devices/system/node"
 GROUPS = "/sys/kernel/iommu_groups"
-NOVA = "/etc/nova/nova.conf"
 COOLING = "/sys/class/thermal"
 STEPS = 3
 """Of a CPU's cooling device where frequencies are scaled, before its T-states (acpi/processor_thermal.c)."""
@@ -37,10 +36,10 @@ GPU_VENDORS = ("0x10de", "0x1002")
 def observe(system: System, pfs: Iterable[Pf]) -> Tuning:
     """Read the host; ``pfs`` are the ports that the charm keeps."""
     kept = tuple(pfs)
-    nova = _nova(system)
+    found = _nova(system)
     isolated = _cpus(system, f"{CPUS}/isolated")
     online = _cpus(system, cpus.ONLINE) or frozenset()
-    used = sorted((nova.dedicated if nova else None) or isolated or online)
+    used = sorted((found.dedicated if found else None) or isolated or online)
     gpus = tuple(_gpus(system))
     governors = _governors(system)
     balancing = read_text(system, NUMA_BALANCING)
@@ -52,7 +51,7 @@ def observe(system: System, pfs: Iterable[Pf]) -> Tuning:
         throttling=_throttling(system, STEPS if governors else 0),
         online=online,
         isolated=isolated,
-        nova=nova,
+        nova=found,
         memory=_memory(system),
         nodes=dict(_nodes(system)),
         ports=tuple(_device(system, pf.bdf, pf.netdev or pf.bdf, pf.numa_node) for pf in kept),
@@ -131,20 +130,12 @@ def _memory(system: System) -> int | None:
 
 
 def _nova(system: System) -> Nova | None:
-    """nova.conf as oslo.config reads it: sections, ``key = value``; the last of several values counts."""
-    text = read_text(system, NOVA)
-    if text is None:
+    options = nova.read(system)
+    if options is None:
         return None
-    found: dict[tuple[str, str], str] = {}
-    section = ""
-    for line in text.splitlines():
-        if head := re.fullmatch(r"\[([^\]]+)\]\s*", line):
-            section = head[1]
-        elif pair := re.fullmatch(r"(\w+)\s*[=:]\s*(.*?)\s*", line):
-            found[section, pair[1]] = pair[2]
-    reserved = _number(found.get(("DEFAULT", "reserved_host_memory_mb")))
+    reserved = _number(nova.last(options, "DEFAULT", "reserved_host_memory_mb"))
     try:
-        dedicated = cpus.numbers(found.get(("compute", "cpu_dedicated_set"), ""))
+        dedicated = cpus.numbers(nova.last(options, "compute", "cpu_dedicated_set") or "")
     except ValueError:
         return None
     return Nova(dedicated, DEFAULT_RESERVED if reserved is None else reserved)

@@ -13,6 +13,7 @@ from config import Options
 from converge import StepError
 from converge.shape import InvalidValue
 from fuzz import Reader, check, of_file
+from hostnic import nova
 from hostnic.devices import discover
 from hostnic.system import System
 from hostnic.tuning import observe as tuning
@@ -131,7 +132,10 @@ READERS = [
     Reader("sriov-network-operator", of_writers("/etc/sriov-operator/pci/0000:3b:00.0"), [OPERATOR]),
     Reader("interfaces of ifupdown", of_writers("/etc/network/interfaces"), [f"auto lo\n{STANZA}"]),
     Reader("sriov-netplan-shim", of_writers("/etc/sriov-netplan-shim/interfaces.yaml"), [SHIM]),
-    Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
+    Reader("nova.conf", of_file(nova.PATH, lambda host: tuning.observe(host, ())), [NOVA]),
+    Reader(
+        "list of PCI devices", of_file(nova.PATH, lambda host: nova.offered(nova.read(host) or {})), [NOVA]
+    ),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
 ]
 

@@ -14,6 +14,9 @@ reserved_host_memory_mb = 32768
 
 [compute]
 cpu_dedicated_set = 2-23
+
+[pci]
+passthrough_whitelist = [{{"devname": "enp59s0f0np0", "physical_network": null}}]
 """
 
 
