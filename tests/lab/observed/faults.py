@@ -68,12 +68,6 @@ free=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages)
 fallocate -l $((2 * free))M {PAGES}/all
 """
 """Somebody takes all huge pages, so that no more instance with large pages starts."""
-FLOW_LIMIT = "other_config:flow-limit"
-FLOWS_CUT = f"ovs-vsctl set Open_vSwitch . {FLOW_LIMIT}=20000"
-# The limit grows back only as far as a busy Open vSwitch asks for.
-FLOWS_AGAIN = (
-    f"ovs-vsctl remove Open_vSwitch . {FLOW_LIMIT.replace(':', ' ')}; ovs-appctl upcall/set-flow-limit 200000"
-)
 LIMIT = 600.0
 """Seconds, as the guests could use them, until an alert must fire, and until it must have cleared."""
 
@@ -138,9 +132,9 @@ OF_A_NODE = (
         on(NODE, COUNTED_NO_MORE),
     ),
     Fault(
-        "Open vSwitch has cut its limit of flows to a tenth", "OffloadFlowLimitCut", (NODE,),
-        on(NODE, FLOWS_CUT),
-        on(NODE, FLOWS_AGAIN),
+        "a transceiver says once that it is too hot", "OffloadModuleTooHot", (f"{NODE} {P0}",),
+        on(NODE, f'echo "module_high_temp 1" >{DEBUG}/{ONE}/counters'),
+        on(NODE, "true"),
     ),
     Fault(
         "all huge pages are used", "OffloadHugePagesUsedUp", (NODE,),
