@@ -20,6 +20,7 @@ from hostnic.devices.port import Nic
 from hostnic.devices.selector import Entry, parse
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstdatabase import Database
+from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
 from nic import burning, ethernet
 from nic.activation import POWER_CYCLE
@@ -64,6 +65,16 @@ class Actions:
             for port in nic.ports
         ]
         return {"devices": Table(rows, "This host has no Mellanox NIC.").shown(given.format)}
+
+    def list_firmware(self, given: Output, resource: str | None) -> Results:
+        """Every NIC: its board, the firmware that runs, that in flash, and that of the image for it."""
+        nics = observe(self._system).nics
+        versions = {each.psid: each.version for each in images.cached(self._system, self._options, resource)}
+        rows = [
+            {"nic": nic.slot, **_firmware(flash, versions)}
+            for nic, flash in zip(nics, read_flashes(self._system, nics).values())
+        ]
+        return {"firmware": Table(rows, "This host has no Mellanox NIC.").shown(given.format)}
 
     def query(self, given: Query) -> Results:
         """All parameters that the firmware has: default, current, next boot; differences marked."""
@@ -277,3 +288,11 @@ def _differs(parameter: mstconfig.Parameter) -> str:
     if parameter.current != parameter.next_boot:
         return "next boot"
     return "default" if parameter.default is not None and parameter.default != parameter.current else ""
+
+
+def _firmware(flash: Flash | str, versions: Mapping[str, str]) -> dict[str, str]:
+    """A row of ``list-firmware``; ``versions`` are those of the images, by PSID."""
+    if isinstance(flash, str):
+        return {"psid": "-", "running": "-", "flash": flash, "image": "-"}
+    image = versions.get(flash.psid, "-")
+    return {"psid": flash.psid or "-", "running": flash.running, "flash": flash.version, "image": image}

@@ -56,6 +56,7 @@ class NicFirmwareCharm(HostCharm[Survey]):
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
+        framework.observe(self.on["list-firmware"].action, self._on_list_firmware)
         framework.observe(self.on["query"].action, self._on_query)
         framework.observe(self.on["set-parameters"].action, self._on_set_parameters)
         framework.observe(self.on["reset-parameters"].action, self._on_reset_parameters)
@@ -182,6 +183,9 @@ class NicFirmwareCharm(HostCharm[Survey]):
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.list_devices(load_params(event, Output)))
+
+    def _on_list_firmware(self, event: ops.ActionEvent) -> None:
+        self._answer(event, lambda act: act.list_firmware(load_params(event, Output), self._resource()))
 
     def _on_query(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.query(load_params(event, Query)))

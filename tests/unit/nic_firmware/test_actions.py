@@ -11,7 +11,7 @@ from hostnic.firmware.mstdatabase import read
 from hostnic.system import CommandError
 from unit.nic_firmware.node import METADATA, PF0, PF1, Node
 
-READING = ("plan", "verify", "list-devices", "query", "backup")
+READING = ("plan", "verify", "list-devices", "list-firmware", "query", "backup")
 
 
 @pytest.mark.parametrize("action", READING)
@@ -197,6 +197,7 @@ NO_TOOL = (
 )
 BEFORE_ITS_OPTIONS = [
     ("list-devices", {}, PF0),
+    ("list-firmware", {}, "22.35.2000"),
     ("query", {}, NO_TOOL),
     ("plan", {}, "mstconfig is not installed"),
     ("verify", {}, "mstconfig is not installed"),

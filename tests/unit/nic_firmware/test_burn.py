@@ -33,6 +33,18 @@ def test_the_action_burns_and_one_reboot_runs_it(node: Node) -> None:
     assert node.writes == []
 
 
+def test_list_firmware_shows_board_versions_and_the_image_for_it(node: Node) -> None:
+    offer(node).emit()
+    row = {"nic": "0000:3b:00", "psid": "MT_0000000359", "running": "22.35.2000", "flash": "22.35.2000"}
+    assert json.loads(node.action("list-firmware", format="json")["firmware"])[0] == {**row, "image": "-"}
+    node.action("burn")
+    assert json.loads(node.action("list-firmware", format="json")["firmware"])[0] == {
+        **row,
+        "flash": NEW,
+        "image": NEW,
+    }
+
+
 def test_auto_burns_sets_parameters_and_needs_one_reboot_for_both(node: Node) -> None:
     offer(node, firmware_policy="auto", reboot_policy="always", parameters="ATS_ENABLED=1").emit()
     assert flash(node)[0] == NEW
