@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from urllib.request import Request
 
 import pytest
-from check import merge
+from check import facts, merge
 from converge import StepError
 from converge.render import PLAN_WIDTH
 from fuzz import Reader, check, of_path, raw
@@ -246,7 +246,7 @@ READERS = [
     Reader("answer of an action", of_action, [json.dumps(SAID)], (StepError,)),
     Reader(
         "status of a model",
-        lambda text: fleet.own_units(client(text).data("status")),
+        lambda text: fleet.own_units(client(text).data("status"), facts.own()),
         [json.dumps(STATUS)],
         (StepError,),
     ),

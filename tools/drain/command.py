@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs `drain` and `roll` of `tox -e juju`: the plan, or with --apply what it says."""
+"""The verbs `drain`, `roll` and `firmware` of `tox -e juju`: the plan, or with --apply what it says."""
 
 import argparse
 import sys
@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from acceptance.cloud import Clock, connect
+from converge import StepError
 from converge.execute import execute
 from converge.render import plan_as_table, table
+from drain import firmware as rollout
 from drain import node, rolling
 from drain.compute import Compute
 from drain.steps import Site, plan
@@ -55,7 +57,27 @@ def roll(juju: Juju, options: argparse.Namespace, around: Around | None = None) 
     return _ended(rolling.roll(site, every, stop=options.stop_instances), held=False)
 
 
+def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
+    """What firmware runs where, and with --apply the rollout of the images that nic-firmware has."""
+    known = rollout.cards(juju)
+    wanted = rollout.baseline(options.baseline, known)
+    print(rollout.table(known, wanted, options.most))
+    if not options.apply:
+        states = {rollout.state(each, wanted) for each in known}
+        return DONE if states <= {rollout.AS_WANTED, rollout.NONE} else FAILED
+    site = _site(juju, options, around or Around())
+    todo = rollout.plan_of(site, known, wanted, options.canary, options.percent)
+    rollout.roll_out(site, todo, stop=options.stop_instances)
+    print("All NICs that the baseline names run its versions.")
+    return DONE
+
+
 def _site(juju: Juju, options: argparse.Namespace, around: Around) -> Site:
+    if not options.cloud:
+        raise StepError(
+            "the nodes have instances of a cloud, which is not named",
+            "name the cloud of clouds.yaml with --cloud",
+        )
     compute = Compute(around.connect(options.cloud, options.cacert), around.clock)
     return Site(juju, compute, around.clock, _say, options.wait * 60.0)
 

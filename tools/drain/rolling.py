@@ -8,7 +8,7 @@ from converge import StepError
 from converge.execute import Outcome, execute
 from drain import node
 from drain.compute import Compute, Service
-from drain.node import Place, Unit
+from drain.node import Place
 from drain.steps import Site, plan
 from operate.client import Juju
 from operate.together import side_by_side
@@ -45,7 +45,7 @@ def turns(juju: Juju, compute: Compute) -> list[Turn]:
             raise unit
         service = node.service_of(place, services)
         if (unit.needs or service.ours) and not service.kept:
-            found.append(_turn(compute, place, unit, service))
+            found.append(turn(compute, place, service))
     return ordered(found)
 
 
@@ -62,8 +62,9 @@ def ordered(found: Sequence[Turn]) -> list[Turn]:
     return sorted(found, key=key)
 
 
-def _turn(compute: Compute, place: Place, unit: Unit, service: Service) -> Turn:
-    guests = compute.guests(service.host) if unit.needs else []
+def turn(compute: Compute, place: Place, service: Service) -> Turn:
+    """A node that reboots, with the instances on it."""
+    guests = compute.guests(service.host)
     stay = sum(bool(each.stays) for each in guests)
     cold = sum(each.cold and not each.stays for each in guests)
     return Turn(place, service, len(guests) - stay - cold, cold, stay, service.ours)

@@ -7,6 +7,7 @@ adopt    print what these charms would own in a cloud that offloads already, and
 secret   give cumulus-fabric the switches' user and password, and how it recognises the switches
 drain    empty a node: Nova's service off, its instances elsewhere; reboot it, and take it into use again
 roll     the same for all nodes that ask for a reboot, one after the other
+firmware print what firmware runs where, behind or ahead of a baseline; roll images out, a canary first
 
 drain and roll print their plan, and do it with --apply.
 """
@@ -65,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 def _emptying(verbs: Any, common: argparse.ArgumentParser) -> None:
     """The verbs drain and roll."""
     shared = argparse.ArgumentParser(add_help=False, parents=[common])
-    shared.add_argument("--cloud", required=True, metavar="NAME", help="the cloud's name in clouds.yaml")
+    shared.add_argument("--cloud", default="", metavar="NAME", help="the cloud's name in clouds.yaml")
     shared.add_argument("--cacert", default="", metavar="FILE", help="the CA of the cloud's certificates")
     shared.add_argument("--apply", action="store_true", help="do it; default: print the plan, write nothing")
     stop = "reboot although instances stop that cannot be moved"
@@ -76,6 +77,16 @@ def _emptying(verbs: Any, common: argparse.ArgumentParser) -> None:
     one.add_argument("node", metavar="NODE", help="its host name, or the number of its machine in Juju")
     one.add_argument("--keep", action="store_true", help="only empty it, and leave it out of use")
     verbs.add_parser("roll", parents=[shared])
+    images = verbs.add_parser("firmware", parents=[shared])
+    baseline = "a version for each board (PSID), as YAML; default: those of the images that nic-firmware has"
+    images.add_argument("--baseline", type=Path, metavar="FILE", help=baseline)
+    images.add_argument(
+        "--canary", default="", metavar="NODE", help="the first node; default: one with few instances"
+    )
+    images.add_argument(
+        "--percent", type=int, default=10, help="nodes that burn together after it; default: 10"
+    )
+    images.add_argument("--all", action="store_const", dest="most", const=None, default=MOST, help="all rows")
 
 
 def main(arguments: list[str]) -> int:
@@ -128,6 +139,12 @@ def _drain(juju: Juju, options: argparse.Namespace) -> int:
     return command.drain(juju, options)
 
 
+def _firmware(juju: Juju, options: argparse.Namespace) -> int:
+    from drain import command  # as above
+
+    return command.firmware(juju, options)
+
+
 def _roll(juju: Juju, options: argparse.Namespace) -> int:
     from drain import command  # as above
 
@@ -141,6 +158,7 @@ _VERBS: dict[str, Callable[[Juju, argparse.Namespace], int]] = {
     "secret": _secret,
     "drain": _drain,
     "roll": _roll,
+    "firmware": _firmware,
 }
 
 

@@ -2,7 +2,7 @@
 """An action on every unit of this project's charms: side by side, and no unit waits for a silent one."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from check.facts import own
@@ -57,15 +57,17 @@ class Call(NamedTuple):
         return UnitReport(unit, self.charm, results, what, f"juju run {unit} {self.action} shows more")
 
 
-def ask(juju: Juju, instead: Mapping[str, str]) -> list[UnitReport]:
+def ask(juju: Juju, instead: Mapping[str, str], charms: Collection[str] = ()) -> list[UnitReport]:
     """Run verify on every unit, or the action that a charm has `instead`; tell how far it is.
+
+    With `charms`, only units of these are asked.
 
     A unit whose agent is lost is not asked. If a client fails for several units, it asks each by itself.
 
     Raises StepError if the model has none of this project's charms, or Juju's client failed for all.
     """
     status = juju.data("status")
-    units = own_units(status)
+    units = own_units(status, charms or own())
     lost = {*_lost(status)}
     found: list[UnitReport] = []
     calls: list[Call] = []
@@ -78,7 +80,9 @@ def ask(juju: Juju, instead: Mapping[str, str]) -> list[UnitReport]:
         action = instead.get(charm, "verify")
         calls += [Call(there[at : at + TOGETHER], charm, action) for at in range(0, len(there), TOGETHER)]
     if not (calls or found):
-        raise StepError("the model has no unit of " + ", ".join(own()), "name the model with --model")
+        raise StepError(
+            "the model has no unit of " + ", ".join(charms or own()), "name the model with --model"
+        )
     answers, failures = _ask(juju, calls)
     if len(failures) > 1 and not answers:
         raise failures[0][1]
@@ -102,14 +106,14 @@ def _ask(
     return [answer for each in found if not isinstance(each, StepError) for answer in each], failures
 
 
-def own_units(status: dict[str, Any]) -> dict[str, list[str]]:
-    """The units of this project's charms, by application, in `juju status --format json`.
+def own_units(status: dict[str, Any], charms: Collection[str]) -> dict[str, list[str]]:
+    """The units of these charms of the project, by application, in `juju status --format json`.
 
     Raises StepError if it is not such a status.
     """
     applications = {name: mapping(body) for name, body in mapping(status.get("applications")).items()}
     found: dict[str, list[str]] = {
-        name: [] for name, body in applications.items() if str(body.get("charm-name")) in own()
+        name: [] for name, body in applications.items() if str(body.get("charm-name")) in charms
     }
     for unit, _ in running.units(status):
         if (application := unit.partition("/")[0]) in found:

@@ -15,6 +15,9 @@ class Nodes(Here):
 
     `needing` are hosts that ask for a reboot. A host that reboots is away for `looks` actions. The `ill` do
     not verify. `stopped` are the instances that ran on a host when it went down.
+
+    `firmware` has for a host what runs on its NIC, what is in flash, and the image that nic-firmware has. A
+    reboot of those in `keeps` does not start what is in flash. `burned` are hosts in the order of burns.
     """
 
     def __init__(self, nova, needing=(), looks=1):
@@ -22,6 +25,7 @@ class Nodes(Here):
         self.hosts = {f"sriov-switchdev/{number}": host for number, host in enumerate(nova.hosts)}
         self.needing, self.away, self.ill = set(needing), {}, set()
         self.approved, self.stopped, self.refuses = [], [], ""
+        self.firmware, self.burned, self.keeps = {}, [], set()
         super().__init__({"status": self.status()})
 
     def status(self):
@@ -46,6 +50,8 @@ class Nodes(Here):
             self._back(host)
         if action == "approve-reboot":
             return self._approve(given["unit"])
+        if action in ("list-firmware", "burn"):
+            return self._flash(unit, host, action, given)
         owner = unit.startswith("sriov-switchdev/")
         needs = owner and host in self.needing
         if action == "plan":
@@ -68,7 +74,20 @@ class Nodes(Here):
         self.nova.down.add(host)
         return {"results": {"approved": unit}}
 
+    def _flash(self, unit, host, action, given):
+        card = self.firmware[host]
+        if action == "burn":
+            if card["image"] < card["flash"] and given.get("allow-older") != "true":
+                return {"results": {"burned": "nothing", "left-alone": "flash has a newer one"}}
+            self.burned.append(host)
+            card["flash"] = card["image"]
+            self.needing.add(host)
+            return {"results": {"burned": f"burn firmware {card['image']}"}}
+        return {"results": {"firmware": json.dumps([{"nic": "0000:3b:00", "psid": "MT_0000000359", **card}])}}
+
     def _back(self, host):
+        if host in self.firmware and host not in self.keeps:
+            self.firmware[host]["running"] = self.firmware[host]["flash"]
         del self.away[host]
         self.nova.down.discard(host)
         self.needing.discard(host)

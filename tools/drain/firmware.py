@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The firmware of all NICs against a baseline, and the rollout of images: a canary, then stage by stage."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from converge import StepError
+from converge.execute import execute
+from converge.finding import few
+from converge.render import cut_table
+from converge.shape import MappingOf, Text
+from drain import node
+from drain.rolling import Turn, ordered, turn
+from drain.steps import EVERY, Site, plan
+from hostnic.firmware.mstflint import newer
+from operate import fleet
+from operate.client import Juju
+from yamlfile import reader
+from yamlfile.values import FileError
+
+CHARM = "nic-firmware"
+_KEYS = ("nic", "psid", "running", "flash", "image")
+AS_WANTED, WAITS, BEHIND, AHEAD, NONE = "as wanted", "needs a restart", "behind", "ahead", "no baseline"
+_STAGES = (BEHIND, AHEAD, WAITS, NONE, AS_WANTED)
+_HOLDS = "a baseline is a mapping of boards (PSID) and versions, such as MT_0000000359: 22.39.1002"
+_BASELINE = MappingOf(
+    Text(r"[A-Z0-9_]{3,16}", "a PSID such as MT_0000000359"),
+    Text(r"[0-9]{1,3}(\.[0-9]{1,5}){2}", "a version such as 22.39.1002"),
+    "boards and versions",
+)
+_GIVE = "set firmware-url and firmware-sha256 of nic-firmware to the image of the baseline"
+ASKED_WITHIN = 15 * 60.0
+"""Seconds for the hooks after a burn to ask for the reboot: three of Juju's update-status."""
+
+
+class Card(NamedTuple):
+    """A NIC as the action list-firmware has it."""
+
+    unit: str
+    nic: str
+    psid: str
+    running: str
+    flash: str  # what runs after the next restart, or why flash cannot be read
+    image: str  # the version of the image that the charm has for this board; `-` if it has none
+
+
+def cards(juju: Juju) -> list[Card]:
+    """Every NIC of every node. Raises StepError if a unit does not say, since a rollout needs them all."""
+    found: list[Card] = []
+    for answer in fleet.ask(juju, {CHARM: "list-firmware"}, (CHARM,)):
+        if answer.results is None:
+            raise StepError(f"{answer.unit}: {answer.instead}", answer.more)
+        found += [Card(answer.unit, *row) for row in answer.rows("firmware", _KEYS)]
+    return found
+
+
+def baseline(path: Path | None, known: Iterable[Card]) -> dict[str, str]:
+    """By PSID, the version that is wanted: of a file, else those of the images that the charm has.
+
+    Raises StepError if the file is no mapping of PSIDs and versions.
+    """
+    if path is None:
+        return {each.psid: each.image for each in known if each.image != "-"}
+    try:
+        return reader.read(reader.text_of(path), str(path), lambda found: _BASELINE.read("", found), _HOLDS)
+    except FileError as error:
+        raise StepError(str(error)) from None
+
+
+def state(card: Card, wanted: Mapping[str, str]) -> str:
+    """How a NIC stands to the baseline."""
+    version = wanted.get(card.psid)
+    if version is None:
+        return NONE
+    if card.flash == version:
+        return AS_WANTED if card.running == version else WAITS
+    return AHEAD if newer(card.flash, version) else BEHIND
+
+
+def table(known: Sequence[Card], wanted: Mapping[str, str], most: int | None) -> str:
+    """What runs where: one row for NICs that are alike, what is to be done first."""
+
+    def key(card: Card) -> tuple[int, str, str, str]:
+        return _STAGES.index(state(card, wanted)), card.psid, card.running, card.flash
+
+    rows = list[tuple[str, ...]]()
+    for (stage, psid, running, flash), alike in groupby(sorted(known, key=key), key):
+        units = few(sorted({each.unit for each in alike}))
+        rows.append((psid, running, flash, wanted.get(psid, "-"), _STAGES[stage], units))
+    return cut_table(("board", "running", "in flash", "wanted", "state", "units"), rows, most)
+
+
+class Rollout(NamedTuple):
+    """The nodes whose firmware changes, in order, and what each of them needs."""
+
+    stages: Sequence[Sequence[Turn]]  # nodes that burn together; they reboot one after the other
+    units: Mapping[str, str]  # by machine, the unit of nic-firmware
+    burns: Mapping[str, bool]  # by that unit, where an image is burned: whether it is an older one
+    wanted: Mapping[str, str]
+
+
+def plan_of(
+    site: Site, known: Sequence[Card], wanted: Mapping[str, str], canary: str, percent: int
+) -> Rollout:
+    """The nodes with a NIC that is not as the baseline wants it, a canary first.
+
+    Where the charm has not downloaded an image yet, its version is known after the burn, and compared then.
+
+    Raises StepError if there is no baseline, or the charm has an image of another version for one of them.
+    """
+    if not wanted:
+        what = "there is no baseline: nic-firmware has downloaded no image"
+        raise StepError(what, "give one with --baseline FILE")
+    todo: dict[str, list[Card]] = {}
+    for card in known:
+        if state(card, wanted) not in (AS_WANTED, NONE):
+            todo.setdefault(card.unit, []).append(card)
+    burns: dict[str, bool] = {}
+    for unit, each in todo.items():
+        for card in each:
+            if state(card, wanted) == WAITS:
+                continue
+            version = wanted[card.psid]
+            if card.image not in ("-", version):
+                what = f"{unit} has image {card.image} for {card.psid}, and the baseline is {version}"
+                raise StepError(what, _GIVE)
+            burns[unit] = burns.get(unit, False) or state(card, wanted) == AHEAD
+    places = [each for each in node.places(site.juju) if todo.keys() & set(each.units)]
+    services = site.compute.services()
+    every = ordered([turn(site.compute, each, node.service_of(each, services)) for each in places])
+    units = {each.machine: next(unit for unit in each.units if unit in todo) for each in places}
+    first = (
+        [each for each in every if each.place == node.find(places, canary)] if canary and every else every[:1]
+    )
+    rest = [each for each in every if each not in first]
+    size = max(1, len(every) * percent // 100)
+    stages = [first, *(rest[at : at + size] for at in range(0, len(rest), size))]
+    return Rollout([each for each in stages if each], units, burns, wanted)
+
+
+def roll_out(site: Site, todo: Rollout, *, stop: bool) -> None:
+    """Burn and reboot stage by stage. Raises StepError at the first finding, before the next node begins."""
+    done, every = 0, sum(map(len, todo.stages))
+    for stage in todo.stages:
+        for each in stage:
+            unit = todo.units[each.place.machine]
+            if unit in todo.burns:
+                site.say(f"burn the image on {each.place.host}")
+                older = ["allow-older=true"] if todo.burns[unit] else []
+                site.juju.results(unit, "burn", *older)
+                _compare(site, unit, todo.wanted, "flash")
+        for each in stage:
+            done += 1
+            site.say(f"{each.place.host}, node {done} of {every}")
+            _restart(site, each, todo, stop=stop)
+
+
+def _restart(site: Site, each: Turn, todo: Rollout, *, stop: bool) -> None:
+    """Empty a node, reboot it, and see that it runs what is wanted."""
+    place, end = each.place, site.clock.time() + ASKED_WITHIN
+    while True:
+        found = node.observe(site.juju, site.compute, place, site.compute.services())
+        steps = plan(place, found, keep=False, stop=stop)
+        if found.unit.needs or found.service.ours:
+            break
+        if site.clock.time() >= end:
+            raise StepError(
+                f"{place.host} asks for no reboot after the burn", f"juju run {found.unit.name} plan"
+            )
+        site.clock.sleep(EVERY)
+    if steps.held:
+        raise StepError(f"{place.host}: {steps.held[0].reason}", steps.held[0].release)
+    outcome = execute(steps, site, lambda step: site.say(step.what))
+    if outcome.error is not None:
+        raise outcome.error
+    _compare(site, todo.units[place.machine], todo.wanted, "running")
+
+
+def _compare(site: Site, unit: str, wanted: Mapping[str, str], where: Literal["flash", "running"]) -> None:
+    """Read back: what is in flash after a burn, or what runs after a restart."""
+    for card in cards(site.juju):
+        found = card.flash if where == "flash" else card.running
+        if card.unit == unit and wanted.get(card.psid, found) != found:
+            verb = "has in flash" if where == "flash" else "runs"
+            raise StepError(f"{card.nic} of {unit} {verb} {found}, and not {wanted[card.psid]}", _GIVE)
