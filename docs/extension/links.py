@@ -24,7 +24,7 @@ GENERATED = PAGES / "reference/generated"
 DOCUMENTS = GENERATED / "documents"
 """Copies of the documents outside docs/, by their place in the repository."""
 PATTERNS = (
-    *("*.md", "bundles/*.md", "overlays/*.md", "terraform/*.md", "charms/*/*.md"),
+    *("*.md", "bundles/*.md", "overlays/*.md", "bundles/terraform/*.md", "charms/*/*.md"),
     *("lib/**/*.md", "tests/**/*.md", "tools/**/*.md"),
 )
 DEVELOPERS = ("CONTRIBUTING.md", "lib/", "tests/")

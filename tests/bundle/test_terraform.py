@@ -12,7 +12,7 @@ import pytest
 import yaml
 from bundle.declared import CHARMS, ROOT
 
-SITE = ROOT / "terraform"
+SITE = ROOT / "bundles/terraform"
 FILES = ("main.tf", "outputs.tf", "variables.tf", "versions.tf")
 HEAD = r'^(\w+)((?: "[\w-]+")*) \{$'
 PROVIDER = {

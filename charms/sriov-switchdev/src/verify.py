@@ -16,8 +16,9 @@ from observed import BootFailure, Observed
 
 OVS = "Open vSwitch"
 OFFER = (
-    "set option pci-passthrough-whitelist of nova-compute; with an entry for each port that has VFs, as in juju "
-    """config nova-compute pci-passthrough-whitelist='[{{"devname": "{}", "physical_network": null}}]'; """
+    "set option pci-passthrough-whitelist of nova-compute; with an entry for each port that has VFs, as in "
+    "juju config nova-compute pci-passthrough-whitelist="
+    """'[{{"devname": "{}", "physical_network": null}}]'; """
     "Neutron needs juju config neutron-api enable-hardware-offload=true beside it, which no host can see"
 )
 """What OpenStack needs so that an instance gets a VF."""

@@ -19,7 +19,7 @@ locals {
 }
 
 module "nic_firmware" {
-  source     = "../charms/nic-firmware/terraform"
+  source     = "../../charms/nic-firmware/terraform"
   model_uuid = var.model_uuid
   base       = var.base
   channel    = var.channel
@@ -27,7 +27,7 @@ module "nic_firmware" {
 }
 
 module "sriov_switchdev" {
-  source     = "../charms/sriov-switchdev/terraform"
+  source     = "../../charms/sriov-switchdev/terraform"
   model_uuid = var.model_uuid
   base       = var.base
   channel    = var.channel
@@ -35,7 +35,7 @@ module "sriov_switchdev" {
 }
 
 module "roce_qos" {
-  source     = "../charms/roce-qos/terraform"
+  source     = "../../charms/roce-qos/terraform"
   model_uuid = var.model_uuid
   base       = var.base
   channel    = var.channel
@@ -43,7 +43,7 @@ module "roce_qos" {
 }
 
 module "cumulus_fabric" {
-  source     = "../charms/cumulus-fabric/terraform"
+  source     = "../../charms/cumulus-fabric/terraform"
   count      = local.fabric ? 1 : 0
   model_uuid = var.model_uuid
   base       = var.base
