@@ -65,7 +65,7 @@ from charmkit.reboot.unit import approve_one, next_look_in
 from lab.juju.agents import BOOT, STATUS, Agents, Costs, Does, Machine, Spent
 from lab.juju.hooktools import Controller, Ran, Tools
 from lab.juju.model import Event, Relation
-from lab.juju.peers import Around, Peers, databags, kept
+from lab.juju.peers import Given, Peers, databags, kept
 
 SIZES = (8, 64, 256)
 WHY = "8 VFs at the next boot"
@@ -108,33 +108,33 @@ class Unit:
             zone=self._zone,
             has_containers=self.number < QUORUM,
         )
-        around = Seen(bags, host, parallel_is=self._policy.reboot_parallel, cloud=cloud)
+        inputs = Seen(bags, host, parallel_is=self._policy.reboot_parallel, cloud=cloud)
         if hook == "action":
-            return self._approve(around)
-        if hook == "relation-changed" and not reboot.follow(around, of):
+            return self._approve(inputs)
+        if hook == "relation-changed" and not reboot.follow(inputs, of):
             return Ran()
-        result = reboot.run(around, self._policy)
+        result = reboot.run(inputs, self._policy)
         assert isinstance(result, reboot.Result), result
         decision = result.decision
         if not decision.reboot:
             self.wake = next_look_in(result.host, self._policy, decision.own)
         return Ran(looked=True, reboot=decision.reboot)
 
-    def _approve(self, around: "Seen") -> Ran:
-        bags = around.bags
+    def _approve(self, inputs: "Seen") -> Ran:
+        bags = inputs.bags
         units, _ = bags.units()
         cluster = bags.cluster()
         assert isinstance(cluster, Cluster), cluster
         units[bags.unit] = own = approve_one(units[bags.unit], 0, cluster.cancels)
         approved = approve_all(units, cluster)
-        bags.publish(own, reboot.with_first_grant(around, units, approved))
+        bags.publish(own, reboot.with_first_grant(inputs, units, approved))
         self.wake = 0.0
         return Ran()
 
 
 @dataclass
-class Seen(Around):
-    """What surrounds one hook of a unit; the cloud's machines are gone through only where they matter."""
+class Seen(Given):
+    """The inputs of one hook of a unit; the cloud's machines are gone through only where they matter."""
 
     cloud: "Cloud" = field(kw_only=True)
 

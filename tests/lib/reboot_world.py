@@ -21,7 +21,7 @@ from charmkit.reboot.status import report
 from charmkit.reboot.unit import NEVER_CAME
 from converge.shape import InvalidValue
 from lab.juju.model import Model
-from lab.juju.peers import Around, Peers, databags, kept
+from lab.juju.peers import Given, Peers, databags, kept
 
 SETTLE = 300
 LACKS = "OVN misses a member"
@@ -165,14 +165,14 @@ class World:
             return
         self.hooks += 1
         bags, peers = self.bags(name, app_data)
-        around = self.around(name, bags)
-        if of is not None and not follow(around, of):
+        inputs = self.inputs(name, bags)
+        if of is not None and not follow(inputs, of):
             node.last_hook = self.hooks
             self.carry(name, peers)
             return
         node.last_hook, node.said = self.hooks, node.quorum
         before = self.own(name)
-        result = run(around, self.policy, periodic=periodic)
+        result = run(inputs, self.policy, periodic=periodic)
         if not isinstance(result, Result):
             assert "is unusable" in result[-1].what
             assert not node.later
@@ -197,10 +197,10 @@ class World:
             assert before.requested_at is None or elapsed >= NEVER_CAME or node.forgot
             node.rolling, node.again = False, True
 
-    def around(self, name: str, bags: Databags) -> Around:
-        """What surrounds a hook of a unit."""
+    def inputs(self, name: str, bags: Databags) -> Given:
+        """What a hook of a unit can read."""
         lacks = LACKS if self.nodes[name].lacks else ""
-        return Around(bags, self.look(name), self.silent(name), lacks, self.parallel())
+        return Given(bags, self.look(name), self.silent(name), lacks, self.parallel())
 
     def look(self, name: str) -> UnitNow:
         node = self.nodes[name]

@@ -11,7 +11,7 @@ from hostnic.system import System
 
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.options import check, option
-from charmkit.reboot.hook import Surroundings, with_first_grant
+from charmkit.reboot.hook import Inputs, with_first_grant
 from charmkit.reboot.interruption import interruption
 from charmkit.reboot.lock import approve_all, approve_unit, approved_reasons, cancel_all, release
 from charmkit.reboot.relation import Databags
@@ -38,7 +38,7 @@ class RebootActions(ops.Object):
         charm: whose actions to observe.
         system: this host.
         dispatcher: has this unit's next hook run right after an action.
-        here: an action's surroundings; None where there is no peer relation.
+        here: what an action can read; None where there is no peer relation.
 
     """
 
@@ -47,7 +47,7 @@ class RebootActions(ops.Object):
         charm: ops.CharmBase,
         system: System,
         dispatcher: Dispatcher,
-        here: Callable[[], Surroundings | None],
+        here: Callable[[], Inputs | None],
     ) -> None:
         super().__init__(charm, "reboot-actions")
         self._system = system
@@ -148,13 +148,13 @@ class RebootActions(ops.Object):
         if not self.model.unit.is_leader():
             raise ActionError(f"only the leader can; run: juju run {self.model.app.name}/leader {action}")
 
-    def _readable(self) -> tuple[Surroundings, dict[str, UnitState], Cluster]:
+    def _readable(self) -> tuple[Inputs, dict[str, UnitState], Cluster]:
         here, units, cluster = self._state()
         if isinstance(cluster, Finding):
             raise ActionError(cluster.sentence())
         return here, units, cluster
 
-    def _state(self) -> tuple[Surroundings, dict[str, UnitState], Cluster | Finding]:
+    def _state(self) -> tuple[Inputs, dict[str, UnitState], Cluster | Finding]:
         here = self._here()
         if here is None:
             raise ActionError("the peer relation is not there yet; try again in a minute")

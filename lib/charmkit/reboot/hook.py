@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from charmkit.reboot.relation import Databags
 
 
-class Surroundings(Protocol):
+class Inputs(Protocol):
     """What a hook can read: the databags, its own host, and whether its peers' hosts answer.
 
     Most of it takes a process or a wait, so it is read only where a decision depends on it.
@@ -68,22 +68,22 @@ class Result(NamedTuple):
     read: Mapping[str, UnitState]  # the other units' states that it read
 
 
-def run(around: Surroundings, policy: RebootOptions, *, periodic: bool = False) -> Result | list[Finding]:
+def run(inputs: Inputs, policy: RebootOptions, *, periodic: bool = False) -> Result | list[Finding]:
     """A hook that looks at its host; only findings if a state cannot be read, or could not be read again.
 
     Args:
-        around: the unit's surroundings.
+        inputs: what it can read.
         policy: the unit's options.
         periodic: nothing has caused this hook, so that the leader reads its peers only if one of them or its
             own host may need something; see :meth:`.Databags.at_rest`.
 
     """
-    bags = around.bags
+    bags = inputs.bags
     cluster = bags.cluster()
     at_rest = periodic and isinstance(cluster, Cluster) and bags.at_rest()
     units, unreadable = bags.units(peers=not at_rest)
     own = units[bags.unit]
-    host = around.host(own)
+    host = inputs.host(own)
     if isinstance(cluster, Finding):
         if (instead := bags.replace(units, host.now)) is None:
             return [*unreadable, cluster]
@@ -96,10 +96,10 @@ def run(around: Surroundings, policy: RebootOptions, *, periodic: bool = False) 
         at_rest, (units, unreadable) = False, bags.units()
         del units[bags.unit]
         decision = decide(host, policy, own, units, cluster)
-    if decision.cluster.grant != cluster.grant and (unheard := around.silent()):
+    if decision.cluster.grant != cluster.grant and (unheard := inputs.silent()):
         host = host._replace(silent=unheard)
         decision = decide(host, policy, own, units, cluster)
-    if decision.reboot and (missing := around.missing_members()):
+    if decision.reboot and (missing := inputs.missing_members()):
         host = host._replace(missing_members=missing)
         decision = decide(host, policy, own, units, cluster)
     try:
@@ -128,11 +128,11 @@ def _stays_at_rest(before: UnitState, cluster: Cluster, decision: Decision) -> b
     return same_boot and not own.needs and decision.cluster == cluster
 
 
-def follow(around: Surroundings, changed: str) -> bool:
+def follow(inputs: Inputs, changed: str) -> bool:
     """A hook of the peer relation, as far as it needs no look at the host.
 
     Args:
-        around: the unit's surroundings.
+        inputs: what it can read.
         changed: the unit whose databag changed, which tells only the leader something; empty for the leader's
             state and for a peer that departed.
 
@@ -140,17 +140,17 @@ def follow(around: Surroundings, changed: str) -> bool:
         Whether the unit has to look at its host.
 
     """
-    bags = around.bags
+    bags = inputs.bags
     bags.rest(False)
     try:
         own = bags.own()
-        if own.boot_id != around.boot_id():
+        if own.boot_id != inputs.boot_id():
             return True
         cluster = bags.cluster()
         if isinstance(cluster, Finding):
             return True
         if bags.leader:
-            return _lead(around, cluster, changed)
+            return _lead(inputs, cluster, changed)
         if digest_about(bags.unit, own, cluster) != bags.private.digest_about:
             return True
         bags.publish(own._replace(answered=cluster.probe.mark or own.answered), cluster)
@@ -159,16 +159,16 @@ def follow(around: Surroundings, changed: str) -> bool:
     return False
 
 
-def _lead(around: Surroundings, cluster: Cluster, changed: str) -> bool:
+def _lead(inputs: Inputs, cluster: Cluster, changed: str) -> bool:
     """The leader's part of :func:`follow`."""
-    bags, most = around.bags, cache(lambda: _most(around))
+    bags, most = inputs.bags, cache(lambda: _most(inputs))
     blocking = bags.private.blocking_unit
     if changed and not may_lead_to_grant(changed, bags.peer(changed), cluster, most, blocking):
         return False
     units, unreadable = bags.units()
     if unreadable:
         return True
-    granted, away = _granted(around, units, cluster, most())
+    granted, away = _granted(inputs, units, cluster, most())
     if _is_next(bags, cluster, granted):
         return True  # what this host needs, and whether it is ready, is seen first
     bags.publish(units[bags.unit], granted)
@@ -200,28 +200,28 @@ def may_lead_to_grant(
     return not cluster.held or not (state.has_containers or len(cluster.held) >= most())
 
 
-def with_first_grant(around: Surroundings, units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
+def with_first_grant(inputs: Inputs, units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     """``cluster``, as the operator has just approved it, with the first grant: each write wakes all units.
 
     Nothing is granted here if a host does not answer, or if the leader's own host would be next: the next
     hook decides, which names the unit that does not answer, and looks at the leader's host before a grant.
     """
-    granted, away = _granted(around, units, cluster, _most(around))
-    return cluster if away or _is_next(around.bags, cluster, granted) else granted
+    granted, away = _granted(inputs, units, cluster, _most(inputs))
+    return cluster if away or _is_next(inputs.bags, cluster, granted) else granted
 
 
-def _most(around: Surroundings) -> int:
+def _most(inputs: Inputs) -> int:
     """How many hosts may be down at once."""
-    return slots(around.parallel(), around.bags.count())
+    return slots(inputs.parallel(), inputs.bags.count())
 
 
 def _granted(
-    around: Surroundings, units: Mapping[str, UnitState], cluster: Cluster, most: int
+    inputs: Inputs, units: Mapping[str, UnitState], cluster: Cluster, most: int
 ) -> tuple[Cluster, tuple[str, ...]]:
     """What the leader decides without a look at its own host, and which peers' hosts do not answer."""
-    leader, now = around.bags.unit, around.now()
+    leader, now = inputs.bags.unit, inputs.now()
     granted = arbitrate(leader, units, cluster, now, slots=most)
-    if granted.grant != cluster.grant and (away := around.silent()):
+    if granted.grant != cluster.grant and (away := inputs.silent()):
         return arbitrate(leader, units, cluster, now, away, most), away
     return granted, ()
 

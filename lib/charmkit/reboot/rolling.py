@@ -42,7 +42,7 @@ PEERS = "reboot"
 
 
 class Here(NamedTuple):
-    """What surrounds a hook (:class:`.hook.Surroundings`)."""
+    """This unit's :class:`.hook.Inputs`."""
 
     charm: ops.CharmBase
     system: System  # this host
@@ -310,7 +310,7 @@ class RollingReboot(ops.Object):
             facts.publish(self._system, known._replace(reboot=told))
 
     def _here(self) -> Here | None:
-        """This hook's surroundings; None without the peer relation."""
+        """What this hook can read; None without the peer relation."""
         peers = self.model.get_relation(PEERS)
         if peers is None:
             return None

@@ -69,8 +69,8 @@ def databags(me: str, peers: Peers, memory: Any, *, leader: bool) -> Databags:
 
 
 @dataclass
-class Around:
-    """What surrounds one hook of one unit (``charmkit.reboot.hook.Surroundings``)."""
+class Given:
+    """The inputs of one hook of one unit (``charmkit.reboot.hook.Inputs``)."""
 
     bags: Databags
     here: UnitNow

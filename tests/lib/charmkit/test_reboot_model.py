@@ -205,7 +205,7 @@ class Application(World, RuleBasedStateMachine):
         units[self.leader] = own
         cluster = approve_all(units, self.cluster())
         if own.boot_id == self.boot_id(self.leader):
-            cluster = with_first_grant(self.around(self.leader, bags), units, cluster)
+            cluster = with_first_grant(self.inputs(self.leader, bags), units, cluster)
         bags.publish(own, cluster)
         self.carry(self.leader, peers)
 

@@ -13,7 +13,7 @@ from charmkit.reboot.state import LOST, Cluster, Slot, UnitNow, UnitState, clock
 from charmkit.reboot.unit import decide
 from converge import Finding
 from converge.shape import InvalidValue
-from lab.juju.peers import Around, Peers, databags, kept
+from lab.juju.peers import Given, Peers, databags, kept
 from lib.reboot_decisions import ALWAYS, ME, NEEDS, PEER, SETTLED, WHY
 from ops import testing
 
@@ -123,7 +123,7 @@ def test_a_leader_at_rest_reads_all_of_its_peers_before_it_replaces_anything(
     memory.unreadable_since = str(now[0] - GONE_FOR)
     host = UnitNow("sriov/0", "boot 1", 5000, now[0], leader=True)
 
-    hook.run(Around(leader, host), ALWAYS, periodic=True)
+    hook.run(Given(leader, host), ALWAYS, periodic=True)
 
     assert "sriov/1" in decode_cluster(bags.text("sriov")).held
 
@@ -295,7 +295,7 @@ def test_a_decision_that_could_not_be_read_again_is_a_finding_and_no_reboot(now:
     bags = databags(ME, peers, kept(), leader=True)
     host = NEEDS._replace(need=NEEDS.need._replace(reasons=("x" * 65536,)), now=now[0])
 
-    found = hook.run(Around(bags, host), ALWAYS)
+    found = hook.run(Given(bags, host), ALWAYS)
 
     assert isinstance(found, list)
     (finding,) = found
