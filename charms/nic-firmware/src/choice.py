@@ -37,6 +37,8 @@ class Chosen(NamedTuple):
     findings: tuple[Finding, ...] = ()  # names that match none, and InfiniBand ports that are left alone
     roles: Mapping[str, Role] = {}  # by BDF, of all ports
     named: frozenset[str] = frozenset()  # InfiniBand ports that the selector names
+    # By BDF, what could make a port Ethernet that is in use as InfiniBand, and not named; on any NIC
+    watched: Mapping[str, str] = {}
     # InfiniBand ports without a use that are left alone only because nobody decided about them
     unused: tuple[Port, ...] = ()
 
@@ -91,6 +93,7 @@ def choose(
         findings=tuple(_said(entries, nics, choice, roles, uses)),
         roles=roles,
         named=named,
+        watched={p.bdf: f"LINK_TYPE_P{p.number}" for p in ports if roles[p.bdf] is Role.IN_USE},
         unused=tuple(port for port in ports if port.nic in about and roles[port.bdf] is Role.UNDECIDED),
     )
 

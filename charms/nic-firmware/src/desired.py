@@ -48,6 +48,8 @@ class Desired(NamedTuple):
     named: frozenset[str] = frozenset()
     # By BDF, what makes an unused InfiniBand port Ethernet once the operator says so
     undecided: Mapping[str, Setting] = {}
+    # By BDF of a port in use as InfiniBand that nobody named, the parameter that could make it Ethernet
+    watched: Mapping[str, str] = {}
 
 
 def chosen_nics(wanted: Desired, observed: Observed) -> Iterator[Nic]:

@@ -18,10 +18,9 @@ from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
-from nic import ethernet
 from observed import ENGINE, MODEL, Answer, Observed
 from record import FIRMWARE
-from selection import resolve, without_unknown
+from selection import possible, resolve
 
 NAME = "nic-firmware"
 
@@ -61,9 +60,8 @@ def resolve_and_ask(
     """
     wanted, findings = resolve(options, observed.nics, others, database, observed.infiniband)
     observed = ask(system, observed, wanted)
-    wanted, unknown = without_unknown(wanted, observed, options.selected)
-    wanted, impossible = ethernet.possible(wanted, observed)
-    return wanted, observed, (*findings, *unknown, *impossible)
+    wanted, ruled_out = possible(wanted, observed, options.selected)
+    return wanted, observed, (*findings, *ruled_out)
 
 
 def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
@@ -79,8 +77,8 @@ def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
     }
     for bdf, setting in wanted.undecided.items():
         names[bdf] = (*names.get(bdf, ()), setting.name)
-    for port, name in ethernet.unnamed_in_use(wanted, observed):
-        names[port.bdf] = (*names.get(port.bdf, ()), name)
+    for bdf, name in wanted.watched.items():
+        names[bdf] = (*names.get(bdf, ()), name)
     answers = ask_ports(system, observed.nics, names)
     losing = {bdf for settings in wanted.ports.values() for each in settings.values() for bdf in each.takes}
     at_stake = [port for nic in observed.nics for port in nic.ports if port.bdf in losing]

@@ -54,7 +54,7 @@ def resolve(
             ports[bdf] = {name: s for name, s in settings.items() if name not in of_others}
             findings += [_dropped(settings[name]) for name in sorted(of_others)]
     undecided = _undecided(choice.unused, options, database)
-    desired = Desired(ports, options.allow_ethernet_loss, choice.named, undecided)
+    desired = Desired(ports, options.allow_ethernet_loss, choice.named, undecided, choice.watched)
     return desired, tuple(dict.fromkeys(findings))
 
 
@@ -77,7 +77,19 @@ def _dropped(setting: Setting) -> Finding:
     return Finding(severity, bdf, what, f"name {bdf} in option devices if it is to be set")
 
 
-def without_unknown(
+def possible(
+    wanted: Desired, observed: Observed, entries: Sequence[Entry]
+) -> tuple[Desired, tuple[Finding, ...]]:
+    """``wanted`` without the NICs that the firmware's answers rule out, and what there is to say of them.
+
+    These are NICs that mstflint does not know, and those that stay InfiniBand whatever is set.
+    """
+    wanted, unknown = _without_unknown(wanted, observed, entries)
+    wanted, impossible = _without_infiniband(wanted, observed)
+    return wanted, (*unknown, *impossible)
+
+
+def _without_unknown(
     wanted: Desired, observed: Observed, entries: Sequence[Entry]
 ) -> tuple[Desired, tuple[Finding, ...]]:
     """``wanted`` without NICs that ``auto`` selects and mstflint does not know, as long as it knows another.
@@ -102,6 +114,26 @@ def without_unknown(
     return wanted._replace(ports=ports, undecided=left), tuple(found)
 
 
+def _without_infiniband(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
+    """Without the NICs that stay InfiniBand whatever is set, unless named; and a finding for each port."""
+    ports = dict(wanted.ports)
+    findings: list[Finding] = []
+    for nic in observed.nics:
+        own = [port.bdf for port in nic.ports if port.bdf in ports]
+        settings = [setting for bdf in own for setting in ports[bdf].values()]
+        settings += [each for bdf, each in wanted.undecided.items() if bdf.startswith(nic.slot)]
+        stays = set[str]()
+        for setting in settings:
+            answer = observed.answers.get(setting.through, Answer())
+            if setting.makes and not answer.reason and setting.name not in answer.parameters:
+                stays.add(setting.makes)
+                what = f"this port stays InfiniBand: its firmware does not offer {setting.name}"
+                findings.append(Finding(Severity.INFO, setting.makes, what))
+        if own and stays - wanted.named >= set(own):
+            ports = {bdf: settings for bdf, settings in ports.items() if bdf not in own}
+    return wanted._replace(ports=ports), tuple(findings)
+
+
 def explicit(
     given: Mapping[str, str], chosen: Chosen, database: Database, source: str
 ) -> tuple[Desired, tuple[Finding, ...]]:
@@ -115,7 +147,8 @@ def explicit(
                 settings.place(setting)
         ports |= settings.ports
         findings += settings.findings
-    return Desired(ports, named=chosen.named), tuple(dict.fromkeys(findings))
+    desired = Desired(ports, named=chosen.named, watched=chosen.watched)
+    return desired, tuple(dict.fromkeys(findings))
 
 
 class _Settings:

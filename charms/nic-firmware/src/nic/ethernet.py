@@ -6,12 +6,9 @@ The meanings are from the descriptions in mstflint's ``mlxconfig_host.db``. Para
 """
 
 import re
-from collections.abc import Iterator
 
-from converge import Finding, Severity
-from desired import Desired, Setting
+from desired import Setting
 from hostnic.devices.port import Nic, Port
-from observed import Answer, Observed
 
 KEEPS = {
     "LINK_TYPE": ("2", "ETH"),  # else IB(1), and on older NICs VPI(3): the switch decides
@@ -77,33 +74,6 @@ def placed(nic: Nic, bdf: str, setting: Setting) -> Setting:
     takes = tuple(port.bdf for port in losers(nic, setting))
     about = port_of(setting.name, nic)
     return setting._replace(through=bdf, port=about, takes=takes, makes=made.bdf if made else "")
-
-
-def possible(wanted: Desired, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
-    """Without the NICs that stay InfiniBand whatever is set, unless named; and a finding for each port."""
-    ports = dict(wanted.ports)
-    findings: list[Finding] = []
-    for nic in observed.nics:
-        own = [port.bdf for port in nic.ports if port.bdf in ports]
-        settings = [setting for bdf in own for setting in ports[bdf].values()]
-        settings += [each for bdf, each in wanted.undecided.items() if bdf.startswith(nic.slot)]
-        stays = set[str]()
-        for setting in settings:
-            answer = observed.answers.get(setting.through, Answer())
-            if setting.makes and not answer.reason and setting.name not in answer.parameters:
-                stays.add(setting.makes)
-                what = f"this port stays InfiniBand: its firmware does not offer {setting.name}"
-                findings.append(Finding(Severity.INFO, setting.makes, what))
-        if own and stays - wanted.named >= set(own):
-            ports = {bdf: settings for bdf, settings in ports.items() if bdf not in own}
-    return wanted._replace(ports=ports), tuple(findings)
-
-
-def unnamed_in_use(wanted: Desired, observed: Observed) -> Iterator[tuple[Port, str]]:
-    """InfiniBand ports in use that nobody named, each with its parameter that may make it Ethernet."""
-    for port in (port for nic in observed.nics for port in nic.ports):
-        if port.bdf in observed.infiniband.keys() - wanted.named:
-            yield port, f"LINK_TYPE_P{port.number}"
 
 
 def port_of(name: str, nic: Nic) -> str:

@@ -115,6 +115,7 @@ class Judged(NamedTuple):
     findings: tuple[Finding, ...] = ()  # what prevents that it is set as declared
     firmware: Firmware = Firmware()  # its image
     stopped: bool = False  # it is left alone
+    dpus: tuple[Finding, ...] = ()  # BlueFields that leave NIC mode at the next boot; among its findings
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -128,8 +129,12 @@ class Judgement(NamedTuple):
     nics: tuple[Judged, ...] = ()
     # InfiniBand ports in use that are set to become Ethernet, by whatever set them so; on any NIC
     ending: tuple[Finding, ...] = ()
-    dpus: tuple[Finding, ...] = ()  # BlueFields that leave NIC mode, among the findings of their NICs, too
     undecided: tuple[Declared, ...] = ()  # would make InfiniBand ports Ethernet, once the operator says so
+
+    @property
+    def dpus(self) -> tuple[Finding, ...]:
+        """BlueFields that leave NIC mode at the next boot."""
+        return tuple(finding for judged in self.nics for finding in judged.dpus)
 
     @property
     def losses(self) -> tuple[str, ...]:
@@ -154,12 +159,11 @@ class _Host(NamedTuple):
 
 def judge(wanted: Desired, observed: Observed) -> Judgement:
     """Join what is declared with what was read, and judge it."""
-    dpus, ending = tuple(_becoming_dpu(wanted, observed)), tuple(_ending(wanted, observed))
+    ending = tuple(_ending(wanted, observed))
     undecided = (_join(bdf, setting, observed) for bdf, setting in wanted.undecided.items())
     return Judgement(
-        nics=tuple(_nic(nic, wanted, observed, dpus, ending) for nic in chosen_nics(wanted, observed)),
+        nics=tuple(_nic(nic, wanted, observed, ending) for nic in chosen_nics(wanted, observed)),
         ending=ending,
-        dpus=dpus,
         undecided=tuple(each for each in undecided if each.found and not each.next),
     )
 
@@ -170,9 +174,7 @@ def _join(bdf: str, setting: Setting, observed: Observed) -> Declared:
     return Declared(setting, found, noted, observed.record.tried(bdf, str(setting)))
 
 
-def _nic(
-    nic: Nic, wanted: Desired, observed: Observed, dpus: tuple[Finding, ...], ending: tuple[Finding, ...]
-) -> Judged:
+def _nic(nic: Nic, wanted: Desired, observed: Observed, ending: tuple[Finding, ...]) -> Judged:
     host = _Host(
         {} if wanted.ethernet_may_go else observed.host_uses,
         frozenset(observed.infiniband.keys() - wanted.named),
@@ -189,14 +191,15 @@ def _nic(
             ports[port.bdf] = tuple(Verdict(each, Outcome.SILENT) for each in declared.values())
     verdicts = [verdict for found in ports.values() for verdict in found]
     own = {port.bdf for port in nic.ports}
+    dpus = tuple(found for port in nic.ports for found in _becoming_dpu(port.bdf, wanted, observed))
     findings = (
-        *(finding for finding in dpus if finding.subject in own),
+        *dpus,
         *losses(verdicts, observed),
         *(finding for port in nic.ports for finding in _of_port(port, ports, wanted, observed)),
     )
     stopped = any(finding.severity >= Severity.HELD for finding in findings)
     stopped = stopped or any(finding.subject in own for finding in ending)
-    return Judged(nic, ports, findings, burning.judge(nic, observed), stopped)
+    return Judged(nic, ports, findings, burning.judge(nic, observed), stopped, dpus)
 
 
 def _port(declared: Mapping[str, Declared], host: _Host) -> Iterator[Verdict]:
@@ -288,27 +291,27 @@ def _end(setting: Setting, observed: Observed) -> Finding:
 
 
 def _ending(wanted: Desired, observed: Observed) -> Iterator[Finding]:
-    for port, name in ethernet.unnamed_in_use(wanted, observed):
-        parameter = observed.answers.get(port.bdf, Answer()).parameters.get(name)
+    for bdf, name in wanted.watched.items():
+        parameter = observed.answers.get(bdf, Answer()).parameters.get(name)
         if parameter and mstconfig.number(parameter.current) == 1 != mstconfig.number(parameter.next_boot):
             what = f"{name} is {parameter.next_boot} at the next boot, which takes InfiniBand from this port"
-            keep = f"run set-parameters devices={port.bdf} parameters={name}=IB"
-            remedy = f"{keep}; or, to have Ethernet, name {port.bdf} in option devices; no reboot until then"
-            yield Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.infiniband[port.bdf]}", remedy)
+            keep = f"run set-parameters devices={bdf} parameters={name}=IB"
+            remedy = f"{keep}; or, to have Ethernet, name {bdf} in option devices; no reboot until then"
+            yield Finding(Severity.BLOCKED, bdf, f"{what}; {observed.infiniband[bdf]}", remedy)
 
 
-def _becoming_dpu(wanted: Desired, observed: Observed) -> Iterator[Finding]:
-    """BlueFields that leave NIC mode at the next boot although nobody declared it: a change may flip it."""
-    for bdf, settings in wanted.ports.items():
-        engine = observed.answers.get(bdf, Answer()).parameters.get(ENGINE)
-        if ENGINE in settings or not engine:
-            continue
-        if mstconfig.number(engine.current) == 1 and mstconfig.number(engine.next_boot) == 0:
-            keep = f"run set-parameters devices={bdf} parameters={ENGINE}=1"
-            remedy = f"set {ENGINE} to 1 again to keep NIC mode; {keep}, "
-            remedy += f"or, for DPU mode, add {ENGINE}=0 to option parameters; no reboot until then"
-            what = "this BlueField is in DPU mode from the next boot on"
-            yield Finding(Severity.BLOCKED, bdf, what, remedy)
+def _becoming_dpu(bdf: str, wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    """A BlueField that leaves NIC mode at the next boot although nobody declared it: a change may flip it."""
+    settings = wanted.ports.get(bdf)
+    engine = observed.answers.get(bdf, Answer()).parameters.get(ENGINE)
+    if settings is None or ENGINE in settings or not engine:
+        return
+    if mstconfig.number(engine.current) == 1 and mstconfig.number(engine.next_boot) == 0:
+        keep = f"run set-parameters devices={bdf} parameters={ENGINE}=1"
+        remedy = f"set {ENGINE} to 1 again to keep NIC mode; {keep}, "
+        remedy += f"or, for DPU mode, add {ENGINE}=0 to option parameters; no reboot until then"
+        what = "this BlueField is in DPU mode from the next boot on"
+        yield Finding(Severity.BLOCKED, bdf, what, remedy)
 
 
 def _of_port(
