@@ -105,7 +105,7 @@ def survey(
         ports = [port for nic in observed.nics for port in nic.ports]
         uses = {**users.of_ports(system, ports), **observed.infiniband, **elsewhere(system, observed.nics)}
         observed = observed._replace(host_uses=uses)
-        planned = reset.instead_of_reboots(planned, judgement, observed)
         judgement = judge(wanted, observed)
+        planned = reset.instead_of_reboots(planned, judgement, observed)
     planned = reset.revive(planned, observed, release)
     return Survey(wanted, observed, judgement, others, gpudirect, planned, release)
