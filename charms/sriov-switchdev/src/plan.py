@@ -12,7 +12,7 @@ from converge import Disruption, Held
 from desired import Desired
 from hostnic.system import HostStep
 from nic import chain
-from nic.chain import Facts, Part, Way, When
+from nic.chain import Part, Way
 from nic.judge import Nic, PortNow
 from observed import Observed
 
@@ -35,12 +35,13 @@ def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -
 
     With ``allow_live`` the operator allows changes that cut the node's network without a reboot.
     """
-    now, flaps = _now(nic, wanted, observed), _queues(nic)
+    now, flaps = [*chain.live(nic, wanted, observed)], _queues(nic)
     reason, release = _why_held(nic, now, wanted, observed, allow_live)
     if reason:
         at_once = tuple(_back(nic, wanted, observed))
-        later = _at_boot(nic, wanted, observed) if _steps(now) else []
-        return Way(nic, at_once, tuple(Held(step, reason, release) for step in later))
+        # What the next boot does instead.
+        later = chain.at_boot(nic.after_boot(), wanted, observed.cpus) if _steps(now) else ()
+        return Way(nic, at_once, tuple(Held(step, reason, release) for step in _steps(later)))
     if why := _why_queues_wait(nic, flaps, allow_live):
         return Way(nic, tuple(now), queues=tuple(Held(step, why, NEXT_BOOT) for step in _steps(flaps)))
     return Way(nic, (*now, *flaps))
@@ -48,17 +49,6 @@ def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -
 
 def _steps(parts: Iterable[Part]) -> list[HostStep]:
     return [step for part in parts for step in part.steps]
-
-
-def _now(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
-    """What changes a NIC while the node runs."""
-    facts = Facts(observed.cpus, nic.slot in observed.preallocated, observed.host_network)
-    return [*chain.forward(nic, wanted, When.LIVE, facts)]
-
-
-def _at_boot(nic: Nic, wanted: Desired, observed: Observed) -> list[HostStep]:
-    """What the next boot does to a NIC."""
-    return _steps(chain.forward(nic.after_boot(), wanted, When.BOOT, Facts(observed.cpus)))
 
 
 def _back(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:

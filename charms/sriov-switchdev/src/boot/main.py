@@ -29,7 +29,6 @@ from hostnic.ops.members import is_distributing
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from nic import chain, judge
-from nic.chain import Facts, When
 from nic.judge import Move, Nic
 from nic.places import located
 from observed import BootFailure, Observed
@@ -206,9 +205,8 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     def carries(pf: Pf) -> bool:
         return is_distributing(system, pf.bond, pf.netdev or "")
 
-    facts = Facts(cpus.online(system), carries=carries)
     problems: list[BootFailure] = []
-    for part in chain.forward(nic, wanted, When.BOOT, facts):
+    for part in chain.at_boot(nic, wanted, cpus.online(system), carries):
         if part.is_last:
             break  # in the binding unit
         failed, noted = run(system, part, spare=part.move is Move.QUEUES)
@@ -229,7 +227,7 @@ def _bind_nic(system: System, wanted: Desired, nic: Nic) -> list[BootFailure]:
         return []
     if ready.awaits_lag:
         _await_bond(system, ready)
-    return bind_vfs(system, wanted, chain.vfs(ready, ready.ports, When.BOOT))
+    return bind_vfs(system, wanted, chain.vfs(ready, ready.ports, lag=ready.awaits_lag))
 
 
 def _await_bond(system: System, nic: Nic) -> None:

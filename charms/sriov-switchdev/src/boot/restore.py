@@ -13,7 +13,6 @@ that fails is left in legacy mode with zero VFs, as at boot: VFs in legacy mode 
 
 import contextlib
 from collections.abc import Sequence
-from functools import partial
 
 import record
 from desired import Desired, Port
@@ -24,7 +23,6 @@ from hostnic.devices.model import Host
 from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from nic import chain, judge
-from nic.chain import Facts, When
 from nic.judge import Move, PortNow
 from observed import APPROVE, BootFailure, Observed
 
@@ -121,33 +119,30 @@ def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list
     """One port after the other: the bond always keeps a port that carries traffic."""
     nic = judge.at_hand(ports, wanted, Observed(_look(system, ports)))
     todo = [now for port in ports if (now := _restorable(system, wanted, port))]
-    work = [now.port for now in todo]
+    freed = chain.freed_by_restore(nic, todo)
+    failed, noted = phase.run(system, chain.unbound(freed), spare=False, who=WHO)
+    problems = [*failed, *noted]
+    for port in [now.port for now in todo] if not failed else ():
+        # An instance may have taken a VF meanwhile, or the other port lost its link.
+        if now := _restorable(system, wanted, port):
+            problems += _restore_port(system, wanted, now)
+    return [*problems, *_finish(system, wanted, ports, [now.port for now in freed])]
 
-    facts = Facts(cpus.online(system), current=partial(_restorable, system, wanted))
-    problems, given_up = list[BootFailure](), list[Port]()
-    for part in chain.forward(nic, wanted, When.RESTORE, facts, work):
-        if part.is_last:
-            break  # of the ports as they are then
-        if part.port in given_up:
-            continue
+
+def _restore_port(system: System, wanted: Desired, now: PortNow) -> list[BootFailure]:
+    problems = list[BootFailure]()
+    for part in chain.restored(now, wanted, cpus.online(system)):
         # A port keeps VFs and mode without its queues, and if it does not come back into its bond.
         spare = part.move in (Move.QUEUES, Move.JOIN)
         failed, noted = phase.run(system, part, spare=spare, who=WHO)
         problems += [*failed, *noted]
-        if failed and part.port is None:
-            break
-        if failed and part.port:
-            problems += _give_up(system, part.port)
-            given_up.append(part.port)
-    freed = chain.to_free(nic, todo, When.RESTORE)
-    return [*problems, *_finish(system, wanted, ports, [now.port for now in freed])]
+        if failed:
+            return [*problems, *_give_up(system, now.port)]
+    return problems
 
 
 def _restorable(system: System, wanted: Desired, port: Port) -> PortNow | None:
-    """A lost port that can be restored now, as it is; None if it is to be left alone.
-
-    Asked again right before its turn: an instance may have taken a VF, or the other port lost its link.
-    """
+    """A lost port that can be restored now, as it is; None if it is to be left alone."""
     host, nic = _look(system, [port]), frozenset({port.nic})
     seen = Observed(host, converged=nic, alone=driver_reload.alone(system, host, nic))
     now = next(iter(judge.at_hand([port], wanted, seen).ports), None)
@@ -178,5 +173,5 @@ def _finish(
     whole = len(nic.ports) in PORTS and len(switched) == len(nic.ports)
     if touched and not whole and wanted.lag_required and nic.awaits_lag:
         return []
-    binding = chain.vfs(nic if touched and whole else nic.only([]), back, When.RESTORE)
+    binding = chain.vfs(nic, back, lag=bool(touched) and whole and nic.awaits_lag)
     return phase.bind_vfs(system, wanted, binding, WHO)

@@ -9,8 +9,7 @@ The order is the one that mlx5 needs: VFs created unbound, switchdev with every 
 bond, VF-LAG active, then VFs bound (docs/explanation/order-and-vf-lag.md).
 """
 
-import enum
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from converge import Disruption, Held, Op, Step
@@ -18,6 +17,7 @@ from desired import Desired, Port
 from hostnic.devices.lag import PORTS
 from hostnic.devices.model import Pf
 from hostnic.system import HostStep, System
+from observed import Observed
 
 from nic.judge import Difference, Move, Nic, PortNow, VfLag
 
@@ -32,14 +32,6 @@ LAG = 30.0
 
 INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
-
-
-class When(enum.Enum):
-    """In which situation a NIC goes forward."""
-
-    BOOT = "before the network: no bond exists yet, or its ports change as its members"
-    LIVE = "while the node runs: a port leaves its bond before its link goes down"
-    RESTORE = "after a port's driver was loaded anew: networkd puts the port into its bond again"
 
 
 class Part(NamedTuple):
@@ -86,92 +78,91 @@ class Way(NamedTuple):
         )
 
 
-class Facts(NamedTuple):
-    """What the order depends on beside the ports."""
-
-    cpus: int = 1  # logical CPUs that are online: an uplink without a declared number gets as many queues
-    preallocated: bool = False  # the firmware keeps resources for a LAG, so that it forms while VFs are bound
-    host_network: Collection[str] = ()  # netdevs outside any bond that carry the host's own network
-    # How a port is right before its steps, None if it is to be left alone; without this it is as in the plan
-    current: Callable[[Port], PortNow | None] | None = None
-    # Whether a port carries traffic in its bond right before its steps; without this it does not
-    carries: Callable[[Pf], bool] | None = None
-
-
-def forward(
-    nic: Nic, wanted: Desired, when: When, facts: Facts, work: Collection[Port] | None = None
-) -> Iterator[Part]:
-    """The way of one NIC to the declared state; its parts are made one by one, as they are run.
-
-    ``work`` has the ports whose VFs or mode change; None stands for all that differ.
-    """
-    changing = [now for now in nic.ports if (now.changes if work is None else now.port in work)]
-    if when is When.LIVE and nic.only_lag:
-        yield from _form_lag_again(nic, facts.preallocated)
+def live(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[Part]:
+    """While the node runs: a port leaves its bond before its link goes down."""
+    preallocated = nic.slot in observed.preallocated
+    if nic.only_lag:
+        yield from _form_lag_again(nic, preallocated)
         return
-    if when is When.LIVE and not changing:
+    if not nic.changes:
         yield from _complete(nic)
         return
-    freed = to_free(nic, changing, when, facts.preallocated)
-    yield Part(_unbind(freed), Move.CHANGE, frees=tuple(freed))
+    changing = [now for now in nic.ports if now.changes]
+    # VF-LAG forms while all VFs of the NIC are unbound, unless its firmware keeps resources for it.
+    freed = nic.ports if nic.bonded and not preallocated else changing
+    yield unbound(freed)
     for now in nic.ports:
-        changes = now in changing
-        concerned = changes or when is When.BOOT or (nic.bonded and when is When.LIVE)
-        if concerned and (found := facts.current(now.port) if facts.current else now):
-            yield from _port(found, wanted, when, facts, changes)
-    yield from vfs(nic, freed, when)
-    kept = [now for now in nic.ports if nic.bonded and when is When.LIVE and now not in freed]
-    yield bind(kept, after_change=False)
+        port = now.port
+        if now.changes:
+            cut = port.bond is None and now.pf.netdev in observed.host_network
+            found = [*_leave(now), *_to_switchdev(now, wanted.steering_mode, cut=cut)]
+            yield Part(found, Move.CHANGE, port)
+            yield _queues_anew(now, wanted, observed.cpus)
+        elif nic.bonded:
+            yield Part(_offload(now), Move.CHANGE, port)
+        if now.changes or now.detached:
+            yield Part(_join(now), Move.JOIN, port)
+    yield from vfs(nic, freed, lag=nic.awaits_lag and len(nic.ports) in PORTS)
+    if nic.bonded:
+        yield bind((now for now in nic.ports if now not in freed), after_change=False)
 
 
-def to_free(
-    nic: Nic, changing: Sequence[PortNow], when: When, preallocated: bool = False
-) -> Sequence[PortNow]:
-    """The ports whose VFs are unbound: those that change and, for VF-LAG, the NIC's others.
+def at_boot(
+    nic: Nic, wanted: Desired, cpus: int, carries: Callable[[Pf], bool] = lambda _: False
+) -> Iterator[Part]:
+    """Before the network: no bond exists yet, or its ports change as its members.
 
-    VF-LAG forms while all VFs of the NIC are unbound. At boot the others have none yet.
+    ``cpus`` are those that are online. ``carries`` tells whether a port carries traffic in its bond; it is
+    asked right before the port's first step, so that parts are to be run as they come.
     """
-    if when is When.BOOT or preallocated:
-        return changing
-    if when is When.LIVE:
-        return nic.ports if nic.bonded else changing
+    changing = [now for now in nic.ports if now.changes]
+    yield unbound(changing)
+    for now in nic.ports:
+        port, bond = now.port, now.pf.bond
+        carried = bool(now.changes and bond and carries(now.pf))
+        yield Part(_to_switchdev(now, wanted.steering_mode) if now.changes else [], Move.CHANGE, port)
+        if now.changes or not bond:
+            yield _queues_anew(now, wanted, cpus)
+        if bond and carried:
+            yield Part([_await_member(now, bond, SETTLE)], Move.CHANGE, port)
+    yield from vfs(nic, changing, lag=nic.awaits_lag)
+
+
+def restored(now: PortNow, wanted: Desired, cpus: int) -> Iterator[Part]:
+    """One port whose driver was loaded anew: networkd puts it into its bond again."""
+    yield Part(_to_switchdev(now, wanted.steering_mode), Move.CHANGE, now.port)
+    yield _queues_anew(now, wanted, cpus)
+    yield Part(_join(now, REJOIN), Move.JOIN, now.port)
+
+
+def freed_by_restore(nic: Nic, lost: Sequence[PortNow]) -> Sequence[PortNow]:
+    """The ports whose VFs are unbound before ``lost`` ones are restored: all, for VF-LAG, if none is used."""
     used = any(now.users for now in nic.ports)
-    return nic.ports if changing and not used and nic.awaits_lag else changing
+    return nic.ports if lost and nic.awaits_lag and not used else lost
 
 
-def _port(now: PortNow, wanted: Desired, when: When, facts: Facts, changes: bool) -> list[Part]:
-    """One port of a NIC of which some port changes; all of it by how the port is before its first step."""
-    port, pf, found = now.port, now.pf, list[HostStep]()
-    if changes:
-        found += _leave(now) if when is When.LIVE else []
-        found += _to_switchdev(now, wanted.steering_mode, when, facts.host_network)
-    elif when is When.LIVE:
-        found += _offload(now)
-    parts = [Part(found, Move.CHANGE, port)]
-    if changes or (when is When.BOOT and not pf.bond):
-        count = wanted.uplink_queues or facts.cpus
-        parts.append(Part([_queues(now, count, "the mode change leaves it one queue")], Move.QUEUES, port))
-    if when is When.BOOT:
-        if changes and pf.bond and facts.carries and facts.carries(pf):
-            parts.append(Part([_await_member(now, pf.bond, SETTLE)], Move.CHANGE, port))
-    elif changes or now.detached:
-        parts.append(Part(_join(now, REJOIN if when is When.RESTORE else 0.0), Move.JOIN, port))
-    return parts
+def unbound(ports: Iterable[PortNow]) -> Part:
+    """Unbind VFs: mlx5 needs that for a mode change, and most firmware when VF-LAG forms or dissolves."""
+    ports = tuple(ports)
+    return Part(_unbind(ports), Move.CHANGE, frees=ports)
 
 
-def _to_switchdev(
-    now: PortNow, steering_mode: str | None, when: When, host_network: Collection[str]
-) -> list[HostStep]:
+def _queues_anew(now: PortNow, wanted: Desired, cpus: int) -> Part:
+    """Give an uplink its queues after a change of its mode; ``cpus`` are those that are online."""
+    count = wanted.uplink_queues or cpus
+    return Part([_queues(now, count, "the mode change leaves it one queue")], Move.QUEUES, now.port)
+
+
+def _to_switchdev(now: PortNow, steering_mode: str | None, *, cut: bool = False) -> list[HostStep]:
     """Bring a port from any VFs and mode to unbound VFs in switchdev mode.
 
-    ``steering_mode`` is ``smfs``, ``dmfs``, or None for the driver's choice. ``host_network`` has the netdevs
-    outside any bond that carry the host's own network.
+    ``steering_mode`` is ``smfs``, ``dmfs``, or None for the driver's choice. With ``cut`` the port alone
+    carries the host's own network.
     """
     from hostnic.ops.eswitch import SetEswitchMode, SetInlineMode, SetSteeringMode
     from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
 
     port, pf, bdf, found = now.port, now.pf, now.port.bdf, list[HostStep]()
-    cut = when is When.LIVE and port.bond is None and pf.netdev in host_network
     flap = Disruption.HOST_NETWORK_CUT if cut else Disruption.LINK_FLAP
     recreate = pf.port.num_vfs != port.num_vfs
 
@@ -203,9 +194,9 @@ def _to_switchdev(
     return [*found, *_offload(now, after_change=True)]
 
 
-def vfs(nic: Nic, freed: Sequence[PortNow], when: When) -> Iterator[Part]:
-    """Wait for VF-LAG, then bind the VFs of the ports that were ``freed``."""
-    if nic.awaits_lag and (when is When.BOOT or len(nic.ports) in PORTS):
+def vfs(nic: Nic, freed: Iterable[PortNow], *, lag: bool) -> Iterator[Part]:
+    """Wait for VF-LAG, if ``lag``, then bind the VFs of the ports that were ``freed``."""
+    if lag:
         yield Part([_await_lag(nic)], Move.LAG)
     yield bind(freed, after_change=True)
 
@@ -296,7 +287,6 @@ def bind(ports: Iterable[PortNow], *, after_change: bool) -> Part:
 
 
 def _unbind(ports: Iterable[PortNow]) -> list[HostStep]:
-    """Unbind VFs: mlx5 needs that for a mode change, and most firmware when VF-LAG forms or dissolves."""
     from hostnic.ops.vf import UnbindVfs
 
     why = "the mode change and VF-LAG need all VFs of the NIC unbound"
