@@ -14,7 +14,7 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import HostStep, System
 from nic.chain import Way
-from nic.judge import STOP_IT, Nic, VfLag, joined
+from nic.judge import Nic, VfLag, figures, joined
 from nic.obstacles import obstacles
 from observe import ask, observe
 from observed import Judged, Observed
@@ -115,11 +115,7 @@ def ports(survey: Survey) -> Iterator[facts.Port]:
         if port.bdf in others:
             continue  # another card is at its address: what that has is nobody's declaration
         now, lag = there.get(port.bdf, (None, VfLag.NONE))
-        pf, declared, actual = now and now.pf, {"vfs": port.num_vfs, "switchdev": 1}, dict[str, int]()
-        if pf is None or pf.hw_tc_offload is not None:  # else the driver does not tell
-            declared["hw_tc_offload"] = 1
-        if now and now.channels and not now.changes:  # as verify: the change sets them, too
-            declared["queues"] = now.queues or now.channels.combined
+        pf, declared, actual = now and now.pf, figures(port, now), dict[str, int]()
         if port.lag and lag not in (VfLag.NONE, VfLag.UNKNOWN):
             declared["vf_lag"], actual["vf_lag"] = 1, int(lag is VfLag.ACTIVE)
         bond = port.bond or (pf and pf.bond) or ""
@@ -154,6 +150,8 @@ def plan_host(
         everything += preflight(observed.vf_writers, [port.bdf for port in wanted.ports])
     for nic in nics:
         everything += obstacles(nic)
+    for each in (each for nic in nics for each in nic.differences if each.stops):
+        everything.append(Finding(Severity.BLOCKED, each.subject, each.words, each.remedy))
     none = Plan[System](findings=tuple(everything))
     if none.blocked:
         return Planned(tuple(map(Way, nics)), none)
@@ -163,8 +161,6 @@ def plan_host(
         else decide(nic, wanted, observed, allow_live=allow_live)
         for nic in nics
     )
-    if undone := [*_undone(nics)]:
-        return Planned(tuple(map(Way, nics)), Plan(findings=(*everything, *undone)))
     steps = tuple(step for way in ways for step in way.steps)
     if observed.armed or any(step.disruption > Disruption.LINK_FLAP for step in steps):
         import live  # a hook that cuts no network does without it
@@ -173,13 +169,6 @@ def plan_host(
     start = [step for way in ways for step in way.starts][:1]
     steps = (*install_steps(wanted, observed.installed), *steps, *start, *_notes(ways, observed))
     return Planned(ways, Plan(steps, tuple(item for way in ways for item in way.waiting), none.findings))
-
-
-def _undone(nics: Iterable[Nic]) -> Iterator[Finding]:
-    """Ports whose VFs or mode something else has changed: it would do so again after a change or reboot."""
-    for now in (now for nic in nics for now in nic.ports):
-        if now.undone and now.changes:
-            yield Finding(Severity.BLOCKED, now.port.bdf, now.undone, STOP_IT)
 
 
 def _notes(ways: Iterable[Way], observed: Observed) -> Iterator[HostStep]:

@@ -89,7 +89,7 @@ def _absent(port: Port, wanted: Desired) -> tuple[str, str]:
 def _of_nic(way: Way, blocked: bool) -> Iterator[Finding]:
     """One finding for all that differs of a port and waits for the same."""
     sentences: dict[tuple[Severity, str, str], list[str]] = {}
-    for each in way.nic.differences:
+    for each in (each for each in way.nic.differences if not each.stops):  # which the plan says
         level, remedy = _waits_for(each, way, blocked)
         sentences.setdefault((level, each.subject, remedy), []).append(each.words)
     for (level, subject, remedy), words in sentences.items():

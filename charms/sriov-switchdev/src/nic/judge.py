@@ -63,6 +63,7 @@ class Difference(NamedTuple):
     # None: WAITING, or PLANNED where its move is held
     level: Severity | None = None
     remedy: str = ""  # empty: what its move waits for
+    stops: bool = False  # nothing is done about the host while it is there
 
 
 class PortNow(NamedTuple):
@@ -313,8 +314,9 @@ def _of_port(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterator[D
     """Everything that differs of one port."""
     port, pf, bdf = now.port, now.pf, now.port.bdf
     count = pf.port.num_vfs
-    if now.undone and not now.changes:  # else the plan is blocked, and says so
-        yield Difference("others", bdf, now.undone, Move.NONE, Severity.BLOCKED, STOP_IT)
+    if now.undone:  # and it would be after a change or a reboot
+        words, stops = now.undone, now.changes
+        yield Difference("others", bdf, words, Move.NONE, Severity.BLOCKED, STOP_IT, stops)
     if now.found:
         words = f"something else sets its VFs before the boot unit: {now.found} were there"
         yield Difference("others", bdf, words, Move.NONE, Severity.WARNING, STOP_IT)
@@ -343,6 +345,16 @@ def _of_port(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterator[D
         words = f"flow steering mode is {pf.steering_mode}, not {mode}"
         remedy = "the next boot sets it, if NIC and kernel can"
         yield Difference("steering", bdf, words, Move.BOOT, Severity.INFO, remedy)
+
+
+def figures(port: Port, now: PortNow | None) -> dict[str, int]:
+    """What is declared of a port, for the exporter, which compares; ``now`` is None while it is not there."""
+    declared = {"vfs": port.num_vfs, "switchdev": 1}
+    if now is None or now.pf.hw_tc_offload is not None:  # else the driver does not tell
+        declared["hw_tc_offload"] = 1
+    if now and now.channels and not now.changes:  # else the change sets them, too
+        declared["queues"] = now.queues or now.channels.combined
+    return declared
 
 
 def _unknown(there: Collection[PortNow], kernel: str) -> Iterator[Difference]:
