@@ -19,7 +19,7 @@ from hostnic.devices.model import Pf
 from hostnic.system import HostStep, System
 from observed import Observed
 
-from nic.judge import Difference, Move, Nic, PortNow, VfLag
+from nic.judge import Difference, Move, Nic, PortNow
 
 SETTLE = 2.0
 """Seconds from a change of an uplink's queues until the bonding driver has noticed the lost link."""
@@ -102,6 +102,8 @@ def live(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[Part]:
             yield Part(_offload(now), Move.CHANGE, port)
         if now.changes or now.detached:
             yield Part(_join(now), Move.JOIN, port)
+    if nic.keeps_unbound:
+        return  # a wait for VF-LAG would fail, and with it end what comes after this NIC
     yield from vfs(nic, freed, lag=nic.awaits_lag and len(nic.ports) in PORTS)
     if nic.bonded:
         yield bind((now for now in nic.ports if now not in freed), after_change=False)
@@ -212,7 +214,7 @@ def _complete(nic: Nic) -> Iterator[Part]:
     """VFs and modes are as declared, and VF-LAG is active or cannot form: what else a running NIC lacks."""
     yield from _offloads(nic)
     yield from rejoin(nic)
-    if not (nic.lag_required and nic.lag is VfLag.IMPOSSIBLE):
+    if not nic.keeps_unbound:
         yield bind(nic.ports, after_change=False)
 
 

@@ -158,6 +158,11 @@ class Nic(NamedTuple):
         return declared and (self.lag_required or self.lag is not VfLag.IMPOSSIBLE)
 
     @property
+    def keeps_unbound(self) -> bool:
+        """Whether VFs stay unbound, as VF-LAG is required and cannot form."""
+        return self.lag_required and self.lag is VfLag.IMPOSSIBLE
+
+    @property
     def bonded(self) -> bool:
         """Whether a port of it belongs in a bond."""
         return any(now.port.bond for now in self.ports)
@@ -291,11 +296,9 @@ def _differences(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[Diff
     """Everything that differs of the NIC: port by port, then VF-LAG."""
     there = {now.port: now for now in nic.ports}
     lag, others = nic.lag, [other.port for other in nic.others]
-    # `required` keeps VFs unbound where VF-LAG cannot form, and that is said.
-    kept_unbound = nic.lag_required and lag is VfLag.IMPOSSIBLE
     for port in nic.declared:
         if port in there:
-            yield from _of_port(there[port], wanted, kept_unbound=kept_unbound)
+            yield from _of_port(there[port], wanted, kept_unbound=nic.keeps_unbound)
         elif port not in others:
             yield _gone(port, observed)
     if lag is VfLag.IMPOSSIBLE:
