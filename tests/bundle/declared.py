@@ -66,7 +66,9 @@ class Charm:
         for module in self.modules:
             for node in ast.walk(ast.parse(module.path.read_text())):
                 match node:
-                    case ast.keyword(arg="planning", value=ast.Name(id=name)) if module.name not in LIB:
+                    case ast.Assign(targets=[ast.Name(id="planning")], value=ast.Name(id=name)) if (
+                        module.name not in LIB
+                    ):
                         return getattr(self.config, name)
                     case _:
                         pass
