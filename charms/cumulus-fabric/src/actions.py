@@ -58,7 +58,7 @@ class Actions:
         with self.site(given.names, given.remove, given.others) as site:
             may = cut_off(given.cut_off)
             report = site.apply(given.names, self.options.canary, self._policy(site), given.plan, may)
-            self.look((), given.others if report.applied else (), report.last)
+            self.look((), given.others if report.applied else (), report.record)
         return _results(report, () if given.names else by_command_line(self.fabric))
 
     def rollback(self, given: Restoring) -> Results:
@@ -78,7 +78,7 @@ class Actions:
                 result = f"nothing was sent to any switch: run rollback with plan={found.digest} to do this"
                 return {"applied": "false", "result": result, "plan": plan_as_table(found.plan)}
             report = site.rollback(given.names, self._policy(site), given.plan, cut_off(given.cut_off))
-            self.look(last=report.last)
+            self.look(seen=report.record)
             return _results(report)
 
     def drain(self, given: Draining) -> Results:

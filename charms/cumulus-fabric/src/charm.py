@@ -41,8 +41,7 @@ from reports import Kept, Notes, Reports
 from rest import Fleet
 from rest.connection import Access, Credentials
 from survey import Survey
-from tree import Tree
-from tree.record import Record
+from tree.record import NOTHING, Record
 from yamlfile.values import FileError
 
 logger = logging.getLogger(__name__)
@@ -215,7 +214,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
                     how = policy(options, site, logger.info)
                     part = partial(site.since, last=last)
                     report = site.apply((), options.canary, how, part=part)
-                    self._notes.remember(Record(report.last))
+                    self._notes.remember(report.record)
                     taken_back = report.reasons
                     survey = site.survey(state=True)
                 self._notes.surveyed(site, survey, self._intent)
@@ -273,10 +272,10 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         return site, survey, findings
 
     def _look_again(
-        self, returned: Collection[str] = (), other: Collection[str] = (), last: Mapping[str, Tree] = {}
+        self, returned: Collection[str] = (), other: Collection[str] = (), seen: Record = NOTHING
     ) -> None:
         """The same after a change, whose result stands whatever is found now."""
-        self._notes.remember(Record(last), returned, other)
+        self._notes.remember(seen, returned, other)
         with suppress(InputError):
             self._look()
 

@@ -216,7 +216,7 @@ class Site:
             left = bool(survey.changes or survey.scripts)
             return Report({}, (not_approved(approved) if left else nothing_left(approved),))
         report = self.run(survey, survey.changes, policy, canary)
-        return replace(report, last=survey.set_by(report.changed))
+        return replace(report, record=survey.set_by(report.changed))
 
     def _unconfirmed(self, names: Collection[str]) -> tuple[Finding, ...]:
         """Another apply that may be taken back. The state ``ays`` may be a question that nobody answers."""
@@ -264,8 +264,8 @@ class Site:
         for switch in self.fabric.switches:
             if (name := switch.name) in before:
                 wanted = survey.intents.get(name, {})
-                made = self.ownership.objects(name)
-                back[name], told = taken_back(switch, now[name], before[name], wanted, made)
+                had = self.ownership.had(name)
+                back[name], told = taken_back(switch, now[name], before[name], wanted, had)
                 found += told
         found += map(nothing_earlier, stayed)
         attached = self.attached(survey.observed)
@@ -293,8 +293,8 @@ class Site:
         stayed = dict.fromkeys(found.stayed, Result.UNCHANGED)
         report = self.run(survey, found.changes, policy, reachable_only=True)
         back = {name: found.changes[name].patch for name in report.changed if name in found.changes}
-        last = self.ownership.left_by(back)
-        return replace(report, results={**stayed, **report.results}, rollback=True, last=last)
+        known = self.ownership.left_by(back)
+        return replace(report, results={**stayed, **report.results}, rollback=True, record=known)
 
     def run(
         self,

@@ -2,8 +2,9 @@
 """What a rollback would do on each switch, and what speaks against it. Pure.
 
 A switch goes back to the whole configuration that it ran before its last change. A change by somebody else
-may be part of that difference; what this charm did not make stays as it is now. A rollback neither drains a
-switch nor returns it: those have checks and an order of their own.
+may be part of that difference; what this charm did not make stays as it is now. Its own is what the record
+has: what was applied last, and what the last change took away. A rollback neither drains a switch nor returns
+it: those have checks and an order of their own.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from attachments.attached import Loss
 from attachments.losses import unnamed
 from converge import Finding, Plan, Severity
-from intent.model import Switch, Unmanaged
+from intent.model import Switch
 from plan import Candidate, Change, approval, digest, hold
 from rest.history import ROLLBACK_REMEDY
-from tree import ON, Path, Tree, covers, drain, get_path, get_tree, leaves, merged, nested
-from tree.diff import IDENTITY, IN_VRF, patch_between
-from tree.foreign import Objects, exempt, foreign, listed, objects, tree_of
-from tree.merge import left_to_others
+from tree import ON, Path, Tree, covers, drain, get_path, get_tree, has, leaves, merged, nested, parted
+from tree.diff import GLOBALLY, IDENTITY, IN_VRF, patch_between
+from tree.foreign import exempt, foreign, listed, objects, said_at
+from tree.merge import IMPLIED_BY_PORTS, goes_whole, left_to_others
 from tree.render import BRIDGE, GROUP
 from verify import some
 
@@ -46,7 +47,10 @@ OURS_ON_PORTS = (
     "interface/*/type",
     "interface/*/description",
 )
-"""Settings that an apply or a drain of this charm sets and unsets: anywhere, and on interfaces of its own."""
+"""Settings that an apply or a drain of this charm sets and unsets: anywhere, and on interfaces of its own.
+
+Without a record they are taken for its own.
+"""
 
 
 @dataclass(frozen=True)
@@ -99,12 +103,12 @@ def nothing_earlier(name: str) -> Finding:
 
 
 def taken_back(
-    switch: Switch, now: Tree, before: Tree, wanted: Tree, made: Objects | None
+    switch: Switch, now: Tree, before: Tree, wanted: Tree, had: Tree | None
 ) -> tuple[Change, list[Finding]]:
     """The change that takes back the last one of a switch, and what the operator has to know of it.
 
-    ``made`` is what this charm has made on it, None without a record. Then it is not known whose an object is
-    that the intent does not have: an earlier intent may have had it.
+    ``had`` is what this charm has on it or had before that change, None without a record. Then it is not
+    known whose an object is that the intent does not have: an earlier intent may have had it.
     """
     whole = Change(switch.name, now, patch_between(now, before))
     if _drain(switch, now) != _drain(switch, before):
@@ -113,18 +117,20 @@ def taken_back(
         remedy = f"run {verb}, or name the other switches that are to be rolled back"
         return whole, [Finding(Severity.BLOCKED, switch.name, what, remedy)]
     found: list[Finding] = []
-    left = exempt(now, switch.unmanaged) | exempt(before, switch.unmanaged)
-    known = frozenset(objects(now) | objects(before) if made is None else made) - left
-    lost = foreign(objects(now) - objects(wanted), wanted, (made or frozenset()) - left) - objects(before)
-    others = [path for path in _touched(whole) if not _is_ours(path, wanted, known, switch.unmanaged)]
-    if made is None and (unsure := lost - left):
-        lost &= left
+    own = merged(wanted, _assumed(now, before, wanted) if had is None else had)
+    others = [
+        path
+        for path in _touched(whole)
+        if left_to_others(path, switch.unmanaged) or not _is_ours(path, own, now)
+    ]
+    unsure = foreign(objects(now) - objects(wanted), wanted, ()) - objects(before)
+    if had is None and (unsure := unsure - exempt(now, switch.unmanaged)):
         what = f"{listed(unsure)}: not in the intent, and would be removed; no record shows who made it"
         found.append(Finding(Severity.WARNING, switch.name, what, "make sure that nobody needs it"))
     change = whole
-    if told := [*([listed(lost)] if lost else []), *(" ".join(path) for path in others)]:
-        change = Change(switch.name, now, patch_between(now, _beside(now, before, others, lost)))
-        named = some(told)
+    if others:
+        change = Change(switch.name, now, patch_between(now, _beside(now, before, others)))
+        named = some(said_at(now, others, own))
         what = f"{named}: not this charm's, and stays as it is"
         found.append(Finding(Severity.INFO, switch.name, what))
         if not change.patch:
@@ -136,9 +142,19 @@ def taken_back(
     return change, found
 
 
-def _beside(now: Tree, before: Tree, others: Sequence[Path], lost: Objects) -> Tree:
+def _assumed(now: Tree, before: Tree, wanted: Tree) -> Tree:
+    """What is taken for this charm's without a record: settings that it makes, wherever it could have."""
+    both = merged(before, now)
+    names = {*get_tree(wanted, "interface"), *(name for _, name in objects(now) | objects(before))}
+    ports = {name: node for name, node in get_tree(both, "interface").items() if name in names}
+    sessions = {name: node for name, node in get_tree(both, *NEIGHBOR).items() if name in names}
+    ours, ours_on_ports = parted(both, OURS)[0], parted({"interface": ports}, OURS_ON_PORTS)[0]
+    return merged(merged(ours, ours_on_ports), nested(NEIGHBOR, sessions))
+
+
+def _beside(now: Tree, before: Tree, others: Sequence[Path]) -> Tree:
     """``before``, with what somebody else has set and unset since as it is ``now``."""
-    target = merged(before, tree_of(now, lost))
+    target = before
     for path in others:
         value = get_path(now, path)
         target = drain.without(target, nested(path, None))
@@ -167,16 +183,15 @@ def _touched(change: Change) -> Iterator[Path]:
             yield path
 
 
-def _is_ours(path: Path, wanted: Tree, made: Objects, unmanaged: Unmanaged) -> bool:
-    """Whether a setting is one that this charm sets, at a place that is its own."""
-    if left_to_others(path, unmanaged):
-        return False
-    of_port = path[:2] if path[0] == "interface" else ()  # an odd answer may have a value for all interfaces
-    names = {name for _, name in made}
-    *where, name = path[: len(NEIGHBOR) + 1]
-    if (*where,) == NEIGHBOR:
-        return name in {*get_tree(wanted, *NEIGHBOR), *names}
-    if any(covers(pattern, path) for pattern in OURS):
+def _is_ours(path: Path, own: Tree, now: Tree) -> bool:
+    """Whether this charm has set what is at ``path``, or has unset it as something that its ports imply."""
+    if has(own, path):
         return True
-    declared = {*of_port[1:]} & {*get_tree(wanted, "interface"), *names}
-    return bool(declared) and any(covers(pattern, path) for pattern in OURS_ON_PORTS)
+    if path[: len(IN_VRF)] == IN_VRF and path[-1] in IDENTITY:
+        return has(own, (*GLOBALLY, path[-1]))  # which an apply corrects where it is
+    whole = path[: len(NEIGHBOR) + 1] if path[0] != "interface" else path[:2]
+    if not has(own, whole):
+        return False
+    # A bond or a session comes back with all that went with it
+    went = whole != path and not has(now, whole) and goes_whole(whole, get_tree(own, *whole))
+    return went or any(covers(pattern, path) for pattern in IMPLIED_BY_PORTS)

@@ -70,9 +70,10 @@ class Survey:
         """What this charm has applied or taken over: the intent's tree on the switches that run it."""
         return {name: tree for name, tree in self.intents.items() if name not in self.changes}
 
-    def set_by(self, changed: Collection[str]) -> dict[str, Tree]:
+    def set_by(self, changed: Collection[str]) -> Record:
         """What this charm has surely set on the switches that a run has changed, whatever they say now."""
-        return {name: self._set_on(name) for name in changed}
+        last = {name: self._set_on(name) for name in changed}
+        return Record(last, ended={name: drain.without(self.goals[name].last, last[name]) for name in last})
 
     def _set_on(self, name: str) -> Tree:
         """Without what keeps a switch drained: undrain takes that back, and no apply."""

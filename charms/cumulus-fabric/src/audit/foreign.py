@@ -35,7 +35,7 @@ from tree.foreign import (
     vrf_of,
 )
 from tree.merge import Goal
-from tree.record import Box, Record, objects_of
+from tree.record import Box, Record
 
 from audit.shared import REMOVE_FIRST, Running, depending, shared, typed
 
@@ -55,8 +55,8 @@ class Ownership:
     drained: frozenset[str] = frozenset()
     # By switch, the device that ran the intent last, but for those that the operator has replaced
     boxes: Mapping[str, Box] = field(default_factory=dict[str, Box])
-    # By switch, the objects that this charm has made, where an earlier record has them in place of a tree
-    made: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
+    # By switch, what its last change has taken away of the tree that was applied before
+    ended: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
 
     @classmethod
     def of(
@@ -64,27 +64,28 @@ class Ownership:
     ) -> "Ownership":
         """By what is remembered. Of a switch that was ``replaced`` it holds no longer, but for its drain."""
         known = record.without(replaced)
-        made = {name: objects_of(each) for name, each in known.made.items()}
-        return cls(known.last, named, known.drained, known.boxes, made)
+        return cls(known.last, named, known.drained, known.boxes, known.ended)
 
     def compare(self, name: str, applied: Tree, wanted: Tree, unmanaged: Unmanaged) -> "Comparison":
         """The switch ``name`` as it is, and the intent's tree."""
-        last = self.last.get(name) or _last_by_names(applied, wanted, self.made.get(name, frozenset()))
+        last = self.last.get(name, {})
         surplus = objects(applied) - objects(wanted)
         left = surplus & exempt(applied, unmanaged)
         others = foreign(surplus, wanted, objects(last))
+        # What is named stands for what was applied last: the merge alone removes, by the record or by name
         going = {each for each in others if not self.named.isdisjoint({each.said, *each.wholes})} - left
         goal = Goal(wanted, merged(last, tree_of(applied, going)), unmanaged)
         return Comparison(name, applied, wanted, (others - going) | left, surplus, left, goal)
 
-    def left_by(self, changes: Mapping[str, Tree]) -> dict[str, Tree]:
-        """What of it is still this charm's once these ``changes`` have taken something back, by switch."""
-        known = {name: self.last[name] for name in changes if name in self.last}
-        return {name: within(patched(last, changes[name]), last) for name, last in known.items()}
+    def had(self, name: str) -> Tree | None:
+        """What this charm has on a switch, or had before its last change; None without a record."""
+        return merged(self.ended.get(name, {}), self.last[name]) if name in self.last else None
 
-    def objects(self, name: str) -> Objects | None:
-        """What this charm has made on a switch; None without a record."""
-        return objects(self.last[name]) if name in self.last else self.made.get(name)
+    def left_by(self, changes: Mapping[str, Tree]) -> Record:
+        """What is to be remembered once these ``changes`` have taken the last ones back, by switch."""
+        known = {name: tree for name in changes if (tree := self.had(name)) is not None}
+        last = {name: within(patched(self.last[name], changes[name]), tree) for name, tree in known.items()}
+        return Record(last, ended={name: {} for name in last})
 
     def misnamed(self, found: Collection["Comparison"]) -> Iterator[Finding]:
         """A finding for the names that none of these switches has, and for those that others look after."""
@@ -95,15 +96,6 @@ class Ownership:
         if wrong := sorted(self.named - known, key=ports.natural):
             what = f"none of these switches has {', '.join(wrong)} beside the intent"
             yield Finding(Severity.BLOCKED, REMOVE, what, "run plan without remove: it lists such names")
-
-
-def _last_by_names(applied: Tree, wanted: Tree, made: Objects) -> Tree:
-    """What was applied last, where a record has names of objects only.
-
-    Of an object that stays, that is what the intent has: the names do not tell what others have set on it.
-    """
-    staying = within(tree_of(applied, made), wanted)
-    return merged(staying, tree_of(applied, made - objects(wanted)))
 
 
 @dataclass(frozen=True)

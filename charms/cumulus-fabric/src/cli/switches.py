@@ -26,8 +26,7 @@ from rest import MAX_PARALLEL, in_parallel
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
 from standalone import scripts
-from tree import Tree
-from tree.record import Record
+from tree.record import NOTHING, Record
 
 from cli import inputs, wording
 from cli.inputs import UsageError
@@ -204,7 +203,7 @@ def _run(
     else:
         report = site.apply(names, options.canary, policy, options.plan, may)
     if not report.failed:
-        _remember(options, site, names, last=report.last)
+        _remember(options, site, names, seen=report.record)
     return report
 
 
@@ -213,12 +212,12 @@ def _remember(
     site: online.Site,
     names: Collection[str],
     returned: Collection[str] = (),
-    last: Mapping[str, Tree] = {},
+    seen: Record = NOTHING,
 ) -> None:
     """Bring the record up to date, if there is one."""
     if options.record:
         other = getattr(options, "replaced", ())
-        before = inputs.record(options.record).updated(Record(last), returned, other)
+        before = inputs.record(options.record).updated(seen, returned, other)
         inputs.write_record(options.record, before.updated(site.survey(names).record))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from converge import Finding, Severity
-from tree import Tree
+from tree.record import NOTHING, Record
 
 BROKEN = (Severity.WAITING, Severity.BLOCKED)
 """Severities of what does not work; a setting that differs from the intent is HELD until it is applied."""
@@ -29,8 +29,7 @@ class Report:
     reasons: tuple[Finding, ...] = ()  # why the run was rolled back, and warnings
     rollback: bool = False  # the run was to restore what ran before, not to apply the intent
     left: tuple[str, ...] = ()  # the switches that were not begun, because the run would have taken too long
-    # By switch that was changed, what of its configuration is surely this charm's, as far as that is known
-    last: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
+    record: Record = NOTHING  # what is to be remembered of the switches that were changed, as far as known
     # The switch on which earlier steps of this drain or return stay, although a later one failed
     partway: str = ""
 

@@ -17,6 +17,7 @@ from intent.model import Segment, Unmanaged
 from tree import Path, Tree, as_tree, covers, get_path, get_tree, has, leaves, nodes, unsets
 from tree.diff import IN_VRF, MANAGEMENT_PORTS, implied
 from tree.drain import ROUTE_MAP
+from tree.merge import left_to_others
 from tree.render import BRIDGE, GROUP
 
 VLANS: Path = ("bridge", "domain", BRIDGE, "vlan")
@@ -112,12 +113,16 @@ def exempt(tree: Tree, unmanaged: Unmanaged) -> Objects:
     """The objects of a tree that others look after, as the intent says."""
     if unmanaged == Unmanaged():
         return frozenset()
-    return frozenset(
-        found
-        for found, path in _places(tree)
-        if not unmanaged.names.isdisjoint({found.said, found.part, *found.wholes})
-        or any(covers(pattern, path) for pattern in unmanaged.settings)
-    )
+    return frozenset(found for found, path in _places(tree) if left_to_others(path, unmanaged))
+
+
+def said_at(tree: Tree, paths: Collection[Path], own: Tree) -> list[str]:
+    """What is at these paths, as objects that are not this charm's ``own``, and else as ``nv`` has it."""
+    places = [(found, place) for found, place in _places(tree) if not has(own, place)]
+    at = {path: [found for found, place in places if path[: len(place)] == place] for path in paths}
+    objects = frozenset(found for these in at.values() for found in these)
+    others = [" ".join(path) for path, these in at.items() if not these]
+    return [*([listed(objects)] if objects else []), *others]
 
 
 def tree_of(applied: Tree, these: Collection[Object]) -> Tree:

@@ -137,7 +137,7 @@ def _gone(last: Tree, wanted: Tree, applied: Tree, path: Path, unmanaged: Unmana
         below, have = as_tree(was), as_tree(applied[key])
         if key not in wanted and matches(SESSION, here) and _group(below) != _group(have):
             continue  # others have put it into a group of theirs
-        if below is None or have is None or (key not in wanted and _goes_whole(here, have)):
+        if below is None or have is None or (key not in wanted and goes_whole(here, have)):
             if key not in wanted:
                 patch[key] = None
         elif rest := _gone(below, get_tree(wanted, key), have, here, unmanaged):
@@ -164,7 +164,7 @@ def _group(session: Tree | None) -> object:
     return get_tree(session).get("peer-group")
 
 
-def _goes_whole(path: Path, have: Tree) -> bool:
+def goes_whole(path: Path, have: Tree) -> bool:
     """Whether a node that this charm has made goes with all that is in it."""
     is_bond = matches("interface/*", path) and have.get("type") == "bond"
     return is_bond or matches(SESSION, path)

@@ -4,10 +4,8 @@
 No switch can tell who made a VLAN, and one that has lost its configuration not that it was drained. So the
 charm keeps this in its peer relation, and the command line in a file: ``{"version": 1, "last": "eNq...",
 "drained": ["Leaf0-2"], "boxes": {"Leaf0-1": {"serial": "MT2438X00001", "mac": "b0:cf:0e:00:00:ff"}}}``. The
-trees that were applied last, by switch, are JSON, compressed (zlib), as base64.
-
-Earlier records have the names of objects in their place, by switch and kind: ``"made": {"Leaf0-1": {"bond":
-"bond1-2", "vlan": "9-10,40"}}``. Such an entry holds until the switch runs the intent again.
+trees that were applied last, by switch, are JSON, compressed (zlib), as base64. So is, in ``ended``, what the
+last change of each switch has taken away of the tree before: a rollback brings back that, and nobody else's.
 """
 
 import base64
@@ -17,11 +15,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, cast
 
 from converge.document import read_json, readable
-from converge.shape import AnyText, InvalidValue, JsonRecord, ListOf, MappingOf, Text
-from intent import ports
+from converge.shape import AnyText, InvalidValue, JsonRecord, ListOf, MappingOf
 
 from tree import Tree
-from tree.foreign import KINDS, Object, Objects
 
 VERSION = 1
 MAX_CHARS = 8 * 1024 * 1024
@@ -61,8 +57,7 @@ class Record(NamedTuple):
     last: Mapping[str, Tree] = {}  # by switch, the intent's tree that was applied last
     drained: frozenset[str] = frozenset()  # the switches that it has drained
     boxes: Mapping[str, Box] = {}  # by switch, the device that ran the intent last
-    # By switch, the names of objects by kind that an earlier record has in place of a tree
-    made: Mapping[str, Mapping[str, str]] = {}
+    ended: Mapping[str, Tree] = {}  # by switch, what its last change took of the tree before
 
     def updated(
         self, seen: "Record", returned: Collection[str] = (), other: Collection[str] = ()
@@ -77,15 +72,18 @@ class Record(NamedTuple):
         """
         drained = (self.drained | seen.drained).difference(returned)
         known = self.without(other)
-        made = {name: names for name, names in known.made.items() if name not in seen.last}
-        return Record({**known.last, **seen.last}, drained, {**known.boxes, **seen.boxes}, made)
+        boxes, ended = {**known.boxes, **seen.boxes}, {**known.ended, **seen.ended}
+        return Record({**known.last, **seen.last}, drained, boxes, ended)
 
     def without(self, switches: Collection[str]) -> "Record":
         """The record without what these switches run, but with their drains."""
         last = {name: tree for name, tree in self.last.items() if name not in switches}
         boxes = {name: box for name, box in self.boxes.items() if name not in switches}
-        made = {name: names for name, names in self.made.items() if name not in switches}
-        return Record(last, self.drained, boxes, made)
+        ended = {name: tree for name, tree in self.ended.items() if name not in switches}
+        return Record(last, self.drained, boxes, ended)
+
+
+NOTHING = Record()
 
 
 def _record(drained: tuple[str, ...] = (), **known: Any) -> Record:  # noqa: ANN401 - as the shapes read them
@@ -119,25 +117,16 @@ def _packed(trees: Mapping[str, Tree]) -> str:
     return base64.b64encode(zlib.compress(json.dumps(trees, sort_keys=True).encode(), 9)).decode()
 
 
-_KIND = Text("|".join(KINDS), f"a kind of objects ({', '.join(KINDS)})")
-_MADE = MappingOf(AnyText(), MappingOf(_KIND, AnyText(), "names by kind"), "switches")
 _BOXES = MappingOf(AnyText(), JsonRecord(Box, {"serial": AnyText(), "mac": AnyText()}), "switches")
 _DRAINED = ListOf(AnyText(), "names of switches")
-_RECORD = JsonRecord(_record, {"last": _Packed(), "drained": _DRAINED, "boxes": _BOXES, "made": _MADE})
-
-
-def objects_of(made: Mapping[str, str]) -> Objects:
-    """The objects that an earlier record has of a switch."""
-    return frozenset(
-        Object(kind, name) for kind, names in made.items() for name in ports.names(names) if name
-    )
+_RECORD = JsonRecord(_record, {"last": _Packed(), "drained": _DRAINED, "boxes": _BOXES, "ended": _Packed()})
 
 
 def written(record: Record) -> str:
     """The record as text. Raises InvalidValue if the text is too long to be read."""
     boxes = {switch: box._asdict() for switch, box in record.boxes.items()}
     content = {"version": VERSION, "last": _packed(record.last), "drained": sorted(record.drained)}
-    content |= {"boxes": boxes, **({"made": record.made} if record.made else {})}
+    content |= {"boxes": boxes, "ended": _packed(record.ended)}
     return readable(json.dumps(content, sort_keys=True), read)
 
 

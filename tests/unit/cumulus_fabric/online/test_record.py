@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the charm remembers of the switches: what it has applied last, as text and from run to run."""
 
-import json
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,18 +15,18 @@ from cli.inputs import UsageError, write_record
 from hypothesis import given
 from hypothesis import strategies as st
 from intent.model import Dialect, Fabric
-from lab.nvue import Issue, merge
+from lab.nvue import Issue
 from online import Site
 from tree import get_tree, record, render
 from tree.diff import IN_VRF
-from tree.foreign import VLANS, objects
+from tree.foreign import VLANS
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.drained import shut, work
 from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.small import SMALL, small
 from unit.cumulus_fabric.online.test_approved import by_hand
 from unit.cumulus_fabric.online.test_faults import POLICY
-from unit.cumulus_fabric.online.test_foreign import BRIDGED, OTHERS, without_provider
+from unit.cumulus_fabric.online.test_foreign import OTHERS
 from unit.cumulus_fabric.online.unit import intent
 
 
@@ -43,55 +43,15 @@ SESSIONS = (*IN_VRF, "neighbor")
 NAMES = st.sampled_from(["Leaf0-1", "Spine0"])
 
 
-@given(st.dictionaries(NAMES, st.dictionaries(st.text(), TREES)), st.frozensets(NAMES))
-def test_a_record_is_read_as_it_was_written(last: dict[str, Any], drained: frozenset[str]) -> None:
-    whole = record.Record(last, drained)
-    assert record.read(record.written(whole)) == whole
+BY_NAME = st.dictionaries(NAMES, st.dictionaries(st.text(), TREES))
 
 
-def earlier(fabric: Fabric) -> record.Record:
-    """The record of the first releases: names of objects by switch and kind."""
-    made: dict[str, dict[str, str]] = {}
-    for switch in fabric.switches:
-        names = made.setdefault(switch.name, {})
-        for kind, name in sorted(objects(render.tree(fabric, switch, Dialect.UNTIL_5_14))):
-            names[kind] = ",".join(filter(None, (names.get(kind), name)))
-    return record.read(json.dumps({"version": 1, "made": made, "drained": ["Spine9"]}))
-
-
-def test_a_fabric_with_an_earlier_record_is_taken_over_without_a_change(three: Rack) -> None:
-    by_hand(three, "Leaf0-1", OTHERS["vlan77"])
-    before = earlier(SMALL)
-    assert record.read(record.written(before)) == before
-    site = Site(SMALL, three.site.fleet, ownership=Ownership.of(before))
-    assert site.apply(policy=POLICY).applied
-    assert three.writes() == []
-    after = before.updated(site.survey().record)
-    assert after == record.Record(site.survey().last, frozenset({"Spine9"}), after.boxes)
-
-
-def test_what_an_earlier_record_names_goes_with_its_entry(three: Rack) -> None:
-    by_hand(three, "Leaf0-1", merge(OTHERS["vlan77"], {"interface": {"bond1": BRIDGED}}))
-    fleet, wanted = three.site.fleet, fabric(change=without_provider)
-    by_names = Site(wanted, fleet, ownership=Ownership.of(earlier(SMALL)))
-    by_trees = taking_over(wanted, three)
-    assert by_names.survey().patches == by_trees.survey().patches
-    assert by_names.survey().changes.keys() == {"Leaf0-1", "Leaf0-2"}
-
-
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        {"interface": {"bond1": {"acl": {"x": {"inbound": {}}}}}},
-        {"interface": {"bond1": {"description": "theirs"}}},
-        {"bridge": {"domain": {"br_default": {"vlan": {"10": {"ptp": {"enable": "on"}}}}}}},
-    ],
-)
-def test_an_earlier_record_does_not_tell_what_others_have_set_on_what_stays(
-    three: Rack, theirs: dict[str, Any]
+@given(BY_NAME, st.frozensets(NAMES), BY_NAME)
+def test_a_record_is_read_as_it_was_written(
+    last: dict[str, Any], drained: frozenset[str], ended: dict[str, Any]
 ) -> None:
-    by_hand(three, "Leaf0-1", theirs)
-    assert Site(SMALL, three.site.fleet, ownership=Ownership.of(earlier(SMALL))).survey().changes == {}
+    whole = record.Record(last, drained, ended=ended)
+    assert record.read(record.written(whole)) == whole
 
 
 def test_a_session_that_others_have_put_into_a_group_of_theirs_stays(three: Rack) -> None:
@@ -115,10 +75,10 @@ def with_tenant(content: dict[str, Any]) -> None:
 def test_what_a_run_has_set_is_known_whatever_the_switches_say_afterwards(three: Rack) -> None:
     site = taking_over(fabric(change=with_tenant), three)
     report = site.apply(policy=POLICY)
-    assert report.last == {name: site.survey().last[name] for name in ("Leaf0-1", "Leaf0-2")}
+    assert report.record.last == {name: site.survey().last[name] for name in ("Leaf0-1", "Leaf0-2")}
     three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")
-    back = Site(SMALL, three.site.fleet, ownership=Ownership(report.last)).apply(policy=POLICY)
-    assert (back.failed, back.last) == (True, {})
+    back = Site(SMALL, three.site.fleet, ownership=Ownership(report.record.last)).apply(policy=POLICY)
+    assert (back.failed, back.record.last) == (True, {})
 
 
 def test_what_auto_has_set_beside_drift_goes_with_its_entry(three: Rack) -> None:
@@ -127,8 +87,8 @@ def test_what_auto_has_set_beside_drift_goes_with_its_entry(three: Rack) -> None
     site = replace(site, ownership=Ownership({**site.ownership.last, "Leaf0-1": wanted_by(SMALL, "Leaf0-1")}))
     report = site.apply(policy=POLICY, part=partial(site.since, last=SMALL))
     assert "Leaf0-1" not in site.survey().last, "its MTU differs"
-    assert "55" in get_tree(report.last["Leaf0-1"], *VLANS)
-    back = Site(SMALL, three.site.fleet, ownership=Ownership(report.last)).survey()
+    assert "55" in get_tree(report.record.last["Leaf0-1"], *VLANS)
+    back = Site(SMALL, three.site.fleet, ownership=Ownership(report.record.last)).survey()
     assert get_tree(back.patches["Leaf0-1"], *VLANS) == {"55": None}
 
 
@@ -137,7 +97,7 @@ def test_what_keeps_a_switch_drained_is_not_among_what_an_apply_has_set(three: R
     site = taking_over(fabric(change=with_tenant), three)
     report = site.apply(policy=POLICY)
     assert shut(three, "Leaf0-1") == {"swp9"}
-    assert report.last["Leaf0-1"] == wanted_by(site.fabric, "Leaf0-1") == site.survey().last["Leaf0-1"]
+    assert report.record.last["Leaf0-1"] == wanted_by(site.fabric, "Leaf0-1") == site.survey().last["Leaf0-1"]
 
 
 def test_a_first_apply_does_not_take_over_what_was_there_before_the_switch_runs_the_intent(
@@ -146,18 +106,41 @@ def test_a_first_apply_does_not_take_over_what_was_there_before_the_switch_runs_
     by_hand(three, "Leaf0-1", {"interface": {"bond1": {"link": {"mtu": 1400}}}, **OTHERS["vlan77"]})
     site = Site(fabric(change=with_tenant), three.site.fleet)
     report = site.apply(policy=POLICY, part=partial(site.since, last=SMALL))
-    assert [*get_tree(report.last["Leaf0-1"], *VLANS)] == ["55"]
+    assert [*get_tree(report.record.last["Leaf0-1"], *VLANS)] == ["55"]
 
 
 def test_what_a_rollback_has_taken_back_is_not_known_as_applied_any_more(three: Rack) -> None:
     """Else a VLAN that others make later would go as one of the charm's."""
     site = taking_over(fabric(change=with_tenant), three)
-    site = replace(site, ownership=Ownership({**site.ownership.last, **site.apply(policy=POLICY).last}))
+    site = replace(
+        site, ownership=Ownership({**site.ownership.last, **site.apply(policy=POLICY).record.last})
+    )
     report = site.rollback(policy=POLICY)
     assert report.applied
-    assert report.last["Leaf0-1"] == wanted_by(SMALL, "Leaf0-1")
+    assert report.record.last["Leaf0-1"] == wanted_by(SMALL, "Leaf0-1")
     by_hand(three, "Leaf0-1", {"bridge": {"domain": {"br_default": {"vlan": {"55": {}}}}}})
-    assert Site(SMALL, three.site.fleet, ownership=Ownership(report.last)).survey().changes == {}
+    assert Site(SMALL, three.site.fleet, ownership=Ownership(report.record.last)).survey().changes == {}
+
+
+def with_two_hosts(content: dict[str, Any]) -> None:
+    small(content)
+    content["racks"][0]["hosts"] = "swp9-10"
+
+
+def test_a_rollback_brings_back_what_the_last_apply_has_removed_and_knows_it_again(three: Rack) -> None:
+    """Only the record tells that a bond which is in no intent any more was the charm's."""
+    two = taking_over(fabric(change=with_two_hosts), three)
+    assert two.apply(policy=POLICY).applied
+    ran, known = deepcopy(three.applied), record.Record(two.survey().last)
+    site = Site(SMALL, three.site.fleet, ownership=Ownership.of(known))
+    report = site.apply(policy=POLICY, cut_off=["bond2"])
+    assert "bond2" not in three.applied["Leaf0-1"]["interface"]
+    known = record.read(record.written(known.updated(report.record).updated(site.survey().record)))
+    report = replace(site, ownership=Ownership.of(known)).rollback(policy=POLICY)
+    assert (report.applied, report.reasons) == (True, ())
+    assert three.applied == ran
+    again = replace(site, ownership=Ownership.of(known.updated(report.record)))
+    assert again.survey().patches["Leaf0-1"]["interface"]["bond2"] is None
 
 
 def wanted_by(intent: Fabric, name: str) -> dict[str, Any]:

@@ -226,7 +226,7 @@ def test_what_somebody_else_has_changed_together_with_ours_stays_beside_what_com
     three: Rack, tree: dict[str, Any], named: str
 ) -> None:
     _, first, _ = bring(three, SMALL, CHANGED)
-    last = deepcopy(three.applied)
+    last = Site(CHANGED, three.site.fleet).survey().last
     box = three.servers["Leaf0-1"].switch
     box.revisions[box.applied_id].tree = merge(box.applied, tree)
     site = Site(CHANGED, three.site.fleet, ownership=Ownership(last))
