@@ -5,8 +5,8 @@
 only true and false are booleans; what is not a plain decimal number, such as 0144, 5.15 or 44:38:39:22:01:18,
 is text. A key that stands twice is refused.
 
-:data:`JUJU` is how Juju reads bundles (go-yaml 2): 0144 is octal, and `on`, `yes` and `10:20` are words.
-:attr:`Map.twice` lists keys that stand twice.
+:data:`JUJU` is how Juju reads bundles, with its own fork of go-yaml 2: 0144 is octal, `on`, `yes` and `y` are
+booleans, `10:20` and `1e3` are words. Of a key that stands twice it takes the last.
 """
 
 import os
@@ -14,7 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 from converge import StepError
@@ -38,8 +38,9 @@ class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader, with mappings and lists that keep their places."""
 
     file = ""
-    lists_twice = False
-    """Whether a key that stands twice is listed instead of refused."""
+    bool_values: ClassVar = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+    takes_twice = False
+    """Whether a key may stand twice."""
     merged = 0
     """Keys that merge keys (``<<``) have brought into mappings so far."""
 
@@ -61,11 +62,9 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise FileError("a key is a word, not a mapping or a list", self.place(key))
-            if key.value in seen and key.tag != _MERGE:
-                if not self.lists_twice:
-                    what = f"the key {key.value} stands twice in one mapping; remove or rename one of them"
-                    raise FileError(what, self.place(key))
-                result.twice[key.value] = self.place(key)
+            if key.value in seen and key.tag != _MERGE and not self.takes_twice:
+                what = f"the key {key.value} stands twice in one mapping; remove or rename one of them"
+                raise FileError(what, self.place(key))
             seen.add(key.value)
         self.flatten_mapping(node)
         for key, value in node.value:
@@ -112,9 +111,9 @@ class _Loader(yaml.SafeLoader):
 Dialect = type[_Loader]
 
 
-def _dialect(name: str, scalars: Mapping[str, str], *, lists_twice: bool) -> Dialect:
+def _dialect(name: str, scalars: Mapping[str, str], *, takes_twice: bool) -> Dialect:
     """A loader for which plain words that match one of these patterns are of that kind, and others text."""
-    made: Any = type(name, (_Loader,), {"yaml_implicit_resolvers": {}, "lists_twice": lists_twice})
+    made: Any = type(name, (_Loader,), {"yaml_implicit_resolvers": {}, "takes_twice": takes_twice})
     for kind, pattern in {"merge": "<<", **scalars}.items():
         made.add_implicit_resolver(_TAG + kind, re.compile(f"(?:{pattern})$"), None)
     made.add_constructor(f"{_TAG}map", _Loader.mapping)
@@ -122,18 +121,20 @@ def _dialect(name: str, scalars: Mapping[str, str], *, lists_twice: bool) -> Dia
     return made
 
 
+_BOOLEANS = ("True", "Yes", "On", "Y", "False", "No", "Off", "N")
+
 CORE = _dialect(
-    "Core", {"bool": "true|false", "null": "~|null|", "int": "0|-?[1-9][0-9]*"}, lists_twice=False
+    "Core", {"bool": "true|false", "null": "~|null|", "int": "0|-?[1-9][0-9]*"}, takes_twice=False
 )
 JUJU = _dialect(
     "Juju",
     {
-        "bool": "true|True|TRUE|false|False|FALSE",
+        "bool": "|".join(f"{word.lower()}|{word}|{word.upper()}" for word in _BOOLEANS),
         "null": "~|null|Null|NULL|",
         "int": r"[-+]?(?:0[0-7_]*|[1-9][0-9_]*|0x[0-9a-fA-F_]+)",
-        "float": r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?",
+        "float": r"[-+]?(?=\.?[0-9])(?:0|[1-9][0-9]*)?(?:\.[0-9]+)?(?:[eE][-+][0-9]+)?",
     },
-    lists_twice=True,
+    takes_twice=True,
 )
 
 

@@ -32,13 +32,12 @@ class FileError(Exception):
 
 
 class Map(dict[str, Any]):
-    """A mapping that knows where it and each of its keys stand, and which keys stand in it twice."""
+    """A mapping that knows where it and each of its keys stand."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()
         self.place = place
         self.places: dict[str, Place] = {}
-        self.twice: dict[str, Place] = {}
 
     def put(self, key: str, value: Any, place: Place) -> None:  # noqa: ANN401 - whatever a file has
         """Set a key that stands at this place."""

@@ -78,7 +78,7 @@ def test_applications(overlay, expected):
         param('{to: ["1"]}', "to", ["1"], id="lists are replaced"),
         param("{num_units: 3}", "num_units", 3, id="numbers are replaced"),
         param("{constraints: }", "constraints", None, id="null clears a word"),
-        param("{annotations: {x: y}}", "annotations", {"x": "y"}, id="a map that the base does not have"),
+        param("{annotations: {x: z}}", "annotations", {"x": "z"}, id="a map that the base does not have"),
         param("{channel: stable}", "charm", "apache2", id="what is not named stays"),
     ],
 )

@@ -220,7 +220,22 @@ def test_ovn_chassis_may_have_vfs_of_other_nics(broken, listed, devices):
 
 def test_a_sentence_names_the_first_of_many_machines(broken):
     machines = "".join(f"  '{number}': {{}}\n" for number in range(256))
-    overlay = f"machines:\n{machines}applications:\n  nova-compute: {{to: ['0', '999']}}\n"
-    (found,) = {each.instead for each in checker.check(broken({"overlay": overlay})) if "999" in each.what}
-    assert found.startswith("Declare machine 999, or write one of 0, 1, 10, ")
-    assert found.endswith(" and 244 more")
+    overlay = f"machines:\n{machines}applications:\n  vault: {{to: ['lxd:0']}}\n"
+    found = checker.check(broken({"overlay": overlay}))
+    (said,) = {each.instead for each in found if each.rule == "reboot-vault"}
+    assert said.startswith("Place it on machine 10, 100, 101, ")
+    assert said.endswith(" and 242 more")
+
+
+def test_what_juju_says_itself_is_left_to_its_dry_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("my bundle.yaml", "overlay.yaml"):
+        (tmp_path / name).write_text(
+            "applications: {glance: {charm: glance, num_units: 1, to: [keystone]}}\n"
+        )
+    checker.main(["my bundle.yaml", "--overlay", "overlay.yaml", "--overlay", f"{tmp_path}/overlay.yaml"])
+    command = (
+        f"juju deploy --dry-run './my bundle.yaml' --overlay ./overlay.yaml --overlay {tmp_path}/overlay.yaml"
+    )
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"Juju says the rest before it deploys anything: {command}"

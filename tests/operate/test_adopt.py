@@ -6,8 +6,6 @@ import re
 import pytest
 import yaml
 from check import checker
-from check.merge import Part, merge, parse, parts
-from check.model import Bundle
 from lab.juju import deployed
 from operate.__main__ import main
 from operate.adopt import text
@@ -15,10 +13,8 @@ from operate.adopt.adoption import adoption
 from operate.adopt.hypervisors import vfs_of
 from operate.clouds import (
     ADOPTABLE,
-    BUNDLE,
     CLOUDS,
     ITS_OWN,
-    OURS,
     UNKNOWN,
     VFS,
     asked,
@@ -129,15 +125,6 @@ def test_the_overlay_relates_the_charms_to_the_hypervisors():
     bundle = on_the_model(told("listed"), "listed")
     ours = bundle.applications["sriov-switchdev"]
     assert [each.name for each in bundle.related(ours, "juju-info")] == ["nova-compute"]
-
-
-def test_the_overlay_may_stand_beside_the_one_that_adds_the_hypervisors():
-    """An overlay relates only applications that the base or itself has."""
-    said = told("two-kinds")
-    texts = (yaml.safe_dump({"applications": OURS}), yaml.safe_dump(CLOUDS["two-kinds"]), overlay(said))
-    documents = [*parts([BUNDLE]), *(Part(BUNDLE, each) for text in texts for each in parse(text, "x"))]
-    found = checker.check(Bundle(merge(documents), documents))
-    assert [str(each) for each in found if each.rule == "overlay-relation"] == []
 
 
 # Numbers of VFs in every form of sriov-numvfs.

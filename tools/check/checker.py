@@ -2,6 +2,7 @@
 """The checker: a bundle and its overlays, merged as Juju merges them, against every rule."""
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 
@@ -99,4 +100,13 @@ def _report(path: Path, overlays: list[Path], against: Path | None) -> int:
         f"{size}, {checked}: {len(errors)} errors, {len(found) - len(errors)} warnings{silenced}."
         + (f" Not checked without --site: {', '.join(skipped)}." if skipped else "")
     )
+    print(f"Juju says the rest before it deploys anything: {_dry_run([path, *overlays])}")
     return 1 if errors else 0
+
+
+def _dry_run(paths: list[Path]) -> str:
+    """The command with which Juju reads the same files; it takes a path without ./ for a charm's name."""
+    bundle, *overlays = (str(path) if path.is_absolute() else f"./{path}" for path in paths)
+    return shlex.join(
+        ["juju", "deploy", "--dry-run", bundle, *(word for each in overlays for word in ("--overlay", each))]
+    )

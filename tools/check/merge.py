@@ -70,13 +70,8 @@ def parts(paths: Iterable[Path]) -> list[Part]:
 
 
 def parse(text: str, file: str) -> list[Map]:
-    """The documents of a bundle's text; ``services`` is Juju's older name of ``applications``."""
-    found = reader.documents(text, file, HOLDS, reader.JUJU)
-    for document in found:
-        if "services" in document and "applications" not in document:
-            document.put("applications", document["services"], document.places["services"])
-            del document["services"]
-    return found
+    """The documents of a bundle's text."""
+    return reader.documents(text, file, HOLDS, reader.JUJU)
 
 
 def merge(documents: list[Part]) -> Map:
@@ -185,7 +180,6 @@ def _copy(value: Any) -> Any:
         result = Map(value.place)
         for key, item in value.items():
             result.put(key, _copy(item), value.places[key])
-        result.twice = dict(value.twice)
         return result
     if isinstance(value, Seq):
         items = Seq(value.place)

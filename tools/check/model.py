@@ -19,7 +19,13 @@ from check.merge import Part
 JUJU_INFO = Endpoint("provides", "juju-info", "container")
 """The endpoint that every charm provides."""
 TRUE, FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
-_INT = re.compile(r"[+-]?(0|[1-9][0-9]{0,18})")
+_NUMBERS = {
+    "int": re.compile(r"[+-]?[0-9]{1,19}"),
+    "float": re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"),
+}
+"""How a number is written in quotes. Source: juju/charm 12, config.go: ``Option.parse``."""
+_BITS = 63
+"""Of a number besides its sign."""
 PLACEHOLDER = "to-be-set"
 """What upstream's bundles have where the operator has to write a value."""
 RISKS = ("stable", "candidate", "beta", "edge")
@@ -95,14 +101,12 @@ class Application:
     def targets(self) -> list[tuple[str, Place]]:
         """The placement directives, each with its place."""
         to = self.body.get("to")
-        if isinstance(to, Seq):
-            return [(str(target), place) for target, place in zip(to, to.places)]
-        return [] if to is None else [(str(to), self.place("to"))]
+        return [(str(target), place) for target, place in zip(to, to.places)] if isinstance(to, Seq) else []
 
     @property
     def count(self) -> int:
         units = self.body.get("num_units", 0)
-        return units if isinstance(units, int) else 0
+        return int(units) if isinstance(units, int | float) else 0
 
     @property
     def constraints(self) -> dict[str, str]:
@@ -173,16 +177,16 @@ class Bundle:
         for ends, place in self.written:
             if len(ends) != 2 or not all(end.partition(":")[0] in self.applications for end in ends):
                 continue
-            for pairs in self._endpoints(*ends):
+            for pairs in self.endpoints(*ends):
                 left, right = (self._end(*pair) for pair in pairs)
                 found.append(Relation((left, right), place))
         return found
 
-    def _endpoints(self, *written: str) -> list[list[tuple[str, str]]]:
+    def endpoints(self, *written: str) -> list[list[tuple[str, str]]]:
         """The names and endpoints of two ends, as Juju takes them; all that fit where it refuses to choose.
 
         It fills in what is not written if one pair of endpoints fits, or else if one fits with `juju-info`,
-        which every charm has. Where several fit, it says so itself at deployment.
+        which every charm has.
         """
         names = [end.partition(":")[0] for end in written]
         if all(":" in end for end in written):
@@ -305,11 +309,16 @@ class Bundle:
 def coerced(kind: str, value: Any) -> Any:
     """A value in its option's type: Juju takes "true" for a boolean and "8" for a number, both in quotes.
 
-    What Juju refuses is left as it is. Source: juju/schema, numeric.go.
+    What Juju refuses is left as it is. The client sends 8.0 as 8. What it takes is recorded in
+    tests/recorded/juju.
     """
     if isinstance(value, str) and kind == "boolean":
         return {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}.get(value, value)
-    return int(value) if isinstance(value, str) and kind == "int" and _INT.fullmatch(value) else value
+    written = _NUMBERS.get(kind)
+    if isinstance(value, str) and written and written.fullmatch(value):
+        number = int(value) if kind == "int" else float(value)
+        return number if kind == "float" or -(1 << _BITS) <= number < 1 << _BITS else value
+    return int(value) if isinstance(value, float) and kind == "int" and value.is_integer() else value
 
 
 def constraints(text: object) -> dict[str, str]:

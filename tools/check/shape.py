@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes without which Juju reads no bundle at all; everything else the rules say."""
+"""The shapes without which Juju reads no bundle at all.
+
+Juju takes such a bundle for an empty one, for a place without its brackets, too, and says "at least one
+application must be specified". This names line and key.
+"""
 
 from typing import Any
 
-from converge.shape import AnyText, Integer, InvalidValue, Keys, ListOf, MappingOf, OrNull, Union
+from converge.shape import Boolean, InvalidValue, Keys, ListOf, MappingOf, OrNull
 from yamlfile.values import FileError, Map, Place, Seq
 
 
@@ -23,7 +27,7 @@ class _Loose:
 
 
 _WORD, _LINE = _Loose("one word", Map, Seq), _Loose("one line", Map, Seq)
-_PLACES = ListOf(_WORD, 'places such as ["0", "lxd:2"]')
+_PLACES = OrNull(ListOf(_WORD, 'places such as ["0", "lxd:2"]'))
 _MAPPING = OrNull(MappingOf(_WORD, _Loose("anything"), "names to values"))
 _NAMES = OrNull(MappingOf(_WORD, _WORD, "words"))
 _PAIR = ListOf(_WORD, "two endpoints such as [glance:amqp, rabbitmq-server:amqp]")
@@ -37,8 +41,9 @@ APPLICATION: Keys = {
     **dict.fromkeys(("options", "offers", "exposed-endpoints"), _MAPPING),
     **dict.fromkeys(("bindings", "annotations", "resources", "storage", "devices"), _NAMES),
     **dict.fromkeys(("charm", "channel", "constraints", "base", "series"), _WORD),
-    "num_units": OrNull(Integer(None, None, "a number")),
-    "to": OrNull(Union({list: _PLACES, str: AnyText()})),
+    "num_units": _Loose("a number", Map, Seq, str, bool),
+    "to": _PLACES,
+    **dict.fromkeys(("expose", "trust"), OrNull(Boolean())),
 }
 MACHINE: Keys = {"constraints": _LINE}
 SECTIONS: dict[str, Keys] = {"applications": APPLICATION, "machines": MACHINE, "saas": {}}

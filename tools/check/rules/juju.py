@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Juju and the charms' metadata ask of a bundle: keys, options, units, channels, overlays."""
+"""What the charms' metadata asks of a bundle, and Juju says halfway through a deployment, or never.
+
+Juju itself checks keys, places, machines and names before it deploys anything: `juju deploy --dry-run` says
+what it finds, and no rule repeats it.
+"""
 
 import json
 import re
@@ -7,25 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from converge.shape import InvalidValue
-from yamlfile.values import Map, Place, Seq
+from yamlfile.values import Map, Place
 
 from check import releases
 from check.facts import SETTINGS, of_all_tracks, own
-from check.model import PLACEHOLDER, Application, Bundle, base_of, coerced, machine_of
+from check.model import PLACEHOLDER, Application, Bundle, base_of, coerced
 from check.options import classes
-from check.rule import Wrong, listed, misspelt, near, rule
+from check.rule import Wrong, listed, near, rule
 
-TOP_KEYS = {
-    *("applications", "machines", "relations", "saas", "series", "default-base", "variables"),
-    *("name", "bundle", "description", "tags", "type", "docs", "issues", "source", "website"),
-    "local_overlay_enabled",  # of zaza, in OpenStack's published bundles
-}
-APPLICATION_KEYS = {
-    *("charm", "channel", "revision", "series", "base", "resources", "num_units", "to", "expose", "plan"),
-    *("exposed-endpoints", "options", "annotations", "constraints", "storage", "devices", "bindings"),
-    *("offers", "trust", "scale", "placement"),
-}
-OVERLAY_ONLY = ("offers", "exposed-endpoints")
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "secret": (str,),
@@ -40,51 +33,6 @@ OPENSTACK = (
 OVN = ("ovn-central", "ovn-chassis")
 RENAMED = {("roce-qos", "trust"): "trust-state"}
 """Options that this project's charms had by another name."""
-
-
-@rule("key-twice", "No key is twice in one mapping: the first one would silently be lost.")
-def key_twice(bundle: Bundle) -> Iterator[Wrong]:
-    seen: set[Place] = set()
-    for part in bundle.documents:
-        for mapping in _maps(part.data):
-            for key, place in mapping.twice.items():
-                if place not in seen:
-                    seen.add(place)
-                    yield place, f"{key} appears here a second time", f"Keep one {key}"
-
-
-def _maps(value: Any) -> Iterator[Map]:
-    if isinstance(value, Map):
-        yield value
-        for item in value.values():
-            yield from _maps(item)
-    elif isinstance(value, Seq):
-        for item in value:
-            yield from _maps(item)
-
-
-@rule("key-known", "No key is a misspelt one of Juju's, which silently ignores all others.")
-def key_known(bundle: Bundle) -> Iterator[Wrong]:
-    for place, what, meant in _unknown(bundle):
-        if meant:
-            yield place, f"Juju knows no {what}", f"Write {meant}"
-
-
-@rule("key-ignored", "Every other key is one that Juju knows.", warning=True)
-def key_ignored(bundle: Bundle) -> Iterator[Wrong]:
-    for place, what, meant in _unknown(bundle):
-        if not meant:
-            yield place, f"Juju ignores {what}", "Remove it, unless it only holds YAML anchors"
-
-
-def _unknown(bundle: Bundle) -> Iterator[tuple[Place, str, str]]:
-    """Where a key is that Juju does not know, the key, and the one that it means, or an empty text."""
-    for part in bundle.documents:
-        for key in sorted(part.data.keys() - TOP_KEYS):
-            yield part.data.places[key], f"key {key} here", misspelt(key, TOP_KEYS)
-    for application in bundle.applications.values():
-        for key in sorted(application.body.keys() - APPLICATION_KEYS):
-            yield application.place(key), f"key {key} in an application", misspelt(key, APPLICATION_KEYS)
 
 
 @rule("base", "A bundle with this project's charms names its base, for which they are published.")
@@ -217,15 +165,11 @@ def _as_type(kind: str, value: Any) -> str:
     return {"boolean": "Write true or false", "int": "Write a whole number"}.get(kind, "Write a number")
 
 
-@rule("units", "Principals say how many units they have, and `to:` places no more than those.")
+@rule("units", "Principals say how many units they have.")
 def units(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.applications.values():
-        known = application.facts
-        if known and not known.subordinate and application.count < 1:
+        if application.facts and not application.facts.subordinate and application.count < 1:
             yield application.place(), f"{application.name} has no units", "Write num_units: 1"
-        elif len(application.targets) > application.count and not (known and known.subordinate):
-            what = f"{application.name} has {application.count} units and {len(application.targets)} places"
-            yield application.place("to"), what, f"Write num_units: {len(application.targets)}"
 
 
 @rule("subordinate-placement", "Subordinates have no units, places or constraints of their own.")
@@ -235,45 +179,6 @@ def subordinate_placement(bundle: Bundle) -> Iterator[Wrong]:
             if application.facts and application.facts.subordinate and application.body.get(key):
                 what = f"{application.name} is a subordinate and goes where its principal is"
                 yield application.place(key), what, f"Remove {key}"
-
-
-@rule("placement-target", "Every place in `to:` is a machine or an application of the bundle.")
-def placement_target(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.applications.values():
-        for target, place in application.targets:
-            machine = machine_of(target)[0]
-            known = (*bundle.machines, "new")
-            if machine not in known and machine.partition("/")[0] not in bundle.applications:
-                what = f"{application.name} goes to {target}, but there is no machine {machine}"
-                others = f", or write one of {listed(bundle.machines)}" if bundle.machines else ""
-                yield place, what, f"Declare machine {machine}{others}"
-
-
-@rule("machine-used", "Every machine of the bundle is one that a `to:` names: Juju refuses others.")
-def machine_used(bundle: Bundle) -> Iterator[Wrong]:
-    named = {machine_of(target)[0] for each in bundle.applications.values() for target, _ in each.targets}
-    for name in bundle.machines:
-        if str(name) not in named:
-            place, what = bundle.machines.places[name], f"no application is placed on machine {name}"
-            yield place, what, f"Remove machine {name}, or name it in a to:"
-
-
-@rule("saas-name", "No application has the name of one of another model (`saas:`).")
-def saas_name(bundle: Bundle) -> Iterator[Wrong]:
-    remote = bundle.data.section("saas")
-    for application in bundle.applications.values():
-        if application.name in remote:
-            what = f"{application.name} is an application of this model and of another one"
-            yield remote.places[application.name], what, "Write another name under saas"
-
-
-@rule("charm-store", "Charms are from Charmhub or a file: Juju 3 and later know no other store.")
-def charm_store(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.applications.values():
-        if (url := str(application.body.get("charm"))).startswith("cs:"):
-            name = re.sub(r"^cs:(.*/)?|-[0-9]+$", "", url)
-            what = f"{application.name}: {url} is of the Charm Store, which is closed"
-            yield application.place("charm"), what, f"Write charm: ch:{name} with a channel"
 
 
 @rule("channel", "Every charm from Charmhub has an explicit channel.", warning=True)
@@ -343,33 +248,11 @@ def channel_ovn(bundle: Bundle) -> Iterator[Wrong]:
             yield application.place("channel"), what, f"Write channel: {wanted}/stable"
 
 
-@rule("overlay-relation", "An overlay relates only applications that it or the base defines.")
-def overlay_relation(bundle: Bundle) -> Iterator[Wrong]:
-    base, *overlays = bundle.documents
-    for part in overlays:
-        known = {*base.data.section("applications"), *part.data.section("applications")}
-        relations = part.data.get("relations")
-        for relation, place in zip(relations, relations.places) if isinstance(relations, Seq) else ():
-            for end in relation if isinstance(relation, Seq) else ():
-                name = str(end).partition(":")[0]
-                if name in bundle.applications and name not in known:
-                    yield place, f"{name} is defined in another overlay only", f"Define {name} in this file"
-
-
-@rule("overlay-base", "Offers belong in overlays, and default-base in the base: Juju does not merge it.")
+@rule("overlay-base", "No overlay has a default-base: Juju takes the base's, and says nothing.", warning=True)
 def overlay_base(bundle: Bundle) -> Iterator[Wrong]:
-    base, *overlays = bundle.documents
-    for part in overlays:
+    for part in bundle.documents[1:]:
         if "default-base" in part.data:
             yield part.data.places["default-base"], "Juju does not merge default-base", "Write it in the base"
-    for name, body in base.data.section("applications").items():
-        for key in OVERLAY_ONLY:
-            if isinstance(body, Map) and key in body:
-                yield (
-                    body.places[key],
-                    f"{name}: Juju takes {key} from overlays only",
-                    "Move it to an overlay",
-                )
 
 
 @rule("placeholder", "No option still has the placeholder to-be-set of upstream's bundles.", warning=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relations: their ends exist and fit each other, and those without which a charm stays blocked are there."""
+"""Relations: their ends fit each other, and those without which a charm stays blocked are there."""
 
 from collections.abc import Iterator
+from itertools import product
 
 from yamlfile.values import Place
 
@@ -9,6 +10,7 @@ from check.facts import Endpoint, own
 from check.model import Bundle, End, Relation
 from check.rule import Wrong, listed, near, rule
 
+PAIR = {"provides", "requires"}
 REQUIRED = {
     "ovn-chassis": ("nova-compute", "ovsdb", "certificates"),
     "ovn-central": ("certificates",),  # Neutron's plugin says if it has none. Other clouds have no Neutron.
@@ -27,42 +29,47 @@ openstack-dashboard keeps sessions in memcached or cookies where it has none.
 """
 
 
-@rule("relation-application", "Both applications of a relation are in the bundle.")
-def relation_application(bundle: Bundle) -> Iterator[Wrong]:
-    remote = bundle.data.section("saas")
-    for ends, place in bundle.written:
-        if len(ends) != 2:
-            yield place, f"a relation has 2 ends, this has {len(ends)}", "Write [application:endpoint, …:…]"
-            continue
-        for end in ends:
-            name = end.partition(":")[0]
-            if name not in bundle.applications and name not in remote:
-                others = bundle.applications.keys() - {each.partition(":")[0] for each in ends}
-                instead = near(name, others, "Define it, or remove the relation")
-                yield place, f"{name} is not an application of this bundle", instead
-
-
-@rule("relation-endpoint", "An endpoint that a relation names is one of the charm's.")
+@rule(
+    "relation-endpoint",
+    "The ends of a relation name endpoints of their charms, or leave open what fits alone.",
+)
 def relation_endpoint(bundle: Bundle) -> Iterator[Wrong]:
     for ends, place in bundle.written:
-        for name, _, endpoint in (end.partition(":") for end in ends):
-            application = bundle.applications.get(name)
-            if application is None:
-                continue
-            if endpoint and application.facts and endpoint not in (*application.facts.endpoints, "juju-info"):
-                what = f"{application.charm} {application.channel} has no endpoint {endpoint}".replace(
-                    "  ", " "
-                )
-                yield place, what, near(endpoint, application.facts.endpoints)
+        applications = [bundle.applications.get(end.partition(":")[0]) for end in ends]
+        missing = [
+            (application, endpoint)
+            for application, (_, _, endpoint) in zip(applications, (end.partition(":") for end in ends))
+            if application and application.facts and endpoint
+            if endpoint not in (*application.facts.endpoints, "juju-info")
+        ]
+        for application, endpoint in missing:
+            what = f"{application.charm} {application.channel} has no endpoint {endpoint}".replace("  ", " ")
+            known = application.facts.endpoints if application.facts else ()
+            yield place, what, near(endpoint, known)
+        if missing or len(ends) != 2 or not all(each and each.facts for each in applications):
+            continue
+        fitting = sorted(f"[{', '.join(map(':'.join, pair))}]" for pair in bundle.endpoints(*ends))
+        if len(fitting) != 1:
+            what = f"of {' and '.join(ends)} {listed(fitting) or 'no endpoints'} fit"
+            yield place, what, f"Write {fitting[0]}, or another" if fitting else "Remove the relation"
 
 
 @rule("relation-role", "One end of a relation provides and the other requires.")
 def relation_role(bundle: Bundle) -> Iterator[Wrong]:
     for relation in bundle.relations:
         left, right = (end.facts for end in relation.ends)
-        if left and right and {left.role, right.role} != {"provides", "requires"}:
+        if (
+            left
+            and right
+            and not any({one, other} == PAIR for one, other in product(*map(_roles, relation.ends)))
+        ):
             what = f"{relation}: one end {left.role} and the other {right.role}"
             yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0], left)}"
+
+
+def _roles(end: End) -> list[str]:
+    """What an end can be: each charm provides `juju-info`, also one that requires it."""
+    return [*([end.facts.role] if end.facts else []), *(["provides"] if end.endpoint == "juju-info" else [])]
 
 
 @rule("relation-interface", "Both ends of a relation speak the same interface.")
@@ -115,13 +122,13 @@ def _same_principal(bundle: Bundle, relation: Relation) -> bool:
     return bool(left & right)
 
 
-@rule("relation-twice", "No relation is listed twice.")
+@rule("relation-twice", "No relation is there twice, once of them without its endpoints.")
 def relation_twice(bundle: Bundle) -> Iterator[Wrong]:
     seen: dict[frozenset[str], Place] = {}
-    for ends, place in bundle.written:
-        first = seen.setdefault(frozenset(ends), place)
-        if first is not place:
-            yield place, f"{' - '.join(ends)} is already at {first}", "Remove one of the two"
+    for relation in bundle.relations:
+        first = seen.setdefault(frozenset(str(relation).split(" - ")), relation.place)
+        if first is not relation.place:
+            yield relation.place, f"{relation} is already at {first}", "Remove one of the two"
 
 
 @rule("relation-required", "Charms have the relations without which they stay blocked.")
