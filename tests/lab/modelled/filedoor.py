@@ -77,11 +77,11 @@ class FileDoor(Door):
         if name == "sriov_numvfs":
             self.await_change(port, float("inf"))  # a write to sysfs waits without end
             had, mode = bool(port.vfs), port.eswitch_mode
-            mlx5.set_num_vfs(port, value, self.kernel.clock)
+            nic = self.kernel.card_of(port)
+            mlx5.set_num_vfs(port, value, self.kernel.clock, self.kernel.saying(nic))
             if mode == "switchdev" != port.eswitch_mode:
                 self.kernel.profile_changed(port)
             if bool(port.vfs) != had and port.eswitch_mode == ("legacy" if port.vfs else "none"):
-                nic = self.kernel.card_of(port)
                 vflag.dissolve(nic, self.kernel.saying(nic))
                 self.kernel.reconsider(nic)
         elif name == "sriov_drivers_autoprobe":

@@ -102,6 +102,12 @@ def test_on_an_old_kernel_a_failure_in_the_log_tells_that_there_is_none() -> Non
     assert lag.read(host, P1) == Lag(False, source="kernel log")
 
 
+def test_on_an_old_kernel_the_end_of_an_eswitch_in_the_log_is_the_end_of_its_lag() -> None:
+    host = converged(without_shared_fdb(), bound=False)
+    host.devlink.set_eswitch_mode(P0, "legacy")
+    assert lag.read(host, P1) == Lag(False, source="kernel log")
+
+
 def test_no_lag_directory_means_that_the_firmware_offers_no_lag() -> None:
     host = FakeHost([card(total_vfs=65)])
     host.spawned.clear()

@@ -29,8 +29,18 @@ def refuse(number: int, words: str = "") -> OSError:
     return OSError(number, words or os.strerror(number))
 
 
-def set_num_vfs(port: FakePort, text: str, now: float) -> None:
-    """``echo N > sriov_numvfs``."""
+def end_eswitch(port: FakePort, say: Callable[[str], None]) -> None:
+    """A switch that is there ends, and the driver says so (eswitch.c: mlx5_eswitch_disable_locked).
+
+    Before kernel 5.19 its words are all that tells of the end of a LAG.
+    """
+    switchdev = port.eswitch_mode == "switchdev"
+    if switchdev or (port.eswitch_mode == "legacy" and (port.vfs or port.none_mode)):
+        say(f"E-Switch: Disable: mode({'OFFLOADS' if switchdev else 'LEGACY'}), nvfs({len(port.vfs)})")
+
+
+def set_num_vfs(port: FakePort, text: str, now: float, say: Callable[[str], None]) -> None:
+    """``echo N > sriov_numvfs``; ``say`` takes lines of the kernel log."""
     if not text.isdigit():
         raise refuse(errno.EINVAL)
     count, present = int(text), len(port.present(now))
@@ -44,6 +54,8 @@ def set_num_vfs(port: FakePort, text: str, now: float) -> None:
         raise refuse(errno.EBUSY)
     if count and port.no_mmio:
         raise refuse(errno.ENOMEM)
+    if port.none_mode and not count:
+        end_eswitch(port, say)
     port.vfs_made += count
     port.vfs = [_new_vf(port, index, now + port.vf_delay) for index in range(count)]
     if port.none_mode and not count:
@@ -79,9 +91,10 @@ def bind(port: FakePort, vf: FakeVf, driver: str, now: float) -> None:
 def try_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str], None]) -> None:
     """The firmware's part of ``devlink dev eswitch set … mode``: whether it refuses.
 
-    It makes no slow path table with encapsulation while a VF is in use, whichever driver has it; some makes
-    none while there is a VF. Legacy mode has no such table.
+    The switch in its old mode ends first. The firmware makes no slow path table with encapsulation while a VF
+    is in use, whichever driver has it; some makes none while there is a VF. Legacy mode has no such table.
     """
+    end_eswitch(port, say)
     late = len(port.present(now)) < len(port.vfs)
     in_the_way = any(vf.driver or port.switchdev_first for vf in port.vfs)
     if mode == "switchdev" and (port.mode_fails or late or in_the_way):
