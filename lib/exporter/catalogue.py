@@ -141,6 +141,16 @@ gauge fabric_actual switch,object | How many of them are up and as declared; mis
   not answer | hook
 gauge fabric_host_differences unit,about | In how many points the host of a unit of roce-qos differs from the
   fabric; about: policy (QoS, MTU, LACP), cables, report (it cannot be read) | hook
+counter fabric_port_pause_seconds switch,port,direction | Seconds of PFC pauses of RoCE at the switch's port,
+  sent or received; a port that has paused, marked and dropped nothing has no series | hook, qos roce counters
+counter fabric_port_ecn_marked switch,port | RoCE frames that the port sent with a mark of congestion
+  | hook, qos roce counters
+counter fabric_port_frames switch,port,class,direction | Frames at the port by class: roce, cnp (RoCE's
+  notifications of congestion) or other | hook, qos roce counters
+counter fabric_port_drops switch,port,class,direction | Frames that the port dropped for want of buffers
+  | hook, qos roce counters
+gauge fabric_port_buffer_peak_bytes switch,port,class,direction | Bytes of buffers that frames of the class
+  have used at most since the port's counters began | hook, qos roce counters
 """
 
 THRESHOLDS = {

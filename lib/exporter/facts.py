@@ -38,6 +38,9 @@ SETTINGS = ("vfs", "switchdev", "vf_lag", "queues", "hw_tc_offload", "firmware_p
 SEVERITIES = tuple(severity.name.lower() for severity in Severity)
 OBJECTS = ("links", "sessions", "segments", "vnis")
 """What a switch has of each kind, in the intent and in what the switch itself says."""
+KINDS = ("roce", "cnp", "other")
+"""Classes of frames on a switch: RoCE, its congestion notifications, and all else."""
+WAYS = ("sent", "received")
 ABOUT = ("policy", "cables", "report")
 """What a host and its fabric can disagree about."""
 
@@ -72,6 +75,25 @@ class Flows(NamedTuple):
     connections: int | None = None  # tracked ones that the NICs handle; None where no driver tells
 
 
+class Lane(NamedTuple):
+    """Frames of one class in one direction at a port of a switch."""
+
+    kind: str  # of `KINDS`
+    way: str  # of `WAYS`
+    frames: int
+    dropped: int  # for want of buffers
+    peak: int  # bytes of buffers that they have used at most
+
+
+class Counted(NamedTuple):
+    """What a port of a switch has counted of RoCE since its counters began."""
+
+    port: str
+    marked: int = 0  # RoCE frames sent with a mark of congestion (ECN)
+    paused: Mapping[str, int] = {}  # microseconds of pauses (PFC) by `WAYS`
+    lanes: tuple[Lane, ...] = ()
+
+
 class Switch(NamedTuple):
     """A switch of the fabric, as the last look saw it."""
 
@@ -82,6 +104,7 @@ class Switch(NamedTuple):
     miswired: int = 0  # ports with another neighbour than the intent's
     declared: Mapping[str, int] = {}  # how many `OBJECTS` the intent has
     actual: Mapping[str, int] = {}  # how many of them are as declared; none of a switch that does not answer
+    counted: tuple[Counted, ...] = ()  # of ports that have dropped, paused or marked something; no news
 
 
 class Fabric(NamedTuple):
@@ -137,6 +160,20 @@ _FLOWS = JsonRecord(
     Flows, {"inside": _COUNT, "others": _COUNT, "limit": _COUNT, "connections": OrNull(_COUNT)}
 )
 _OBJECTS = MappingOf(OneOf(OBJECTS), _COUNT, "kinds and numbers")
+_COUNTER = Integer(0, (1 << 64) - 1)
+_LANE = JsonRecord(
+    Lane,
+    {"kind": OneOf(KINDS), "way": OneOf(WAYS), "frames": _COUNTER, "dropped": _COUNTER, "peak": _COUNTER},
+)
+_COUNTED = JsonRecord(
+    Counted,
+    {
+        "port": Text(r"[^\s]{1,64}", "a port"),
+        "marked": _COUNTER,
+        "paused": MappingOf(OneOf(WAYS), _COUNTER, "directions and microseconds"),
+        "lanes": ListOf(_LANE, "classes of frames"),
+    },
+)
 _SWITCH = JsonRecord(
     Switch,
     {
@@ -147,6 +184,7 @@ _SWITCH = JsonRecord(
         "miswired": _COUNT,
         "declared": _OBJECTS,
         "actual": _OBJECTS,
+        "counted": ListOf(_COUNTED, "ports"),
     },
 )
 _ABOUT = MappingOf(OneOf(ABOUT), _COUNT, "subjects and numbers")
@@ -182,9 +220,14 @@ def _repeats(before: Facts, now: Facts) -> bool:
     """Whether ``now`` says nothing new, and comes soon after ``before``."""
     expected, times = before._replace(at=now.at, flows=now.flows), [(before.at, now.at)]
     if before.fabric and now.fabric:
-        expected = expected._replace(fabric=before.fabric._replace(at=now.fabric.at))
+        expected = expected._replace(fabric=_without_counts(before.fabric)._replace(at=now.fabric.at))
         times.append((before.fabric.at, now.fabric.at))
+        now = now._replace(fabric=_without_counts(now.fabric))
     return expected == now and all(0 <= later - earlier < FRESH for earlier, later in times)
+
+
+def _without_counts(fabric: Fabric) -> Fabric:
+    return fabric._replace(switches=tuple(each._replace(counted=()) for each in fabric.switches))
 
 
 def withdraw(system: System, charm: str) -> None:

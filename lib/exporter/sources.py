@@ -20,7 +20,7 @@ from hostnic.ops.members import is_distributing
 from hostnic.system import Link, System, if_told, list_names, read_text
 
 from exporter.catalogue import HOST, PREFIX
-from exporter.facts import Fabric, Facts, Port, Reboot
+from exporter.facts import Counted, Fabric, Facts, Port, Reboot
 from exporter.workers import Sample, Source
 
 NODES = "/sys/devices/system/node"
@@ -322,6 +322,19 @@ def _fabric(fabric: Fabric, now: float) -> Iterator[Sample]:
         for metric, numbers in ("fabric_declared", switch.declared), ("fabric_actual", switch.actual):
             for name, number in numbers.items():
                 yield Sample(metric, (switch.name, name), number)
+        for port in switch.counted:
+            yield from _counted((switch.name, port.port), port)
     for unit, differences in fabric.hosts.items():
         for about, number in differences.items():
             yield Sample("fabric_host_differences", (unit, about), number)
+
+
+def _counted(at: tuple[str, str], port: Counted) -> Iterator[Sample]:
+    yield Sample("fabric_port_ecn_marked", at, port.marked)
+    for way, micro in port.paused.items():
+        yield Sample("fabric_port_pause_seconds", (*at, way), micro / 1e6)
+    for lane in port.lanes:
+        which = (*at, lane.kind, lane.way)
+        yield Sample("fabric_port_frames", which, lane.frames)
+        yield Sample("fabric_port_drops", which, lane.dropped)
+        yield Sample("fabric_port_buffer_peak_bytes", which, lane.peak)

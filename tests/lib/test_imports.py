@@ -39,6 +39,7 @@ PACKAGES: dict[str, dict[str, set[str] | None]] = {
         "attachments": {"observe", "plan", "tree", "verify"},
         "audit": {"observe", "rest", "tree"},
         "rest": {"tree"},
+        "roce": {"observe", "rest", "tree"},
         "standalone": set(),
         "output": {"tree", "standalone"},
         "cli": None,

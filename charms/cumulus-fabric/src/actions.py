@@ -26,6 +26,7 @@ from online import Site
 from output import formats
 from output.report import Report
 from reports import Reports
+from roce import counters
 
 Results = dict[str, str]
 
@@ -188,7 +189,8 @@ def health(given: Output, unit: str, reports: Reports, fabric: facts.Fabric | No
     ``fabric`` is None if there was no look since the machine booted.
     """
     verify = f"juju run {unit} verify"
-    found, well, old = reports.findings(), list(_well(reports, fabric)), []
+    found, well, old = [*reports.findings()], list(_well(reports, fabric)), []
+    found += counters.findings({each.name: each for each in fabric.switches}) if fabric else ()
     age = max(now - fabric.at, 0.0) if fabric else math.inf
     told = f"{age:.0f} s ago" if fabric else "none since the machine booted"
     look = "last look", told, f"{verify} asks the switches now"

@@ -40,6 +40,7 @@ from plan import Candidate
 from reports import Kept, Notes, Reports
 from rest import Fleet
 from rest.connection import Access, Credentials
+from roce import counters
 from survey import Survey
 from tree.record import NOTHING, Record
 from yamlfile.values import FileError
@@ -237,8 +238,8 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         differing = hosts.by_unit(wanted, self._told)
         if self.unit.is_leader():
             self._reports.surveyed(self._told, differing, wanted, switches, time.time())
-            seen = tuple(figures.switches(site.fabric, survey, switches, self._last_look()))
-            self._seen = facts.Fabric(int(self._system.now()), seen)
+            seen = figures.switches(site.fabric, survey, switches, self._last_look())
+            self._seen = facts.Fabric(int(self._system.now()), counters.worst(seen))
         return (*switches, *(each for found in differing.values() for each in found))
 
     def version(self) -> str:

@@ -8,6 +8,7 @@ from converge import Finding, Severity
 from exporter import facts
 from hosts import ABOUT
 from intent.model import Fabric
+from roce.counters import counted
 from survey import Survey
 from tree import drain, leaves
 from verify import CABLING_REMEDY, Checker, checkers
@@ -37,6 +38,7 @@ def switches(
             miswired[name],
             {part: len(those) for part, those in parts},
             dict(_as_declared(checker)) if checker else {},
+            counted(switch, seen[name].state) if name in seen else (),
         )
 
 

@@ -29,6 +29,9 @@ INTERFACES = (
 """The parts of each interface that are read: unfiltered reads have crashed nvued on large switches."""
 
 
+ROCE_COUNTERS = "qos/roce/counters"
+"""The part of an interface that a look reads, too; it is left out where an apply waits and looks again."""
+
 PLATFORM = (5, 9)
 """From this release on ``platform`` has the device's numbers; up to 5.8 ``platform hardware`` has them, and
 ``platform`` every package (NVUE command reference, ``nv show platform``)."""
@@ -107,7 +110,7 @@ def observe(
             box = before.box if before else box_of(switch, release)
             # `local-role` of `nv show mlag` (as of 5.4.0).
             role = switch.get("/mlag").get("local-role") if applied.get("mlag") else ""
-            seen = _state(switch) if state else {}
+            seen = _state(switch, counted=before is None) if state else {}
             return SwitchState(switch.name, release, applied, seen, str(role or ""), hostname, box)
 
     return Observed(*fleet.each(names, look))
@@ -168,9 +171,10 @@ def _unsupported(said: str) -> SwitchError:
     return SwitchError("release", said, "install Cumulus Linux 5.5 or a later 5.x")
 
 
-def _state(switch: Nvue) -> Tree:
-    """The operational state of a switch: one filtered read for each part."""
-    interfaces = switch.get("/interface", include=[f"/*/{part}" for part in INTERFACES])
+def _state(switch: Nvue, *, counted: bool) -> Tree:
+    """The operational state of a switch: one filtered read for each part; with what its ports counted."""
+    parts = (*INTERFACES, *([ROCE_COUNTERS] if counted else []))
+    interfaces = switch.get("/interface", include=[f"/*/{part}" for part in parts])
     return {
         "interface": interfaces,
         "neighbor": switch.get("/vrf/default/router/bgp/neighbor"),

@@ -24,6 +24,9 @@ def fewer(kind: str, actual: str) -> dict[str, str]:
 
 LEAF = f"{UNIT}: switch Leaf0-1"
 ON_LEAF = {"switch": "Leaf0-1"}
+PORT = {**ON_LEAF, "port": "swp9"}
+SENT = {"class": "roce", "direction": "sent"}
+OTHER = {"class": "other", "direction": "received"}
 FAULTS = [
     Fault(
         "FabricNotLooked",
@@ -108,6 +111,57 @@ FAULTS = [
         f"Switch Leaf0-1 is drained, as {UNIT} has it (1); the ports of its hosts are shut down.",
         20,
         8,
+    ),
+    Fault(
+        "FabricRoceDropped",
+        {
+            fabric("port_drops_total", **PORT, **SENT): "0x10 0+60x80",
+            fabric("port_frames_total", **PORT, **SENT): "0+6000000x90",
+        },
+        {**PORT, **SENT},
+        f"{UNIT}: switch Leaf0-1 port swp9 has dropped 3600 sent frames of RoCE in an hour.",
+        85,
+        10,
+    ),
+    Fault(
+        "FabricDropped",
+        {
+            fabric("port_drops_total", **PORT, **OTHER): "0x10 0+1200x80",
+            fabric("port_frames_total", **PORT, **OTHER): "0+60000x90",
+        },
+        {**PORT, **OTHER},
+        f"{UNIT}: switch Leaf0-1 port swp9 drops 2% of the received frames of class other "
+        "for want of buffers.",
+        85,
+        10,
+    ),
+    Fault(
+        "FabricPaused",
+        {fabric("port_pause_seconds_total", **PORT, direction="received"): "0x10 0+30x80"},
+        {**PORT, "direction": "received"},
+        f"{UNIT}: switch Leaf0-1 port swp9: what is at its end stops the switch's RoCE for 50% of the time; "
+        "the congestion spreads.",
+        85,
+        15,
+    ),
+    Fault(
+        "FabricPauses",
+        {fabric("port_pause_seconds_total", **PORT, direction="sent"): "0x10 0+30x80"},
+        {**PORT, "direction": "sent"},
+        f"{UNIT}: switch Leaf0-1 port swp9: the switch stops what is at its end for 50% of the time.",
+        85,
+        15,
+    ),
+    Fault(
+        "FabricMarked",
+        {
+            fabric("port_ecn_marked_total", **PORT): "0x10 0+54000x120",
+            fabric("port_frames_total", **PORT, **SENT): "0+60000x130",
+        },
+        PORT,
+        f"{UNIT}: switch Leaf0-1 port swp9: 90% of the RoCE frames that it sends have a mark of congestion.",
+        105,
+        40,
     ),
 ]
 DRAINED = {

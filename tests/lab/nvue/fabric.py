@@ -52,6 +52,8 @@ class Fabric:
     """Switches whose lldpd does not run: they neither hear nor say anything."""
     refuse: dict[str, Issue] = field(default_factory=dict)
     """Switches whose next applies fail, and why."""
+    counters: dict[Port, Tree] = field(default_factory=dict)
+    """What ports have counted of RoCE, as `nv show interface PORT qos roce counters -o json` has it."""
     members: dict[str, "Member"] = field(default_factory=dict)
 
     def cable(self, one: Port, other: Port) -> None:
@@ -214,6 +216,8 @@ class Member:
             mtu = owner.get("link", {}).get("mtu", self._configured(port).get("link", {}).get("mtu", 9216))
             up = self.fabric.up((self.name, port))
             shown[port] = _interface("swp", mtu, up) | {"lldp": {"neighbor": self._lldp(port) if up else {}}}
+            if (counted := self.fabric.counters.get((self.name, port))) and self._roce():
+                shown[port]["qos"] = {"roce": {"counters": counted}}
         for bond, content in self.tree.get("interface", {}).items():
             if content.get("type") == "bond":
                 members = self._members(bond)
