@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The secret of cumulus-fabric, in one command."""
 
+from pathlib import Path
+
 import pytest
 from operate.__main__ import main
 
@@ -127,3 +129,15 @@ def test_a_file_without_just_a_user_and_a_password_is_refused(world, give, text)
 def test_an_application_that_is_not_there_is_said_before_a_secret_is_made(world, give):
     assert "the model has no application fabric" in give("--application", "fabric", expected=2)
     assert world.model["secrets"] == {}
+
+
+def test_without_options_the_files_of_the_guide_are_taken(world):
+    kept = Path.home() / ".config/ovn-offload"
+    kept.mkdir(parents=True)
+    (kept / "switches.txt").write_text(f"cumulus:{PASSWORD}\n")
+    (kept / "switches.txt").chmod(0o600)
+    (kept / "pins.txt").write_text(f"Leaf0-1={DIGITS}\n")
+    world.run(main, "secret")
+    assert world.model["config"]["cumulus-fabric"]["pinned-certificates"] == f"Leaf0-1={DIGITS}"
+    world.run(main, "secret", "--pin", f"Leaf0-2={DIGITS}")
+    assert world.model["config"]["cumulus-fabric"]["pinned-certificates"] == f"Leaf0-2={DIGITS}"

@@ -20,6 +20,7 @@ from typing import Any
 
 from converge import StepError
 from converge.render import MOST
+from intent import places
 from operate import health, running, secret, verify
 from operate.adopt import text
 from operate.adopt.adoption import adoption
@@ -47,16 +48,14 @@ def parser() -> argparse.ArgumentParser:
         help="the ports and their VFs, such as 'enp3s0f0:8 enp3s0f1:8', or a number",
     )
     giving = verbs.add_parser("secret", parents=[common])
-    giving.add_argument(
-        "--credentials", type=Path, required=True, metavar="FILE", help="one line user:password, mode 0600"
-    )
+    words = f"one line user:password, mode 0600; default: {places.CREDENTIALS}"
+    giving.add_argument("--credentials", type=Path, default=places.CREDENTIALS, metavar="FILE", help=words)
     giving.add_argument("--ca", type=Path, metavar="FILE", help="PEM of the authorities of the switches")
     giving.add_argument(
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="trust this switch's certificate"
     )
-    giving.add_argument(
-        "--pins", type=Path, metavar="FILE", help="the same for many: what tox -e fabric -- pins prints"
-    )
+    words = f"what tox -e fabric -- pins prints; default: {places.PINS}, without --ca and --pin"
+    giving.add_argument("--pins", metavar="FILE", help=words)
     giving.add_argument("--name", default="switches", help="the secret's name; default: switches")
     giving.add_argument("--application", default=secret.CHARM, help=f"default: {secret.CHARM}")
     _emptying(verbs, common)
@@ -126,9 +125,10 @@ def _adopt(juju: Juju, options: argparse.Namespace) -> int:
 
 def _secret(juju: Juju, options: argparse.Namespace) -> int:
     certificates = [f"ca-certificate=@{options.ca}"] if options.ca else []
-    pinned = secret.pinned(options.pins, options.pin)
+    pins = places.pins(options.pins, others=bool(options.ca or options.pin))
+    pinned = secret.pinned(Path(pins).expanduser() if pins else None, options.pin)
     certificates += [f"pinned-certificates={pinned}"] if pinned else []
-    uri = secret.give(juju, options.name, options.application, options.credentials, certificates)
+    uri = secret.give(juju, options.name, options.application, options.credentials.expanduser(), certificates)
     print(f"{options.application} has {uri}; juju run {options.application}/leader plan uses it.")
     return 0
 

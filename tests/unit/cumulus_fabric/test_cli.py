@@ -113,7 +113,7 @@ MISUSED = [
         "--switch: Leaf9 is not a switch of the intent; the intent has Sp",
     ),
     (("render", "--intent", RDG, "--format", "xml"), "invalid choice: 'xml'"),
-    (("render",), "the following arguments are required: --intent"),
+    (("render",), "--intent: site-fabric.yaml cannot be read: No such file or directory"),
     (("frobnicate",), "invalid choice: 'frobnicate'"),
     ((*PLAN, "{open}"), "/open can be read by others; run chmod 600 "),
     ((*PLAN, "{empty}"), "/empty has no value; give one line user:password"),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from audit import audit
 from converge import Severity
 from converge.render import cut_table, findings_as_json
-from intent import expand, numbers
+from intent import expand, numbers, places
 from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
 from rest.connection import Clock
@@ -56,9 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tox -e fabric --", description="An EVPN fabric from one intent.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
-        "--intent", required=True, metavar="FILE", help="the intent, YAML; - reads standard input"
-    )
+    words = f"the intent, YAML; - reads standard input ({places.INTENT})"
+    common.add_argument("--intent", default=places.INTENT, metavar="FILE", help=words)
     one = argparse.ArgumentParser(add_help=False)
     one.add_argument(
         "--switch", action="append", default=[], metavar="NAME", help="only this switch; repeatable"

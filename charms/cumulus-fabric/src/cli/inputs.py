@@ -115,7 +115,7 @@ def append(option: str, name: str, lines: str) -> None:
 def text(option: str, name: str) -> str:
     """The text of the file that ``option`` names. Raises UsageError if it cannot be read, or is not text."""
     with _accessing(f"{option}: {name}"):
-        return Path(name).read_text()
+        return Path(name).expanduser().read_text()
 
 
 @contextmanager
@@ -151,7 +151,7 @@ def credentials(name: str) -> Credentials:
     """
     try:
         with _accessing("--credentials: standard input"):
-            line = sys.stdin.readline() if name == "-" else reader.private(Path(name))
+            line = sys.stdin.readline() if name == "-" else reader.private(Path(name).expanduser())
         found = Credentials(*reader.login(line))
     except StepError as error:
         raise UsageError("; ".join(filter(None, (f"--credentials: {error}", error.remedy)))) from None

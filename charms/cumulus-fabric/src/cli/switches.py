@@ -16,7 +16,7 @@ from config import least_confirm
 from converge import Finding, Plan, Severity
 from converge.render import ALL, MOST, cut, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
-from intent import pins
+from intent import pins, places
 from intent.model import Fabric, Switch
 from maintenance import Maintenance
 from names import cut_off, unknown_switch, without_address
@@ -53,12 +53,14 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
             "--known-hosts", default="~/.ssh/known_hosts", metavar="FILE", help="(~/.ssh/known_hosts)"
         )
         return
-    parser.add_argument("--credentials", required=True, metavar="FILE", help=inputs.CREDENTIALS)
+    words = f"{inputs.CREDENTIALS} ({places.CREDENTIALS})"
+    parser.add_argument("--credentials", default=places.CREDENTIALS, metavar="FILE", help=words)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
     parser.add_argument(
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"
     )
-    parser.add_argument("--pins", metavar="FILE", help="the same for many: what the verb pins prints")
+    words = f"the same for many: what the verb pins prints ({places.PINS} without --ca and --pin)"
+    parser.add_argument("--pins", metavar="FILE", help=words)
     parser.add_argument(
         "--record", default="", metavar="FILE", help="the record of what was made and drained"
     )
@@ -266,12 +268,13 @@ def _announce(text: str) -> None:
 
 def _pins(options: argparse.Namespace, fabric: Fabric) -> dict[str, str]:
     """The certificates that --pin and --pins name."""
-    text = inputs.text("--pins", options.pins) if options.pins else ""
+    file = places.pins(options.pins, others=bool(options.ca or options.pin))
+    text = inputs.text("--pins", file) if file else ""
     try:
         kept, more = pins.given(text, options.pin)
     except InvalidValue as error:
         raise UsageError(f"{error.where}: {error.shown} is not allowed; give {error.allowed}") from None
-    _known(fabric, list(kept), "--pins")
+    _known(fabric, list(kept), "--pins" if options.pins else f"--pins {file}")
     _known(fabric, list(more), "--pin")
     return kept | more
 

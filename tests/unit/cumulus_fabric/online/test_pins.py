@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Self-signed switches: one command prints their certificates' pins, and a file of them is trusted."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,3 +76,24 @@ def test_a_wrong_pin_is_one_sentence(shell: Shell, text: str, pin: str | None, s
     assert status == 2
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_without_options_the_files_of_the_guide_are_taken(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also where they are named in the home folder; --ca and --pin say whom to trust instead of pins.txt."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(shell.directory)
+    (shell.directory / "intent.yaml").rename("site-fabric.yaml")
+    kept = tmp_path / ".config/ovn-offload"
+    kept.mkdir(parents=True)
+    status, out, _ = shell.alone("pins")
+    (kept / "pins.txt").write_text(out)
+    status, _, err = shell.alone("plan")
+    assert (status, "--credentials: " in err, "switches.txt" in err) == (2, True, True)
+    shell.credentials.rename(kept / "switches.txt")
+    status, out, err = shell.alone("plan", "--format", "json")
+    assert (status, bool(json.loads(out)["steps"])) == (0, True), err
+    (kept / "pins.txt").write_text("not a pin\n")
+    assert shell.alone("plan")[0] == 2
+    assert shell.alone("plan", "--ca", str(shell.ca))[0] == 0

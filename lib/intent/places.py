@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the operator's commands look for a site's files if no option names them."""
+
+from pathlib import Path
+
+INTENT = "site-fabric.yaml"
+"""In the folder of the command, which is the clone for `tox`."""
+CREDENTIALS = "~/.config/ovn-offload/switches.txt"
+"""Who logs in to the switches: one line user:password, mode 0600."""
+PINS = "~/.config/ovn-offload/pins.txt"
+"""The certificates of the switches, as the verb pins prints them."""
+
+
+def pins(named: str | None, *, others: bool) -> str:
+    """The file with pinned certificates: the one that --pins names, else that of :data:`PINS` if it exists.
+
+    Empty without one, and with ``others``: --ca or --pin say then whom the operator trusts.
+    """
+    if named is not None:
+        return named
+    return PINS if not others and Path(PINS).expanduser().exists() else ""
