@@ -27,6 +27,7 @@ from output import formats
 from output.report import Report
 from reports import Reports
 from roce import counters
+from survey import Survey
 
 Results = dict[str, str]
 
@@ -49,7 +50,7 @@ class Actions:
     hosts: Callable[
         [], tuple[Sequence[Host], Sequence[Finding]]
     ]  # what hosts report, and what cannot be read
-    verify: Callable[[], Sequence[Finding]]
+    look_now: Callable[[], tuple[Site, Survey, Sequence[Finding]]]  # reads the switches, and compares
     # Called after each run that changes switches, since the unit's status says what they run: with those that
     # are in use again or gone, and those that are another device than before, or none
     look: Callable[..., None]
@@ -146,15 +147,17 @@ class Actions:
         return found
 
     def show_fabric(self, given: Showing) -> Results:
-        """The fabric as text or picture; with health, marked with the findings of verify."""
+        """The fabric as text or picture; with health, marked with what verify finds and an apply takes."""
         # Imported here, because hooks do not need them.
         from output import picture, tables
 
         draw = picture.as_svg if given.format == "svg" else tables.as_text
         if not given.health:
             return {"fabric": draw(self.fabric)}
-        worst_last = reversed(worst_first(self.verify()))
-        return {"fabric": draw(self.fabric, {each.subject: each.severity for each in worst_last})}
+        _, survey, found = self.look_now()
+        worst_last = reversed(worst_first(found))
+        health = {each.subject: each.severity for each in worst_last}
+        return {"fabric": draw(self.fabric, health, survey.toll.drawn)}
 
 
 Acting = Mapping[str, tuple[type[Any], Callable[[Actions, Any], Results]]]

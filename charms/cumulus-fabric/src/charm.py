@@ -369,7 +369,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
                     self._site,
                     reconcile.progress(event),
                     self._hosts,
-                    self.verify,
+                    self._look,
                     self._look_again,
                 )
                 return act(unit, given)

@@ -7,7 +7,7 @@ from functools import partial
 
 from apply import ApplyPolicy
 from attachments.attached import CUT_OFF, Attached, Loss, States, isolated
-from attachments.losses import unnamed
+from attachments.toll import Toll, leaving
 from charmkit.fabric import Host
 from converge import Finding, Severity
 from intent.model import Role, Switch
@@ -19,7 +19,6 @@ from settling import Also, Verdict, settle
 from survey import Survey
 from tree import Tree, drain
 from tree.diff import patch_between
-from tree.taken import ALL
 
 Patch = Callable[[Tree], Tree]
 """Makes a patch for what the switch runs."""
@@ -79,7 +78,11 @@ class Maintenance:
             Stage(lambda now: drain.leave(self._switch, now, wanted)),
             Stage(lambda now: drain.close(self._switch, now)),
         ]
-        return self._leave(stages, survey)
+        told = tuple(self._toll(survey).findings([self.name]))
+        for each in told:
+            self.policy.announce(each.sentence())
+        report = self._leave(stages, survey)
+        return replace(report, reasons=(*report.reasons, *told)) if report.results else report
 
     def undrain(self) -> Report:
         """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
@@ -138,10 +141,13 @@ class Maintenance:
 
     def _losses(self, before: Survey, now: States | None = None) -> list[Loss]:
         """Who uses the switch, and has no other way; with ``now`` later than that."""
+        return self._toll(before, now).unnamed(self.cut_off)
+
+    def _toll(self, before: Survey, now: States | None = None) -> Toll:
+        """Who loses what without the switch, by who used it before."""
         seen = before.observed.switches
         used = {self.name: seen[self.name]}
-        found = Attached(self.site.fabric, now or seen, self.reports, used).lost({self.name: ALL})
-        return unnamed(found, self.cut_off)
+        return leaving(Attached(self.site.fabric, now or seen, self.reports, used), self.name)
 
     def _cut(self, before: Survey, now: States) -> list[Finding]:
         """Who used the switch before it began to leave, and has no other way now."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from apply import DEFAULTS, ApplyPolicy, Run, Together, by_wave
 from attachments.attached import Attached
-from attachments.losses import Company, losses, of_intent, staying
+from attachments.losses import Company, of_intent, staying, toll
+from attachments.toll import NO_TOLL
 from audit import identity
 from audit.drained import as_drained
 from audit.foreign import Comparison, Ownership
@@ -96,10 +97,10 @@ class Site:
                 findings.append(told)
         intents = {name: each.wanted for name, each in compared.items()}
         found = Survey(goals, patches, observed, (*self.audit, *findings), self.scripts, intents)
-        return self._with_moved_racks(self._with_losses(found, state))
+        return self._with_moved_racks(self._with_toll(found, state))
 
-    def _with_losses(self, survey: Survey, state: bool) -> Survey:
-        """The survey with those who would lose the last way; reads the ``state`` if that was not read."""
+    def _with_toll(self, survey: Survey, state: bool) -> Survey:
+        """The survey with what hosts would lose; reads the ``state`` if that was not read."""
         if not survey.changes:
             return survey
         if not state:
@@ -109,8 +110,8 @@ class Site:
             survey = replace(survey, observed=Observed({**seen, **again.switches}, errors))
         attached = self.attached(survey.observed)
         kept, named = of_intent(self.fabric), self.ownership.named
-        found = losses(attached, survey.changes, kept, "keep it in the intent", named)
-        return replace(survey, losses=found, removed=named, around=attached.seen)
+        found = toll(attached, survey.changes, kept, "keep it in the intent", named)
+        return replace(survey, toll=found, removed=named, around=attached.seen)
 
     def since(self, survey: Survey, last: Fabric | None) -> Survey:
         """The survey with what has changed in the intent since the ``last`` one that was applied.
@@ -133,7 +134,7 @@ class Site:
                 wanted, _ = as_drained(old, running, name in self.ownership.drained) or (tree, None)
                 before = replace(running.goal, wanted=wanted).patch(seen.applied)
                 patches[name] = changed_since(seen.applied, before, patch)
-        return self._with_losses(replace(survey, patches=patches, losses=()), state=True)
+        return self._with_toll(replace(survey, patches=patches, toll=NO_TOLL), state=True)
 
     def attached(self, observed: Observed) -> Attached:
         """Who is attached to these switches; those around them are read, too, as far as they answer."""
@@ -182,14 +183,17 @@ class Site:
         ]
 
     def plan(self, survey: Survey, canary: str = "", order: str = DEFAULTS.order) -> Plan[Candidate]:
-        """The plan of an apply, with the waves in which it would change the switches."""
+        """The plan of an apply, with its waves, and with what hosts lose by each step of these."""
         found, needed = survey.plan, survey.changes
         together = Company(Attached(self.fabric, survey.observed.switches), needed).together
         waves = self.waves(needed, together, canary, order)
-        if found.blocked or len(waves) < 2:
+        if found.blocked or not waves:
             return found
-        told = "; then ".join(", ".join(wave) for wave in waves)
-        return replace(found, findings=(Finding(Severity.INFO, "waves", told, ASKED_LATE), *found.findings))
+        told = [*survey.toll.findings([name for wave in waves for name in wave])]
+        if len(waves) > 1:
+            order = "; then ".join(", ".join(wave) for wave in waves)
+            told.insert(0, Finding(Severity.INFO, "waves", order, ASKED_LATE))
+        return replace(found, findings=(*told, *found.findings))
 
     def apply(
         self,
@@ -269,7 +273,7 @@ class Site:
                 found += told
         found += map(nothing_earlier, stayed)
         attached = self.attached(survey.observed)
-        lost = losses(attached, back, staying(attached.seen, back), "apply another intent instead")
+        lost = toll(attached, back, staying(attached.seen, back), "apply another intent instead")
         return survey, Restoration(back, stayed, tuple(found), lost)
 
     def rollback(

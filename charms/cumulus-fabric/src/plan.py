@@ -84,7 +84,7 @@ def digest(
 ) -> str:
     """Stands for all changes, with the values that they replace, and for the scripts of other switches.
 
-    Also for those whose last way to the network the changes take, which are ``cutting``.
+    Also for what the changes take from hosts, which is ``cutting`` (attachments.toll).
 
     It starts with a letter, so that YAML never reads it as a number.
     """

@@ -10,8 +10,7 @@ it: those have checks and an order of their own.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from attachments.attached import Loss
-from attachments.losses import unnamed
+from attachments.toll import NO_TOLL, Toll
 from converge import Finding, Plan, Severity
 from intent.model import Switch
 from plan import Candidate, Change, approval, digest, hold
@@ -61,7 +60,7 @@ class Restoration:
     changes: Mapping[str, Change] = field(default_factory=dict[str, Change])
     stayed: tuple[str, ...] = ()  # switches that keep no earlier configuration
     findings: tuple[Finding, ...] = ()  # what the operator has to know; nothing is sent if one of them blocks
-    losses: tuple[Loss, ...] = ()  # who would lose the last way to the network
+    toll: Toll = NO_TOLL  # who would lose what
 
     @property
     def stopped(self) -> tuple[Finding, ...]:
@@ -70,12 +69,12 @@ class Restoration:
 
     def held(self, cut_off: Collection[str] = ()) -> tuple[Finding, ...]:
         """Those whom the operator has to name in ``cut_off`` first."""
-        return tuple(each.finding("rollback", Severity.HELD) for each in unnamed(self.losses, cut_off))
+        return tuple(each.finding("rollback", Severity.HELD) for each in self.toll.unnamed(cut_off))
 
     @property
     def digest(self) -> str:
         """Of the plan; never that of an apply's."""
-        return digest(self.changes, {"rollback": self.stayed}, (each.subject for each in self.losses))
+        return digest(self.changes, {"rollback": self.stayed}, self.toll.said)
 
     @property
     def plan(self) -> Plan[Candidate]:
@@ -83,7 +82,8 @@ class Restoration:
         if self.stopped:
             return Plan((), (), self.findings)
         steps = [step for _, change in sorted(self.changes.items()) for step in change.steps]
-        shown = (*self.findings, approval("rollback", self.digest, "do"))
+        told = self.toll.findings([name for name, change in sorted(self.changes.items()) if change.patch])
+        shown = (*self.findings, *told, approval("rollback", self.digest, "do"))
         steps = [replace(step, why="the last change of this switch") for step in steps]
         return hold(Plan(tuple(steps), (), shown), self.held())
 

@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from attachments.attached import Loss
-from attachments.losses import unnamed
+from attachments.toll import NO_TOLL, Toll
 from converge import Finding, Plan, Severity
 from observe import Observed, SwitchState
 from plan import Candidate, Change, approval, digest, hold, plan
@@ -27,7 +26,7 @@ class Survey:
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     # For each of them the intent's tree in its own dialect
     intents: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
-    losses: tuple[Loss, ...] = ()  # who would lose the last way to the network, if the state was read
+    toll: Toll = NO_TOLL  # who would lose what, if the state was read
     removed: Collection[str] = ()  # what the operator has named for removal, whoever uses it
     around: Mapping[str, SwitchState] = field(default_factory=dict[str, SwitchState])  # with those beside
 
@@ -42,13 +41,13 @@ class Survey:
 
     def held(self, cut_off: Collection[str] = ()) -> tuple[Finding, ...]:
         """Those whom the operator has to name in ``cut_off`` before an apply takes their last way."""
-        found = unnamed(self.losses, {*cut_off, *self.removed})
+        found = self.toll.unnamed({*cut_off, *self.removed})
         return tuple(each.finding("apply", Severity.HELD) for each in found)
 
     @property
     def digest(self) -> str:
         """Of the plan: the same as long as an apply would do the same, and to the same hosts."""
-        return digest(self.changes, self.scripts, (each.subject for each in self.losses))
+        return digest(self.changes, self.scripts, self.toll.said)
 
     @cached_property
     def changes(self) -> dict[str, Change]:

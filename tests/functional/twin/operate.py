@@ -4,8 +4,9 @@
 The intent is that of the file ``INTENT`` if there is one, otherwise the reference design's; either way the
 switches get their names.
 
-``apply``, ``verify``, ``drain SWITCH`` and ``undrain SWITCH`` print what the charm's verbs say; ``read`` each
-switch's operational tree. ``patch SWITCH [CONFIRM]`` lays the tree on standard input over what one switch
+``apply``, ``verify``, ``drain SWITCH`` and ``undrain SWITCH`` print what the charm's verbs say; ``toll`` what
+hosts would lose with an apply, ``toll SWITCH`` with that drain; ``read`` each switch's operational tree.
+``patch SWITCH [CONFIRM]`` lays the tree on standard input over what one switch
 runs and prints the revision when it has come to rest, or when the switch no longer answers; ``revision
 SWITCH ID`` prints it later. All is JSON.
 """
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from apply import ApplyPolicy
+from attachments.attached import Attached
+from attachments.toll import leaving
 from converge import Finding
 from intent import expand, schema
 from maintenance import Maintenance
@@ -78,6 +81,10 @@ def main(verb: str, rest: list[str]) -> Any:
     if verb in ("drain", "undrain"):
         report = getattr(Maintenance(here, rest[0], POLICY), verb)()
         return {"verdict": report.verdict, "applied": report.applied, "reasons": told([*report.reasons])}
+    if verb == "toll":
+        survey = here.survey(state=True)
+        toll = leaving(Attached(here.fabric, survey.observed.switches), rest[0]) if rest else survey.toll
+        return [{**each._asdict(), "loses": each.loses.name} for each in toll.shares]
     if verb == "verify":
         return told(here.verify())
     found, failed = here.fleet.each(here.names, lambda switch: switch.get("/"))

@@ -2,7 +2,7 @@
 """What changes of switches take from those who are attached to them: for good, and for a moment. Pure."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from tree.foreign import carried
 from tree.taken import NOTHING, Taken, gone, interrupted, patched, vlans_gone
 
 from attachments.attached import Attached, Loss, States
+from attachments.toll import Toll, Way, shares, way_without
 
 AT_ONCE = 4
 """One of so many spines that carry traffic may change at the same time as others, and always a single one.
@@ -26,21 +27,14 @@ nothing, would stop senders instead.
 """
 
 
-def unnamed(losses: Iterable[Loss], cut_off: Collection[str]) -> list[Loss]:
-    """Those whom the operator has not named as somebody who may lose the network."""
-    named = {*cut_off}
-    others = (each for each in losses if named.isdisjoint(each.names))
-    return [each for each in others if not each.parts or not named.issuperset(each.parts)]
-
-
-def losses(
+def toll(
     attached: Attached,
     changes: Mapping[str, Change],
     kept: Collection[str],
     remedy: str,
     removed: Collection[str] = (),
-) -> tuple[Loss, ...]:
-    """Who would lose the last way to the network with these changes, or a VLAN that is in use.
+) -> Toll:
+    """Who would lose what with these changes: a leg, the last way to the network, or a VLAN in use.
 
     Args:
         attached: who is there now.
@@ -50,23 +44,25 @@ def losses(
         removed: what the operator has named for removal, whoever uses it.
 
     """
-    return (*_ways(attached, changes, remedy), *_networks(attached, changes, kept, remedy, removed))
+    forever = {name: gone(each.before, each.patch) for name, each in changes.items()}
+    ways = [way_without(attached, {name: taken for name, taken in forever.items() if taken.ports})]
+    ways += [
+        way_without(attached, {name: taken}, briefly=True) for name, taken in interruptions(changes).items()
+    ]
+    last = (*_ways(ways, remedy), *_networks(attached, changes, kept, remedy, removed))
+    return Toll(last, tuple(shares(attached, ways)))
 
 
-def _ways(attached: Attached, changes: Mapping[str, Change], remedy: str) -> list[Loss]:
+def _ways(ways: Sequence[Way], remedy: str) -> list[Loss]:
     """Who would lose the last way: for good, or for a moment.
 
     What has never had a second way is only told where it goes for good: any other change interrupts it, too.
     """
-    forever = {name: gone(each.before, each.patch) for name, each in changes.items()}
-    found = [
-        each._replace(remedy=remedy) for each in attached.lost({n: t for n, t in forever.items() if t.ports})
-    ]
+    found = [each._replace(remedy=remedy) for way in ways if not way.briefly for each in way.lost]
     known = {each.subject for each in found}
-    for name, taken in interruptions(changes).items():
-        for loss in attached.lost({name: taken}, briefly=True):
-            if not loss.alone and loss.subject not in known:
-                found.append(loss._replace(what=f"would be interrupted, and {loss.what}"))
+    for loss in (each for way in ways if way.briefly for each in way.lost):
+        if not loss.alone and loss.subject not in known:
+            found.append(loss._replace(what=f"would be interrupted, and {loss.what}"))
     return found
 
 

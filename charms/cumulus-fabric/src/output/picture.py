@@ -2,7 +2,8 @@
 """The fabric as an SVG picture: spines above, racks below, hosts between the leaves they connect to. Pure.
 
 Each leaf is a column down its rack. A host is a row across the columns of its leaves; dots are its ports.
-With health, colours show the worst finding of a switch, link or port.
+With health, colours show the worst finding of a switch, link or port. A dashed leg, with a word beside it, is
+one that an apply would take.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from intent import ports
 from intent.attach import PROVIDER_VLANS
 from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
 
-from output.tables import Health, attached
+from output.tables import NO_TOLL, Health, Toll, attached
 
 INK, QUIET, PAPER, BAND = "#1f2933", "#616e7c", "#ffffff", "#f0f4f8"
 SPINE, LEAF, HOST, WIRE = "#243b53", "#486581", "#d9e2ec", "#829ab1"
@@ -33,14 +34,14 @@ MAX_LABELLED_LEAVES = 8
 """Leaves up to which ports are labelled and columns are wide."""
 
 
-def as_svg(fabric: Fabric, health: Health | None = None) -> str:
-    """The picture as an SVG document, with colours for health if it is given."""
-    return "\n".join(_Picture(fabric, health).document()) + "\n"
+def as_svg(fabric: Fabric, health: Health | None = None, toll: Toll = NO_TOLL) -> str:
+    """The picture as an SVG document, with colours for health, and the legs that an apply takes, if given."""
+    return "\n".join(_Picture(fabric, health, toll).document()) + "\n"
 
 
 class _Picture:
-    def __init__(self, fabric: Fabric, health: Health | None) -> None:
-        self.fabric, self.health = fabric, health
+    def __init__(self, fabric: Fabric, health: Health | None, toll: Toll) -> None:
+        self.fabric, self.health, self.toll = fabric, health, toll
         leaves = fabric.by_role(Role.LEAF)
         self.roomy = len(leaves) <= MAX_LABELLED_LEAVES
         self.column = 150 if self.roomy else 80
@@ -164,12 +165,15 @@ class _Picture:
             names = bond.members if bond else (port.name,)
             colour = self._colour(LEAF, *(f"{leaf.name} {name}" for name in {*names, port.name}))
             x = self.leaf_x[leaf.name]
-            yield _line(x, y, middle, y, colour, 1.6, f"{leaf.name} {', '.join(names)}")
+            lost = self.toll.get(f"{leaf.name} {port.name}", "")
+            title = f"{leaf.name} {', '.join(names)}" + (f": {lost} with apply" if lost else "")
+            yield _line(x, y, middle, y, colour, 1.6, title, dashed=bool(lost))
             dots.append(f'<circle cx="{x:g}" cy="{y:g}" r="4.5" fill="{colour}" stroke="{PAPER}"/>')
             if self.roomy:
                 outer = x - 9 if x < middle else x + 9
                 anchor = "end" if x < middle else "start"
-                dots.append(_text(outer, y + 4, ",".join(names), size=9, colour=QUIET, anchor=anchor))
+                shown = " · ".join(filter(None, (",".join(names), lost)))
+                dots.append(_text(outer, y + 4, shown, size=9, colour=QUIET, anchor=anchor))
         left, top = middle - half, y - ROW / 2 + 3
         yield f'<rect x="{left:g}" y="{top:g}" width="{2 * half:g}" height="{ROW - 6}" rx="3" fill="{HOST}"/>'
         label = port.host or port.name
@@ -198,6 +202,10 @@ class _Picture:
             x = MARGIN + number * 105
             yield f'<circle cx="{x + 5:g}" cy="{y - 4:g}" r="5" fill="{COLOURS[severity]}"/>'
             yield _text(x + 15, y, word, colour=QUIET, anchor="start")
+        if self.toll:
+            x = MARGIN + len(LEGEND) * 105
+            yield _line(x, y - 4, x + 24, y - 4, LEAF, 1.6, "", dashed=True)
+            yield _text(x + 30, y, "leg that apply takes", colour=QUIET, anchor="start")
 
     def _colour(self, usual: str, *subjects: str) -> str:
         if self.health is None:
@@ -224,6 +232,18 @@ def _text(
     return f"<text {place}>{escape(text)}</text>"
 
 
-def _line(x: float, y: float, far_x: float, far_y: float, colour: str, width: float, title: str) -> str:
+def _line(
+    x: float,
+    y: float,
+    far_x: float,
+    far_y: float,
+    colour: str,
+    width: float,
+    title: str,
+    *,
+    dashed: bool = False,
+) -> str:
     ends = f'x1="{x:g}" y1="{y:g}" x2="{far_x:g}" y2="{far_y:g}"'
-    return f'<line {ends} stroke="{colour}" stroke-width="{width:g}"><title>{escape(title)}</title></line>'
+    dashes = ' stroke-dasharray="3 3"' if dashed else ""
+    line = f'<line {ends} stroke="{colour}" stroke-width="{width:g}"{dashes}>'
+    return f"{line}<title>{escape(title)}</title></line>"

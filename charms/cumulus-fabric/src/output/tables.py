@@ -13,12 +13,21 @@ Health = Mapping[str, Severity]
 """The worst finding about a switch (``Leaf0-1``), a port or a bond (``Leaf0-1 swp31``)."""
 
 
-def as_text(fabric: Fabric, health: Health | None = None) -> str:
-    """Spines, then each rack with its leaves and hosts, then standalone switches."""
-    return "\n\n".join(_parts(fabric, health)) + "\n"
+Toll = Mapping[str, str]
+"""What becomes of a leg (``Leaf0-1 bond1``) with an apply, as attachments.toll has it."""
+
+NO_TOLL: Toll = {}
 
 
-def _parts(fabric: Fabric, health: Health | None) -> Iterator[str]:
+def as_text(fabric: Fabric, health: Health | None = None, toll: Toll = NO_TOLL) -> str:
+    """Spines, then each rack with its leaves and hosts, then standalone switches.
+
+    The ``toll`` is what an apply would take.
+    """
+    return "\n\n".join(_parts(fabric, health, toll)) + "\n"
+
+
+def _parts(fabric: Fabric, health: Health | None, toll: Toll) -> Iterator[str]:
     spines, leaves = fabric.by_role(Role.SPINE), fabric.by_role(Role.LEAF)
     counts = f"{len(spines)} spines, {len(leaves)} leaves, {len(fabric.racks)} racks"
     rows = [
@@ -35,7 +44,7 @@ def _parts(fabric: Fabric, health: Health | None) -> Iterator[str]:
     if spines:
         yield "\n".join(["Spines", _switches(spines, health)])
     for rack in fabric.racks:
-        yield "\n".join(_rack(rack, health))
+        yield "\n".join(_rack(rack, health, toll))
     for switch in fabric.by_role(Role.STANDALONE):
         names = ports.compact(port.name for port in switch.single_homed)
         yield f"{switch.name}{_state(switch.name, health)}: {switch.platform}, RoCE {switch.roce} on {names}"
@@ -55,13 +64,13 @@ def _links(switch: Switch, health: Health | None) -> str:
     )
 
 
-def _rack(rack: tuple[Switch, ...], health: Health | None) -> Iterator[str]:
+def _rack(rack: tuple[Switch, ...], health: Health | None, toll: Toll) -> Iterator[str]:
     yield f"Rack {rack[0].rack}"
     yield _switches(rack, health)
     rows = [
         (
             name,
-            _ends(rack, name, health),
+            _ends(rack, name, health, toll),
             _carried(port),
             _segment(port),
             port.host or port.description or "-",
@@ -83,12 +92,14 @@ def attached(rack: tuple[Switch, ...]) -> dict[str, SwitchPort]:
     return found
 
 
-def _ends(rack: tuple[Switch, ...], name: str, health: Health | None) -> str:
+def _ends(rack: tuple[Switch, ...], name: str, health: Health | None, toll: Toll) -> str:
     ends: list[str] = []
     for leaf in rack:
         if bond := leaf.bond(name):
-            ends.append(f"{leaf.name} {ports.compact(bond.members)}{_state(f'{leaf.name} {name}', health)}")
-    return ", ".join(ends) or f"{name}{_state(name, health)}"
+            end = f"{leaf.name} {name}"
+            members = ports.compact(bond.members)
+            ends.append(f"{leaf.name} {members}{_state(end, health)}{_lost(end, toll)}")
+    return ", ".join(ends) or f"{name}{_state(name, health)}{_lost(name, toll)}"
 
 
 def _carried(port: SwitchPort) -> str:
@@ -104,3 +115,7 @@ def _state(subject: str, health: Health | None) -> str:
     if health is None or health.get(subject, Severity.INFO) <= Severity.INFO:
         return ""
     return f" ({health[subject].name.lower()})"
+
+
+def _lost(end: str, toll: Toll) -> str:
+    return f" ({toll[end]} with apply)" if end in toll else ""

@@ -113,7 +113,7 @@ def refuse_at(made: Rack, number: int) -> ApplyPolicy:
     steps: list[str] = []
 
     def announce(line: str) -> None:
-        steps.append(line)
+        steps.extend([line] if line.startswith("applying on") else [])
         if len(steps) == number:
             made.wires.refuse["Leaf0-2"] = Issue("config_apply_fail", "no space left")
 

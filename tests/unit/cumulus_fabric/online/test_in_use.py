@@ -203,7 +203,7 @@ def test_what_is_named_for_removal_goes_whoever_uses_it(site: Rack) -> None:
     site.site = Site(
         NAMED, made.fleet, ownership=type(made.ownership)(made.ownership.last, frozenset({"swp20"}))
     )
-    assert site.site.survey().losses[0].subject == "Leaf0-2 swp20"
+    assert site.site.survey().toll.last[0].subject == "Leaf0-2 swp20"
     assert site.site.apply(policy=POLICY).applied
 
 
@@ -339,7 +339,7 @@ def test_vlans_that_go_together_are_named_together(site: Rack) -> None:
     site.site = taking_over(after(more), site)
     assert site.site.apply(policy=POLICY).applied
     site.site = taking_over(after(fewer), site)
-    assert [each.subject for each in site.site.survey().losses] == ["VLAN 1001-1010", "VLAN 1020"]
+    assert [each.subject for each in site.site.survey().toll.last] == ["VLAN 1001-1010", "VLAN 1020"]
     assert not site.site.apply(policy=POLICY, cut_off=cut_off("vlan1001-1009 vlan1020")).applied
     assert site.site.apply(policy=POLICY, cut_off=cut_off("vlan1000-1020")).applied
 
