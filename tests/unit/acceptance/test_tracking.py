@@ -7,6 +7,7 @@ import pytest
 from acceptance.measure import cpu, parse, tracking, witness
 from converge import StepError
 from lab.openstack.operator import NODES
+from lab.openstack.traffic import Fault
 from operate.process import process
 
 LADDER = {
@@ -53,6 +54,30 @@ def test_a_kernel_that_cannot_have_them_in_the_nic_is_the_reason(ladder, option,
     assert (told["in_nic"], told["connections"]) == (0, 16)
     assert told["why_not"] == f"the kernel has no CONFIG_{option}: {reason}"
     assert told["why_not"] in (ladder.state / "report.html").read_text()
+
+
+def test_the_verdict_names_all_that_is_not_in_the_nic_and_whether_the_kernel_could(ladder):
+    """Not the first path alone: each, with the kinds of traffic, and the kernel's part in it."""
+    ladder.rungs = {"host": ("tcp-8",), "vf": ("tcp-8",), "vf-group": ("udp-8", "tcp-8")}
+    ladder.site["disturb"] = NODES
+    ladder.machines.lacks, ladder.machines.connections = ("NET_ACT_CT",), (0, 16)
+    ladder.machines.traffic.faults += [
+        Fault(kind="tcp", path="direct_overlay"),
+        Fault(kind="udp", path="direct_overlay"),
+    ]
+    status, out, _ = ladder.run("measure")
+    assert status == 1
+    said = (
+        "Not in the NIC: TCP of VF on Geneve (its kernel could); UDP, TCP of VF with a stateful security "
+        "group (the kernel has no CONFIG_NET_ACT_CT: no flow that uses the tracker is given to the NIC)."
+    )
+    assert said in " ".join(out.split())
+    assert said in " ".join((ladder.state / "report.html").read_text().split())
+
+
+def test_a_verdict_on_a_cloud_that_offloads_names_nothing(ladder):
+    ladder.rungs = {"host": ("tcp-8",), "vf": ("tcp-8",)}
+    assert "Not in the NIC" not in ladder.run("measure")[1]
 
 
 def test_a_kernel_that_does_not_tell_is_said_so():

@@ -165,7 +165,7 @@ def proof(results: Results) -> str:
         said += f"; not proven: {few(bad, NAMED)}"
     if results.computes > measured:
         said += f"; {results.computes - measured} more of the cloud not measured: list them under nodes"
-    return f"{said}. {_sent(results)}".rstrip()
+    return " ".join(filter(None, (f"{said}.", _sent(results), _outside(results))))
 
 
 def _sent(results: Results) -> str:
@@ -177,6 +177,26 @@ def _sent(results: Results) -> str:
             kinds |= dict.fromkeys(sent)
             families["IPv6" if rung.ipv6 else "IPv4"] = None
     return f"Sent were {few([*kinds], NAMED)} over {few([*families], NAMED)}." if kinds else ""
+
+
+def _outside(results: Results) -> str:
+    """What is shown not to be in the NIC, by path and kind, and whether the nodes' kernel could have it.
+
+    Only connections that are tracked ask for more than every kernel of mlx5 with offload has.
+    """
+    found: list[str] = []
+    for rung in known(results.rungs):
+        result = results.rungs.get(rung.key, RungResult())
+        kinds = [kind for kind, keys in by_kind(result).items() if rung.judged and _is_outside(result, keys)]
+        if kinds:
+            lacks = dict.fromkeys(told.why_not for told in result.tracked.values() if told.why_not)
+            found.append(f"{few(kinds, NAMED)} of {rung.title} ({'; '.join(lacks) or 'its kernel could'})")
+    return f"Not in the NIC: {'; '.join(found)}." if found else ""
+
+
+def _is_outside(result: RungResult, keys: Iterable[str]) -> bool:
+    limit = THRESHOLDS["in-nic"]["least"]
+    return any(each.shown is not None and each.shown.least < limit for each in _all(result, keys))
 
 
 def rows(results: Results) -> Iterator[tuple[str, ...]]:
