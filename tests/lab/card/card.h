@@ -288,6 +288,8 @@ void vcx_hwmon_remove(struct vcx_port *port);
 
 /* devlink.c */
 struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev);
+void vcx_devlink_register(struct devlink *devlink);
+void vcx_devlink_unregister(struct devlink *devlink);
 void vcx_devlink_destroy(struct devlink *devlink);
 
 /* esw.c: all but the last two under the PF's devlink lock; vcx_esw_vf_bound() may sleep */

@@ -288,6 +288,27 @@ struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev)
 	return devlink;
 }
 
+/*
+ * From here on it answers. Before 5.16 a driver makes its parameters readable and
+ * allows a reload itself: mlx5_devlink_register() and probe_one() of 5.15.
+ */
+void vcx_devlink_register(struct devlink *devlink)
+{
+	devlink_register(devlink);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 16, 0)
+	devlink_params_publish(devlink);
+	devlink_reload_enable(devlink);
+#endif
+}
+
+void vcx_devlink_unregister(struct devlink *devlink)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 16, 0)
+	devlink_reload_disable(devlink);
+#endif
+	devlink_unregister(devlink);
+}
+
 void vcx_devlink_destroy(struct devlink *devlink)
 {
 	devlink_params_unregister(devlink, vcx_params, vcx_num_params());

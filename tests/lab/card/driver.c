@@ -177,7 +177,7 @@ static int vcx_probe_pf(struct pci_dev *pdev, struct vcx_port *port)
 	if (err)
 		goto not_loaded;
 	vcx_hwmon_add(port);
-	devlink_register(port->devlink);
+	vcx_devlink_register(port->devlink);
 	return 0;
 
 not_loaded:
@@ -194,7 +194,7 @@ static void vcx_remove_pf(struct pci_dev *pdev, struct vcx_port *port)
 	vcx_health_stop(port);
 	vcx_hwmon_remove(port);
 	vcx_vfs_disable(port);
-	devlink_unregister(port->devlink);
+	vcx_devlink_unregister(port->devlink);
 	devl_lock(port->devlink);
 	vcx_unload(port);
 	port->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
