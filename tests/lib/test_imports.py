@@ -80,6 +80,7 @@ OPENERS = {
     "lib/exporter/server.py": "connections to the exporter, with limits of number, bytes and time",
     "lib/converge/opener.py": "the same for urllib",
     "lib/yamlfile/reader.py": "reads the YAML files that an operator names",
+    "lib/intent/places.py": "sees whether the operator has a file of pinned certificates",
     "lib/hostnic/machine.py": "the System of a real host",
     "lib/hostnic/netlink/channel.py": "its netlink sockets",
     "lib/hostnic/netlink/statistics.py": "its ioctl for the counters of a driver",
