@@ -9,7 +9,7 @@ from hostnic.system import FileStat
 from lab.modelled import sysfs
 from lab.modelled.doors import Door
 from lab.modelled.files import missing
-from lab.modelled.nic import mlx5, rdma, vflag
+from lab.modelled.nic import mlx5, rdma
 
 
 class FileDoor(Door):
@@ -78,11 +78,10 @@ class FileDoor(Door):
             self.await_change(port, float("inf"))  # a write to sysfs waits without end
             had, mode = bool(port.vfs), port.eswitch_mode
             nic = self.kernel.card_of(port)
-            mlx5.set_num_vfs(port, value, self.kernel.clock, self.kernel.saying(nic))
+            mlx5.set_num_vfs(nic, port, value, self.kernel.clock, self.kernel.saying(nic))
             if mode == "switchdev" != port.eswitch_mode:
                 self.kernel.profile_changed(port)
             if bool(port.vfs) != had and port.eswitch_mode == ("legacy" if port.vfs else "none"):
-                vflag.dissolve(nic, self.kernel.saying(nic))
                 self.kernel.reconsider(nic)
         elif name == "sriov_drivers_autoprobe":
             port.autoprobe = value == "1"

@@ -95,6 +95,14 @@ def test_vf_lag_broken_with_bound_vfs_does_not_come_back_until_the_driver_restar
     assert lag(host) == "roce"
 
 
+def test_a_lag_for_roce_is_down_before_vfs_come_whose_driver_would_keep_it() -> None:
+    host = FakeHost()
+    assert lag(host) == "roce"
+    host.files.write(f"/sys/bus/pci/devices/{P0}/sriov_numvfs", "2")
+    assert lag(host) is None
+    assert not any("Failed to deactivate" in line for line in host.log)
+
+
 def test_before_linux_6_3_there_is_no_esw_multiport() -> None:
     host = FakeHost(kernel="6.1.0-41-amd64")
     with pytest.raises(OSError) as refused:

@@ -9,6 +9,7 @@ import errno
 import os
 from collections.abc import Callable
 
+from lab.modelled.nic import vflag
 from lab.modelled.nic.model import FakeCard, FakePort, FakeVf
 
 BUSY = "mlx5_core: Can't change mode, E-Switch is busy"
@@ -39,8 +40,11 @@ def end_eswitch(port: FakePort, say: Callable[[str], None]) -> None:
         say(f"E-Switch: Disable: mode({'OFFLOADS' if switchdev else 'LEGACY'}), nvfs({len(port.vfs)})")
 
 
-def set_num_vfs(port: FakePort, text: str, now: float, say: Callable[[str], None]) -> None:
-    """``echo N > sriov_numvfs``; ``say`` takes lines of the kernel log."""
+def set_num_vfs(card: FakeCard, port: FakePort, text: str, now: float, say: Callable[[str], None]) -> None:
+    """``echo N > sriov_numvfs``; ``say`` takes lines of the kernel log.
+
+    The switch of legacy mode starts before there are VFs (sriov.c: mlx5_sriov_enable), and takes a LAG down.
+    """
     if not text.isdigit():
         raise refuse(errno.EINVAL)
     count, present = int(text), len(port.present(now))
@@ -54,13 +58,16 @@ def set_num_vfs(port: FakePort, text: str, now: float, say: Callable[[str], None
         raise refuse(errno.EBUSY)
     if count and port.no_mmio:
         raise refuse(errno.ENOMEM)
-    if port.none_mode and not count:
+    if count and port.eswitch_mode != "switchdev":
+        vflag.dissolve(card, say)
+    elif port.none_mode and not count:
         end_eswitch(port, say)
     port.vfs_made += count
     port.vfs = [_new_vf(port, index, now + port.vf_delay) for index in range(count)]
     if port.none_mode and not count:
         port.eswitch_mode = "none"
         port.nic_profile()
+        vflag.dissolve(card, say)
     elif port.eswitch_mode == "none":
         port.eswitch_mode = "legacy"
 
