@@ -17,6 +17,7 @@ from converge.finding import RETRIED
 from converge.render import with_differences
 from exporter import facts
 from hostnic import exclusive, handover, own
+from hostnic.boot import off
 from hostnic.machine import Machine
 from hostnic.system import HostStep, System, read_boot_id, read_text
 
@@ -192,13 +193,15 @@ class HostReconciler(Reconciler, Verbs[Output], Generic[SurveyT]):
         return (*leftovers.clear(self._system, self._name),)
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
+        without = off.refused(self._system)
         try:
-            if not (refused := self._occupied()):
+            if not (refused := self._occupied() or without):
                 return self._converge_host()
         except InputError as error:
             refused = (error.finding,)
         try:
-            rolling = self._rolling.options_refused(refused[0]) if self._rolling else ()
+            # A host that was booted without its units is not in order: no other one reboots meanwhile.
+            rolling = self._rolling.options_refused(refused[0], verified=not without) if self._rolling else ()
         except OSError as error:
             rolling = (_unreadable(error),)
         return (*refused, *rolling)

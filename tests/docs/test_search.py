@@ -31,6 +31,7 @@ QUESTIONS = {
     "upgrade revision": "how-to/refresh",
     "supported cards": "reference/generated/documents/bundles/scope",
     "evacuate": "how-to/reboot-the-nodes",
+    "node does not come back": "how-to/when-a-node-does-not-come-back",
     "firmware image": "how-to/burn-firmware",
     "vulnerability": "reference/generated/documents/SECURITY",
 }

@@ -208,19 +208,21 @@ class RollingReboot(ops.Object):
         first = not self._system.files.exists(handover.path_of(given.charm))
         return (*differing, *(self._hand_over(given) if publish or first else []), *waits, *rolls)
 
-    def options_refused(self, finding: Finding) -> tuple[Finding, ...]:
+    def options_refused(self, finding: Finding, *, verified: bool = True) -> tuple[Finding, ...]:
         """The part of a unit whose options cannot be used, as ``finding`` says.
 
         It asks for no reboot and gives back a lock that it has not used. What it needed before still waits,
         with the operator's approval. After a boot it is not known yet what the host needs, or whether it
         verifies. The lock does not wait for that: no other unit with the same wrong option reboots meanwhile.
+        It does if the host is known not to be in order (``verified`` is false).
         """
         here = self._here()
         if here is None:
             return ()
         own = here.bags.units(peers=False)[0][here.bags.unit]
         before = (*own.reasons, *own.still_needed) if own.boot_id == here.boot_id() else ()
-        need = Need(before, not_ready=finding.sentence(), contested=own.contested)
+        said = finding.sentence()
+        need = Need(before, said, unverified="" if verified else said, contested=own.contested)
         return self.roll(need, RebootOptions())
 
     def roll(self, need: Need, policy: RebootOptions) -> tuple[Finding, ...]:

@@ -140,12 +140,23 @@ class FakeHost(FakeKernel):
         self.sleep(5.0)
         self._start(early=False, extra=after_network)
 
+    def _argument_words(self) -> list[str]:
+        """The kernel's arguments."""
+        path = "/proc/cmdline"
+        return self.disk.read(path).split() if path in self.disk.content else []
+
     def _start(self, *, early: bool, extra: Sequence[Boot]) -> None:
         for name in self.services:
             unit = f"{tools.UNITS}/{name}"
             if not tools.is_enabled(self.disk, name):
                 continue
-            orders = [line for line in self.disk.read(unit).splitlines() if line.startswith("Before=")]
+            lines = self.disk.read(unit).splitlines()
+            words = [
+                line.partition("=!")[2] for line in lines if line.startswith("ConditionKernelCommandLine=!")
+            ]
+            if not set(words).isdisjoint(self._argument_words()):
+                continue  # skipped, which is no failure (systemd.unit(5))
+            orders = [line for line in lines if line.startswith("Before=")]
             if any("network-pre.target" in line for line in orders) == early:
                 self.start(name)
         for function in extra:

@@ -257,7 +257,8 @@ def test_the_hook_of_a_charm_that_stays_removes_what_another_one_left(demo: type
 
 
 def test_beside_another_unit_a_host_that_cannot_be_read_is_a_second_finding(demo: type[Demo]) -> None:
-    def refused(_: Finding) -> Sequence[Finding]:
+    def refused(_: Finding, *, verified: bool) -> Sequence[Finding]:
+        assert verified
         raise OSError(errno.EIO, os.strerror(errno.EIO), "/proc")
 
     handover.publish(demo.host, Handover("demo", "demo/7", "demo"))
@@ -268,6 +269,21 @@ def test_beside_another_unit_a_host_that_cannot_be_read_is_a_second_finding(demo
     assert "; demo: demo/7 keeps this" in status.message
     assert "+1 more" in status.message
     assert demo.calls == []
+
+
+def test_a_host_that_was_booted_without_its_units_keeps_the_lock(demo: type[Demo]) -> None:
+    """It is not in order: no other host reboots until somebody says so."""
+    told: list[tuple[str, bool]] = []
+
+    def refused(finding: Finding, *, verified: bool) -> Sequence[Finding]:
+        told.append((finding.what, verified))
+        return ()
+
+    demo.rolling = SimpleNamespace(options_refused=refused, follow=None, told=None)
+    demo.host.disk.install("/proc/cmdline", b"ro quiet ovn-offload=off\n", 0o444)
+    status = emit(demo, "config_changed").unit_status
+    assert (status.name, demo.calls) == ("blocked", [])
+    assert told == [("no charm changes its NICs in this boot", False)]
 
 
 def test_a_unit_whose_boot_units_are_at_work_next_look_in_a_minute(demo: type[Demo]) -> None:

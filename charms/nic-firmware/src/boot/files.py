@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the charm installs on a host for the profile gpudirect: boot copy, unit, and the unit's input."""
 
-from hostnic.boot import sandbox, units
+from hostnic.boot import off, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
 
@@ -16,6 +16,7 @@ PATHS = (WANTED, units.path(UNIT))
 UNIT_TEXT = f"""# Installed by the charm nic-firmware; local changes are overwritten.
 [Unit]
 Description=Make PCI bridges and NICs fit for GPUDirect before instances start
+{off.CONDITION}
 After=local-fs.target systemd-udev-settle.service
 Wants=systemd-udev-settle.service
 Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.service

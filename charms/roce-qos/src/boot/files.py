@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import record
 from converge import Disruption, Plan, Step
 from desired import Desired
-from hostnic.boot import Installed, installed, sandbox, units
+from hostnic.boot import Installed, installed, off, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
 from hostnic.ops.files import RemoveFile
@@ -36,6 +36,7 @@ _TIMEOUT_S = 300
 BOOT_UNIT = f"""{_HEADER}
 [Unit]
 Description=Lossless RoCE on the ports of this host
+{off.CONDITION}
 After=network.target ovn-offload-sriov-early.service ovn-offload-sriov-bind.service sys-kernel-config.mount
 Before=libvirt-guests.service nova-compute.service
 
@@ -53,6 +54,7 @@ WantedBy=multi-user.target
 AGAIN_UNIT = f"""{_HEADER}
 [Unit]
 Description=Lossless RoCE again, after a port or an RDMA device was added anew
+{off.CONDITION}
 After={BOOT} ovn-offload-sriov-restore.service
 StartLimitIntervalSec=0
 

@@ -7,7 +7,7 @@ import desired
 import record
 from converge import Plan
 from desired import Desired, Port
-from hostnic.boot import Installed, installed, sandbox, units
+from hostnic.boot import Installed, installed, off, sandbox, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.boot.sandbox import Does
 from hostnic.system import HostStep, System
@@ -71,6 +71,7 @@ def early_unit(wanted: Desired) -> str:
     return f"""{_HEADER}
 [Unit]
 Description=Create VFs and set switchdev mode before the network comes up
+{off.CONDITION}
 DefaultDependencies=no
 Wants=network-pre.target systemd-udev-settle.service
 After=local-fs.target systemd-udev-settle.service systemd-modules-load.service openibd.service
@@ -96,6 +97,7 @@ def bind_unit(wanted: Desired) -> str:
     return f"""{_HEADER}
 [Unit]
 Description=Bind VFs once the NIC bonds its ports, before instances start
+{off.CONDITION}
 After=network.target {EARLY}
 Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.service
 
@@ -119,6 +121,7 @@ def restore_unit(wanted: Desired) -> str:
     return f"""{_HEADER}
 [Unit]
 Description=Restore VFs and switchdev mode after the driver of a port was loaded anew
+{off.CONDITION}
 Wants=ovn-offload-roce-qos-again.service
 After=network.target {EARLY} {BIND}
 StartLimitIntervalSec=0
