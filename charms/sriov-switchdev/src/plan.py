@@ -53,7 +53,7 @@ def _steps(parts: Iterable[Part]) -> list[HostStep]:
 
 def _back(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
     """What is done at once even if everything else waits for the next boot."""
-    back = [*chain.rejoin(nic)]
+    back = chain.rejoin(nic)
     if not back and nic.only_lag and not wanted.lag_required and _given_up(wanted, observed):
         back.append(chain.bind(nic.ports, after_change=False))  # as at boot: they forward without VF-LAG
     return [*back, *(chain.destroy_late(now) for now in nic.ports if now.late)]

@@ -203,24 +203,19 @@ def vfs(nic: Nic, freed: Iterable[PortNow], *, lag: bool) -> Iterator[Part]:
     yield bind(freed, after_change=True)
 
 
-def rejoin(nic: Nic) -> Iterator[Part]:
+def rejoin(nic: Nic) -> list[Part]:
     """Put each port into its bond that is out of it."""
-    for now in nic.ports:
-        if now.detached:
-            yield Part(_join(now), Move.JOIN, now.port)
+    return [Part(_join(now), Move.JOIN, now.port) for now in nic.ports if now.detached]
 
 
-def _complete(nic: Nic) -> Iterator[Part]:
+def _complete(nic: Nic) -> list[Part]:
     """VFs and modes are as declared, and VF-LAG is active or cannot form: what else a running NIC lacks."""
-    yield from _offloads(nic)
-    yield from rejoin(nic)
-    if not nic.keeps_unbound:
-        yield bind(nic.ports, after_change=False)
+    binding = [] if nic.keeps_unbound else [bind(nic.ports, after_change=False)]
+    return [*_offloads(nic), *rejoin(nic), *binding]
 
 
-def _offloads(nic: Nic) -> Iterator[Part]:
-    for now in nic.ports:
-        yield Part(_offload(now), Move.SET, now.port)
+def _offloads(nic: Nic) -> list[Part]:
+    return [Part(_offload(now), Move.SET, now.port) for now in nic.ports]
 
 
 def _form_lag_again(nic: Nic, preallocated: bool) -> Iterator[Part]:
