@@ -21,7 +21,7 @@ from lab.rack.units import Unit
 from lab.site import PFS
 
 AREA = "observed"
-LEAF = layout.leaves(0)[0]
+LEAF, OTHER = layout.leaves(0)
 INSIDE = f"ip netns exec {LEAF}"
 VTYSH = f"vtysh -N {LEAF} -c 'configure terminal' -c \"interface $bond\" -c"
 BOND = f"bond=$({INSIDE} sh -c 'basename $(readlink /sys/class/net/{layout.port(0)}/master)')"
@@ -165,7 +165,7 @@ def faults_of(rack: Rack) -> list[Fault]:
     def drained(verb: str) -> Callable[[object], object]:
         def act(_: object) -> None:
             for unit in units:
-                rack.controller.action([unit.name], verb, patience=PATIENCE, switch=LEAF)
+                rack.controller.action([unit.name], verb, patience=PATIENCE, switch=OTHER)
             look(rack, units)
 
         return act
@@ -203,11 +203,11 @@ def faults_of(rack: Rack) -> list[Fault]:
             seen_by_hook(by_hand(LEAF, DRIFT)),
             lambda _: [applied(rack, unit) for unit in units],
         ),
-        # Its hosts lose a leg each, which pages nobody.
+        # Its hosts lose a leg each, which pages nobody. The other leaf has ports of machines with one leg.
         Fault(
             "a leaf was drained, and stays so",
             "OffloadFabricSwitchDrained",
-            (f"{layout.FABRIC} {LEAF}",),
+            (f"{layout.FABRIC} {OTHER}",),
             drained("drain"),
             drained("undrain"),
         ),

@@ -8,8 +8,10 @@ import sys
 from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from intent import expand
 from lab.nvue import Certificate, Server, Switch
 from lab.rack import deployment, layout, observed
 from lab.rack.build import Rack
@@ -44,6 +46,19 @@ def test_each_fault_of_the_rack_expects_an_alert_that_is_shipped(rack: Rack) -> 
     about = {fault.alert: fault.about for fault in found}
     assert "sriov-switchdev/1" in about["OffloadRebootLockStuck"]
     assert about["OffloadFabricSegmentsMissing"] == ("fabric Leaf0-1", "fabric Leaf0-2")
+
+
+def test_the_leaf_that_is_drained_has_no_machine_with_a_single_leg(rack: Rack) -> None:
+    """The charm would refuse to drain the leaf behind which the controller is."""
+    (about,) = {fault.alert: fault.about for fault in observed.faults_of(rack)}["OffloadFabricSwitchDrained"]
+    fabric = expand.read(next(o["intent"] for o in _options(rack) if "intent" in o))
+    leaf = fabric.switch(about.partition(" ")[2])
+    assert leaf is not None
+    assert leaf.single_homed == ()
+
+
+def _options(rack: Rack) -> list[dict[str, Any]]:
+    return [app.options for app in rack.deployment.applications.values()]
 
 
 def test_each_machine_of_the_rack_is_scraped_for_the_unit_whose_exporter_runs(rack: Rack) -> None:
