@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python file imports and uses, read from its syntax tree; nothing is executed."""
+"""The imports and uses of a Python file, read from its syntax tree; nothing is executed."""
 
 import ast
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the table of SECURITY.md says of each service on a host."""
+"""The rights of each service on a host in the table of SECURITY.md."""
 
 import re
 from pathlib import Path

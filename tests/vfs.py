@@ -29,14 +29,14 @@ def in_switchdev(host: FakeHost, vfs: int, *, bound: bool = False) -> None:
 
 
 class Asked(NamedTuple):
-    """What was asked of a host: each call with its words, and every command."""
+    """The calls made on a host, each with its words, and every command."""
 
     calls: Counter[tuple[str, str]]
     processes: list[tuple[str, ...]]
 
 
 def asked(host: FakeHost, act: Callable[[], object]) -> Asked:
-    """What an act asks."""
+    """Return the calls and commands of an act."""
     host.asked.clear()
     host.spawned.clear()
     act()

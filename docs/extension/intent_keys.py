@@ -57,7 +57,7 @@ def _joined(path: str, key: str) -> str:
 
 
 def _takes(path: str, schema: Node) -> str:
-    """What is written as the value at a path."""
+    """Return the allowed values at a path."""
     match schema:
         case {"enum": words}:
             return ", ".join(f"`{word}`" for word in words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the code can say, read from its source: the fact and the remedy of each finding and each error."""
+"""The messages of the code, read from its source: the fact and the remedy of each finding and each error."""
 
 import ast
 from collections.abc import Iterator

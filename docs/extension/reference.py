@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
 SHARED = "lib"
-"""What all charms share, whose messages have a page of their own."""
+"""The folder of the code of all charms, whose messages have a page of their own."""
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

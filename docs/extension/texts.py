@@ -62,7 +62,7 @@ class Scope:
                 yield from scope.pairs(*place.value.elts, place)
 
     def values(self, name: str, at: ast.AST) -> list[ast.expr]:
-        """What may be assigned to a name, before a place."""
+        """List the expressions that may be assigned to a name, before a place."""
         return [found.value for found in self._reaching(name, at) if isinstance(found, ast.Assign)]
 
     def texts(self, node: ast.expr, at: ast.AST, depth: int = 0) -> list[Text]:
@@ -99,7 +99,7 @@ class Scope:
                     yield Text(text, own | {Choice(name, statement, number)})
 
     def _assigned(self, name: str, statement: ast.stmt) -> Iterator[tuple[int, ast.expr, "Scope", ast.stmt]]:
-        """What a statement assigns to a name: an expression, in which scope and at which place."""
+        """Yield the expressions that a statement assigns to a name, each with its scope and its place."""
         if isinstance(statement, ast.AugAssign):
             yield 0, ast.BinOp(statement.target, statement.op, statement.value), self, statement
         if not isinstance(statement, ast.Assign):
@@ -117,7 +117,7 @@ class Scope:
                         yield number, place.value.elts[names.index(name)], scope, place
 
     def _called(self, call: ast.Call, depth: int) -> Iterator[Text]:
-        """What a function returns, if that is known; its choices are its own."""
+        """Yield the texts that a function returns, if they are known; its choices are its own."""
         found = [
             text
             for scope, place in self._returns(call)

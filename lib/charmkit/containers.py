@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reboot of this host interrupts, and what has to run again after it. Does not import ops.
+"""The work that a reboot of this host interrupts, and that has to run again after it. Does not import ops.
 
 The host's LXD containers hold members of clusters (MySQL, RabbitMQ, OVN); Juju starts them at boot.
 """
@@ -37,12 +37,12 @@ class Containers(NamedTuple):
 
     @property
     def running(self) -> list[str]:
-        """Those that run."""
+        """The containers that run."""
         return sorted(name for name, since in self.since.items() if since)
 
     @property
     def stopped(self) -> str:
-        """Those that do not run, or why that is not known; empty when all run."""
+        """The containers that do not run, or why that is not known; empty when all run."""
         return self.unknown or _some(sorted(self.since.keys() - self.running), "stopped")
 
     @property

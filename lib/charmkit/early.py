@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a hook that is nothing to this unit, before ops is loaded: that takes most of such a hook's time.
+"""Ends a hook that gives this unit nothing to do, before ops is loaded, which takes most of its time.
 
 - A unit that joins a relation has published nothing yet; what it publishes has a hook of its own.
 - Juju runs a changed hook after each joined one. It is of no use to the other side of ``fabric`` while
@@ -17,14 +17,14 @@ import os
 OF_A_PEER = ("reboot-relation-changed", "reboot-relation-departed")
 OF_THE_OTHER_SIDE = "fabric-relation-changed"
 BY_JUJU = {"egress-subnets", "ingress-address", "private-address"}
-"""What a unit's databag has from the beginning."""
+"""The keys that a unit's databag has from the beginning."""
 
 read: dict[str, dict[str, str]] = {}
-"""By owner, the databags that were read here; a charm that takes one out starts no hook tool for it."""
+"""The databags that were read here, by owner; a charm that takes one out starts no hook tool for it."""
 
 
 def end_early() -> None:
-    """End this program if its hook is nothing to this unit."""
+    """End this program if its hook gives this unit nothing to do."""
     hook = os.environ.get("JUJU_DISPATCH_PATH", "").removeprefix("hooks/")
     endpoint, of_relation, kind = hook.partition("-relation-")
     if not of_relation:
@@ -51,7 +51,7 @@ def _published(owner: str, *option: str) -> bool:
 
 
 def _told(tool: str, *words: str) -> object:
-    """What a hook tool answers; None where it fails, so that ops runs and says what is wrong."""
+    """Return the answer of a hook tool; None where it fails, so that ops runs and says what is wrong."""
     import json
 
     from hostnic.process import run

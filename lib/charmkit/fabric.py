@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What passes over the relation ``fabric`` (interface ``host_fabric``), in both directions. Imports no ops.
+"""The messages of the relation ``fabric`` (interface ``host_fabric``), in both directions. Imports no ops.
 
 The fabric's application databag has the key ``policy``, a :class:`Policy`; each host's unit databag has the
 key ``host``, a :class:`Host`. Both are JSON objects with ``version`` 1::
@@ -50,7 +50,7 @@ PRIORITY = Integer(0, 7)
 
 STRICT = "strict"
 Share = int | Literal["strict"]
-"""Of a traffic class: percent of the bandwidth, or served before all others."""
+"""The share of a traffic class: percent of the bandwidth, or served before all others."""
 SHARE = Union[Any]({int: Integer(1, 100), str: OneOf((STRICT,))})
 
 
@@ -142,7 +142,7 @@ _VLANS = ListOf(_record(Vlan), "VLANs")
 
 @dataclass(frozen=True)
 class _Published(_Value):
-    """What one side publishes in its databag under ``key``, of at most ``longest`` characters."""
+    """The text that one side publishes in its databag under ``key``, of at most ``longest`` characters."""
 
     key, longest = "", LONGEST
 
@@ -161,7 +161,7 @@ class _Published(_Value):
 
 @dataclass(frozen=True)
 class Policy(_Published):
-    """What the fabric does and expects of hosts."""
+    """The fabric's settings, and its expectations of hosts."""
 
     key, longest = POLICY, 1 << 20  # with all VLANs that there can be
 
@@ -207,7 +207,7 @@ class PortReport(_Value):
 
 @dataclass(frozen=True)
 class Host(_Published):
-    """What one host runs and where it is plugged in."""
+    """The report of one host: its settings, and the place where it is plugged in."""
 
     key = HOST
 

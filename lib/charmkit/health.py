@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the action show-health prints: what is not as it should be, worst first, and then what is."""
+"""The table of the action show-health: first all that is not as it should be, worst first, then the rest."""
 
 from collections.abc import Iterable, Sequence
 

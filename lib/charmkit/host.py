@@ -41,7 +41,7 @@ Announce = Callable[[HostStep], None]
 
 
 class Survey(Protocol):
-    """What one look at the host gives. Each charm's own has more: what is wanted, and what was observed.
+    """The result of one look at the host. Each charm's own also has the desired and the observed state.
 
     Attributes:
         plan: the steps towards the declared state.
@@ -119,7 +119,7 @@ class HostCharm(ops.CharmBase, Generic[SurveyT]):
         return None
 
     def capture(self) -> str:
-        """What the charm reads of the host, without what identifies it; see :mod:`hostnic.capture`."""
+        """Capture all that the charm reads of the host, without its identity; see :mod:`hostnic.capture`."""
         raise NotImplementedError
 
     def uninstall(self) -> Removed:
@@ -151,12 +151,12 @@ class HostReconciler(Reconciler, Verbs[Output], Generic[SurveyT]):
         return handover.occupied(self._system, self._name, self._charm.unit.name)
 
     def preview(self, given: Output) -> Plan[System]:  # noqa: ARG002 - it says how to show the plan
-        """What the next hook would do, and what differs without a step."""
+        """Return the next hook's plan, with the differences for which it has no step."""
         survey = self._host.survey()
         return with_differences(survey.plan, survey.findings)
 
     def verify(self) -> Sequence[Finding]:
-        """What differs from the declared state."""
+        """Return the differences from the declared state."""
         return (
             *self._occupied(),
             *own.findings(self._system, self._name),
@@ -187,7 +187,7 @@ class HostReconciler(Reconciler, Verbs[Output], Generic[SurveyT]):
         )
 
     def _clear(self) -> Sequence[Finding]:
-        """What charms that are gone have left; their stop hooks may not have run."""
+        """Remove all that charms which are gone have left; their stop hooks may not have run."""
         from charmkit.dispatch import leftovers
 
         return (*leftovers.clear(self._system, self._name),)

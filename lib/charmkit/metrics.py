@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hook does for the exporter of its machine. Does not import ops."""
+"""A hook's part in the exporter of its machine. Does not import ops."""
 
 from converge import Finding, Severity, StepError, words
 from converge.finding import RETRIED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Canonical's observability stack is told by relations: where to scrape, the rules and the dashboards.
+"""The relations to Canonical's observability stack: where to scrape, the rules and the dashboards.
 
 Two relations, of which a charm has those that its charmcraft.yaml declares:
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RELATIONS = AGENT, ENDPOINT = "cos-agent", "metrics-endpoint"
 """A charm reads nothing of these relations."""
 KEY = "config"
-"""Of the databag of cos-agent."""
+"""The key in the databag of cos-agent."""
 
 Document = dict[str, Any]
 

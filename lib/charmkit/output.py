@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all charms print in the same way: tables, and what happens next. Does not import ops."""
+"""Output that is the same for all charms: tables, and the sentence on the next event. Does not import ops."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class Table(NamedTuple):
         return table(list(self.rows[0]), [list(row.values()) for row in self.rows])
 
     def shown(self, style: str) -> str:
-        """As ``format`` of :class:`Output` asks: a table for people, or the same rows for programs."""
+        """Return the rows as ``format`` of :class:`Output` asks: a table for people, JSON for programs."""
         return json.dumps(self.rows) if style == "json" else self.text()
 
 
@@ -59,6 +59,6 @@ def shortened(text: str, whole: str) -> str:
 
 
 def beginning(text: str) -> str:
-    """As much of a sentence as Juju takes: it becomes an argument of ``action-fail`` or ``action-set``."""
+    """Cut a sentence to what Juju takes: it becomes an argument of ``action-fail`` or ``action-set``."""
     whole, end = text.encode(), "…"
     return text if len(whole) <= MOST else whole[: MOST - len(end.encode())].decode(errors="ignore") + end

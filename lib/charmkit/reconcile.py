@@ -50,7 +50,7 @@ logging.disable(logging.DEBUG)
 
 
 class InputError(Exception):
-    """What the operator gave cannot be used; ``finding`` says it in one sentence."""
+    """An input of the operator cannot be used; ``finding`` says why in one sentence."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.sentence())
@@ -163,7 +163,7 @@ def _cut(table: str, whole: str) -> str:
 
 
 class Removed(NamedTuple):
-    """What the stop hook has done."""
+    """The result of the stop hook."""
 
     status: str  # what the operator must know of the machine from now on: the unit's last status
     problems: Sequence[str] = ()  # one sentence for each thing that could not be taken away
@@ -244,7 +244,7 @@ class Reconciler(ops.Object):
         self.framework.observe(charm.on["verify"].action, self._on_verify)
 
     def follow(self, relation: str, follow: Follow) -> None:
-        """Have changes in ``relation`` handled by ``follow``, which tells whether to converge after all."""
+        """Have ``follow`` handle changes in ``relation``; it returns whether the unit has to converge."""
         self._follow[relation] = follow
 
     def _lifecycle(self) -> list[ops.BoundEvent]:

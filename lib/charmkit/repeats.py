@@ -26,7 +26,7 @@ CONFIG_CHANGED = "config-changed"
 
 
 class Repeats(ops.Object):
-    """What tells whether a hook repeats another one; it is kept from hook to hook.
+    """The memory by which a unit tells a hook that repeats another one; it is kept from hook to hook.
 
     A hook that fails keeps nothing. A unit of which nothing is kept looks in every hook.
 
@@ -72,7 +72,7 @@ class Repeats(ops.Object):
         self._keep("covers", CONFIG_CHANGED)
 
     def _start(self) -> str:
-        """What a start in this boot of the machine is known by; empty if the boot is not known."""
+        """Return a mark of a start in this boot of the machine; empty if the boot is not known."""
         try:
             boot = self._boot()
         except OSError:

@@ -41,7 +41,7 @@ class LongError(OSError):
 
 
 class Meter:
-    """What one exchange with a peer may take, and what it has taken.
+    """The limits of one exchange with a peer, and the bytes and time that it has taken.
 
     Args:
         peer: how a sentence names it.

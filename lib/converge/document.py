@@ -43,7 +43,7 @@ def readable(text: str, read: Callable[[str], object]) -> str:
 
 
 def read_json(text: str, version: int, shape: Shape[T], where: str = "", *, longest: int = LONGEST) -> T:
-    """What ``shape`` reads from a JSON object of this ``version``.
+    """Read a JSON object of this ``version`` with ``shape``.
 
     Raises InvalidValue, which names the place below ``where``, the value and what is allowed.
     """

@@ -13,7 +13,7 @@ System = TypeVar("System")
 
 @dataclass(frozen=True)
 class Outcome(Generic[System]):
-    """What happened to a plan."""
+    """The outcome of a plan."""
 
     done: tuple[Step[System], ...] = ()  # steps that ran and were read back, in order
     failed: Step[System] | None = None  # the step that failed, if one did; the steps behind it did not run

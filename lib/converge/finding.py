@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs from the desired state, in the operator's words."""
+"""Differences from the desired state, in the operator's words."""
 
 import enum
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ def without_query(text: str) -> str:
 
 
 def cause(error: Exception | str) -> str:
-    """What an error says, as a part of a sentence: without the kernel's number and the full stop."""
+    """Return an error as a part of a sentence: without the kernel's number and the full stop."""
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
 
 

@@ -15,7 +15,7 @@ from converge.finding import one_line
 
 
 def plain(text: str) -> str:
-    """What a server answers in one line, without HTML, which proxies write into their errors."""
+    """Return a server's answer in one line, without HTML, which proxies write into their errors."""
     if re.search(r"<html|<!doctype", text, re.IGNORECASE):
         text = re.sub(r"<[^>]*>", " ", text)
     return " ".join(one_line(text).split())

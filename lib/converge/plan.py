@@ -12,7 +12,7 @@ SystemIn = TypeVar("SystemIn", contravariant=True)
 
 
 class Disruption(enum.IntEnum):
-    """What a step costs the users of the machine, from nothing to a power cycle at the rack."""
+    """The cost of a step for the users of the machine, from nothing to a power cycle at the rack."""
 
     NONE = 0
     LINK_FLAP = 1
@@ -43,7 +43,7 @@ class StepError(Exception):
 
 
 class Op(Protocol[SystemIn]):
-    """What a step does: a frozen dataclass, so that plans compare and print.
+    """The operation of a step: a frozen dataclass, so that plans compare and print.
 
     ``run`` writes, reads back, and raises :class:`StepError` when the two differ.
     """
@@ -75,7 +75,7 @@ class Held(Generic[System]):
 
 @dataclass(frozen=True)
 class Plan(Generic[System]):
-    """What to do, what is held back, and what keeps the whole from running.
+    """The steps to run, those that are held back, and the findings that may keep the whole from running.
 
     A plan with a blocking finding has no step to run: nothing is half applied.
     """

@@ -17,7 +17,7 @@ PLAN_WIDTH = 160
 MOST = 60
 """Rows of a table that a command shows unless all are wanted."""
 ALL = "--all shows them"
-"""What shows the rows that were cut."""
+"""The hint at the option that shows the rows that were cut."""
 
 
 def cut(

@@ -171,9 +171,9 @@ def _read(table: str) -> Iterator[Metric]:
 
 
 HOST = {metric.name: metric for metric in _read(_HOST_TABLE)}
-"""Those of a host, by name; those of charms and their hooks are the fabric's, too."""
+"""The metrics of a host, by name; those of charms and their hooks are the fabric's, too."""
 
 FABRIC = {metric.name: metric for metric in _read(_FABRIC_TABLE)}
-"""Those of the fabric alone."""
+"""The metrics of the fabric alone."""
 
 METRICS = HOST | FABRIC

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hook knows and the exporter cannot read itself: one file for each charm, without anything secret.
+"""A hook's facts that the exporter cannot read itself: one file for each charm, without anything secret.
 
 Any user of the machine may read it. It is in a tmpfs, so that it means "since this boot". It is written if it
 says something new, or is older than :data:`FRESH`: a hook that finds nothing new soon after another one
@@ -30,19 +30,19 @@ from hostnic.handover import AGENTS, FACTS
 from hostnic.system import NotOwnError, System, list_names, read_own
 
 DIRECTORY, COPIES = FACTS, "/usr/lib/ovn-offload"
-"""Of these files, and of the charms' copies of the exporter."""
+"""The folder of these files, and that of the charms' copies of the exporter."""
 VERSION = 1
 FRESH = 240
 """Seconds for which a file that says the same stays; update-status comes every five minutes."""
 SETTINGS = ("vfs", "switchdev", "vf_lag", "queues", "hw_tc_offload", "firmware_parameters", "qos")
 SEVERITIES = tuple(severity.name.lower() for severity in Severity)
 OBJECTS = ("links", "sessions", "segments", "vnis")
-"""What a switch has of each kind, in the intent and in what the switch itself says."""
+"""The kinds of things that a switch has, in the intent and in its own state."""
 KINDS = ("roce", "cnp", "other")
 """Classes of frames on a switch: RoCE, its congestion notifications, and all else."""
 WAYS = ("sent", "received")
 ABOUT = ("policy", "cables", "report")
-"""What a host and its fabric can disagree about."""
+"""The matters on which a host and its fabric can disagree."""
 
 
 class Port(NamedTuple):
@@ -67,7 +67,7 @@ class Reboot(NamedTuple):
 
 
 class Flows(NamedTuple):
-    """What Open vSwitch and the NICs hold."""
+    """The flows in Open vSwitch and in the NICs."""
 
     inside: int  # flows that a NIC forwards
     others: int  # the other ones
@@ -86,7 +86,7 @@ class Lane(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What a port of a switch has counted of RoCE since its counters began."""
+    """The counters of RoCE of a switch's port since they began."""
 
     port: str
     marked: int = 0  # RoCE frames sent with a mark of congestion (ECN)
@@ -108,7 +108,7 @@ class Switch(NamedTuple):
 
 
 class Fabric(NamedTuple):
-    """What the leader knows of the switches and of the hosts' reports."""
+    """The leader's knowledge of the switches and of the hosts' reports."""
 
     at: int  # `System.now` when the switches were last asked
     switches: tuple[Switch, ...] = ()  # those that the charm configures
@@ -243,7 +243,7 @@ def count(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def read(system: System, charm: str) -> Facts | None:
-    """Those of one charm; None if there are none, or they cannot be read or are not believed."""
+    """Read the facts of one charm; None if there are none, or they cannot be read or are not believed."""
     try:
         return from_json(charm, read_own(system, path_of(charm)))
     except (OSError, InvalidValue):

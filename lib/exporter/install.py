@@ -31,7 +31,7 @@ MODULES = (
 ADDRESS = "exporter.address"
 """The file with the address at which a charm's unit is scraped, if it is related to Prometheus."""
 SERVES = r"(?<=/exporter\.pyz)[^;&]*(?=; done')"
-"""Where the unit's file has the addresses."""
+"""The place of the addresses in the unit's file."""
 MOST_MEMORY = "64M"
 UNIT = "ovn-offload-exporter.service"
 
@@ -135,7 +135,7 @@ def _address_of(charm: str) -> str:
 
 
 def _addresses(system: System) -> tuple[list[str], tuple[Finding, ...]]:
-    """Those of all charms, each once, and a finding for each file that holds none to be believed."""
+    """Return the addresses of all charms, each once, and a finding for each file with none to be believed."""
     found, unread = set[str](), list[Finding]()
     for charm in CHARMS:
         path = _address_of(charm)

@@ -56,9 +56,9 @@ class Exporter:
                 yield family
 
     def _samples(self) -> Iterable[Sample]:
-        """What is read now. Scrapes at the same time say the same, so that the machine is read once.
+        """Return the samples of now. Scrapes at the same time share one reading of the machine.
 
-        One that would wait longer for that says what each source has answered by now.
+        A scrape that would wait too long for it tells what each source has answered by now.
         """
         before = self._rounds
         if not self._turn.acquire(timeout=PATIENCE):

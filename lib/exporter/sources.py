@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the exporter reads of a host: netlink, sysfs and the driver's counters.
+"""The exporter's sources on a host: netlink, sysfs and the driver's counters.
 
 Nothing here takes a lock of Open vSwitch, dumps flows, starts a process or writes. Each function is one
 source (:mod:`exporter.workers`); those of a port are apart, since a driver that hangs in one call usually
@@ -30,7 +30,7 @@ NO_DEVLINK = (errno.ENODEV, errno.EOPNOTSUPP, errno.ENOENT)
 """The kernel's answers if it has no devlink, the driver has none, or its devlink does not tell this: no fault
 of the firmware."""
 PARTNER_AGGREGATES = 0x04
-"""In the partner's state: it bonds. Without a partner the kernel's default state lacks it (bond_3ad.c)."""
+"""The bit of a partner's state for bonding; the kernel's default without a partner lacks it (bond_3ad.c)."""
 
 _COUNTERS = {
     metric.source.removeprefix("ethtool "): metric.name.removeprefix(PREFIX)
@@ -51,7 +51,7 @@ _ROCE = {
 
 
 class Hardware:
-    """What of a VF's traffic did not pass in software: a difference that is kept from falling.
+    """The part of a VF's traffic that did not pass in software: a difference that is kept from falling.
 
     mlx5 refreshes the total in the background, and counts at once what passes in software (en_rep.c:
     mlx5e_rep_get_stats). Without traffic in hardware the difference falls now and then, and to Prometheus a
@@ -157,7 +157,7 @@ def units(system: System) -> Iterator[Sample]:
 
 
 def link(system: System, port: Port) -> Iterator[Sample]:
-    """What sysfs says of a port: flaps, LACP, its PCIe link, the transceiver's temperature."""
+    """Read a port's attributes in sysfs: flaps, LACP, its PCIe link, the transceiver's temperature."""
     label, directory = (port.netdev,), f"/sys/class/net/{port.netdev}"
     if changes := read_text(system, f"{directory}/carrier_changes"):
         yield Sample("port_carrier_changes", label, int(changes))
@@ -204,7 +204,7 @@ def _temperature(system: System, directory: str, label: tuple[str]) -> Iterator[
 
 
 def settings(system: System, port: Port) -> Iterator[Sample]:
-    """What is there of the settings that are declared, as far as anyone may read it."""
+    """Read the actual values of the declared settings, as far as anyone may read them."""
     declared, seen = port.declared, dict(port.actual)
     if "switchdev" in declared:
         seen["switchdev"] = int(system.devlink.eswitch_mode(port.bdf) == "switchdev")
@@ -278,7 +278,7 @@ def health(system: System, port: Port) -> Iterator[Sample]:
 
 
 def of_hooks(all_facts: Iterable[Facts], ports: Iterable[Port], now: float) -> Iterator[Sample]:
-    """What hooks have written."""
+    """Return the samples of the facts that hooks have written."""
     for port in ports:
         yield Sample("port_info", (port.netdev, port.bdf, port.bond), 1.0)
         yield Sample("port_used", (port.netdev,), float(port.used))

@@ -100,9 +100,9 @@ class Workers:
         self._workers: dict[str, _Worker] = {}
 
     def read(self, sources: Mapping[str, Source]) -> Iterable[Sample]:
-        """What all sources say, each as far as it answers in time; then how old each answer is.
+        """Read all sources, each as far as it answers in time; then tell how old each answer is.
 
-        One that is late for the first time may be slow as its machine is: only the next read calls it silent.
+        A source that is late for the first time may only be slow: the next read calls it silent.
         One that has not answered in the time of two scrapes hangs, and no scrape waits for it any more.
         """
         for name in self._workers.keys() - sources.keys():
@@ -122,7 +122,7 @@ class Workers:
             yield from worker.says(name, in_time, silent=not in_time and name in waiting)
 
     def now(self) -> Iterable[Sample]:
-        """What all sources have said so far, while another thread waits in :meth:`read`."""
+        """Return all samples so far, while another thread waits in :meth:`read`."""
         for name, worker in [*self._workers.items()]:
             in_time = worker.idle.is_set() or monotonic() < worker.asked + self._deadline
             yield from worker.says(name, in_time, silent=not in_time)

@@ -46,7 +46,7 @@ def _values(link: str, wanted: Sequence[object]) -> Sequence[str]:
 
 
 def _settings(link: str, wanted: Dcb) -> Sequence[str]:
-    """What is set of data centre bridging."""
+    """Spell the settings of data centre bridging that are set."""
     return link, *wanted.names
 
 

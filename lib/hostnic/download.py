@@ -30,7 +30,7 @@ PARTIAL_CONTENT, NOT_SATISFIABLE = 206, 416
 
 
 class TooLargeError(OSError):
-    """What the server sends cannot be kept."""
+    """The server's data cannot be kept."""
 
 
 def fetch(url: str, path: Path, seconds: float) -> bool:
@@ -69,7 +69,7 @@ def fetch(url: str, path: Path, seconds: float) -> bool:
 
 
 def _opener(end: float) -> "OpenerDirector":
-    """What opens URLs, with limits, until ``end``."""
+    """Return an opener of URLs, with limits, that works until ``end``."""
     import urllib.request
     from urllib.request import Request
 

@@ -53,5 +53,5 @@ def give_up(system: System) -> None:
 
 
 def held_by_another(wait: float) -> str:
-    """What to say when it could not be taken."""
+    """Return the sentence for a lock that could not be taken."""
     return f"another program of these charms has been changing this host for {wait:g} s"

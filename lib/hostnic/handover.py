@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charms of one machine request from each other, as files in ``/run/ovn-offload``.
+"""The requests of one machine's charms to each other, as files in ``/run/ovn-offload``.
 
 The charms of a node have no relation to each other. Each charm writes one file, ``<charm>.json``, readable by
 root only, and reads those of the others. The directory is a tmpfs, so a file was written since this boot. A
@@ -108,7 +108,7 @@ def path_of(charm: str) -> str:
 
 
 def members_of(charm: str) -> str:
-    """Where a charm keeps for a while which clusters its containers have not joined."""
+    """Return the place where a charm keeps for a while which clusters its containers have not joined."""
     return f"{DIRECTORY}/{charm}.members"
 
 
@@ -137,7 +137,7 @@ def withdraw(system: System, charm: str) -> None:
 
 
 def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple[Finding, ...]]:
-    """What the other charms on this machine hand over, by charm name.
+    """Read the files that the other charms on this machine hand over, by charm name.
 
     A file is ignored if its unit has no agent on this machine any more. A malformed file gives one finding
     and is ignored, too; so does a directory that cannot be read.
@@ -229,7 +229,7 @@ def contested(others: Iterable[Handover], charm: str, reboot_owner: str) -> str:
 
 
 def _present(system: System, path: str) -> str:
-    """What this charm's file says; nothing if there is none, or others could have written it."""
+    """Return the text of this charm's file; nothing if there is none, or others could have written it."""
     try:
         return read_own(system, path)
     except (FileNotFoundError, NotOwnError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova.conf says of this host: any option, and which ports' VFs Nova gives to instances."""
+"""The options of this host's nova.conf, and the ports whose VFs Nova gives to instances by them."""
 
 import json
 import re

@@ -290,7 +290,7 @@ class Devlink(Protocol):
 
 
 class System(Protocol):
-    """What the four verbs may do to a host."""
+    """The ways in which the four verbs may reach a host."""
 
     @property
     def files(self) -> Files: ...
@@ -343,7 +343,7 @@ class System(Protocol):
 
 HostStep = Step[System]
 UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
-"""What reading a missing or damaged file of ours raises."""
+"""The errors of reading a missing or damaged file of ours."""
 
 
 def read_boot_id(system: System) -> str:
@@ -352,7 +352,7 @@ def read_boot_id(system: System) -> str:
 
 
 def read_own(system: System, path: str) -> str:
-    """What a file of ours holds; it is not believed if others than root could have written it.
+    """Read a file of ours; it is not believed if others than root could have written it.
 
     Raises NotOwnError if they could, and OSError if it cannot be read.
     """
@@ -361,13 +361,13 @@ def read_own(system: System, path: str) -> str:
 
 
 def read_text(system: System, path: str) -> str | None:
-    """What a file holds, without white space around it; None where it cannot be read."""
+    """Read a file without the white space around its text; None where it cannot be read."""
     text = if_told(lambda: system.files.read(path))
     return None if text is None else text.strip()
 
 
 def if_told(read: Callable[[], Value], unless: Collection[int] | None = None) -> Value | None:
-    """What the kernel answers; None for the errnos ``unless``, or any, with which it has nothing to tell."""
+    """Return the kernel's answer; None for an errno of ``unless``, or for any, as it then has none."""
     try:
         return read()
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drives the NICs of a host, in one line, as ``juju status`` shows it."""
+"""The drivers or the firmware of a host's NICs in one line, as ``juju status`` shows it."""
 
 from collections.abc import Iterable
 

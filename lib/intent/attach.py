@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is attached to the leaves of a rack: bonds to hosts with their segments, single-homed ports. Pure."""
+"""The ports of a rack's leaves for hosts: bonds to hosts with their segments, single-homed ports. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -238,7 +238,7 @@ class Rack:
 
 @dataclass(frozen=True, kw_only=True)
 class Unmanaged:
-    """What others look after on the switches, and this charm leaves alone.
+    """The parts of the switches that others look after, and that this charm leaves alone.
 
     ``ports`` and ``vlans`` are ranges; ``ports`` and ``bonds`` of the whole intent are those of leaves.
     ``settings`` are paths as ``nv`` has them, where ``*`` is any name: what is there stays as it is, also
@@ -253,7 +253,7 @@ class Unmanaged:
 
 @dataclass(frozen=True, kw_only=True)
 class Override:
-    """What is different on one switch; None leaves the scheme's value. ``unmanaged`` adds to that of all."""
+    """The differences of one switch; None leaves the scheme's value. ``unmanaged`` adds to that of all."""
 
     asn: Annotated[int | None, values.ASN] = None
     loopback: Annotated[str | None, values.ADDRESS] = None

@@ -94,7 +94,7 @@ def _vlans(path: str, declared: str | int) -> Iterator[int]:
 
 
 def _unmanaged(intent: Intent, switch: Switch, own: declaration.Unmanaged | None) -> Unmanaged:
-    """What others look after on a switch; the ports and bonds that the whole intent names are the leaves'."""
+    """Return others' part of a switch; the ports and bonds that the whole intent names are the leaves'."""
     both = {"unmanaged": intent.unmanaged}
     if own:
         both[at(at("switches", switch.name), "unmanaged")] = own

@@ -43,7 +43,7 @@ class Dialect(enum.Enum):
 
 
 class Role(enum.Enum):
-    """What a switch is in the fabric."""
+    """The part of a switch in the fabric."""
 
     SPINE = "spine"
     LEAF = "leaf"
@@ -124,7 +124,7 @@ class Breakout:
 
 @dataclass(frozen=True)
 class Unmanaged:
-    """What others look after on one switch."""
+    """The parts of one switch that others look after."""
 
     names: frozenset[str] = frozenset()  # of ports, bonds and VLANs, such as swp9, bond7 and vlan100
     # Paths in NVUE's tree, such as system/global/anycast-mac, where `*` is any one key

@@ -14,7 +14,7 @@ from intent.model import Bond, Fabric, Role
 from intent.rewrite import Fixed, Members, with_numbers
 
 Keep = Mapping[str, Mapping[str, int]]
-"""By leaf, the numbers that ports have, whatever their place in the list."""
+"""The numbers of ports, by leaf, whatever their place in the list."""
 
 
 class NumbersError(ValueError):
@@ -74,7 +74,7 @@ def _racks(intent: Intent, given: Sequence[int]) -> Iterator[int]:
 
 
 def _first_leaves(intent: Intent, numbers: Mapping[int, int]) -> dict[int, int]:
-    """By entry, the number of its first leaf where that does not follow from the rack's number.
+    """Return the number of an entry's first leaf, by entry, where it does not follow from the rack's number.
 
     Without numbers, leaves count up through the racks, however many each has. A number that no entry has is
     that of a rack with the usual number of leaves.

@@ -12,7 +12,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", re.ASCII)
 
 
 def read(where: str, text: str) -> dict[str, str]:
-    """By switch, 64 hexadecimal digits in lower case.
+    """Read the pins: 64 hexadecimal digits in lower case, by switch.
 
     The fingerprint may be the whole line that openssl prints: ``sha256 Fingerprint=9F:86:…``.
     """
@@ -27,7 +27,7 @@ def read(where: str, text: str) -> dict[str, str]:
 
 
 def given(file: str, words: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Those of a file for --pins, which may have comments, and those of each --pin."""
+    """Return the pins of a file for --pins, which may have comments, and those of each --pin."""
     kept = read("--pins", " ".join(line.partition("#")[0] for line in file.splitlines()))
     more = read("--pin", " ".join(words))
     if twice := kept.keys() & more.keys():

@@ -59,7 +59,7 @@ def each(key: str) -> Iterator[str]:
 
 
 def _stem(item: str) -> str:
-    """What stands before the number or the range at the end of an item; nothing if it ends in neither."""
+    """Return the text before the number or the range at the end of an item; nothing if it ends in neither."""
     before = item.rstrip(string.digits)
     if before == item:
         return ""

@@ -22,7 +22,7 @@ REPLACED = ("ports", "names")
 
 
 class Fixed(NamedTuple):
-    """What one rack's entry gets."""
+    """The changes to one rack's entry."""
 
     number: int | None = None  # of the rack; None leaves it as it is
     first_leaf: int | None = None  # the number of its first leaf, if that does not follow from the rack's
@@ -83,7 +83,7 @@ def _numbered(text: str, rack: Node, numbers: Mapping[str, int]) -> _Edit:
 def _edits(
     text: str, rack: Node, key: Node, value: Node, others: Mapping[str, Any], members: Members
 ) -> Iterator[_Edit]:
-    """What to change for the hosts of one rack: in the style in which they are written."""
+    """Yield the changes for the hosts of one rack, in the style in which they are written."""
     start = value.start_mark.index
     if rack.flow_style:
         yield _Edit(start, _end(value), json.dumps({**others, "members": members}))

@@ -14,7 +14,7 @@ INTENT = record(Intent)
 
 HOLDS = "an intent is a mapping of networks, spines, leaves, racks, …"
 OPTION = "intent"
-"""Where the charm has its intent from."""
+"""The place from which the charm has its intent."""
 
 
 def parse(text: str, file: str = OPTION) -> Intent:

@@ -186,7 +186,7 @@ def login(text: str) -> tuple[str, str]:
 
 
 def read(text: str, file: str, make: Callable[[Map], T], holds: str) -> T:
-    """What ``make`` makes of a text of this project's own YAML, as ``file`` has it.
+    """Make a value with ``make`` from a text of this project's own YAML, as ``file`` has it.
 
     ``holds`` says what such a file is, as a sentence. An empty text is an empty mapping.
 

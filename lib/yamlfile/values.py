@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a YAML text holds, with the place of each value. Pure."""
+"""The values of a YAML text, with the place of each. Pure."""
 
 import re
 from dataclasses import dataclass

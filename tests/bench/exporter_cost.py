@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scrape of the exporter costs on the modelled host with 127 VFs on two ports, and whether it may.
+"""The cost of a scrape of the exporter on the modelled host with 127 VFs on two ports, and its limit.
 
 The model answers each question once, and the measured scrapes are answered from what it said: its own time is
 not in them. Nor is the kernel's and the NIC's. What the kernel writes about all netdevs is decoded by the

@@ -83,7 +83,7 @@ def intent(spines: int, leaves: int, hosts: int) -> str:
 
 
 def measure(spines: int, leaves: int, hosts: int) -> dict[str, float]:
-    """What one process says of one size: seconds, mebibytes, counts."""
+    """Return one process' figures for one size: seconds, mebibytes, counts."""
     path = os.pathsep.join(str(ROOT / part) for part in ("lib", "charms/cumulus-fabric/src"))
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(RUNS)],

@@ -49,7 +49,7 @@ juju-log*) echo "$*" >>/var/lib/bench/juju-log ;;
 status-get*) echo '{"status": "active", "message": ""}' ;;
 esac
 """
-"""What Juju would answer the one unit of an application: it leads, and has a peer relation."""
+"""Juju's answers to the one unit of an application: it leads, and has a peer relation."""
 
 HOOK_TOOLS = (
     "application-version-set config-get goal-state is-leader juju-log "
@@ -128,7 +128,7 @@ def hook(charm: Path, environment: dict[str, str], python_path: str = "") -> flo
 
 
 def processes(charm: Path, environment: dict[str, str]) -> list[str]:
-    """What a hook starts besides hook tools, by the interpreter's own audit events."""
+    """List the processes of a hook besides hook tools, by the interpreter's own audit events."""
     log = WORK / f"{charm.name}.processes"
     log.write_text("")
     hook(charm, {**environment, "BENCH_PROCESSES": str(log)}, python_path=f"{WORK}/counter:")
@@ -136,7 +136,7 @@ def processes(charm: Path, environment: dict[str, str]) -> list[str]:
 
 
 def writes(charm: Path, environment: dict[str, str]) -> list[str]:
-    """What a hook writes to the machine; the trace has the processes too, which are counted apart."""
+    """List a hook's writes to the machine; the trace has the processes too, which are counted apart."""
     trace = WORK / "writes"
     trace.touch()
     hook(charm, {**environment, "OVN_OFFLOAD_TRACE": str(trace)})

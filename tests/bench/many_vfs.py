@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What idle hooks and boot units take with 127 VFs on each of two ports, against 8, in processor time.
+"""The processor time of idle hooks and boot units with 127 VFs on each of two ports, against 8.
 
 ``PYTHONPATH=lib:tests python tests/bench/many_vfs.py``. The modelled host takes longer for its answers than
 the charm for its questions. Each act is therefore recorded once, and measured while the recorded answers are
@@ -46,7 +46,7 @@ BOOT_UNITS: dict[str, dict[str, Callable[[Any, FakeHost], object]]] = {
 
 
 class Took(NamedTuple):
-    """What an act took: processor time in seconds, of which for netdevs, and processes."""
+    """The cost of an act: processor time in seconds, of which for netdevs, and processes."""
 
     seconds: float
     netdevs: float
@@ -142,7 +142,7 @@ def converged(name: str, vfs: int, directory: Path) -> tuple[FakeHost, Callable[
 
 
 def measured(name: str, vfs: int) -> dict[str, Took]:
-    """What each act of a charm takes."""
+    """Measure each act of a charm."""
     with tempfile.TemporaryDirectory() as directory, redirect_stdout(io.StringIO()):  # boot units' journal
         host, hook = converged(name, vfs, Path(directory))
         units = importlib.import_module("boot.main")

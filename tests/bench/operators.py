@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator waits for at 16, 64 and 256 nodes: each command against simulated services.
+"""The operator's waiting time at 16, 64 and 256 nodes: each command against simulated services.
 
 MAAS and OpenStack take DELAY seconds for each request, whatever else they answer, and so do Juju's units for
 an action or a script.
@@ -168,7 +168,7 @@ def instances(nodes: int, folder: Path) -> Times:
 
 
 def switches(nodes: int) -> Times:
-    """What needs the intent alone."""
+    """Measure the commands that need the intent alone."""
     text = fabric.intent(*SWITCHES[nodes], nodes)
     cli = ("-m", "cli")
     return {

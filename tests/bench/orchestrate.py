@@ -84,7 +84,7 @@ class Card:
         run("udevadm", "settle")
 
     def state(self) -> list[str]:
-        """What the writes lead to, to see that both ways lead to the same."""
+        """Return the state after the writes, to see that both ways lead to the same one."""
         return [
             f"{bdf} {SYSFS.joinpath(bdf, 'sriov_numvfs').read_text().strip()} "
             f"{sum((link / 'driver').exists() for link in SYSFS.joinpath(bdf).glob('virtfn*'))} "

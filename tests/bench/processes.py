@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hooks of cumulus-fabric's unit take as programs of their own, in processor time.
+"""The processor time of the hooks of cumulus-fabric's unit as programs of their own.
 
 Each hook is a Python that runs the charm's ``charm.py`` with what a unit of a simulated site (:mod:`site`)
 has kept. Hook tools are programs that ask the simulated controller; the switches run in this process,

@@ -155,7 +155,7 @@ class Site:
         return Spent(requests=sum(len(server.calls) for server in self.rack.servers.values()))
 
     def measured(self, directory: Path) -> processes.Seconds:
-        """What hooks of the fabric's unit take as processes, with what it has kept until now."""
+        """Measure hooks of the fabric's unit as processes, with all that it has kept until now."""
         options, pins = self.options(FABRIC), self.options(FABRIC)["pinned-certificates"]
         addresses = {each.name: each.management for each in self.rack.fabric.switches}
         directory.mkdir()
@@ -261,7 +261,7 @@ def show(site: Site, phase: str, seconds: float, times: int = 1) -> None:
 
 
 class Deployed(NamedTuple):
-    """What the fabric's unit did in a deployment, and what a hook of each kind takes as a process."""
+    """The hooks of the fabric's unit in a deployment, and the cost of a hook of each kind as a process."""
 
     count: Count
     each: processes.Seconds
@@ -310,7 +310,7 @@ def run(nodes: int, tool: float) -> Deployed:
 
 
 def over(deployed: Mapping[int, Deployed]) -> list[str]:
-    """What a deployment may not cost the fabric's unit, as sentences; ``deployed`` by the number of nodes."""
+    """List the excessive costs of a deployment for the fabric's unit; ``deployed`` is by number of nodes."""
     found = [
         f"{each.count.surveys} surveys of the switches for {nodes} nodes, {SURVEYS} are allowed"
         for nodes, each in deployed.items()

@@ -74,7 +74,7 @@ print(json.dumps({"seconds": min(times), "switches": len(fabric.switches)}))
 
 
 def seconds(switches: int) -> float:
-    """What one process says of one size."""
+    """Return one process' figures for one size."""
     import fabric
 
     leaves = switches - SPINES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a charm declares in its files, and what its code says about the same things."""
+"""A charm's declarations in its files, and those in its code about the same things."""
 
 import ast
 import dataclasses
@@ -62,7 +62,7 @@ class Charm:
         return {**found, "plan": self._planning()}
 
     def _planning(self) -> type:
-        """What the action plan takes: what the charm gives to its Reconciler, or what all have."""
+        """Return the parameters' class of the action plan: the charm's own, or the one that all have."""
         for module in self.modules:
             for node in ast.walk(ast.parse(module.path.read_text())):
                 match node:

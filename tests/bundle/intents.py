@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cumulus-fabric's command line says of an intent."""
+"""The findings of cumulus-fabric's command line on an intent."""
 
 import os
 import subprocess

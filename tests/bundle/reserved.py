@@ -26,7 +26,7 @@ ROLES = ("provides", "requires", "peers")
 
 
 def reserved(declared: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the names of a charmcraft.yaml, one sentence each."""
+    """List the faults of the names in a charmcraft.yaml, one sentence each."""
     found = [*_misspelt(declared), *_options(declared), *_actions(declared)]
     return [*found, *_relations(declared), *_bindings(declared)]
 

@@ -25,7 +25,7 @@ EXAMPLE = ROOT / "tools/maas/site-example.yaml"
 
 @pytest.fixture
 def findings(tmp_path):
-    """What the checker says, without the places; the site has the bundle's base, for single-port no bonds."""
+    """Return the checker's findings without places; the site has the bundle's base, and no bonds if asked."""
 
     def findings(paths):
         site = EXAMPLE.read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody sees of a charm on Charmhub, without the repository: its description, options and actions."""
+"""A charm's page on Charmhub, without the repository: its description, options and actions."""
 
 import re
 import textwrap

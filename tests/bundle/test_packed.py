@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What charmcraft made of the charms' metadata is what the checker holds bundles against."""
+"""The charms' metadata as charmcraft packs it is the one that the checker holds bundles against."""
 
 import zipfile
 from pathlib import Path

@@ -45,7 +45,7 @@ KINDS = {
 
 @pytest.fixture
 def found(tmp_path):
-    """What the checker finds of a bundle by its rules that judge as Juju does."""
+    """Return the checker's findings on a bundle by its rules that judge as Juju does."""
 
     def check(name):
         findings = checker.check(checker.load(write(CASES[name], tmp_path / "bundle")))

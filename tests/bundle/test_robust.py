@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a user's files hold, the checker says what is wrong; it never falls over."""
+"""The checker names the faults of a user's files, whatever they hold; it never falls over."""
 
 import re
 from pathlib import Path

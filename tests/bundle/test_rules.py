@@ -46,7 +46,7 @@ def _replaced(text, changes):
 
 @pytest.fixture(scope="session")
 def accepted():
-    """What is found in the bundle as it is."""
+    """The findings in the bundle as it is."""
     return {finding.what for finding in checker.check(checker.load([GOOD], read_site(SITE)))}
 
 

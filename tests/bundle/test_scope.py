@@ -22,7 +22,7 @@ ASKED = (
     *("VXLAN", "vDPA", "OVS-DPDK", "live migration", "DOCA", "MLNX_OFED", "RHOSP", "Sunbeam", "Ironic"),
     *("Windows", "VMware", "Socket Direct", "ConnectX-3", "other makers"),
 )
-"""What the seeds of this project, other installers and other cards have."""
+"""The subjects of this project's seeds, of other installers and of other cards."""
 
 
 @pytest.mark.parametrize("word", ASKED)

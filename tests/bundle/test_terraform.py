@@ -36,7 +36,7 @@ def blocks(path: Path) -> dict[tuple[str, ...], str]:
 
 
 def attributes(inside: str) -> dict[str, str]:
-    """What a block sets itself, not in blocks of its own."""
+    """Return the attributes of a block itself, without those of blocks in it."""
     return dict(re.findall(r"^  (\w+)\s+= (.+)$", inside, re.MULTILINE))
 
 

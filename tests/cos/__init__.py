@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Canonical's observability stack makes of the charms' metrics, rules and databags."""
+"""The charms' metrics, rules and databags in Canonical's observability stack."""

@@ -73,7 +73,7 @@ def _folders() -> Iterator[dict[str, str]]:
 
 
 def written_by_provider() -> Read:
-    """What the real provider of cos_agent writes, given the same rules and the same port."""
+    """Return the databag of the real provider of cos_agent, given the same rules and the same port."""
     from charms.grafana_agent.v0.cos_agent import COSAgentProvider
 
     with _folders() as folders:
@@ -93,7 +93,7 @@ def written_by_provider() -> Read:
 
 
 def read_by_requirer() -> Read:
-    """What the collector's charm makes of the charms' databag; it must not refuse it."""
+    """Return the collector's reading of the charms' databag; it must not refuse it."""
     from charms.grafana_agent.v0.cos_agent import COSAgentRequirer
 
     refused: list[str] = []
@@ -137,7 +137,7 @@ def read_by_requirer() -> Read:
 
 
 def written_by_endpoint_provider() -> Read:
-    """What the real provider of prometheus_scrape writes."""
+    """Return the databag of the real provider of prometheus_scrape."""
     from charms.prometheus_k8s.v0.prometheus_scrape import MetricsEndpointProvider
 
     with _folders() as folders:

@@ -70,7 +70,7 @@ def published(relation: str, charm: type[ops.CharmBase] = _Charm) -> testing.Rel
 
 
 def databag() -> dict[str, Any]:
-    """What a unit publishes for the collector."""
+    """Return the databag that a unit publishes for the collector."""
     return json.loads(published("cos-agent").local_unit_data[KEY])
 
 
@@ -109,14 +109,14 @@ def thresholds(minutes: int, host: str = "node-0", number: int = 0, **labels: st
 
 
 def check(rules: Rules, directory: Path) -> str:
-    """What promtool says against the rules; nothing if they are sound."""
+    """Return promtool's complaints about the rules; nothing if they are sound."""
     path = directory / "rules.yaml"
     path.write_text(yaml.safe_dump(rules, width=4096))
     return _run("check", "rules", str(path))
 
 
 def test(rules: Rules, cases: Iterable[Mapping[str, Any]], directory: Path) -> str:
-    """What promtool says against the rules on the series of each case; nothing if all is as expected."""
+    """Return promtool's complaints about the rules on each case's series; nothing if all is as expected."""
     (directory / "rules.yaml").write_text(json.dumps(rules))  # it is YAML, too, and written in no time
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [*cases]}
     (directory / "test.yaml").write_text(json.dumps(document))

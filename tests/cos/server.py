@@ -61,7 +61,7 @@ class Server:
         return said
 
     def query(self, expression: str, **parameters: Any) -> list[dict[str, Any]]:
-        """What Prometheus' instant query gives: each series with its labels and value."""
+        """Make an instant query and return its series, each with its labels and value."""
         return self.get("/api/v1/query", query=expression, **parameters)["data"]["result"]
 
     def alerts(self) -> list[dict[str, Any]]:

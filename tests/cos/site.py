@@ -231,4 +231,4 @@ TRAFFIC = {
     "rx_corrected_bits_phy": 900,
     "rx_ecn_mark": 40,
 }
-"""What the counters of a port that works grow by, in a second."""
+"""The growth of the counters of a port that works, in a second."""

@@ -15,7 +15,7 @@ RULES = promtool.injected()
 
 
 def fired(site: Site, directory: Path, severities: str = "critical|warning") -> str:
-    """What promtool says of the alerts that have fired in this time; nothing if there are none."""
+    """Return promtool's words on the alerts that have fired in this time; nothing if there are none."""
     firing = f'ALERTS{{alertstate="firing",severity=~"{severities}"}}'
     query = f"sum by (alertname, juju_unit, port) (count_over_time({firing}[1d]))"
     case: dict[str, Any] = {
@@ -128,7 +128,7 @@ def test_the_same_check_sees_a_cable_that_is_cut(monkeypatch: pytest.MonkeyPatch
 def test_the_same_check_sees_flows_in_software_though_the_driver_refreshes_totals_late(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What passes in software is counted at once. A billion packets have passed in hardware before."""
+    """Packets in software are counted at once. A billion packets have passed in hardware before."""
     site = Site(monkeypatch, 1)
     site.run(5)
     machine = site.hosts[0].machine

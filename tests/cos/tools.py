@@ -22,7 +22,7 @@ PACKAGES = {
 }
 """The package, of Debian and Ubuntu, that has each program."""
 PROGRAMS = {"alertmanager": "prometheus-alertmanager"}
-"""What a package calls a program, where that is not its usual name."""
+"""The name of a package's program, where it is not the usual one."""
 TEMPLATES = b"/usr/share/prometheus/alertmanager"
 """Where Debian's Alertmanager has its templates: the path is in the program."""
 

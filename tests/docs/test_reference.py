@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reference takes from charmcraft.yaml and from the code, and which names are refused in a page."""
+"""The reference's parts from charmcraft.yaml and from the code, and the names that are refused in a page."""
 
 import re
 from pathlib import Path

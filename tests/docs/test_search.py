@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators type into the search box leads to the page that answers.
+"""The search box leads operators to the page that answers.
 
 Pages are scored as Sphinx's searchtools.js scores them: 15 for a word of the title, 7 for a part of one, 5
 for a word of the text, 2 for a part of one; a page has all words.

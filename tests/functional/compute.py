@@ -43,7 +43,7 @@ systemctl enable --now --quiet ovn-host.service ovn-controller.service
 
 
 class Objects(NamedTuple):
-    """What servers are made of: ids, networks by kind of port (binding:vnic_type)."""
+    """The parts of servers: ids, networks by kind of port (binding:vnic_type)."""
 
     flavor: str
     image: str
@@ -88,7 +88,7 @@ class Site:
         return self.guest.run(f"tail -n 40 {logs}", check=False).stdout
 
     def free_pages(self) -> str:
-        """What the kernel says of large pages that nobody uses."""
+        """Return the kernel's count of large pages that nobody uses."""
         return self.guest.run("grep HugePages_Free /proc/meminfo").stdout
 
     def servers(self, *names: str) -> dict[str, list[str]]:

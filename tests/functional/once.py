@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes a guest long to become is made once, and is a snapshot for every later test."""
+"""Long preparations of a guest are made once, and are a snapshot for every later test."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ _made: dict[tuple[int, str], Any] = {}
 
 
 def once(machine: Guest, name: str, make: Callable[[], Made]) -> Made:
-    """What ``make`` returns, with the guest as it left it; later by going back to the snapshot ``name``."""
+    """Return the value of ``make``, with the guest as it left it; later from the snapshot ``name``."""
     key = (id(machine), name)
     if key in _made:
         machine.load(name)

@@ -36,7 +36,7 @@ def cloud() -> Iterator[Cloud]:
 
 @pytest.fixture
 def everything(tmp_path):
-    """What the acceptance test wants."""
+    """The objects that the acceptance test wants."""
     key, image = tmp_path / "key.pub", tmp_path / "image"
     key.write_text(
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGz2m1t5VQW0c1wEo1Qb8nqv6c0q3q6w4fVt0m0X9d1K tester\n"

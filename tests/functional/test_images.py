@@ -64,7 +64,7 @@ def archive(path: Path) -> str:
 
 
 def cloud_init(name: str) -> str:
-    """What cloud-init prints while it follows a recipe, with TRex' stand-in."""
+    """Return cloud-init's output while it follows a recipe, with TRex' stand-in."""
     host.require()
     # Other user ids read this folder where mmdebstrap runs without root.
     with tempfile.TemporaryDirectory(prefix="ovn-lab-", dir="/var/tmp") as folder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``python -m lab.node`` does once the node has converged: keep it running, or hand over its shell."""
+"""The end of ``python -m lab.node`` once the node has converged: it keeps running, or gives its shell."""
 
 import os
 import pty

@@ -23,7 +23,7 @@ SINCE_244 = (
     "ProcSubset",
     "CapabilityBoundingSet_CAP_BPF",
 )
-"""What systemd 244 to 247 added to the table; nothing was added from 247 to 252."""
+"""The additions of systemd 244 to 247 to the table; nothing was added from 247 to 252."""
 
 CHARMS = {
     "sriov-switchdev": {"num-vfs": 2, "reboot-policy": "always", "reboot-settle": 0},

@@ -12,7 +12,7 @@ ROOFS = {"charms and lib": NODES, "tools": ("tools/**/*.py",), "tests/lab": ("te
 """Whose code it is: the nodes', the operators' workstation's, the lab's."""
 
 Subject = tuple[str, str]
-"""What is measured, and of what: ``("file", "lib/converge/plan.py")``."""
+"""The kind of a size, and its subject: ``("file", "lib/converge/plan.py")``."""
 
 
 def measure(root: Path) -> dict[Subject, int]:

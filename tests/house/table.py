@@ -39,7 +39,7 @@ def largest(
 
 
 def faults(sizes: Mapping[Subject, int], limits: Sequence[Limit]) -> Iterator[str]:
-    """What is larger than its limit, and limits that are about nothing, one sentence each."""
+    """Yield the sizes over their limits, and the limits of nothing, one sentence each."""
     for limit, found in largest(sizes, limits):
         if not found:
             yield f"{limit.what} {limit.pattern} has a row and does not exist: remove the row."

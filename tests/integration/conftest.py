@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a deployment needs: a Juju controller that answers, and packed charms. Without, tests are skipped.
+"""The needs of a deployment: a Juju controller that answers, and packed charms. Without, tests are skipped.
 
 A run in which no test ran fails, unless --allow-nothing asks for it. JUJU_MAAS_CLOUD names a MAAS cloud of
 the controller; the whole bundle is deployed there. Who names one wants that deployment: then it is a failure

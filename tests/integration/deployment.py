@@ -23,12 +23,12 @@ HOOK = 600
 """Seconds for a hook to run on each machine, one that waits for another charm's included."""
 
 STEMS = {"nic-firmware": "nic-firmware gpudirect", "sriov-switchdev": "sriov", "roce-qos": "roce-qos"}
-"""What follows ``ovn-offload-`` in the names of a charm's systemd units and udev rules."""
+"""The text after ``ovn-offload-`` in the names of a charm's systemd units and udev rules."""
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 
 RAN = re.compile(r' ran "([\w-]+)" hook \(via ')
-"""What a unit's agent logs after each hook."""
+"""The line in a unit's agent's log after each hook."""
 
 OF_JUJU_3 = ("leader-settings-changed", "meter-status-changed")
 """Hooks that Juju 4 no longer has, and of which the charms know nothing."""
@@ -77,7 +77,7 @@ def files_of(charm: str) -> str:
 
 
 class Answer(NamedTuple):
-    """What an action did: whether it succeeded, its results by name, and why it failed."""
+    """The result of an action: whether it succeeded, its results by name, and why it failed."""
 
     succeeded: bool
     results: Mapping[str, Any]
@@ -148,7 +148,7 @@ class Deployment:
         return sorted(self.juju.status().get_units(app))
 
     def hooks_of(self, unit: str) -> list[str]:
-        """What it has run since it was deployed, in order."""
+        """List the hooks that a unit has run since it was deployed, in order."""
         agent = f"unit-{unit.replace('/', '-')}"
         log = self.juju.cli("debug-log", "--limit", "0", "--include", agent)
         return [hook for hook in RAN.findall(log) if hook not in OF_JUJU_3]
@@ -178,12 +178,12 @@ class Deployment:
         return Answer(True, task.results, "")
 
     def on_machine(self, machine: str, command: str) -> str:
-        """What a command prints that runs as root on a machine, where Juju runs it as the user ubuntu."""
+        """Run a command as root on a machine, where Juju would run it as ubuntu, and return its output."""
         as_root = f"sudo -n sh -c {shlex.quote(command)}"
         return self.juju.exec(as_root, machine=machine, wait=120).stdout.strip()
 
     def left_by(self, charm: str) -> dict[str, str]:
-        """What each machine still has of a charm; empty if none has anything."""
+        """Return each machine's remaining files of a charm; empty if none has any."""
         command = f"ls -d {files_of(charm)} 2>/dev/null || true"
         found = {
             machine: self.on_machine(machine, command) for machine in sorted(self.juju.status().machines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What said.yaml expects of each charm on a machine without a ConnectX."""
+"""The statuses that said.yaml expects of each charm on a machine without a ConnectX."""
 
 from functools import cache
 from pathlib import Path

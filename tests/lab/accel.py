@@ -50,7 +50,7 @@ def _emulation() -> list[str]:
 
 @cache
 def qemu_version() -> str:
-    """What QEMU says of itself."""
+    """Return QEMU's own words on its version."""
     command = ["qemu-system-x86_64", "--version"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

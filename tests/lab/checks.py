@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel says of a converged node, read without the charm's code."""
+"""Checks of a converged node by the kernel's own words, without the charm's code."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class Check:
 
 
 def equal(area: str, subject: str, wanted: str, found: str) -> Check:
-    """What is found is exactly what is wanted."""
+    """Check that the found value is exactly the wanted one."""
     return Check(area, subject, wanted, found or "nothing", wanted == found)
 
 

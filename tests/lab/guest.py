@@ -44,7 +44,7 @@ class GuestError(RuntimeError):
 
 @dataclass(frozen=True)
 class Setup:
-    """What a guest is besides the image: done and booted once, and kept in the snapshot that it starts from.
+    """The changes to a guest's image: made and booted once, and kept in the snapshot that it starts from.
 
     Attributes:
         name: of this kind of guest, fit for a file's name.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the test machine needs of the host: tools from the distribution, a cache directory, KVM or not."""
+"""The test machine's prerequisites: tools from the distribution, a cache directory, KVM or not."""
 
 import contextlib
 import fcntl
@@ -53,7 +53,7 @@ may be in the middle of a run with them."""
 
 
 def earlier(pattern: str, current: Path | None = None) -> list[Path]:
-    """What the cache may drop: all that matches `pattern` but `current` and the newest few."""
+    """List the files that the cache may drop: all that match `pattern` but `current` and the newest few."""
     found = [path for path in cache().glob(pattern) if path != current]
     return sorted(found, key=lambda path: path.stat().st_mtime)[:-KEEP]
 
@@ -69,7 +69,7 @@ def missing_packages() -> list[str]:
 
 
 def install_command(packages: list[str]) -> str:
-    """What a person types to install them: a root shell, as in containers and CI, often has no sudo."""
+    """Return the command that a person types to install them: a root shell often has no sudo."""
     return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install -y {' '.join(packages)}"
 
 
@@ -101,7 +101,7 @@ def require() -> None:
 
 
 def _unlocked(command: list[str], step: Step) -> subprocess.CompletedProcess[str]:
-    """What a command of apt-get ends with, once no other apt or dpkg holds a lock.
+    """Run a command of apt-get once no other apt or dpkg holds a lock.
 
     A fresh Ubuntu updates itself in its first minutes (apt-daily.service). apt's own
     DPkg::Lock::Timeout does not wait for the lists' lock.

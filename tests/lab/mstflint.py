@@ -31,7 +31,7 @@ def image(psid: str, version: str, payload: bytes = b"\x90" * 4096, *, damaged: 
 
 
 class RefusedError(Exception):
-    """What the tool prints behind ``-E-``."""
+    """The tool's output behind ``-E-``."""
 
 
 def open_image(path: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Machine:
 
     @property
     def kind(self) -> list[str]:
-        """What tells it from other hardware."""
+        """The properties that tell it from other hardware."""
         macs = (nic.mac for nic in self.nics)
         return [*self._board, *self.accelerator, *macs, str(self.memory), *map(str, self.disks)]
 

@@ -25,7 +25,7 @@ PACKAGES = [
     "openssh-server",  # calibrate/ reaches a server's card through it
     *("rdma-core", "ibverbs-providers", "rdmacm-utils", "perftest"),  # RoCE over rdma_rxe
 ]
-"""What each of them has besides its kernel."""
+"""The packages of each of them besides its kernel."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Release:
     systemd: int
     linux: tuple[int, int]
     kernel: tuple[str, ...]
-    """What brings the kernel, its headers and its compiler: packages, or apt's patterns."""
+    """The source of the kernel, its headers and its compiler: packages, or apt's patterns."""
     extra: tuple[str, ...] = ()
     ubuntu: bool = True
 
@@ -99,4 +99,4 @@ RELEASES = {
 }  # fmt: skip
 
 SWITCHES = "trixie"
-"""What switches run (twin/): EVPN multihoming over a single VXLAN device needs this kernel and this FRR."""
+"""The release of switches (twin/): EVPN multihoming over one VXLAN device needs this kernel and this FRR."""

@@ -9,7 +9,7 @@ import paramiko
 
 
 class Accepts(paramiko.ServerInterface):
-    """What a client may ask for: a password's login, a terminal, and a shell or one command.
+    """The requests that a client may make: a password's login, a terminal, and a shell or one command.
 
     Attributes:
         user: who has logged in.

@@ -134,14 +134,14 @@ COMWARE = Dialect(
 
 @dataclass
 class Shell:
-    """What one session has typed so far."""
+    """The state of one session by all that it has typed so far."""
 
     dialect: Dialect
     name: str
     view: str = ""
     at: str = ""
     taken: list[tuple[str, str]] = field(default_factory=list)
-    """What was configured, and about what: ``("1/1", "switchport mode trunk")``."""
+    """The lines of configuration, each with its subject: ``("1/1", "switchport mode trunk")``."""
     refused: list[str] = field(default_factory=list)
     asked: str = ""
     broken: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ class Shell:
         return self.dialect.prompts[self.view].format(name=self.name, at=self.at.replace(" ", ""))
 
     def type(self, line: str) -> str:
-        """What the switch answers, without the prompt."""
+        """Return the switch's answer, without the prompt."""
         line = line.strip()
         if self.asked:
             return self._confirm(line)
@@ -198,7 +198,7 @@ class Shell:
         return "Please wait....... Done." if self.boots == file else ""
 
     def _startup(self) -> str:
-        """What Comware says to ``display startup``; file names are shown in small letters."""
+        """Return Comware's answer to ``display startup``; file names are shown in small letters."""
         return (
             "MainBoard:\r\n"
             " Current startup saved-configuration file: flash:/startup.cfg\r\n"
@@ -207,7 +207,7 @@ class Shell:
         )
 
     def _confirm(self, line: str) -> str:
-        """What it answers to what was typed after its question."""
+        """Return the answer to the text that was typed after its question."""
         command, self.asked = self.asked, ""
         if line.lower() != "y":
             return ""

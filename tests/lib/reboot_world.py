@@ -96,7 +96,7 @@ class World:
         self.hooks = self.asked_at_hook = self.granted_at_hook = 0
 
     def text(self, owner: str = "sriov") -> str:
-        """What is in a databag, of the application or a unit."""
+        """Return the text in a databag, of the application or a unit."""
         return self.juju.databags[self.relation.id].get(owner, {}).get(KEY, "")
 
     def write(self, owner: str, text: str) -> bool:
@@ -111,15 +111,15 @@ class World:
         self.juju.leaders["sriov"] = name
 
     def units(self) -> dict[str, UnitState]:
-        """What the units know of themselves."""
+        """Return the units' own states."""
         return {name: self.own(name) for name in self.nodes}
 
     def own(self, name: str) -> UnitState:
-        """What a unit knows of itself; see LOST."""
+        """Return a unit's own state; see LOST."""
         return self.bags(name)[0].units(peers=False)[0][name]
 
     def said(self, name: str) -> UnitState:
-        """What a unit published, in either revision."""
+        """Return the state that a unit published, in either revision."""
         return decode_unit(by_this(self.text(name)))
 
     def changes_revision(self, name: str) -> None:
@@ -198,7 +198,7 @@ class World:
             node.rolling, node.again = False, True
 
     def inputs(self, name: str, bags: Databags) -> Given:
-        """What a hook of a unit can read."""
+        """Return the inputs of a hook of a unit."""
         lacks = LACKS if self.nodes[name].lacks else ""
         return Given(bags, self.look(name), self.silent(name), lacks, self.parallel())
 
@@ -231,7 +231,7 @@ class World:
         return tuple(other for other in self.visible_to(name) if self.nodes[other].down)
 
     def carry(self, name: str, peers: Peers) -> None:
-        """What a hook wrote, and what operators count on if the leader granted."""
+        """Carry the writes of a hook, and check the operators' guarantees if the leader granted."""
         before, node = self.cluster(), self.nodes[name]
         self.write(name, _carried(node, self.text(name), peers.text(name)))
         if name != self.leader:
@@ -338,7 +338,7 @@ class World:
 
 
 def _carried(node: Node, before: str, now: str) -> str:
-    """What is in a databag after a hook of this node's unit, which read ``before`` and leaves ``now``."""
+    """Return a databag's text after a hook of this node's unit, which read ``before`` and leaves ``now``."""
     if not node.later:
         return now
     return before if now == by_this(before) else by_later(now)

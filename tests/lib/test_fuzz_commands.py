@@ -43,7 +43,7 @@ def intent(path: Path) -> object:
 
 
 def findings(text: str) -> object:
-    """What the actions say of the units of a model, with the text as their findings."""
+    """Read the actions' results on the units of a model, with the text as their findings."""
     results = {"verified": "x", "findings": text, "health": text}
     return of_action(json.dumps({key: {"status": "completed", "results": results} for key in UNITS}))
 
@@ -54,7 +54,7 @@ def client(text: str) -> Juju:
 
 
 def of_action(text: str) -> object:
-    """What an action says of a unit, in Juju's words, as two commands read it."""
+    """Read an action's result on a unit, in Juju's words, as two commands read it."""
 
     def run(words: list[str], *_: object, **__: object) -> Output:
         return Output(0, json.dumps(STATUS) if words[1] == "status" else text)
@@ -63,14 +63,14 @@ def of_action(text: str) -> object:
 
 
 def of_model(text: str) -> object:
-    """What adopting takes in a model; one text is both its status and each application's options."""
+    """Read a model as adopting does; one text is both its status and each application's options."""
     found = adopt_text.text("m", adoption(running.read(client(text))))
     assert max(map(len, found.splitlines())) < 2 * PLAN_WIDTH
     return found
 
 
 def of_vault(text: str) -> object:
-    """What the vault's client makes of an answer to each of its questions."""
+    """Read an answer to each question of the vault's client."""
 
     class Answered:
         status = 200
@@ -91,7 +91,7 @@ def of_vault(text: str) -> object:
 
 
 def of_maas(text: str) -> object:
-    """What verify and commission make of a MAAS that gives these answers by path, or one answer to all."""
+    """Read a MAAS that gives these answers by path, or one answer to all, as verify and commission do."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -121,7 +121,7 @@ def of_maas(text: str) -> object:
 
 
 def of_write(text: str) -> object:
-    """What MAAS answers to a write."""
+    """Read MAAS' answer to a write."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):

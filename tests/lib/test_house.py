@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `python -m house` counts, and when it fails."""
+"""The counts of `python -m house`, and its failures."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shipped asks no metadata service: what a tenant could say there reaches no charm and no command."""
+"""Shipped code asks no metadata service: a tenant's words there reach no charm and no command."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tox -e unit` makes of paths in its arguments, and of its pytest runs' exit statuses."""
+"""The paths in the arguments of `tox -e unit`, and the exit statuses of its pytest runs."""
 
 import pytest
 from unit.__main__ import ROOT, WRONG_USE, is_path, main, selected, suites, verdict

@@ -40,7 +40,7 @@ def run(site, capsys):
 
 @pytest.fixture
 def findings(maas, site):
-    """What a plan finds, as `severity: what; remedy`."""
+    """Return the findings of a plan, as `severity: what; remedy`."""
 
     def findings():
         read = read_site(site)

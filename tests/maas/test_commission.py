@@ -8,7 +8,7 @@ from maas import commission as code
 
 @pytest.fixture(autouse=True)
 def hardware(maas, monkeypatch):
-    """What commissioning finds on each machine; looks follow each other without a pause."""
+    """The hardware that commissioning finds on each machine; looks follow each other without a pause."""
     equip(maas)
     monkeypatch.setattr(code, "POLL", 0)
 

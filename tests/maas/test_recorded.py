@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a real MAAS lists is read as it is, and the simulated region lists the same of the same site."""
+"""The lists of a real MAAS are read as they are, and the simulated region lists the same of the same site."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from maas.answers import LISTS
 RECORDED = json.loads(recorded.maas.LISTS.read_text())
 KINDS = [kind for kind in RECORDED if kind in LISTS]
 IDS = ("id", "resource_uri", "system_id", "primary_rack", "user", "fabric_id")
-"""What a region numbers by itself; its type is compared, not its value."""
+"""The fields that a region numbers by itself; their type is compared, not their value."""
 NAMES = ("hostname", "cidr", "start_ip", "architecture", "name", "mode", "index")
-"""What tells the objects of a list apart: the first of these that they have."""
+"""The fields that tell the objects of a list apart: the first of these that they have."""
 OWN = ("memory", "subarches")
 """Values of the simulated hardware and images, which a test chooses."""
 

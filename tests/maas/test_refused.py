@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MAAS would refuse in the middle of apply is found by plan, and nothing is written."""
+"""A write that MAAS would refuse in the middle of apply is found by plan, and nothing is written."""
 
 import re
 

@@ -6,7 +6,7 @@ from lab.maassite import NUMA, PORTS, commission, edit, interfaces, machine, str
 
 
 def refused(maas, run):
-    """What apply says of a plan that it does not begin."""
+    """Return apply's words on a plan that it does not begin."""
     maas.requests.clear()
     said = run("apply", expected=1)
     assert writes(maas) == []

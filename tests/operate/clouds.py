@@ -30,7 +30,7 @@ ITS_OWN = {"focal"}
 
 
 def cloud(name, version="3.6.9", **said):
-    """What Juju's client knows of one of CLOUDS, from a controller of this release."""
+    """Return one of CLOUDS as Juju's client knows it, from a controller of this release."""
     overlays = [yaml.safe_dump({"applications": OURS}), yaml.safe_dump(CLOUDS[name])]
     found = [*parts([BUNDLE]), *(Part(BUNDLE, each) for text in overlays for each in parse(text, name))]
     return deployed.recorded(Bundle(merge(found), found), version, said)
@@ -38,7 +38,7 @@ def cloud(name, version="3.6.9", **said):
 
 @cache
 def asked(name, version="3.6.9"):
-    """What the command prints of one of CLOUDS, and how it called Juju's client."""
+    """Return the command's output for one of CLOUDS, and its calls of Juju's client."""
     return printed(cloud(name, version))
 
 
@@ -54,13 +54,13 @@ def client(model):
 
 
 def printed(model):
-    """What the command prints of a model, and the calls of Juju's client."""
+    """Return the command's output for a model, and the calls of Juju's client."""
     found, calls = client(model)
     return text.text(found.name, adoption(found)), calls
 
 
 def told(name):
-    """What the command prints of one of CLOUDS."""
+    """Return the command's output for one of CLOUDS."""
     return asked(name)[0]
 
 

@@ -58,7 +58,7 @@ class World:
         return name
 
     def run(self, main, *words, expected=0):
-        """What the command prints; its argv and Juju's never hold a secret, and no file of it stays."""
+        """Return the command's output; its argv and Juju's never hold a secret, and no file of it stays."""
         status = main(list(words))
         said = self.capsys.readouterr()
         assert status == expected, said
@@ -88,7 +88,7 @@ def adopt(world):
 
 @pytest.fixture(autouse=True)
 def no_secrets_of_other_tests(monkeypatch):
-    """What one test keeps as a secret may be a word that another one reads."""
+    """A secret of one test may be a word that another one reads."""
     monkeypatch.setattr(private, "_kept", set())
 
 

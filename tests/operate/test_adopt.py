@@ -97,7 +97,7 @@ def test_with_the_overlay_the_exported_model_has_no_error(name):
 
 
 def _errors(said, name):
-    """What the checker finds in the model with the overlay; what ovn-chassis leaves is set by hand there."""
+    """List the errors in the model with the overlay; the rest of ovn-chassis' VFs is set by hand there."""
     found = checker.check(on_the_model(said, name))
     by_hand = name in BY_UNITS
     return [str(each) for each in found if not each.warning and not (by_hand and each.rule == "vf-owner")]

@@ -32,7 +32,7 @@ def run(*words, path=("lib", "tools")):
 
 @pytest.fixture
 def captured(tmp_path):
-    """What `juju run` prints of a capture."""
+    """The output of `juju run` for a capture."""
     done = run("-c", CAPTURED, path=("lib", "tests", "charms/sriov-switchdev/src"))
     assert done.returncode == 0, done.stderr
     file = tmp_path / "capture.txt"

@@ -33,7 +33,7 @@ VERSION = re.compile(r"\d+\.\d+\.\d+(\+git\.[0-9a-f]{12}(\.modified)?)?\n")
 
 
 def faults(packed: Path, platform: Platform) -> list[str]:
-    """What is wrong with an artifact, one sentence each; empty when it is good."""
+    """List the faults of an artifact, one sentence each; empty when it is good."""
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(packed) as archive:
         root = Path(scratch)
         archive.extractall(root)
@@ -77,7 +77,7 @@ class Graph:
                     yield module, found
 
     def job(self) -> probe.Job:
-        """What the probe imports. packages.py prepares its late import: it is run instead."""
+        """Return the probe's job. The late import of packages.py is run instead of imported."""
         roots = {name.partition(".")[0] for name in self.own}
         late = {
             found.target

@@ -17,7 +17,7 @@ from lab.host import install_command
 from stage import BUILD, Platform
 
 PACKAGES = ("python3-apt", "python3-dev", "python3-venv")
-"""What charmcraft wants installed before the uv plugin packs, and the bindings with which it looks."""
+"""The packages that charmcraft needs before the uv plugin packs, and the bindings with which it looks."""
 
 APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 """Ubuntu's switch, 1 from 24.04 on: only root has namespaces."""

@@ -63,7 +63,7 @@ def _packages(name: str) -> list[str]:
 
 
 def outside() -> set[str]:
-    """What the script imports that is neither in it nor in the standard library."""
+    """Return the script's imports that are neither in it nor in the standard library."""
     own = {name.partition(".")[0] for name in needed()}
     return (
         {item.root for module in needed().values() for item in imports(module) if item.at_start}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PINS = ROOT / "tests/requirements/guest.txt"
-"""What the functional tests run the charms with."""
+"""The versions with which the functional tests run the charms."""
 
 LEFT_OUT = {
     "jinja2": "charmhelpers: its templates",

@@ -54,7 +54,7 @@ if job["installs"]:
 
 @dataclass(frozen=True)
 class Job:
-    """What the probe does.
+    """The work of the probe.
 
     Attributes:
         modules: the charm's own modules, which are imported.
@@ -69,7 +69,7 @@ class Job:
 
 
 def faults(root: Path, platform: Platform, job: Job) -> list[str]:
-    """What does not work in an unpacked artifact, which is changed; empty where all does."""
+    """List the faults of an unpacked artifact, which is changed; empty where all works."""
     python, version = _python(platform)
     lacking: Sequence[str] = ()
     if version != platform.python:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What packing one charm for one platform leaves: the artifact, and its bill of materials beside it."""
+"""The product of packing one charm for one platform: the artifact, and its bill of materials beside it."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -122,7 +122,7 @@ def _package(metadata: Message, files: Mapping[str, str]) -> Component:
 
 
 def _licence(metadata: Message) -> str | None:
-    """What a package says of its licence: the newest field first."""
+    """Return a package's own words on its licence: the newest field first."""
     if stated := metadata["License-Expression"] or metadata["License"]:
         return stated
     named = {

@@ -26,7 +26,7 @@ PYTHON = {"22.04": "3.10", "24.04": "3.12"}
 REMOTE = re.compile(
     r"(?:(?:https|ssh)://)?(?:[^@/\s]+@)?(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+/|[:/])(?P<path>[\w./~-]+?)(?:\.git)?/?"
 )
-"""What git calls a repository on another computer: an https or ssh URL, or USER@HOST:PATH."""
+"""The forms of git's name for a repository on another computer: an https or ssh URL, or USER@HOST:PATH."""
 
 
 @dataclass(frozen=True)

@@ -186,7 +186,7 @@ def apt_update(fatal):
 def apt_install(packages, fatal):
     subprocess.call(["apt-get", "install", *packages])
 """
-"""What charmhelpers.fetch imports and calls, in small."""
+"""The imports and calls of charmhelpers.fetch, in small."""
 
 
 def installing(platform, packages=PACKAGES, fetch=FETCH):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the publishing workflow runs: its own script; the real charmcraft's parser reads each call."""
+"""The publishing workflow's own script; the real charmcraft's parser reads each call."""
 
 import argparse
 import json
@@ -131,7 +131,7 @@ def test_provenance_is_attested_of_artifact_and_bill_and_the_bill_of_the_artifac
 
 
 def test_all_jobs_take_what_one_job_packed():
-    """What is released is what was attested: nothing is packed a second time."""
+    """The released artifact is the attested one: nothing is packed a second time."""
     packing = [name for name, job in WORKFLOW["jobs"].items() if "tox -e pack\n" in yaml.safe_dump(job)]
     taking = [name for name, job in WORKFLOW["jobs"].items() if "download-artifact" in yaml.safe_dump(job)]
     assert (packing, taking) == (["pack"], ["attest", "publish"])

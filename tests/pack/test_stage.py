@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written into an artifact about where it comes from."""
+"""The note in an artifact about its origin."""
 
 import subprocess
 

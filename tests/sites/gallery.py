@@ -20,9 +20,9 @@ INPUTS = {
 """The files of a site that a tool reads. Without one, it would only read the reference's again."""
 TOOLS = tuple(INPUTS)
 KEYS = {"findings", "told", "unsaid", "writes", "never", "pending"}
-"""What expected.yaml says of a tool."""
+"""The keys of expected.yaml for a tool."""
 OWN: dict[str, list[str]] = yaml.safe_load((FOLDER / "own.yaml").read_text())
-"""What a tool may write at every site: files and objects of its own."""
+"""The writes of a tool at every site: files and objects of its own."""
 HARMLESS = ("info",)
 """Severities that raise no alarm."""
 
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a tool said of a site, and what it wrote there."""
+    """The findings of a tool on a site, and its writes there."""
 
     findings: list[Found]
     writes: list[str]
@@ -50,7 +50,7 @@ class Site(NamedTuple):
 
     @property
     def expected(self) -> dict[str, Any]:
-        """What must come of it, by tool; with ``as``, what the site of that name expects, too."""
+        """The expected result, by tool; with ``as``, that of the site of that name, too."""
         found = self.data("expected")
         return {tool: _with_others(tool, said) for tool, said in found.items() if tool != "not"}
 
@@ -78,7 +78,7 @@ class Site(NamedTuple):
 
 
 def _with_others(tool: str, said: Any) -> Any:
-    """What a site says of a tool, after what the site under ``as`` says of it."""
+    """Return a site's expectation of a tool, after that of the site under ``as``."""
     if not isinstance(said, dict) or "as" not in said:
         return said
     name = said["as"]
@@ -139,7 +139,7 @@ def _made(pattern: str, seen: Seen) -> list[str]:
 
 
 def table() -> list[str]:
-    """What each tool must say of each site, as rows of a Markdown table."""
+    """Return the expected findings of each tool on each site, as rows of a Markdown table."""
     rows = ["| site | tool | findings | writes |", "|---|---|---|---|"]
     return rows + [
         row(site, tool, site.expected[tool]) for site in sites() for tool in TOOLS if tool in site.expected

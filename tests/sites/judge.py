@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tool made of a site of the gallery, against what the site expects: the tests' side."""
+"""The results of a tool on a site of the gallery, against the site's expectation: the tests' side."""
 
 import pytest
 from sites.gallery import OWN, Seen, Site, complaints, false_alarms, row

@@ -82,7 +82,7 @@ def selected(paths: list[str]) -> list[tuple[Suite, list[str]]]:
 
 
 def _part(suite: Suite, path: str) -> str | None:
-    """What a suite runs of a path: the path, or all of the suite if the path is a folder above it."""
+    """Return a suite's part of a path: the path, or all of the suite if the path is a folder above it."""
     located = _located(path)
     if located in suite.tests.parents:
         return str(suite.tests)

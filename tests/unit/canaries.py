@@ -14,9 +14,9 @@ HOST, DOMAIN = "rack7-canary", "rack7-canary.customer.example"
 SERIAL, CARD = "SN-CANARY-99", "MT2015X01234"
 MAC, IPV4, IPV6, WORD = "ec:0d:9a:ca:fe:42", "198.51.100.77", "2001:db8:77::1234", "hunter2-canary"
 ANYWHERE = f"{DOMAIN} {HOST} {SERIAL} {CARD} {MAC} {IPV4} {IPV6} {MAC.upper()}"
-"""What may turn up anywhere."""
+"""The words that may turn up anywhere."""
 WRITTEN = f"{ANYWHERE} {WORD} {MAC.replace(':', '')}"
-"""What people and other programs write into files; the kernel's attributes have no words of people."""
+"""The words of people and other programs in files; the kernel's attributes have no words of people."""
 SECRETS = (HOST, DOMAIN, "customer", SERIAL, CARD, MAC, IPV4, IPV6, WORD, MAC.replace(":", ""))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for each test of a charm, and a Juju that closes a unit's session.
+"""The settings of each test of a charm, and a Juju that closes a unit's session.
 
 Hypothesis has no deadline: a slow machine is no failure.
 """

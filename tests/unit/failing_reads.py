@@ -133,7 +133,7 @@ class FailingBoot(FailingReads):
     """For a charm whose boot unit is one function: ``boot`` runs it, on a host that has just started."""
 
     def boot(self, node: Any) -> Any:
-        """What the unit says is wrong."""
+        """Return the unit's words on the failure."""
         raise NotImplementedError
 
     @pytest.fixture

@@ -100,7 +100,7 @@ class HostUnit(Alone):
             return failed.message
 
     def findings(self) -> str:
-        """What ``verify`` prints."""
+        """Return the findings that ``verify`` prints."""
         return self.action("verify")["findings"]
 
     @property

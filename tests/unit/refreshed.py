@@ -56,7 +56,7 @@ def is_ours(path: str) -> bool:
 
 
 def left_by(node: Any) -> Left:
-    """What the unit has left on its host and in its databags."""
+    """Return the files and databags that the unit has left on its host."""
 
     def neutral(text: str) -> str:
         return TIME.sub("NOW", text.replace(node.host.boot_id, "BOOT-ID"))

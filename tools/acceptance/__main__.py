@@ -48,7 +48,7 @@ PASS, FAIL, UNKNOWN = 0, 1, 2
 
 @dataclass(frozen=True)
 class Around:
-    """What the verbs use of the world, so that tests and the lab can replace it.
+    """The outside world of the verbs, so that tests and the lab can replace it.
 
     `substituted` says in each report what was not as in production.
     """
@@ -220,7 +220,7 @@ class Command:
         return Cloud(self.around.connect(self.cloud, self.cacert), self.around.clock)
 
     def _planned(self, cloud: Cloud, facts: Facts) -> Plan[Cloud]:
-        """What is missing of what the user may ask for, and what no check will see."""
+        """Plan the missing objects that the user may ask for, and tell which checks will not be possible."""
         wanted = list(member.allowed(list(objects(self.site, facts)), self.site, facts))
         existing = cloud.observe({each.key for each in wanted if not each.shared})
         asked = [key for key in addresses.needed(wanted, existing) if key in existing]
@@ -247,7 +247,7 @@ class Command:
         return {node.name: node for node in found.values()}, unseen[1:]
 
     def _conditions(self, cloud: Cloud, hosts: dict[str, str]) -> dict[str, str]:
-        """What has to be the same for all rungs."""
+        """Return the conditions that have to be the same for all rungs."""
         site = self.site
         given = {"software": site.software, "disturb": site.disturb, "mtu": site.mtu, "seconds": site.seconds}
         given["ipv6"] = site.ipv6

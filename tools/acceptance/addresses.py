@@ -24,7 +24,7 @@ Needed = dict[str, Counter[str]]
 
 
 def needed(wanted: Sequence[Wanted], objects: Mapping[str, Object]) -> Needed:
-    """What the missing objects take of the pools of each network."""
+    """Count the addresses that the missing objects take of the pools of each network."""
     found: Needed = {}
     for each in wanted:
         network, owner = _takes(each)

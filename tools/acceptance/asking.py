@@ -22,7 +22,7 @@ WORDS = 300
 # It logs what it raises as well, and Python prints a warning that nobody handles.
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 _POOL = re.compile(r""": \w+\(host=.*: ([^:]+?)["')]+$""")
-"""What requests adds to an address that cannot be reached: its own objects, and last the kernel's reason."""
+"""The text that requests adds to an unreachable address: its own objects, and last the kernel's reason."""
 
 
 def service_says(error: Exception) -> str:
@@ -45,7 +45,7 @@ _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
     (auth.DiscoveryFailure, "does not answer as Keystone does", "check auth_url: it ends in :5000/v3"),
 )
 _GONE = "validate token"
-"""In what Keystone answers, with status 404, to a login by a token that has expired or was revoked."""
+"""Words of Keystone's answer, with status 404, to a login by a token that has expired or was revoked."""
 _DOWN = (502, 503, 504)
 _QUOTA = "have an administrator raise the quota of the project: openstack quota set"
 _OVN = "this tool needs Neutron with OVN, whose tenants' networks are Geneve"

@@ -121,7 +121,7 @@ class Cloud:
         return Facts({each.host: each.availability_zone for each in up}, profile)
 
     def _virtual(self, hosts: set[str], microversion: str | None) -> set[str]:
-        """Those of these hosts that run virtual machines. Ironic's compute services deploy whole nodes."""
+        """Return the hosts among these that run virtual machines. Ironic's compute services deploy nodes."""
         with asking("the list of hypervisors"):
             try:
                 found = list(self.connection.compute.hypervisors(details=True, microversion=microversion))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stock Ubuntu gets by user-data: packages, and the RDG's tuning as a unit that runs at each boot.
+"""The user-data for a stock Ubuntu: packages, and the RDG's tuning as a unit that runs at each boot.
 
 The tuning is perf_tune.sh for each mlx5 netdev: irqbalance off, as many queues as CPUs, one interrupt on each
 CPU, aRFS. images/ has the recipes for images with DPDK, TRex or CUDA.

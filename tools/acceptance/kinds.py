@@ -56,7 +56,7 @@ KINDS = {
     "server_group": Kind("compute", "server_group", "server_groups"),
     "server": Kind("compute", "server", "servers", {"details": True}, False, True),
 }
-"""In an order in which they can be created; router interfaces are ports that are listed with the others."""
+"""The kinds in an order in which they can be created; router interfaces are ports, listed with the others."""
 
 
 def ours(found: Object) -> bool:
@@ -103,7 +103,7 @@ def _floating(floating: Object, known: dict[str, list[Object]]) -> str:
 
 
 def _subnet(subnet: Object, known: dict[str, list[Object]]) -> str:
-    """By its network and version of IP, whatever its own name is."""
+    """Return a subnet's name here by its network and version of IP, whatever its own one is."""
     networks = {network["id"]: network["name"] for network in known["network"]}
     network = networks.get(subnet["network_id"])
     version = "" if subnet["ip_version"] == 4 else subnet["ip_version"]

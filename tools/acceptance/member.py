@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a project may ask for whose user is not an administrator of the cloud, and what nobody sees then.
+"""The objects for a user who is not an administrator of the cloud, and the checks that are then impossible.
 
 By the default policies, only administrators place servers on hosts, see where they are, make flavors, VLANs
 and external networks, and give ports a binding:profile. An anti-affinity group has its servers on two hosts.
@@ -21,7 +21,7 @@ _VLAN = ("network vlan_data", "subnet vlan_data_subnet", "subnet vlan_data_subne
 
 
 def allowed(wanted: list[Wanted], site: Site, facts: Facts) -> Iterator[Wanted]:
-    """What the user may ask for; what is missing of the rest says who can make it."""
+    """Yield the objects that the user may ask for; a missing one of the rest says who can make it."""
     for each in wanted:
         if not facts.refused:
             yield each
@@ -69,7 +69,7 @@ def _server(each: Wanted) -> Wanted:
 
 
 def unseen(site: Site, facts: Facts) -> tuple[str, ...]:
-    """What no check can look at for this user, with the reason; nothing for an administrator."""
+    """List the checks that this user's rights prevent, with the reason; none for an administrator."""
     if not facts.refused:
         return ()
     named = [key for key, value in (("nodes", site.nodes), ("other-rack", site.other_rack)) if value]

@@ -120,7 +120,7 @@ def _decoded(text: str) -> str:
 
 
 def _read(target: Path) -> dict[str, Any]:
-    """What the file has, as openstacksdk reads it (YAML 1.1); empty if there is none.
+    """Read the file as openstacksdk reads it (YAML 1.1); empty if there is none.
 
     Of a key that stands twice, openstacksdk takes the second, and the first would be lost.
     """

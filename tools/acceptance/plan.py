@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is missing of the wanted objects, and what there is to delete: pure functions of a cloud's objects."""
+"""The steps to the wanted objects, and those that delete them: pure functions of a cloud's objects."""
 
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
@@ -96,7 +96,7 @@ def _reason(each: Wanted, found: Object, objects: dict[str, Object]) -> str:
 
 
 def _unfinished(each: Wanted, found: Object) -> Iterator[CloudStep]:
-    """What an interruption left out after the object itself was created."""
+    """Yield the steps that an interruption left out after the object itself was created."""
     if not ours(found):
         return
     how = KINDS.get(each.kind)
@@ -214,7 +214,7 @@ def removal(known: dict[str, list[Object]]) -> Plan[Cloud]:
 
 
 def _used(known: dict[str, list[Object]], made: dict[str, list[Object]]) -> Iterator[Finding]:
-    """What others have on the tool's networks and routers, without which it would have no network."""
+    """Name others' objects on the tool's networks and routers, without which they would have no network."""
     networks, routers = ({each["id"]: each["name"] for each in made[kind]} for kind in ("network", "router"))
     names = {each["id"]: each["name"] for each in known["network"]}
     for port in known["port"]:

@@ -14,7 +14,7 @@ from yamlfile.values import FileError
 
 HOLDS = "a site file is a mapping of nodes, image, flavor, public, …"
 SOFTWARE = ("dpdk", "trex", "cuda")
-"""What an image may contain besides the stock one's packages; each needs a recipe (guests.py)."""
+"""The software that an image may have besides the stock one's packages; each needs a recipe (guests.py)."""
 _NAME = Text(r"[\w.:@-]+(?: [\w.:@-]+)*", "a name")
 _TITLE = Text(r"\S+(?: \S+)*", "a name")
 """Of what others made: glance-simplestreams-sync, for one, calls images auto-sync/…."""
@@ -52,7 +52,7 @@ RDG_SUBNET = {
     "last": "10.7.208.99",
     "gateway": "10.7.208.1",
 }
-"""What a new external network has where the site file gives no VLAN, and no subnet."""
+"""The subnet of a new external network where the site file gives no VLAN, and no subnet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ class Public:
 
 @dataclass(frozen=True, kw_only=True)
 class Flavor:
-    """What each server gets: MiB of memory, GiB of disk, CPUs.
+    """The size of each server: MiB of memory, GiB of disk, CPUs.
 
     Attributes:
         large_pages: the memory is in huge pages, which the nodes then need; a size for pages of that size.

@@ -24,7 +24,7 @@ SECONDS, MOST = 300.0, 64 * MIB
 UPLOAD = 1e6
 """Bytes of a file for which a service has one more second."""
 BUDGET = Meter("the cloud", SECONDS, MOST)
-"""What is left for the question that is being asked."""
+"""The bytes and the time that are left for the current question."""
 
 
 class _Plain(HTTPConnection):
@@ -105,7 +105,7 @@ def check(cacert: str) -> None:
 
 
 _REASON = re.compile(r"\[SSL[^\]]*\] (?:certificate verify failed: )?(.+?)\.? \(_ssl")
-"""What OpenSSL says, in an error of Python's, in one of requests, in one of keystoneauth."""
+"""OpenSSL's words in an error of Python's, in one of requests, in one of keystoneauth."""
 _TLS = (
     (
         ("wrong version number", "record layer failure"),
@@ -133,7 +133,7 @@ _TLS = (
 
 
 def untrusted(error: str) -> tuple[str, str, str]:
-    """What is wrong with a cloud's TLS: in our words, in OpenSSL's, and what helps."""
+    """Return the fault of a cloud's TLS: in our words, in OpenSSL's, and the remedy."""
     found = _REASON.search(error)
     reason = found[1] if found else ""
     return next(

@@ -8,7 +8,7 @@ from acceptance.kinds import Object
 
 
 class Cause(NamedTuple):
-    """What an error message of Nova means on nodes with VFs."""
+    """The meaning of an error message of Nova on nodes with VFs."""
 
     message: str
     cause: str

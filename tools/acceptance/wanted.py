@@ -28,7 +28,7 @@ HOSTS = (
     "name others as nodes in the site file; openstack compute service list tells which ones are down, "
     "and openstack hypervisor list has ironic as the type of those that deploy whole machines"
 )
-"""What helps where a compute host takes no test servers."""
+"""The remedy where a compute host takes no test servers."""
 SUBNETS = {
     "gen_mgmt": "22.22.22.0/24",
     "gen_data": "33.33.33.0/24",
@@ -54,7 +54,7 @@ IMAGE = "https://cloud-images.ubuntu.com/jammy/current/jammy-server-cloudimg-amd
 
 EXTERNAL = "set public.name in the site file to one of: openstack network list --external"
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""What Neutron's ids look like: no new network is called so."""
+"""The form of Neutron's ids: no new network has such a name."""
 
 
 class Ref(str):
@@ -93,13 +93,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Facts:
-    """What decides about objects besides the site file: compute hosts with their zones, and the release."""
+    """The facts that decide about objects besides the site file: compute hosts, zones, the release."""
 
     zones: dict[str, str]
     profile: bool
     """Whether a direct port needs capabilities in binding:profile: up to 2023.2. Later, Nova adds it."""
     refused: str = ""
-    """What Nova says to a user who is not an administrator; "" for one who is."""
+    """Nova's words to a user who is not an administrator; "" for one who is."""
 
 
 def servers(site: Site, facts: Facts) -> dict[str, str]:

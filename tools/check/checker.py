@@ -18,7 +18,7 @@ from check.rules import fabric, juju, offload, pci, port, relation, space
 BUNDLES = Path(__file__).parents[2] / "bundles"
 
 MODULES = (juju, relation, space, offload, port, pci, fabric)
-"""Where the rules are; importing them fills RULES."""
+"""The modules of the rules; importing them fills RULES."""
 
 
 def load(paths: list[Path], site: Site | None = None) -> Bundle:
@@ -41,13 +41,13 @@ def load(paths: list[Path], site: Site | None = None) -> Bundle:
 
 
 def check(bundle: Bundle) -> list[Finding]:
-    """What all rules find, by place."""
+    """Return the findings of all rules, by place."""
     found = {finding for rule in RULES for finding in rule.findings(bundle)}
     return sorted(found, key=lambda finding: (finding.place, finding.rule, finding.what))
 
 
 def _unsilenced(findings: list[Finding]) -> list[Finding]:
-    """Without those that a comment in the file silences."""
+    """Return the findings that no comment in the file silences."""
     lines = {file: Path(file).read_text().splitlines() for file in {each.place.file for each in findings}}
     return [each for each in findings if not is_silenced(each, lines[each.place.file])]
 

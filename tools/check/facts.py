@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What charms offer: endpoints, scopes, interfaces, extra bindings, options and their types.
+"""The charms' metadata: endpoints, scopes, interfaces, extra bindings, options and their types.
 
 `facts.yaml` holds the upstream charms of the bundles. It is derived from a folder of charms, laid out as
 `<charm>/<branch>/{metadata,config}.yaml` or `<charm>/<branch>/charmcraft.yaml`:
@@ -93,7 +93,7 @@ class Facts:
 
     @property
     def bindable(self) -> set[str]:
-        """What may stand in `bindings:`."""
+        """The names that may stand in `bindings:`."""
         return {"", *self.endpoints, *self.extra_bindings}
 
 
@@ -171,7 +171,7 @@ def upstream() -> dict[tuple[str, str], Facts]:
 
 
 def of_all_tracks(charm: str) -> list[Facts]:
-    """What the table has of an upstream charm."""
+    """Return the table's rows for an upstream charm."""
     return [known for (name, _), known in upstream().items() if name == charm]
 
 

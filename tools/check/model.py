@@ -27,14 +27,14 @@ _NUMBERS = {
 _BITS = 63
 """Of a number besides its sign."""
 PLACEHOLDER = "to-be-set"
-"""What upstream's bundles have where the operator has to write a value."""
+"""The text of upstream's bundles where the operator has to write a value."""
 RISKS = ("stable", "candidate", "beta", "edge")
-"""What a channel is without a track, such as in `channel: stable`."""
+"""The names of a channel without a track, such as in `channel: stable`."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Where one unit goes: a machine of the bundle, and whether into a container on it."""
+    """The place of one unit: a machine of the bundle, and whether into a container on it."""
 
     machine: str
     container: bool
@@ -80,7 +80,7 @@ class Application:
         return coerced(kind or "", self.section("options").get(name, default))
 
     def place(self, *keys: str) -> Place:
-        """Where a key of the application stands, or the nearest thing above it."""
+        """Return the place of a key of the application, or of the nearest thing above it."""
         here, place = self.body, self.named
         for key in keys:
             if not isinstance(here, Map) or key not in here:
@@ -246,7 +246,7 @@ class Bundle:
         ]
 
     def places(self, application: Application) -> set[str]:
-        """Where units are: their principal applications, or themselves, and the machines."""
+        """Return the places of units: their principal applications, or themselves, and the machines."""
         known = application.facts
         names = {application.name}
         if known and known.subordinate:
@@ -269,7 +269,7 @@ class Bundle:
         return list(dict.fromkeys(found))
 
     def units(self, application: Application, seen: frozenset[str] = frozenset()) -> list[Unit]:
-        """Where the units go, a subordinate's with its principals."""
+        """Return the places of the application's units; a subordinate is with its principals."""
         if application.name in seen:
             return []
         seen |= {application.name}
@@ -286,7 +286,7 @@ class Bundle:
         return found
 
     def _placed(self, at: str, container: bool, number: int, seen: frozenset[str]) -> list[Unit]:
-        """Where a unit goes: a machine, or where a unit of another application is (`nova-compute/0`)."""
+        """Return the place of a unit: a machine, or that of another application's unit (`nova-compute/0`)."""
         if at in self.machines:
             return [Unit(at, container)]
         name, _, other = at.partition("/")

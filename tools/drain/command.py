@@ -22,7 +22,7 @@ DONE, FAILED = 0, 1
 
 @dataclass(frozen=True)
 class Around:
-    """What the verbs use of the world, so that tests can replace it."""
+    """The outside world of the verbs, so that tests can replace it."""
 
     connect: Any = connect
     clock: Clock = field(default=time)
@@ -58,7 +58,7 @@ def roll(juju: Juju, options: argparse.Namespace, around: Around | None = None) 
 
 
 def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
-    """What firmware runs where, and with --apply the rollout of the images that nic-firmware has."""
+    """Show the firmware of all NICs, and with --apply roll out the images that nic-firmware has."""
     known = rollout.cards(juju)
     wanted = rollout.baseline(options.baseline, known)
     print(rollout.table(known, wanted, options.most))

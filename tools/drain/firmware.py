@@ -80,7 +80,7 @@ def state(card: Card, wanted: Mapping[str, str]) -> str:
 
 
 def table(known: Sequence[Card], wanted: Mapping[str, str], most: int | None) -> str:
-    """What runs where: one row for NICs that are alike, what is to be done first."""
+    """Return the table of firmware: one row for NICs that are alike, those with something to do first."""
 
     def key(card: Card) -> tuple[int, str, str, str]:
         return _STAGES.index(state(card, wanted)), card.psid, card.running, card.flash

@@ -40,7 +40,7 @@ class Node(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a node is in Juju."""
+    """The place of a node in Juju."""
 
     machine: str  # its number
     host: str  # its host name, without a domain
@@ -137,7 +137,7 @@ def _look(juju: Juju, name: str) -> Unit:
 
 
 def _results(juju: Juju, unit: str, action: str) -> UnitReport | None:
-    """What an action says; None if the unit does not end it."""
+    """Run an action and return its report; None if the unit does not end it."""
     try:
         (said,) = Call([unit], unit.partition("/")[0], action).answers(juju, LOOK)
     except StepError:

@@ -24,7 +24,7 @@ GRACE = 300.0
 
 @dataclass(frozen=True)
 class Site:
-    """What steps run on."""
+    """The clients, clock and output that steps use."""
 
     juju: Juju
     compute: Compute
@@ -34,7 +34,7 @@ class Site:
 
 
 def plan(place: Place, found: Node, *, keep: bool, stop: bool) -> Plan[Site]:
-    """What is left to do on a node.
+    """Plan the rest of the way of a node.
 
     Args:
         place: the node's name and units.

@@ -200,7 +200,7 @@ def _write(wanted: Plan[Maas], maas: Maas, site: Site, most: int | None) -> int:
 
 
 class _Run(NamedTuple):
-    """What became of some steps; `lacking` are the keys of all that they were to make, and did not."""
+    """The outcome of some steps; `lacking` are the keys of all that they were to make, and did not."""
 
     done: int
     failures: list[str]

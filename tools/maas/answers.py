@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MAAS' answers have to hold for what is read from them; whatever else is in them stays.
+"""The shapes of MAAS' answers, as far as they are read; whatever else is in them stays.
 
 Fields: the API 2.0 of MAAS 3 (``DISPLAYED_MACHINE_FIELDS``, ``DISPLAYED_INTERFACE_FIELDS`` and others in
 maasserver/api/*.py). A proxy, another server at that address, or a later API may answer with other JSON: then
@@ -114,7 +114,7 @@ LISTS: dict[str, Shape[Any]] = {
     "boot-resources": ListOf(_object(id=_NUMBER, name=_TEXT, architecture=_TEXT), "images"),
     "fabrics": ListOf(_FABRIC, "fabrics"),
 }
-"""What MAAS lists at ``KIND/``."""
+"""The lists that MAAS gives at ``KIND/``, and their shapes."""
 
 POWER: Shape[Any] = MappingOf(_TEXT, _object(), "machines and power parameters")
 IMAGE: Shape[Any] = _object(id=_NUMBER, name=_TEXT, architecture=_TEXT, sets=_SETS)
@@ -126,7 +126,7 @@ GIVEN: Shape[Any] = ListOf(_object(ip=OrNull(ADDRESS)), "addresses")
 
 
 def listed(maas: Maas, kind: str) -> Any:
-    """What MAAS lists of a kind: one of :data:`LISTS`. Raises StepError as :func:`ask`."""
+    """Return MAAS' list of a kind: one of :data:`LISTS`. Raises StepError as :func:`ask`."""
     return ask(maas, f"{kind}/", LISTS[kind])
 
 
@@ -149,7 +149,7 @@ def ask_if_told(maas: Maas, path: str, shape: Shape[Any]) -> Any:
 
 
 def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:
-    """What MAAS answers to a GET. Raises StepError if it answers with something else, or not at all."""
+    """Return MAAS' answer to a GET. Raises StepError if it answers with something else, or not at all."""
     answer = maas.send(path)
     try:
         shape.read("", answer)

@@ -37,20 +37,20 @@ MAAS takes its time with hundreds of machines, each of which has some 100 KB.
 TRIES = 5
 """How often a request is sent for which MAAS asks again: it met another write, and nothing of it was kept."""
 KEY = "copy the whole API key of an administrator: sudo maas apikey --username NAME"
-"""What helps where MAAS refuses the key."""
+"""The remedy where MAAS refuses the key."""
 WORDS = 300
 """Characters of an answer that an error sentence quotes."""
 READ = 64 * 1024
 """Bytes that are read of a refusal: a secret in it has to be whole to be found."""
 Objects = dict[str, Any]
-"""What MAAS tells of its objects, by the key that each has in plans."""
+"""MAAS' objects, by the key that each has in plans."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Follows no redirect: urllib would send the key to any host, and make a GET of a write."""
 
     def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> None:
-        """Nothing: urllib then raises HTTPError, as it does for every status without a handler."""
+        """Do nothing: urllib then raises HTTPError, as it does for every status without a handler."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
@@ -79,7 +79,7 @@ class Maas:
     def send(
         self, path: str, method: str = "GET", values: dict[str, Any] | None = None, *, tries: int = TRIES
     ) -> Any:
-        """What MAAS answers; of values that are lists it gets one by one."""
+        """Send a request and return MAAS' answer; values that are lists are sent one by one."""
         data = None if values is None else urllib.parse.urlencode(values, doseq=True).encode()
         request = Request(self._address + path, data, method=method)
         once = f'oauth_nonce="{uuid.uuid4().hex}", oauth_timestamp="{int(time.time())}"'
@@ -120,7 +120,7 @@ class Maas:
 
 
 def _said(error: urllib.error.HTTPError) -> str:
-    """What a refusal says, as far as it arrives."""
+    """Return the words of a refusal, as far as they arrive."""
     try:
         with error:
             return plain(private.without(error.read(READ).decode(errors="replace")))[:WORDS]
@@ -129,7 +129,7 @@ def _said(error: urllib.error.HTTPError) -> str:
 
 
 def _remedy(code: int, path: str, said: str) -> str:
-    """What helps, by what MAAS says; each text is from MAAS 3.4."""
+    """Return the remedy for MAAS' words; each text is from MAAS 3.4."""
     if expired := re.search(r"Expired timestamp: given (\d+) and now (\d+)", said):
         apart = abs(int(expired[1]) - int(expired[2]))
         return f"set the clocks: those of this machine and of MAAS are {apart} s apart"

@@ -34,7 +34,7 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
 
 
 def wait(maas: Maas, site: Site) -> None:
-    """Until MAAS is done with every machine of the site; each change of a status is printed.
+    """Wait until MAAS is done with every machine of the site; each change of a status is printed.
 
     Raises StepError if some are still at it when the patience ends.
     """

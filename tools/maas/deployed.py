@@ -37,7 +37,7 @@ def addressed(interface: Any) -> list[str]:
 
 
 def bond_values(found: Any) -> Values:
-    """What to set of a bond: all of a new one; of another one only what keeps it from working."""
+    """Return the values to set of a bond: all of a new one; else only those that keep it from working."""
     if found is None:
         return BOND
     wrong = [field for field in BOND if _matters(field, stored(found, field))]
@@ -72,7 +72,7 @@ def _twice(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
 
 
 def other_values(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
-    """What is of its own on a machine without a system: addresses, MTUs, bonds that work as new ones do."""
+    """Name the own settings of a machine without a system: addresses, MTUs, bonds that work as they are."""
     yield from _twice(site, machine, body)
     for what in _small_mtus(site, machine, body):
         yield Finding(Severity.WARNING, machine.name, what, "take its own MTU away in MAAS")

@@ -33,7 +33,7 @@ class Attachment(NamedTuple):
 
 
 def findings(site: Site, fabric: Fabric) -> list[Finding]:
-    """What the two files say differently, and machines for which the intent has no port that would do."""
+    """Name the contradictions of the two files, and the machines without a suitable port in the intent."""
     attachments = [*_attachments(fabric)]
     # A VLAN that differs is told once, not of each machine.
     return [*_vlans(site, fabric, attachments)] or [*_machines(site, fabric, attachments)]
@@ -120,7 +120,7 @@ def _shares(stack: Stack, attachment: Attachment) -> bool:
 
 
 def _difference(stack: Stack, attachment: Attachment) -> tuple[int, str] | None:
-    """What an attachment lacks for these ports, after 1 if it is of another kind, else after 0."""
+    """Return the lack of an attachment for these ports, after 1 if it is of another kind, else after 0."""
     place, width = attachment.place, len(stack.ports) if stack.bond else 0
     if attachment.width != width:
         has = f"an LACP bond of {attachment.width} ports" if attachment.width else "a port without a bond"

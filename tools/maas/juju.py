@@ -25,7 +25,7 @@ CREDENTIAL = "admin"
 
 
 class Names(NamedTuple):
-    """What the operator may name: cloud, controller, model, and the tag of the controller's machine."""
+    """The names that the operator may choose: cloud, controller, model, tag of the controller's machine."""
 
     cloud: str
     controller: str
@@ -62,7 +62,7 @@ class Call:
 
 
 class ClientState(NamedTuple):
-    """What the client knows: names, and the subnets of each space of the model."""
+    """The state of Juju's client: names, and the subnets of each space of the model."""
 
     clouds: Collection[str]
     credentials: Collection[str]

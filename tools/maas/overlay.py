@@ -81,7 +81,7 @@ def _physnets(tag: Tag) -> list[str]:
 
 
 def _port_options(site: Site, tag: Tag) -> Options:
-    """What names the ports of the compute nodes."""
+    """Return the options that name the ports of the compute nodes."""
     machines = [machine for machine in site.machines.values() if machine.tag == tag.name]
     names = list(dict.fromkeys(port for machine in machines for port in machine.ports))
     devices = {"devices": " ".join(tag.addresses or names)}
@@ -103,7 +103,7 @@ def _port_options(site: Site, tag: Tag) -> Options:
 
 
 def _whitelist(tag: Tag, machines: Iterable[Machine]) -> Iterator[dict[str, str | None]]:
-    """What Nova offers: VFs by product, by their port's address or by its name; and other devices."""
+    """Yield the devices that Nova offers: VFs by product, or by their port's address or name; and others."""
     physnets = [None if name == NONE else name for name in tag.physnets]
     if tag.vf_product:
         yield {"vendor_id": NVIDIA, "product_id": tag.vf_product, "physical_network": physnets[0]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to make MAAS what the site file says, in MAAS' own order. Nothing is ever deleted.
+"""The steps that make MAAS as the site file declares it, in MAAS' own order. Nothing is ever deleted.
 
 Every object has a key, which is its name in plans: "VLAN 10", "subnet 172.18.0.0/24", "node1/bond0".
 """
@@ -22,14 +22,14 @@ KEYS = {
     "machines": "machine {hostname}",
     "rackcontrollers": "rack {hostname}",
 }
-"""What MAAS lists, and the key of each object in the list."""
+"""The lists of MAAS, and the key of each object in them."""
 MaasStep = Step[Maas]
 USER_RESERVED = 4
-"""What `alloc_type` of an address is that somebody has reserved (IPADDRESS_TYPE in maasserver/enum.py)."""
+"""The `alloc_type` of an address that somebody has reserved (IPADDRESS_TYPE in maasserver/enum.py)."""
 
 
 def observe(maas: Maas, site: Site) -> Objects:
-    """What MAAS has, by key; machines with their power settings."""
+    """Read MAAS' objects, by key; machines with their power settings."""
     lists = {kind: answers.listed(maas, kind) for kind in KEYS}
     objects: Objects = {KEYS[kind].format(**found): found for kind in KEYS for found in lists[kind]}
     objects["DNS"] = {"value": maas.send("maas/?op=get_config&name=upstream_dns")}
@@ -57,7 +57,7 @@ def observe(maas: Maas, site: Site) -> Objects:
 
 
 def _other_nodes(maas: Maas, site: Site, objects: Objects) -> Objects:
-    """Whose names and addresses new machines and ranges may not have, besides those of machines and racks.
+    """Return all nodes besides machines and racks: their names and addresses are taken.
 
     No dynamic range may have an address that MAAS has given to somebody, or that a route of it leads to.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MAAS needs before its machines can be commissioned and deployed: images, kernels, a rack, a way out.
+"""MAAS' needs before its machines can be commissioned and deployed: images, kernels, a rack, a way out.
 
 MAAS refuses a machine whose kernel it does not have (`clean_min_hwe_kernel` in maasserver/forms). It has the
 kernel when one version of an image with it is complete (`get_hwe_kernels` in models/bootresource.py).
@@ -22,18 +22,18 @@ from maas.sitefile.model import Network, Site
 from maas.unmanaged import rack_addresses, settled, unseen
 
 ARCHITECTURE = "amd64"
-"""That of the machines that the site file makes; MAAS may know others already."""
+"""The architecture of the machines that the site file makes; MAAS may know others already."""
 FORWARDING = {4: Path("/proc/sys/net/ipv4/ip_forward"), 6: Path("/proc/sys/net/ipv6/conf/all/forwarding")}
-"""Where the kernel tells whether this machine forwards packets, by version of IP."""
+"""The files that tell whether this machine forwards packets, by version of IP."""
 IMPORT = "select it in MAAS under Images, and wait until the import has ended"
 SYNCED = "wait until MAAS shows it as synced under Controllers; if it stays, see whether its rackd runs"
 BEHIND = ("syncing", "out-of-sync")
-"""What a rack controller is that lacks something of the region (get_image_sync_status in models/node.py)."""
+"""The states of a rack controller that lacks images (get_image_sync_status in models/node.py)."""
 HOW = "step 0 of docs/how-to/deploy.md has the commands"
 
 
 class Image(NamedTuple):
-    """What a machine needs: a release, its kernel ("" for any), and the machine's architecture."""
+    """The image that a machine needs: a release, its kernel ("" for any), and the machine's architecture."""
 
     name: str
     kernel: str
@@ -83,7 +83,7 @@ def _bare(site: Site, objects: Objects) -> dict[str, Any]:
 
 
 def _wanted(site: Site, objects: Objects, commissioning: str) -> list[Image]:
-    """What is needed to commission those that MAAS has not seen, and to deploy all without a system."""
+    """List the images to commission machines that MAAS has not seen, and to deploy all without a system."""
     found: list[Image] = []
     for name, body in _bare(site, objects).items():
         architecture = str(body.get("architecture") or ARCHITECTURE).partition("/")[0]
@@ -136,7 +136,7 @@ def rack_images(site: Site, objects: Objects) -> Iterator[Finding]:
 
 
 def boot_network(site: Site, objects: Objects) -> Iterator[Finding]:
-    """What MAAS itself tells of the network that machines boot from."""
+    """Yield MAAS' own findings on the network that machines boot from."""
     boot = site.boot
     subnet = objects.get(f"subnet {boot.cidr}", {})
     here = any(ip_address(each) in ip_network(boot.cidr) for _, each in rack_addresses(objects))
@@ -183,7 +183,7 @@ def way_out(site: Site, objects: Objects) -> Iterator[Finding]:
 
 
 def _gateway(objects: Objects, network: Network) -> str:
-    """As MAAS has it, or will have it."""
+    """Return the gateway as MAAS has it, or will have it."""
     return str(stored(objects.get(f"subnet {network.cidr}", {}), "gateway_ip") or network.gateway)
 
 

@@ -12,7 +12,7 @@ from hostnic import cpus
 from maas.sitefile.model import Tag
 
 Advice = tuple[str, str]
-"""What is not as the reference design has it, and what to write instead."""
+"""A difference from the reference design, and the text to write instead."""
 
 
 def of_tag(tag: Tag) -> Iterator[Advice]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MAAS has already, and who uses it: what the site file may not change there. Pure.
+"""MAAS' own objects and their users, which set limits to the changes of the site file. Pure.
 
 An object that machines use which are not the site's, or which are deployed, is never changed or moved. Where
 the site file cannot work beside it, a finding blocks the plan; a name or a comment that differs is only told.
@@ -60,7 +60,7 @@ def _is_default(objects: Objects, network: Network) -> bool:
 
 
 def declared(site: Site, objects: Objects) -> dict[str, Values]:
-    """What the site file says of its VLANs, subnets and tags, by key."""
+    """Return the site file's values for its VLANs, subnets and tags, by key."""
     found: dict[str, Values] = {}
     for network in site.networks.values():
         gateway: Values = {"gateway_ip": network.gateway} if network.gateway else {}
@@ -73,7 +73,7 @@ def declared(site: Site, objects: Objects) -> dict[str, Values]:
 
 
 def free(site: Site, objects: Objects) -> dict[str, Values]:
-    """What may be set of these: all of an object that nobody else uses, or that is to be made."""
+    """Return the values that may be set: all of an object that nobody else uses, or that is to be made."""
     return {
         key: {} if key in objects and _users(site, objects, key) else values
         for key, values in declared(site, objects).items()
@@ -88,7 +88,7 @@ def nameless(site: Site, objects: Objects, key: str) -> bool:
 
 
 def findings(site: Site, objects: Objects) -> Iterator[Finding]:
-    """What differs in use, and what has no room beside what is there."""
+    """Name the differences that are in use, and the site's objects that have no room beside others."""
     for key, wanted in site.fabrics.items():
         name = objects.get(key, {}).get("name", wanted)
         if name != wanted and not nameless(site, objects, key):
@@ -116,7 +116,7 @@ def findings(site: Site, objects: Objects) -> Iterator[Finding]:
 
 
 def blocked(subject: str, what: str, remedy: str) -> Finding:
-    """What keeps the whole plan from being run."""
+    """Return a finding that keeps the whole plan from being run."""
     return Finding(Severity.BLOCKED, subject, what, remedy)
 
 
@@ -183,7 +183,7 @@ def _differing(site: Site, objects: Objects, key: str, values: Values) -> Iterat
 
 
 def _place(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
-    """Where a subnet is, and what overlaps it. It is never moved: all that is in it would follow."""
+    """Yield the obstacles to a subnet at its place. It is never moved: all that is in it would follow."""
     key, vlan = f"subnet {network.cidr}", objects.get(network.vlan_key(), {})
     for found in every(objects, "subnet"):
         if found["cidr"] != network.cidr and overlapping(found["cidr"], network.cidr):
@@ -250,7 +250,7 @@ def racks(objects: Objects, network: Network) -> list[str]:
 
 
 def _ranges(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
-    """What is in the way of a new range. MAAS would refuse it after a part of the plan was done."""
+    """Name the obstacles to a new range. MAAS would refuse it after a part of the plan was done."""
     ranges = {
         key: f"{body['start_ip']}-{body['end_ip']}" for key, body in objects.items() if " range " in key
     }
@@ -313,14 +313,14 @@ def other_nodes(objects: Objects) -> list[tuple[str, Any]]:
 
 
 def interfaces(site: Site, objects: Objects, machine: Machine, body: Any) -> Finding | None:
-    """What is on the ports of a machine without a system, and in the way of its bonds and its bridge."""
+    """Name the obstacle to the bonds and the bridge of a machine without a system, on its ports."""
     found = (_in_the_way(objects, stack, body) for stack in site.stacks(machine))
     what, remedy = next(filter(None, found), ("", ""))
     return Finding(Severity.HELD, machine.name, what, f"{remedy}, then apply again") if what else None
 
 
 def _in_the_way(objects: Objects, stack: Stack, body: Any) -> tuple[str, str] | None:
-    """What it is, and what helps."""
+    """Return the obstacle and its remedy."""
     ports, untagged = set(stack.ports), objects.get(stack.untagged_key, {})
     for found in body["interface_set"]:
         name, parents, kind = found["name"], found["parents"], found["type"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What still differs from the site file, and whether the machines of its tags are what the tags promise."""
+"""The differences that remain from the site file, and whether machines are as their tags promise."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ def verify(maas: Maas, site: Site) -> list[Finding]:
 
 
 def checks(maas: Maas, site: Site, objects: Objects, wanted: Plan[Maas]) -> list[Finding]:
-    """What is found besides missing steps: what the plan says, advice on tags, the hardware of machines."""
+    """Return the findings besides missing steps: the plan's, advice on tags, the hardware of machines."""
     found = [*wanted.findings]
     for tag in site.tags.values():
         found += [Finding(Severity.WARNING, f"tag {tag.name}", *advice) for advice in tuning.of_tag(tag)]

@@ -41,7 +41,7 @@ class Juju:
         self._run = run
 
     def call(self, *words: str, shown: bool = False) -> str:
-        """What a command prints; with `shown`, its progress goes to the terminal.
+        """Run a command and return its output; with `shown`, its progress goes to the terminal.
 
         Only a command that is `shown` has no limit of time: whoever watches it can end it.
 
@@ -55,7 +55,7 @@ class Juju:
         return done.text
 
     def data(self, *words: str) -> dict[str, Any]:
-        """What a command prints as JSON; some print nothing at all where there is nothing to list."""
+        """Run a command and return its output as JSON; some print nothing where there is nothing to list."""
         text = self.call(words[0], *JSON, *words[1:])
         try:
             return mapping(json.loads(text) if text.strip() else {})
@@ -65,7 +65,7 @@ class Juju:
     def act(
         self, units: list[str], action: str, *parameters: str, wait: float | None = None
     ) -> dict[str, dict[str, Any]]:
-        """What an action said on units of one application, by unit: `status`, `results`, `message`.
+        """Run an action on units of one application; return by unit: `status`, `results`, `message`.
 
         The client fails if the action failed on one of them, and still prints what all of them said; not if
         one did not end it within ``wait`` seconds.
@@ -84,7 +84,7 @@ class Juju:
         return mapping(told.get("results"))
 
     def execute(self, unit: str, script: str, *, wait: float) -> dict[str, Any]:
-        """What a shell script of root's on a unit's machine gave: `status`, `results`, `message`."""
+        """Run a root's shell script on a unit's machine and return its `status`, `results`, `message`."""
         # --parallel does not wait for the hooks of the machine's other units.
         words = ["exec", *self._model, *JSON, "--unit", unit, "--parallel", "--execution-group", GROUP]
         said = self._tasks([*words, f"--wait={wait:.0f}s", "--", script], f"exec --unit {unit}", wait)
@@ -105,6 +105,6 @@ class Juju:
 
 
 def _reason(done: Output) -> str:
-    """What the client says after its last ERROR, which may be several lines; else its last line."""
+    """Return the client's words after its last ERROR, which may be several lines; else its last line."""
     _, failed, said = done.error.rpartition("ERROR ")
     return last_words(done._replace(error=" ".join(said.split())) if failed else done)

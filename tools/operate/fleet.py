@@ -21,7 +21,7 @@ WORST = (UNKNOWN, *(each.name.lower() for each in sorted(Severity, reverse=True)
 
 
 class UnitReport(NamedTuple):
-    """What an action said on one unit."""
+    """The outcome of an action on one unit."""
 
     unit: str  # its name
     charm: str  # its charm
@@ -46,12 +46,12 @@ class Call(NamedTuple):
     action: str
 
     def answers(self, juju: Juju, wait: float | None) -> list[UnitReport]:
-        """What they say."""
+        """Run the action and return a report for each unit."""
         every = juju.act([*self.units], self.action, "format=json", wait=wait)
         return [self.answer(unit, mapping(every.get(unit))) for unit in self.units]
 
     def answer(self, unit: str, said: Mapping[str, Any]) -> UnitReport:
-        """What is known of one of them by what Juju's client prints of it."""
+        """Make a unit's report of the output of Juju's client for it."""
         results = mapping(said.get("results")) if said.get("status") == "completed" else None
         what = str(said.get("message") or f"the action is {said.get('status', 'not answered')}")
         return UnitReport(unit, self.charm, results, what, f"juju run {unit} {self.action} shows more")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the units of this project's charms, in one table, worst first."""
+"""The faults of the units of this project's charms, in one table, worst first."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 class Health(NamedTuple):
-    """What was found of so many units, worst first."""
+    """The rows for a number of units, worst first."""
 
     rows: list[Row]
     units: int

@@ -95,7 +95,7 @@ def flush_folder(path: Path) -> None:
 
 
 def folder() -> Path:
-    """Where a file for Juju's client is made: where its snap can read it, else in the runtime folder."""
+    """Return the folder for files of Juju's client: where its snap can read, else the runtime folder."""
     snap = Path.home() / SNAP
     return snap if snap.is_dir() else Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
 

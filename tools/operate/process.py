@@ -15,7 +15,7 @@ WORDS = 300
 
 
 class Output(NamedTuple):
-    """What a process left: exit status, standard output, standard error."""
+    """The result of a process: exit status, standard output, standard error."""
 
     status: int
     text: str

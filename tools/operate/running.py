@@ -23,7 +23,7 @@ CONFIGURED = ("nova-compute", "ovn-chassis", "ovn-dedicated-chassis", "neutron-a
 OLDEST = (3, 6)
 """The release of Juju that this project's charms assume."""
 MODEL, OVERLAY = Path("the model"), Path("the overlay")
-"""What findings name instead of files."""
+"""The names in findings in place of files."""
 
 
 class Running(NamedTuple):
@@ -77,7 +77,7 @@ def read(juju: Juju) -> Running:
 
 
 def _status(unit: Mapping[str, Any]) -> tuple[str, bool]:
-    """What a unit says, and whether Juju runs its hooks."""
+    """Return a unit's status, and whether Juju runs its hooks."""
     workload, agent = (mapping(unit.get(f"{key}-status")) for key in ("workload", "juju"))
     runs = workload.get("current") != "error" and agent.get("current") not in ("lost", "failed")
     return str(workload.get("message") or ""), runs

@@ -24,7 +24,7 @@ def progress(text: str) -> None:
 def side_by_side(
     work: Callable[[Job], Result], jobs: Sequence[Job], what: str, size: Callable[[Job], int] = lambda _: 1
 ) -> list[Result | StepError]:
-    """What came of each job, in their order: a result, or why there is none. No job waits for another one.
+    """Do all jobs and return, in their order, a result of each or why it has none. No job waits for another.
 
     Args:
         work: does one of the jobs.

@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 
 def replay(capture: Capture) -> Shown:
-    """What the charm makes of the kept answers.
+    """Show the charm's results for the kept answers.
 
     Raises CaptureError if there is no such charm here, or its capture has another shape than this revision's,
     and OSError if the charm could not read the host, and so it says here.

@@ -66,7 +66,7 @@ def _vaults(options: argparse.Namespace, juju: Juju) -> list[Vault]:
 
 
 def _tls(cacert: str) -> ssl.SSLContext:
-    """What checks a certificate: by this CA, else by those of the system."""
+    """Return the check of certificates: by this CA, else by those of the system."""
     try:
         return ssl.create_default_context(cafile=cacert or None)
     except OSError as error:  # also ssl.SSLError
@@ -110,7 +110,7 @@ def _init(options: argparse.Namespace, juju: Juju) -> int:
 
 
 def _print(keys: Keys) -> None:
-    """On standard output, or where that cannot be written, on standard error."""
+    """Print on standard output, or where that cannot be written, on standard error."""
     try:
         print(keys.text(), end="", flush=True)
     except (OSError, ValueError):

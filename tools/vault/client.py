@@ -28,13 +28,13 @@ T = TypeVar("T")
 
 
 class Keys(NamedTuple):
-    """What initialising makes, once: whoever has these has the Vault."""
+    """The keys that initialising makes, once: whoever has these has the Vault."""
 
     unseal: tuple[str, ...]
     root: str
 
     def text(self) -> str:
-        """As `vault operator init` prints them."""
+        """Return the text as `vault operator init` prints it."""
         lines = [f"Unseal Key {number}: {key}" for number, key in enumerate(self.unseal, 1)]
         return "\n".join([*lines, "", f"Initial Root Token: {self.root}", ""])
 
@@ -56,7 +56,7 @@ class Vault(NamedTuple):
 
 
 def _ask(vault: Vault, path: str, body: dict[str, Any] | None = None, token: str = "") -> dict[str, Any]:
-    """What Vault answers; a body makes it a POST. No refusal repeats what was sent."""
+    """Return Vault's answer; a body makes it a POST. No refusal repeats the values of the request."""
     address = vault.address
     connection = Connection(address, PORT, TIMEOUT, most=MOST, context=vault.tls)
     headers = {"X-Vault-Token": token} if token else {}

@@ -36,7 +36,7 @@ LINES, ROWS = 10, 200
 
 
 ASKS_NONE = "with dialect=5.14 or dialect=5.15 render asks no switch"
-"""What helps where the dialect of a switch cannot be read."""
+"""The remedy where the dialect of a switch cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Actions:
 
 
 Acting = Mapping[str, tuple[type[Any], Callable[[Actions, Any], Results]]]
-"""By the name of an action its parameters, and what it does."""
+"""The parameters of each action, by its name, and its work."""
 
 CHANGES: Acting = {
     "apply": (Applying, Actions.apply),
@@ -170,7 +170,7 @@ CHANGES: Acting = {
     "undrain": (Returning, Actions.undrain),
     "decommission": (Draining, Actions.decommission),
 }
-"""Those that write to switches, which only the leader does."""
+"""The actions that write to switches, which only the leader runs."""
 
 READS: Acting = {
     "audit": (Output, Actions.audit),
@@ -180,14 +180,14 @@ READS: Acting = {
 
 
 def not_leading(given: Output, unit: str) -> Results:
-    """What show-health says on the other units."""
+    """Return the table of show-health on the other units."""
     leader = f"juju run {unit.partition('/')[0]}/leader show-health"
     worst, table = ranked((), [row(OK, "switches", "the leader looks at them", leader)])
     return {"worst": worst, "health": table.shown(given.format)}
 
 
 def health(given: Output, unit: str, reports: Reports, fabric: facts.Fabric | None, now: float) -> Results:
-    """What the last look saw of the fabric: what is not as it should be, worst first, and then what is.
+    """Return the state of the fabric at the last look: first all that is not as it should be, then the rest.
 
     ``fabric`` is None if there was no look since the machine booted.
     """
@@ -207,7 +207,7 @@ def health(given: Output, unit: str, reports: Reports, fabric: facts.Fabric | No
 
 
 def _well(reports: Reports, fabric: facts.Fabric | None) -> Iterator[Row]:
-    """What is in order."""
+    """Yield the rows of all that is in order."""
     if fabric is None:
         return
     if not unfinished(reports.findings()):
@@ -223,7 +223,7 @@ def _well(reports: Reports, fabric: facts.Fabric | None) -> Iterator[Row]:
 
 
 def _cut(found: Sequence[Finding], room: int, verify: str) -> Sequence[Finding]:
-    """As many as there is room for, the last one with the number of the others."""
+    """Return as many findings as there is room for, the last one with the number of the others."""
     if len(found) <= room:
         return found
     rest = found[room - 1 :]

@@ -35,7 +35,7 @@ FORWARD = 2 / 3
 
 AGAIN = "fix the cause and apply again"
 UP = ("type", "link/state", "link/oper-status")
-"""What shows of an interface whether it is a port and up."""
+"""The fields that tell of an interface whether it is a port and up."""
 
 PLAN_AGAIN = "run plan again, and apply with the digest that it then shows"
 """The remedy where a switch is no longer what the plan was made for."""
@@ -353,7 +353,7 @@ class Run:
         return Result.ROLLED_BACK if begun else Result.UNCHANGED
 
     def _what_follows(self, switch: Nvue, error: SwitchError) -> str:
-        """What becomes of a switch whose rollback could not be confirmed, by what it says now."""
+        """Tell the fate of a switch whose rollback could not be confirmed, by its own answer now."""
         revision = self.revisions.get(switch.name, "")
         try:
             if error.kind == "unreachable" and not error.reason.startswith(f"revision {revision}"):

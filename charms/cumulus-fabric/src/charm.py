@@ -164,7 +164,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
 
     @cached_property
     def _audit(self) -> Sequence[Finding]:
-        """What the audit says of the intent alone."""
+        """The findings of the audit of the intent alone."""
         return audit(self._fabric)
 
     @property
@@ -174,7 +174,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
 
     @property
     def _notes(self) -> Notes:
-        """What this charm has noted; nothing without its relation."""
+        """The notes of this charm; empty without its relation."""
         relation = self.model.get_relation(PEERS)
         return Notes(relation.data[self.app] if relation else {})
 
@@ -195,7 +195,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         return metrics.publish(self._system, told, place=place, address=self._observability.address())
 
     def _last_look(self) -> facts.Fabric | None:
-        """What an earlier hook or action saw of the switches; None since the machine booted."""
+        """Return the switches as an earlier hook or action saw them; None since the machine booted."""
         known = facts.read(self._system, NAME)
         return known and known.fabric
 
@@ -231,7 +231,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
     def _differences(
         self, site: online.Site, survey: Survey, besides: tuple[Finding, ...] = ()
     ) -> Sequence[Finding]:
-        """What differs on the switches and on hosts, from a survey with ``state``; the leader keeps it."""
+        """Return the differences on switches and hosts by a survey with ``state``; the leader keeps them."""
         self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
         switches = (*besides, *site.findings(survey))
         wanted = hosts.expected(site.fabric, sound=self._sound)
@@ -247,7 +247,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         return f"NVUE {', '.join(sorted(each.value for each in self._dialects))}" if self._dialects else ""
 
     def preview(self, given: Planning) -> Plan[Candidate]:
-        """What the next apply would change on the switches."""
+        """Return the changes of the next apply on the switches."""
         options = self._options
         if not (given.remove or given.replaced):
             site, survey, _ = self._look()
@@ -256,7 +256,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
             return site.plan(site.survey(state=True), options.canary, options.apply_order)
 
     def verify(self) -> Sequence[Finding]:
-        """What differs on the switches and on hosts."""
+        """Return the differences on the switches and on hosts."""
         return self._look()[2]
 
     def _look(self) -> tuple[online.Site, Survey, Sequence[Finding]]:
@@ -308,7 +308,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
 
     @cached_property
     def _told(self) -> Mapping[str, str]:
-        """What hosts report, by unit: as it is now, or as the hooks about them have read it."""
+        """The hosts' reports by unit: as they are now, or as the hooks about them have read them."""
         known: Mapping[str, str] = self._reports.told if self._follows_hosts else {}
         return {
             unit.name: known[unit.name] if unit.name in known else relation.data[unit].get(HOST, "")
@@ -317,7 +317,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         }
 
     def _hosts(self) -> tuple[list[Host], list[Finding]]:
-        """What hosts report, and a finding for each report that cannot be read."""
+        """Return the hosts' reports, and a finding for each report that cannot be read."""
         return hosts.read(self._told.items())
 
     def _follow(self, event: ops.RelationEvent) -> bool:
@@ -340,7 +340,7 @@ class CumulusFabricCharm(ops.CharmBase, Verbs[Planning]):
         return False
 
     def _on_read_only(self, _: ops.EventBase) -> None:
-        """Nothing that the intent says has changed: drift, and what hosts report, is only told."""
+        """Only tell of drift and of hosts' reports: nothing that the intent declares has changed."""
         self._follows_hosts = True
 
     def _on_leader_elected(self, _: ops.LeaderElectedEvent) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a survey saw, in numbers, for the exporter. Pure: nothing is asked of a switch for it."""
+"""The result of a survey in numbers, for the exporter. Pure: nothing is asked of a switch for it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,6 +57,6 @@ def _holds(findings: Iterable[Finding]) -> bool:
 
 
 def reports(differing: Mapping[str, Sequence[Finding]], told: Iterable[str]) -> dict[str, dict[str, int]]:
-    """In how many points the host of each unit that reports differs, by what these are about."""
+    """Count the points in which the host of each unit that reports differs, by their subjects."""
     found = {unit: Counter(ABOUT[each.severity] for each in differing.get(unit, ())) for unit in told}
     return {unit: {about: each[about] for about in facts.ABOUT} for unit, each in found.items()}

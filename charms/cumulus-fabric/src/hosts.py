@@ -21,7 +21,7 @@ REWIRE = "move the cable or correct the intent"
 TOO_LONG = "this host has too many subnets to be compared with the intent"
 
 ABOUT = {Severity.WAITING: "policy", Severity.BLOCKED: "cables", Severity.WARNING: "report"}
-"""What a finding about a host is about, by its severity."""
+"""The subject of a finding about a host, by its severity."""
 
 
 class End(NamedTuple):
@@ -35,7 +35,7 @@ class End(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What one host is compared with, without the rest of the intent: plain values, which are kept."""
+    """The values that one host is compared with, apart from the rest of the intent, as they are kept."""
 
     policy: str  # as hosts get it; empty for an unsound intent
     ends: Mapping[str, Sequence[str]]  # by leaf, in lower case, and port, the values of an `End`
@@ -88,7 +88,7 @@ def _qos(roce: Roce) -> Qos | None:
 
 
 def expected(fabric: Fabric, *, sound: bool) -> Expected:
-    """What hosts have to report; of an unsound intent, nothing."""
+    """Return the values that hosts have to report; none for an unsound intent."""
     ends: dict[str, Sequence[str]] = {}
     for leaf in fabric.switches if sound else ():
         for bond in leaf.bonds:
@@ -99,7 +99,7 @@ def expected(fabric: Fabric, *, sound: bool) -> Expected:
 
 
 def by_unit(wanted: Expected, told: Mapping[str, str]) -> dict[str, list[Finding]]:
-    """What differs on the host of each unit; of an unsound intent, only reports that cannot be read."""
+    """Return the differences on the host of each unit; for an unsound intent, only the unreadable reports."""
     shared = Policy.from_json(wanted.policy) if wanted.policy else None
     found: dict[str, list[Finding]] = {}
     for unit, text in told.items():

@@ -132,7 +132,7 @@ class Maintenance:
         return found
 
     def _stopped(self, survey: Survey) -> tuple[Finding, ...]:
-        """What prevents any change; another switch that does not answer is nobody's other leg."""
+        """Return the findings that prevent any change; a silent switch is nobody's other leg."""
         found = [*self.site.audit, *(each for each in survey.plan.findings if each.subject == self.name)]
         return tuple(each for each in found if each.severity is Severity.BLOCKED)
 

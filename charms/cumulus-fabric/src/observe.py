@@ -37,7 +37,7 @@ PLATFORM = (5, 9)
 ``platform`` every package (NVUE command reference, ``nv show platform``)."""
 
 UNTOLD = ("", "n/a", "none")
-"""What stands for a number that a device does not have; a virtual one has its MAC as its serial number."""
+"""The texts that stand for a number that a device lacks; a virtual one has its MAC as its serial number."""
 
 
 _RELEASE = re.compile(r"\b([0-9]{1,4})\.([0-9]{1,4})(?![0-9])(?:\.[0-9]{1,4})?(?![0-9])")
@@ -117,7 +117,7 @@ def observe(
 
 
 def _name(system: Tree, applied: Tree) -> str:
-    """What a switch calls itself: the name that it has now, or else the one that it is configured to have."""
+    """Return a switch's own name: the one that it has now, or else the one that it is configured to have."""
     told = (system.get("hostname"), get_path(applied, ("system", "hostname")))
     return next((name for name in told if isinstance(name, str)), "")
 

@@ -40,7 +40,7 @@ ASKED_LATE = (
     "if files were edited on a switch, look after them first; NVUE asks whether to overwrite them only when "
     "that switch changes, and the run then goes back"
 )
-"""What a plan of several waves cannot tell: before 5.17 nothing but an apply has NVUE look at the files."""
+"""The gap in a plan of several waves: before 5.17 nothing but an apply has NVUE look at the files."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Site:
         return self.ownership.compare(switch.name, seen.applied, wanted, switch.unmanaged)
 
     def verify(self) -> list[Finding]:
-        """What differs from the intent, in configuration and in what the switches see."""
+        """Return the differences from the intent, in configuration and in the switches' operational state."""
         return self.findings(self.survey(state=True))
 
     def findings(self, survey: Survey) -> list[Finding]:
@@ -241,7 +241,7 @@ class Site:
         return whole.digest == digest and needed.items() <= whole.changes.items()
 
     def restoration(self, names: Collection[str] = ()) -> tuple[Survey, Restoration]:
-        """What a rollback of these switches, or of all, would do; writes nothing.
+        """Plan a rollback of these switches, or of all; write nothing.
 
         Without names it is blocked where some switches would leave the fabric while others stay; with names
         the operator is only told.

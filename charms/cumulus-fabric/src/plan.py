@@ -59,7 +59,7 @@ DIGEST_DIGITS = 16
 
 @dataclass(frozen=True)
 class Change:
-    """What one switch needs."""
+    """The change that one switch needs."""
 
     name: str
     before: Tree  # the running configuration
@@ -105,7 +105,7 @@ def approval(verb: str, digest: str, does: str = "") -> Finding:
 
 
 def blocking(held: Sequence[Finding]) -> tuple[Finding, ...]:
-    """What is held in a plan, as what stops a run."""
+    """Return the held findings of a plan as findings that stop a run."""
     return tuple(each._replace(severity=Severity.BLOCKED) for each in held)
 
 
@@ -152,7 +152,7 @@ def _restarts(needed: Iterable[Change]) -> list[Finding]:
 
 
 def unplanned(would: Tree, patch: Tree) -> list[str]:
-    """What a candidate would change beside the plan's ``patch``, as ``nv`` has it; the first few.
+    """List the settings that a candidate would change beside ``patch``, as ``nv`` has them; the first few.
 
     NVUE makes a candidate from what ran then: to apply it takes back what was applied by others since.
     """
@@ -173,7 +173,7 @@ def _beside(would: Tree, patch: Tree, path: Path) -> Iterator[Path]:
 
 
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
-    """What a step does, setting by setting if they are few, and the difference that makes it necessary."""
+    """Describe a step, setting by setting if they are few, and the difference that makes it necessary."""
     gone = [path for path, value in leaves(patch) if value is None]
     set_to = {path: value for path, value in leaves(patch) if value is not None}
     changed = [path for path in set_to if get_path(before, path) is not None]
@@ -201,7 +201,7 @@ def _missing(path: Path, before: Tree) -> str:
 
 
 def _surplus(path: Path, before: Tree) -> Iterator[tuple[Path, str, str]]:
-    """What is lost with an unset path: the object itself, or each of the settings below."""
+    """Yield the losses with an unset path: the object itself, or each of the settings below."""
     have = get_path(before, path)
     below = as_tree(have)
     if path == _object(path).instance or not below:
@@ -216,7 +216,7 @@ def _value(value: object) -> str:
 
 
 def _subjects(differences: Iterable[tuple[Path, str, str]]) -> list[str]:
-    """What differs, in words: objects with the same setting and the same value are named together.
+    """Name the differences: objects with the same setting and the same value are named together.
 
     Each difference is a path, what to say of its value, and its setting.
     """
@@ -235,7 +235,7 @@ def _few(items: list[str]) -> list[str]:
 
 
 class _Object(NamedTuple):
-    """What a path belongs to: an instance of a kind by its name and path, or only the words of a setting."""
+    """The object that a path belongs to: an instance of a kind, or only the words of a setting."""
 
     kind: str
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the leader keeps from hook to hook, so that one host's report costs neither the others' nor a switch.
+"""The leader's memory from hook to hook: one host's report then costs neither the others' nor a switch.
 
 Juju has a hook for each report of each host. Such a hook reads that report alone and compares it with what
 the last survey took from the intent; to read the intent again would cost as much as there are hosts. The
@@ -53,14 +53,14 @@ class Kept:
 
 
 class Reports:
-    """What hosts report, and what is known to differ."""
+    """The hosts' reports, and the known differences."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
 
     @property
     def told(self) -> Mapping[str, str]:
-        """What units are known to report."""
+        """The known reports, by unit."""
         return self._kept.told
 
     def forget(self) -> None:
@@ -96,7 +96,7 @@ class Reports:
 
     @property
     def wanted(self) -> Expected:
-        """What hosts are compared with."""
+        """The values that hosts are compared with."""
         return Expected(self._kept.policy, self._kept.ends)
 
     def surveyed(
@@ -115,7 +115,7 @@ class Reports:
 
     @property
     def differing(self) -> Mapping[str, Sequence[Finding]]:
-        """What is known to differ on hosts, by unit."""
+        """The known differences on hosts, by unit."""
         return {unit: _findings(self._kept.differing[unit]) for unit in sorted(self._kept.differing)}
 
     def findings(self) -> Sequence[Finding]:
@@ -134,13 +134,13 @@ def _findings(rows: Iterable[Any]) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class Notes:
-    """What the charm notes in its peer relation: no switch tells what it has made, drained and applied."""
+    """The charm's notes in its peer relation on all that it has made, drained and applied."""
 
     databag: MutableMapping[str, str]
 
     @property
     def record(self) -> Record:
-        """What this charm remembers of the switches; nothing if that is missing or cannot be read."""
+        """The record of the switches; an empty one if it is missing or cannot be read."""
         try:
             return record.read(self.databag.get(MADE, ""))
         except InvalidValue as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rollback would do on each switch, and what speaks against it. Pure.
+"""The changes of a rollback on each switch, and the reasons against it. Pure.
 
 A switch goes back to the whole configuration that it ran before its last change. A change by somebody else
 may be part of that difference; what this charm did not make stays as it is now. Its own is what the record
@@ -64,16 +64,16 @@ class Restoration:
 
     @property
     def stopped(self) -> tuple[Finding, ...]:
-        """What blocks it."""
+        """The findings that block it."""
         return tuple(each for each in self.findings if each.severity is Severity.BLOCKED)
 
     def held(self, cut_off: Collection[str] = ()) -> tuple[Finding, ...]:
-        """Those whom the operator has to name in ``cut_off`` first."""
+        """The hosts that the operator has to name in ``cut_off`` first."""
         return tuple(each.finding("rollback", Severity.HELD) for each in self.toll.unnamed(cut_off))
 
     @property
     def digest(self) -> str:
-        """Of the plan; never that of an apply's."""
+        """The digest of the plan; it never equals that of an apply's."""
         return digest(self.changes, {"rollback": self.stayed}, self.toll.said)
 
     @property
@@ -143,7 +143,7 @@ def taken_back(
 
 
 def _assumed(now: Tree, before: Tree, wanted: Tree) -> Tree:
-    """What is taken for this charm's without a record: settings that it makes, wherever it could have."""
+    """Return this charm's presumed tree without a record: settings that it makes, wherever it could have."""
     both = merged(before, now)
     names = {*get_tree(wanted, "interface"), *(name for _, name in objects(now) | objects(before))}
     ports = {name: node for name, node in get_tree(both, "interface").items() if name in names}

@@ -24,7 +24,7 @@ LASTING = ("credentials", "proxy", "release")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is worse than before the run."""
+    """The findings that are worse than before the run."""
 
     worse: tuple[Finding, ...] = ()  # findings of at least WAITING that were not there before
     lasting: bool = False  # whether one of them cannot mend itself, so that waiting is in vain
@@ -87,7 +87,7 @@ def healthy(
     """
 
     def differing(seen: Mapping[str, SwitchState]) -> dict[str, Tree]:
-        """What these switches of the run lack of their goals."""
+        """Return the settings of their goals that these switches of the run lack."""
         return {name: goal.patch(seen[name].applied) for name, goal in goals.items() if name in seen}
 
     then = {**beside.switches, **before.switches}

@@ -40,25 +40,25 @@ class Survey:
         return hold(found, self.held())
 
     def held(self, cut_off: Collection[str] = ()) -> tuple[Finding, ...]:
-        """Those whom the operator has to name in ``cut_off`` before an apply takes their last way."""
+        """The hosts that the operator has to name in ``cut_off`` before an apply takes their last way."""
         found = self.toll.unnamed({*cut_off, *self.removed})
         return tuple(each.finding("apply", Severity.HELD) for each in found)
 
     @property
     def digest(self) -> str:
-        """Of the plan: the same as long as an apply would do the same, and to the same hosts."""
+        """The digest of the plan: the same as long as an apply would do the same, and to the same hosts."""
         return digest(self.changes, self.scripts, self.toll.said)
 
     @cached_property
     def changes(self) -> dict[str, Change]:
-        """What each switch needs; those that match the intent are left out."""
+        """The changes that switches need; those that match the intent are left out."""
         seen = self.observed.switches
         needed = ((name, patch) for name, patch in sorted(self.patches.items()) if patch)
         return {name: Change(name, seen[name].applied, patch) for name, patch in needed}
 
     @property
     def record(self) -> Record:
-        """What is to be remembered of the switches."""
+        """The record to keep of the switches."""
         seen, last = self.observed.switches, self.last
         drained = frozenset(name for name, each in seen.items() if drain.drained(each.applied))
         boxes = {name: seen[name].box for name in last if seen[name].box != UNKNOWN}
@@ -66,15 +66,15 @@ class Survey:
 
     @property
     def last(self) -> dict[str, Tree]:
-        """What this charm has applied or taken over: the intent's tree on the switches that run it."""
+        """The trees that this charm has applied or taken over: the intent's, of the switches that run it."""
         return {name: tree for name, tree in self.intents.items() if name not in self.changes}
 
     def set_by(self, changed: Collection[str]) -> Record:
-        """What this charm has surely set on the switches that a run has changed, whatever they say now."""
+        """Return the trees that this charm has surely set on the switches that a run has changed."""
         last = {name: self._set_on(name) for name in changed}
         return Record(last, ended={name: drain.without(self.goals[name].last, last[name]) for name in last})
 
     def _set_on(self, name: str) -> Tree:
-        """Without what keeps a switch drained: undrain takes that back, and no apply."""
+        """Return the tree without the settings of a drain: undrain takes those back, and no apply."""
         last = self.goals[name].last
         return within(patched(last, self.patches[name]), merged(last, self.intents[name]))

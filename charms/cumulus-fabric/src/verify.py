@@ -97,7 +97,7 @@ class Checker:
 
     @property
     def state(self) -> Tree:
-        """What the switch itself sees."""
+        """The switch's own operational state."""
         return self.states[self.switch.name]
 
     def findings(self) -> Iterator[Finding]:

@@ -126,7 +126,7 @@ class Actions:
         return {"reset": slots, "then": f"the next hook sets what is declared; {how}"}
 
     def backup(self, given: Devices) -> Results:
-        """By port, what is set for the next boot, as lines that ``restore`` takes."""
+        """Return the next boot's settings, by port, as lines that ``restore`` takes."""
         answers = self._answers(self._all(given))
         return {_key(bdf): f"# {bdf}\n{mstconfig.backup(found.parameters)}" for bdf, found in answers.items()}
 
@@ -179,7 +179,7 @@ class Actions:
         }
 
     def _declared(self, chosen: Chosen) -> dict[str, Setting]:
-        """By name, what the options and other charms declare of these NICs."""
+        """Return the declarations of the options and other charms for these NICs, by name."""
         others, _ = handover.read_others(self._system, NAME)
         uses = observe(self._system).infiniband
         declared, _ = selection.resolve(self._options, chosen.nics, others, self._database, uses)
@@ -261,7 +261,7 @@ def _worst(
 
 
 def _activation(judgement: Judgement) -> str:
-    """What activates the values that were set: an action requests no reboot."""
+    """Tell how the values that were set become active: an action requests no reboot."""
     waits: dict[str, list[str]] = {}
     for verdict in (verdict for judged in judgement.nics for verdict in judged.verdicts):
         if verdict.outcome in IS_SET:

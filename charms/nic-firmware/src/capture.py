@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture of this charm has, and what is shown of it: list-devices, plan and verify."""
+"""The inputs of this charm's captures, and the actions that a replay shows: list-devices, plan and verify."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ def known(system: System, options: Options, database: Database) -> list[list[Any
 
 
 def show(system: System, inputs: Inputs) -> Shown:
-    """What the actions print; reads the host only."""
+    """Return the output of the actions; only read the host."""
     options = Options(**inputs["options"])
     entries = [Entry(*fields) for fields in inputs["database"]]
     database = Database({entry.name: entry for entry in entries})

@@ -89,7 +89,7 @@ class NicFirmwareCharm(HostCharm[Survey]):
         return self._resource() if self._options().firmware_policy == "auto" else None
 
     def version(self, survey: Survey) -> str:
-        """That of the firmware."""
+        """Return the version of the firmware."""
         return version.of_firmware(self.system, survey.observed.nics)
 
     def capture(self) -> str:

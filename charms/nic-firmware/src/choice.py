@@ -16,7 +16,7 @@ NOTHING, REMEDY = "this host has no Mellanox NIC", "relate it to applications on
 
 
 class Role(enum.Enum):
-    """What a port of a NIC is, as far as its settings depend on it."""
+    """The kind of a port of a NIC, as far as its settings depend on it."""
 
     ETHERNET = "Ethernet"
     BECOMES = "InfiniBand that becomes Ethernet, even if it is in use"
@@ -30,7 +30,7 @@ TAKEN = (Role.ETHERNET, Role.BECOMES)
 
 
 class Chosen(NamedTuple):
-    """What a selector selects."""
+    """The NICs and ports that a selector selects."""
 
     nics: tuple[Nic, ...] = ()  # NICs with those of their ports that are configured
     whole: Mapping[str, Nic] = {}  # the host's NICs by slot, with all of their ports
@@ -105,7 +105,7 @@ def _said(
     roles: Mapping[str, Role],
     uses: Mapping[str, str],
 ) -> Iterator[Finding]:
-    """What there is to say of a choice: why it is empty, what is left alone, what is not there."""
+    """Yield the findings on a choice: why it is empty, which ports are left alone, which are not there."""
     old = _old(entries, nics)
     left = [(nic, port) for nic in nics for port in nic.ports if roles[port.bdf] not in TAKEN]
     dead = [port for nic in _dead(nics) for port in nic.ports]

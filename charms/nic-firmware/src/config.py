@@ -36,13 +36,13 @@ PROFILES = {
         "UEFI_HII_EN": "1",  # the card's menu in System Setup
     },
 }
-"""What each profile sets, with the source of each value. ``_Pn`` stands for each port of the NIC."""
+"""The parameters of each profile, with the source of each value. ``_Pn`` stands for each port of the NIC."""
 
 OPTIONAL = (
     *("LAG_RESOURCE_ALLOCATION", "LEGACY_BOOT_PROTOCOL", "UEFI_HII_EN"),
     *("EXP_ROM_UEFI_ARM_ENABLE", "EXP_ROM_PXE_ENABLE"),
 )
-"""Those of the profiles that some NICs lack, which are right without it."""
+"""The parameters of the profiles that some NICs lack, which are right without them."""
 
 _SETTING = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>[A-Za-z0-9_.+-]{{1,64}})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -125,7 +125,7 @@ class Options(RebootOptions):
 
     @property
     def explicit(self) -> Mapping[str, str]:
-        """What ``parameters`` sets."""
+        """The settings of ``parameters``."""
         return settings("parameters", self.parameters)
 
 
@@ -160,7 +160,7 @@ class SetParameters:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What to set."""
+        """The settings to write."""
         return settings("parameters", self.parameters)
 
 

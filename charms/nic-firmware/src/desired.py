@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the firmware of each port must be set to. Pure."""
+"""The values that the firmware of each port must be set to. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

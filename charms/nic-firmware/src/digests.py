@@ -54,7 +54,7 @@ class Digests:
 
 
 def _read(system: System) -> dict[str, Known]:
-    """What is remembered; nothing if there is no file, or it cannot be read."""
+    """Read the remembered digests; none if there is no file, or it cannot be read."""
     try:
         return _decode(read_own(system, PATH))
     except UNREADABLE:

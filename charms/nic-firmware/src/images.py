@@ -23,7 +23,7 @@ DIRECTORY = "/var/lib/ovn-offload/firmware"
 PART = ".part"
 """How the names of downloads end."""
 FETCH_S = 120.0
-"""What one fetch may take: Juju runs no other hook on the machine meanwhile."""
+"""The seconds that one fetch may take: Juju runs no other hook on the machine meanwhile."""
 DOWNLOAD_S = 80.0
 """The download's share of it."""
 OVERTIME_S = 20.0

@@ -102,7 +102,7 @@ def ask_flash(system: System, observed: Observed, wanted: Desired, images: tuple
 
 
 def read_flashes(system: System, nics: Sequence[Nic]) -> dict[str, Flash | str]:
-    """By NIC, what its flash has, or why it cannot be read; NICs are queried in parallel."""
+    """Read each NIC's flash, or why it cannot be read, by NIC; NICs are queried in parallel."""
 
     def one(nic: Nic) -> Flash | str:
         try:
@@ -114,7 +114,7 @@ def read_flashes(system: System, nics: Sequence[Nic]) -> dict[str, Flash | str]:
 
 
 def ask_ports(system: System, nics: Iterable[Nic], names: Mapping[str, tuple[str, ...]]) -> dict[str, Answer]:
-    """By BDF, the firmware's answer; an empty tuple of names asks for all parameters."""
+    """Return the firmware's answers by BDF; an empty tuple of names asks for all parameters."""
     chosen = [nic for nic in nics if any(port.bdf in names for port in nic.ports)]
 
     def one_nic(nic: Nic) -> dict[str, Answer]:

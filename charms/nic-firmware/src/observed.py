@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was read of a host, as plain values. :mod:`observe` reads them."""
+"""The state of a host as plain values. :mod:`observe` reads them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -16,7 +16,7 @@ MODEL = "INTERNAL_CPU_MODEL"
 
 
 class Answer(NamedTuple):
-    """What the firmware of one port answered to a query of its parameters."""
+    """The answer of one port's firmware to a query of its parameters."""
 
     parameters: Mapping[str, Parameter] = {}  # those that were asked for and that it has
     reason: str = ""  # why there is no answer, in one sentence; empty when there is one

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no NIC reports, kept across reboots: since which boot a parameter waits, and which burns failed.
+"""Facts that no NIC reports, kept across reboots: since which boot a parameter waits, which burns failed.
 
-It prevents reboot loops: what still waits in another boot than the one in which it was first seen has had its
+They prevent reboot loops: a change that still waits in a later boot than the one of its note has had its
 reboot, and never causes another one. An image whose burns failed is not burned again at every hook.
 """
 
@@ -63,7 +63,7 @@ class Record(NamedTuple):
         return frozenset(_slot(name) for name in names)
 
     def get(self, bdf: str, name: str) -> Waiting | None:
-        """What is known of a parameter."""
+        """Return the note on a parameter."""
         return self.waiting.get(bdf, {}).get(name)
 
     def tried(self, nic: str, digest: str) -> Attempts | None:

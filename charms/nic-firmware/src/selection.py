@@ -59,7 +59,7 @@ def resolve(
 
 
 def _undecided(unused: Iterable[Port], options: Options, database: Database) -> dict[str, Setting]:
-    """By BDF of an unused InfiniBand port, the setting of a profile that would make it Ethernet."""
+    """Return the setting of a profile that would make an unused InfiniBand port Ethernet, by BDF."""
     found: dict[str, Setting] = {}
     for port in unused:
         alone = Nic(port.nic, (port,))
@@ -197,12 +197,12 @@ class _Settings:
 
     @property
     def shared(self) -> Mapping[str, Setting]:
-        """Those of the first port, among them all that the ports share."""
+        """The settings of the first port, among them all that the ports share."""
         return self.ports[self.nic.ports[0].bdf]
 
     @property
     def by_name(self) -> dict[str, Setting]:
-        """Those of all ports."""
+        """The settings of all ports."""
         return {name: setting for settings in self.ports.values() for name, setting in settings.items()}
 
 

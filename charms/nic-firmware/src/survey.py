@@ -28,7 +28,7 @@ from verify import verify
 
 
 class Survey(NamedTuple):
-    """What one survey of the host gives."""
+    """The result of one survey of the host."""
 
     wanted: Desired  # the desired state, from the options and the other charms' requests
     observed: Observed  # the host
@@ -58,7 +58,7 @@ class Survey(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What differs, with the plan's own findings."""
+        """The differences, with the plan's own findings."""
         return verify(self.judgement, self.observed, self.plan, self.release, self.gpudirect)
 
 

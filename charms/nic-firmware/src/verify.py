@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What still differs from the declared state, in the operator's words. Pure."""
+"""The differences that remain from the declared state, in the operator's words. Pure."""
 
 from collections.abc import Iterator
 
@@ -54,7 +54,7 @@ def _lost(observed: Observed) -> Iterator[Finding]:
 
 
 def _revived(finding: Finding, judgement: Judgement, observed: Observed, release: str) -> Finding:
-    """What the reboot after a failed reset mends is planned, also that no NIC is left to be chosen."""
+    """Mark as planned a finding that the reboot after a failed reset mends, such as that no NIC is there."""
     lost = [bdf for bdf in lost_by_reset(observed) if after_lost_reset(bdf, observed) == REVIVAL]
     if finding.remedy != REVIVAL and not (lost and not judgement.nics and finding.subject == selector.OPTION):
         return finding
@@ -63,12 +63,12 @@ def _revived(finding: Finding, judgement: Judgement, observed: Observed, release
 
 
 def _next_hook(planned: Plan[System], key: str) -> str:
-    """When something is done that the plan has the step ``key`` for unless it is blocked."""
+    """Tell when a thing is done for which the plan has the step ``key``, unless the plan is blocked."""
     return NEXT_HOOK if any(step.key == key for step in planned.steps) else UNBLOCKED
 
 
 def _restart(planned: Plan[System], slot: str, release: str) -> str:
-    """When the firmware of a NIC is restarted."""
+    """Tell when the firmware of a NIC is restarted."""
     held = any(item.step.key == activation_key(slot) for item in planned.held)
     return release if held else _next_hook(planned, activation_key(slot))
 
@@ -165,7 +165,7 @@ def _burns(
 
 
 def _others(judgement: Judgement, host: gpu.Host, planned: Plan[System]) -> Iterator[Finding]:
-    """What the plan would still do besides: burn an image, put files on disk."""
+    """Yield the other steps that the plan still has: an image to burn, files to put on disk."""
     said = {verdict.declared.key for judged in judgement.nics for verdict in judged.verdicts}
     said |= {activation_key(judged.nic.slot) for judged in judgement.nics}
     said |= {gpu.register_key(wrong) for wrong in host.wrong}

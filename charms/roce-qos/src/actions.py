@@ -23,7 +23,7 @@ COUNTERS = (
 """The counters of an RDMA device that show congestion."""
 
 SOFTWARE_COUNTERS = ("out_of_seq_request", "rcvd_seq_err")
-"""Those of rdma_rxe, which has other names for them."""
+"""The counters of rdma_rxe, which has other names for them."""
 
 
 FIRST = (DCBX, DSCP_MAP, "ETS", "PFC", "cable length", "global pause")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture of this charm has, and what is shown of it: show-qos, plan and verify."""
+"""The inputs of this charm's captures, and the actions that a replay shows: show-qos, plan and verify."""
 
 from actions import qos
 from config import Options
@@ -9,6 +9,6 @@ from survey import survey
 
 
 def show(system: System, inputs: Inputs) -> Shown:
-    """What the actions print; reads the host only."""
+    """Return the output of the actions; only read the host."""
     found = survey(system, Options(**inputs["options"]), inputs["policy"], inputs["application"])
     return Shown(found.plan, found.findings, {"show-qos": qos(system, found.wanted, found.judgement).text()})

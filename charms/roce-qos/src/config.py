@@ -56,7 +56,7 @@ class Options:
 
     @property
     def selected(self) -> tuple[selector.Entry, ...]:
-        """What ``devices`` names; empty for ``auto``."""
+        """The entries of ``devices``; empty for ``auto``."""
         return selector.parse(self.devices, counts=False)
 
     @property

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Desired(NamedTuple):
-    """What applies to every port."""
+    """The settings for every port."""
 
     ports: tuple[str, ...]  # PCI addresses, ascending
     qos: "Qos"  # trust, PFC, marks and shares
@@ -57,7 +57,7 @@ class Desired(NamedTuple):
 
     @property
     def defaults(self) -> Defaults:
-        """What new RDMA connections use."""
+        """The defaults for new RDMA connections."""
         return Defaults(MODES[self.mode], self.tos)
 
     def priority(self, dscp: int) -> int:

@@ -38,7 +38,7 @@ def compare(system: System, wanted: Desired, observed: Observed, policy: str) ->
 
 
 def disagreements(policy: Policy | None, host: Host) -> tuple[Finding, ...]:
-    """Where this host and the fabric differ; cumulus-fabric reports the same."""
+    """Name the differences between this host and the fabric; cumulus-fabric reports the same."""
     remedy = "change the option here or the intent of cumulus-fabric, so that both agree"
     found = differences(policy, host) if policy else ()
     return tuple(Finding(Severity.WARNING, item.subject, item.what, remedy) for item in found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reaches a NIC only through its firmware: requested from nic-firmware, which alone writes it. Pure.
+"""Settings that only a NIC's firmware has: requested from nic-firmware, which alone writes it. Pure.
 
 Names of parameters are mstconfig's, numbered by the ports of a NIC. With the default options all of them are
 the firmware's own defaults, so that nothing changes. Every parameter is requested for all ports: what the
@@ -46,7 +46,7 @@ suffix of a port, and its width in bits, from ``nv_roce_cc_ecn`` in the database
 
 
 def parameters(wanted: Desired, judgement: Judgement) -> Mapping[str, Mapping[str, Parameter]]:
-    """By BDF and name; only ConnectX and BlueField have such parameters."""
+    """Return the parameters by BDF and name; only ConnectX and BlueField have such parameters."""
     of_mlx5 = (judged for judged in judgement.ports if judged.port.driver.name == MLX5)
     return {judged.port.bdf: _of_port(wanted, judged) for judged in of_mlx5}
 

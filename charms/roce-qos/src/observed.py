@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of this host: values that :mod:`observe` reads and the plan compares. Pure."""
+"""The state of this host as plain values, which :mod:`observe` reads and the plan compares. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -19,7 +19,7 @@ UNREADABLE = "cannot be read"
 
 
 class BootRecord(NamedTuple):
-    """What the boot units did."""
+    """The record of the boot units."""
 
     running: bool = False  # one of them is at work, and has been for a credible time
     problems: tuple[str, ...] = ()  # sentences about what went wrong in the last run

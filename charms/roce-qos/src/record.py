@@ -41,7 +41,7 @@ class Writes(NamedTuple):
 
 
 def written(system: System) -> dict[str, Writes]:
-    """By the step's key; nothing where no hook has set anything, or the record cannot be read."""
+    """Read the writes by the step's key; none where no hook has set anything, or the record is unreadable."""
     try:
         return _written(read_own(system, WRITTEN))
     except UNREADABLE:

@@ -17,7 +17,7 @@ FORGET = "or name only the other ports in option devices"
 
 
 class Resolved(NamedTuple):
-    """What the options lead to on this host."""
+    """The desired state that the options lead to on this host."""
 
     wanted: Desired  # not to be applied with a blocking finding
     findings: tuple[Finding, ...]  # names that match no device, ports without data centre bridging
@@ -126,7 +126,7 @@ def _meant(able: Sequence[QosPort], observed: Observed, before: Sequence[str]) -
 
 
 def _nothing(bonded: Sequence[QosPort], observed: Observed) -> tuple[str, str]:
-    """What `auto` lacks on a host where it means none of the ``bonded`` ports, and the remedy."""
+    """Name the lack of a host where `auto` means none of the ``bonded`` ports, and the remedy."""
     connectx = [port for port in observed.ports if port.driver.name == MLX5 and not port.port.infiniband]
     lacking = [port for port in bonded if port.dcb is None and (port in connectx or not connectx)]
     if not bonded:

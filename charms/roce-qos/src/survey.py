@@ -61,7 +61,7 @@ class Survey(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What differs from the declared state, on this host and from the fabric."""
+        """The differences from the declared state, on this host and from the fabric."""
         if self.boot_at_work:
             return (AT_WORK, *self.fabric.findings)
         left = [*self.judgement.gone, *self._left()]
@@ -70,7 +70,7 @@ class Survey(NamedTuple):
         return (*self.plan.findings, *left, *boot, *self.fabric.findings)
 
     def _left(self) -> Iterator[Finding]:
-        """What the plan would still do, and what it holds."""
+        """Yield the steps that the plan still has, and those that it holds."""
         for step in self.plan.steps:
             if not isinstance(step.op, AwaitMember):  # the wait after a change is not a difference
                 yield Finding(Severity.WAITING, step.key, f"to do: {step.what}; {step.why}", NEXT_HOOK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the actions do that are not one of the four verbs."""
+"""The actions that are not one of the four verbs."""
 
 import errno
 import json
@@ -75,7 +75,7 @@ def host(system: System, wanted: Desired, observed: Observed) -> Tables:
 
 
 def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
-    """What of the traffic runs in the NIC, and why the rest does not.
+    """Show the traffic that runs in the NIC, and the reasons why the rest does not.
 
     ``offload``: one row per representor of the selected ports, then one per other port that has flows; what
     comes from an internal port of Open vSwitch is the host's own traffic, which no NIC forwards.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture of this charm has, and what is shown of it: list-devices, check-host, plan and verify."""
+"""Inputs of this charm's captures, and the actions of a replay: list-devices, check-host, plan, verify."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from survey import survey
 
 
 def show(system: System, inputs: Inputs) -> Shown:
-    """What the actions print; reads the host only."""
+    """Return the output of the actions; only read the host."""
     options, controllers = Options(**inputs["options"]), tuple(inputs["controllers"])
     kept = inputs.get("writers")
     found = survey(system, options, controllers, inputs["application"], kept and _judged(kept))
@@ -31,7 +31,7 @@ def show(system: System, inputs: Inputs) -> Shown:
 
 
 def _judged(kept: Any) -> Judged:  # noqa: ANN401 - JSON's values
-    """What the host's files set, as it was judged there: a replay does not have their texts."""
+    """Return the host's files as they were judged there: a replay does not have their texts."""
     writers, findings = kept
     found = [
         Writer(path, tuple(_setting(*each) for each in settings), tool, creates)

@@ -64,7 +64,7 @@ class SriovSwitchdevCharm(HostCharm[Survey]):
         return version.of_drivers(self.system, ports)
 
     def flows(self, survey: Survey) -> Flows | None:
-        """Those of Open vSwitch and the NICs."""
+        """Return the flows of Open vSwitch and the NICs."""
         return flows(self.system, survey)
 
     def capture(self) -> str:

@@ -28,7 +28,7 @@ class Options(RebootOptions):
 
     @property
     def selected(self) -> tuple[selector.Entry, ...]:
-        """What ``devices`` names; empty for ``auto``."""
+        """The entries of ``devices``; empty for ``auto``."""
         return selector.parse(self.devices)
 
 

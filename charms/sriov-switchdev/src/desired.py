@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this host's ports shall be: decided in a hook, kept in a file, brought about again at each boot."""
+"""The desired state of this host's ports: decided in a hook, kept in a file, brought about at each boot."""
 
 import hashlib
 import json
@@ -53,7 +53,7 @@ class Desired(NamedTuple):
 
     @property
     def everything(self) -> tuple[Port, ...]:
-        """All ports, those that are absent last."""
+        """All ports, the absent ones last."""
         return (*self.ports, *self.absent)
 
     def port(self, bdf: str) -> Port | None:

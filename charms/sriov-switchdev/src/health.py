@@ -42,7 +42,7 @@ def show(system: System, survey: Survey, seconds: int) -> tuple[str, Table]:
 def _well(
     survey: Survey, wrong: Sequence[Finding], dark: Collection[str], now: Look, seconds: int
 ) -> Iterator[Row]:
-    """What is as it should be; ``dark`` ports are not."""
+    """Yield the rows of all that is as it should be; ``dark`` ports are not."""
     named = {finding.subject for finding in wrong if finding.severity > Severity.INFO} | {*dark}
     if not unfinished(survey.findings):
         yield row(OK, "configuration", "as declared")

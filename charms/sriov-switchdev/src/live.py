@@ -53,7 +53,7 @@ and one port stays in the bond meanwhile."""
 
 
 class Previous(NamedTuple):
-    """What the file has."""
+    """The content of the file."""
 
     ports: tuple[PortState, ...]  # the ports as they were
     answering: tuple[str, ...]  # addresses that answered a ping before the change
@@ -98,7 +98,7 @@ def read_previous(system: System) -> Previous:
 
 
 def state_of(pf: Pf, bond: str | None, channels: Channels | None = None) -> PortState:
-    """What a restore needs; ``bond`` is where the port belongs, even if it is out of it now."""
+    """Return the state that a restore needs; ``bond`` is the port's own, even if it is out of it now."""
     mode = pf.eswitch_mode or "legacy"
     queues = channels.combined if channels else 0
     return PortState(pf.bdf, pf.netdev or "", mode, pf.port.num_vfs, pf.autoprobe, bond, queues, pf.mac)

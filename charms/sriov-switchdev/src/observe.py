@@ -22,7 +22,7 @@ from observed import Judged, NextBoot, Observed
 from writers import netplan, other_files, unseen
 
 WHOLE_NIC = frozenset((Move.CHANGE, Move.LAG, Move.UNIT))
-"""What is mended by interrupting all ports of a NIC."""
+"""The moves that interrupt all ports of a NIC."""
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of this host, as plain values; observe.py and record.py read them."""
+"""The state of this host as plain values; observe.py and record.py read them."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -18,7 +18,7 @@ APPROVE = "run approve-reboot"
 """How a reboot is approved, where the application that takes the action is not known, as in a boot unit."""
 
 MISSED = "did not appear"
-"""What a boot says of a port for which it has waited in vain."""
+"""A boot's words for a port for which it has waited in vain."""
 
 Phase = Literal["early", "bind", "restore"]
 State = Literal["running", "done", "failed"]
@@ -95,21 +95,21 @@ class Vfs(NamedTuple):
 
 
 class PortRecord(NamedTuple):
-    """What the charm noted of one port in this boot."""
+    """The charm's notes on one port in this boot."""
 
     found: Vfs | None = None  # VFs that were there before the first boot unit; None if there were none
     left: Vfs | None = None  # as the charm left it, or found it as declared; None while that is not known
 
 
 class BootRecord(NamedTuple):
-    """What the units did in this boot; one that did not start has no record."""
+    """The record of the units in this boot; one that did not start has no record."""
 
     phases: Mapping[Phase, PhaseRecord] = {}
     ports: Mapping[str, PortRecord] = {}  # by PCI address
 
     @property
     def problems(self) -> tuple[BootFailure, ...]:
-        """What went wrong in this boot, in order."""
+        """The failures of this boot, in order."""
         return tuple(problem for record in self.phases.values() for problem in record.problems)
 
     @property

@@ -20,18 +20,18 @@ LIVE_ATTEMPTS = 3
 """Failed live changes towards one desired state after which only a reboot is tried."""
 
 NEXT_BOOT = "reboot this host, or set allow-live=true"
-"""What has steps run for which no reboot is asked for."""
+"""The way to have steps run for which no reboot is asked for."""
 
 COSTS = {
     Disruption.LINK_FLAP: "would take the port's link down for a moment",
     Disruption.HOST_NETWORK_CUT: "would cut this host's network now",
     Disruption.VF_DESTROYING: "would destroy VFs now",
 }
-"""What steps would do while the node runs, in words."""
+"""The cost of steps while the node runs, in words."""
 
 
 def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -> Way:
-    """What brings a NIC to ``wanted``: steps for now, and those that are held.
+    """Return the way of a NIC to ``wanted``: steps for now, and those that are held.
 
     With ``allow_live`` the operator allows changes that cut the node's network without a reboot.
     """
@@ -52,7 +52,7 @@ def _steps(parts: Iterable[Part]) -> list[HostStep]:
 
 
 def _back(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
-    """What is done at once even if everything else waits for the next boot."""
+    """Return the parts that run at once even if everything else waits for the next boot."""
     back = chain.rejoin(nic)
     if not back and nic.only_lag and not wanted.lag_required and _given_up(wanted, observed):
         back.append(chain.bind(nic.ports, after_change=False))  # as at boot: they forward without VF-LAG

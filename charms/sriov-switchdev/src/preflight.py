@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files of others prevent, found before anything is written; of a NIC, see nic/obstacles.py. Pure."""
+"""The obstacles in others' files, found before anything is written; of a NIC, see nic/obstacles.py. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -8,7 +8,7 @@ from observed import Writer
 
 
 def preflight(writers: Iterable[Writer], managed: Collection[str]) -> tuple[Finding, ...]:
-    """What of these files concerns ports that this charm has, which are at these PCI addresses."""
+    """Return the findings on these files about the charm's ports, which are at these PCI addresses."""
     findings = list[Finding]()
     for writer in writers:
         findings += (_second_writer if writer.creates else _user_of_vfs)(writer, managed)
@@ -24,7 +24,7 @@ def _user_of_vfs(writer: Writer, managed: Collection[str]) -> Iterator[Finding]:
 
 
 def _second_writer(writer: Writer, managed: Collection[str]) -> Iterator[Finding]:
-    """What of a file concerns ports of this charm. VFs of other NICs are not this charm's business."""
+    """Yield the findings on a file about this charm's ports; VFs of other NICs are not its business."""
     ours = [setting for setting in writer.settings if setting.concerns(managed)]
     if not ours:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the boot units and live changes of this boot did, kept below /run."""
+"""The record of this boot's units and live changes, kept below /run."""
 
 import json
 from collections.abc import Callable, Collection, Iterable

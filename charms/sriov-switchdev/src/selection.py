@@ -83,7 +83,7 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
 
 
 def _without_firmware(declared: Iterable[str], host: Host) -> tuple[frozenset[str], list[Finding]]:
-    """Those of the PCI addresses ``declared`` whose NIC is in flash recovery; a finding for each function.
+    """Return the addresses of ``declared`` whose NIC is in flash recovery; a finding for each function.
 
     The other NICs go on.
     """
@@ -94,7 +94,7 @@ def _without_firmware(declared: Iterable[str], host: Host) -> tuple[frozenset[st
 
 
 def _burn(bdf: str) -> str:
-    """What helps a NIC in flash recovery."""
+    """Return the remedy for a NIC in flash recovery."""
     return BURN.replace("BDF", bdf)
 
 
@@ -128,7 +128,7 @@ def _entries(options: Options, observed: Observed) -> tuple[tuple[Entry, ...], l
 
 
 def _former(options: Options, was: Port | None, pf: Pf) -> tuple[str, ...]:
-    """What ``devices`` calls a port that has another name or address now."""
+    """Return the names in ``devices`` of a port that has another name or address now."""
     if was is None or was.is_other(pf.mac):
         return ()
     named = {entry.name for entry in options.selected}.difference(pf.port.names)
@@ -251,7 +251,7 @@ def _meant(port: Port, options: Options) -> bool:
 
 
 def _names(port: Port) -> tuple[str, ...]:
-    """What ``devices`` may call it."""
+    """Return the names by which ``devices`` may call it."""
     return tuple(filter(None, (port.bdf, port.netdev, port.bond, *port.former)))
 
 
@@ -263,7 +263,7 @@ def _left_out(of_nic: Collection[Port], host: Host) -> list[Pf]:
 
 
 def _half(options: Options, port: Port, others: Sequence[Pf], host: Host) -> Finding:
-    """Not all ports of a NIC are selected, while all are in a bond that could be a VF-LAG.
+    """Name a NIC of whose ports not all are selected, while all are in a bond that could be a VF-LAG.
 
     Where they are in switchdev mode now, the next boot would leave the ``others`` in legacy mode without VFs.
     """

@@ -65,12 +65,12 @@ class Survey(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What differs, worst things included."""
+        """The differences, worst first."""
         return verify(self.ways, self.wanted, self.observed, self.plan)
 
 
 class Planned(NamedTuple):
-    """What is done about this host."""
+    """The plan for this host, and the way of each NIC."""
 
     ways: tuple[Way, ...]  # of each NIC
     plan: Plan[System]
@@ -139,7 +139,7 @@ def plan_host(
     allow_live: bool,
     controllers: tuple[str, ...] = (),
 ) -> Planned:
-    """What the next boot needs, then the NICs' steps, with a timer around a live change. Pure.
+    """Plan the files for the next boot, then the NICs' steps, with a timer around a live change. Pure.
 
     With a blocking finding there is no step.
     """

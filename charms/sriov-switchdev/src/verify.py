@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What still differs from the declared state, in the operator's words. Pure."""
+"""The differences that remain from the declared state, in the operator's words. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,7 +21,7 @@ OFFER = (
     """'[{{"devname": "{}", "physical_network": null}}]'; """
     "Neutron needs juju config neutron-api enable-hardware-offload=true beside it, which no host can see"
 )
-"""What OpenStack needs so that an instance gets a VF."""
+"""The settings without which OpenStack gives no instance a VF."""
 
 
 def verify(
@@ -43,7 +43,7 @@ def verify(
 
 
 def _released(problem: BootFailure, wanted: Desired, ways: Iterable[Way]) -> BootFailure:
-    """What went wrong at boot, with what lets the steps of its NIC run again if they are held."""
+    """Add to a failure at boot the way to let its NIC's steps run again, if they are held."""
     slot = wanted.nic_of(problem.subject)
     held = next((item for way in ways if way.nic.slot == slot for item in way.waiting), None)
     if held is None:
@@ -87,7 +87,7 @@ def _absent(port: Port, wanted: Desired) -> tuple[str, str]:
 
 
 def _of_nic(way: Way, blocked: bool) -> Iterator[Finding]:
-    """One finding for all that differs of a port and waits for the same."""
+    """Yield one finding for all differences of a port that wait for the same."""
     sentences: dict[tuple[Severity, str, str], list[str]] = {}
     for each in (each for each in way.nic.differences if not each.stops):  # which the plan says
         level, remedy = _waits_for(each, way, blocked)
@@ -113,9 +113,9 @@ def _waits_for(each: Difference, way: Way, blocked: bool) -> tuple[Severity, str
 
 
 def _offloading(ways: Iterable[Way], observed: Observed) -> Iterator[Finding]:
-    """What keeps all traffic on the CPUs although a NIC is in switchdev mode.
+    """Name the reasons why all traffic stays on the CPUs although a NIC is in switchdev mode.
 
-    It is blocking: a host that forwards in software is not verified.
+    The finding is blocking: a host that forwards in software is not verified.
     """
     ports = [now.pf for way in ways for now in way.nic.ports]
     switched = [pf for pf in ports if pf.eswitch_mode == "switchdev"]
@@ -134,7 +134,7 @@ def _offloading(ways: Iterable[Way], observed: Observed) -> Iterator[Finding]:
 
 
 def _offered(ways: Iterable[Way], observed: Observed) -> Iterator[Finding]:
-    """What keeps instances from VFs that are there: a warning, since they may be for others than Nova."""
+    """Name the reason why no instance gets VFs that are there: a warning, since they may be for others."""
     ports = [now for way in ways for now in way.nic.ports if now.port.num_vfs]
     names = [now.netdev for now in ports if now.pf.eswitch_mode == "switchdev"]
     if names and observed.offered is not None and (why := nova.why_no_vf(observed.offered, names)):

@@ -20,14 +20,14 @@ PAUSE = 30
 
 
 class Names(NamedTuple):
-    """What belongs to one Juju unit, ``roce-qos/2``."""
+    """The names of everything that belongs to one Juju unit, ``roce-qos/2``."""
 
     unit: str  # the Juju unit
     charm: str  # its charm's name
 
     @property
     def stem(self) -> str:
-        """What the names of all its systemd units begin with."""
+        """The beginning of the names of all its systemd units."""
         return f"ovn-offload-{self.charm}-dispatch"
 
     @property
@@ -52,7 +52,7 @@ class Names(NamedTuple):
 
     @property
     def script(self) -> str:
-        """What the services run."""
+        """The script that the services run."""
         return f"/usr/lib/ovn-offload/{self.charm}-dispatch.sh"
 
     @property

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another charm's unit left on this machine because Juju ran no stop hook of it, or cut it short.
+"""Files of other charms' units on this machine whose stop hook Juju did not run, or cut short.
 
 Juju 4.0 does so when the principal goes, and under load after a plain remove-relation, too. The unit's own
-watcher removes most of it (files.py); where that is gone as well, the next hook of a charm that stays does.
+watcher removes most of them (files.py); if it is gone as well, the next hook of a charm that stays does.
 Boot units stay with what they run, since instances may depend on their VFs: they are named.
 """
 

@@ -32,7 +32,7 @@ class OneUnit:
 
 
 class RebootActions(ops.Object):
-    """What the operator does with a rolling reboot.
+    """The operator's actions for a rolling reboot.
 
     Args:
         charm: whose actions to observe.

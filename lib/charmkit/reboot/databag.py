@@ -126,7 +126,7 @@ def encode(state: UnitState | Cluster) -> str:
 
 
 def _leaders(cluster: Cluster) -> dict[str, object]:
-    """What differs from the defaults, with units by number."""
+    """Return the leader's values that differ from the defaults, with units by number."""
     held: dict[str, list[str]] = {}
     for unit, slot in _numbered(cluster.held):
         missing_since = "" if slot.missing_since is None else f":{slot.missing_since}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hook does for the rolling reboot: after a look at the host, or without one. Does not import ops.
+"""A hook's part in the rolling reboot: after a look at the host, or without one. Does not import ops.
 
 Most hooks of an application that reboots come from its peers. Of those, a unit that does not lead looks at
 its host only if the leader's state says something new of that unit, and the leader reads all databags only
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class Inputs(Protocol):
-    """What a hook can read: the databags, its own host, and whether its peers' hosts answer.
+    """The sources of a hook: the databags, its own host, and whether its peers' hosts answer.
 
-    Most of it takes a process or a wait, so it is read only where a decision depends on it.
+    Most of them take a process or a wait, so they are read only where a decision depends on them.
     """
 
     @property
@@ -60,7 +60,7 @@ class Inputs(Protocol):
 
 
 class Result(NamedTuple):
-    """What a unit decided, about which host, and which databags it could not read."""
+    """The decision of a unit, the host that it is about, and the databags that it could not read."""
 
     decision: Decision
     host: UnitNow
@@ -177,7 +177,7 @@ def _lead(inputs: Inputs, cluster: Cluster, changed: str) -> bool:
 
 
 def digest_about(unit: str, own: UnitState, cluster: Cluster) -> str:
-    """What the leader's state says of ``unit``, without the lock and the approvals of other units."""
+    """Return a digest of the leader's state about ``unit``, without the lock and approvals of other units."""
     held = cluster.held[unit].grant if holds(unit, own, cluster) else 0
     approval = cluster.approvals.get(unit) if own.needs else None
     return repr((held, cluster.taken.get(unit, 0), approval, cluster.cancels, cluster.stopped))
@@ -218,7 +218,7 @@ def _most(inputs: Inputs) -> int:
 def _granted(
     inputs: Inputs, units: Mapping[str, UnitState], cluster: Cluster, most: int
 ) -> tuple[Cluster, tuple[str, ...]]:
-    """What the leader decides without a look at its own host, and which peers' hosts do not answer."""
+    """Decide as the leader without a look at its own host; also name the peers whose hosts do not answer."""
     leader, now = inputs.bags.unit, inputs.now()
     granted = arbitrate(leader, units, cluster, now, slots=most)
     if granted.grant != cluster.grant and (away := inputs.silent()):

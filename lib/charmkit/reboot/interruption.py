@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reboot stops, in the words of the actions ``approve-reboot`` and ``plan``."""
+"""The consequences of a reboot, in the words of the actions ``approve-reboot`` and ``plan``."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,10 @@ from hostnic.system import System, if_told, list_names, read_text
 from charmkit.reboot.state import UnitState
 
 HOSTNAME = "/proc/sys/kernel/hostname"
-"""What nova-compute calls its host, unless nova.conf has the option ``host``."""
+"""The name that nova-compute gives its host, unless nova.conf has the option ``host``."""
 
 RUNTIME = ("/run/ceph", "/var/snap/microceph/current/run")
-"""Where the admin sockets of Ceph are: of the packages, and of the snap MicroCeph (its `run dir`).
+"""The folders of Ceph's admin sockets: of the packages, and of the snap MicroCeph (its `run dir`).
 
 cephadm has them below the first one, in a folder for each cluster.
 """
@@ -40,7 +40,7 @@ def osds(system: System) -> tuple[str, ...]:
 
 
 def prepare(system: System, names: Sequence[str]) -> str:
-    """What the operator has to see to for a reboot of this host; ``names`` are its containers that run."""
+    """List the operator's duties for a reboot of this host; ``names`` are its containers that run."""
     said = list[str]()
     if running_osds := osds(system):
         said.append(f"{few(running_osds)} of Ceph stop: see that its health is good, and set noout before")

@@ -91,7 +91,7 @@ def joins(unit: str, down: Collection[str], units: Mapping[str, UnitState], slot
 def blocking_unit(
     leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]
 ) -> str:
-    """A unit because of which nothing is granted, although another one waits for it; empty if none is."""
+    """Name the unit because of which nothing is granted although another waits; empty if there is none."""
     if cluster.held or not _queue(units, cluster):
         return ""
     found = {
@@ -103,7 +103,7 @@ def blocking_unit(
 
 
 def replaced(units: Mapping[str, UnitState], now: int, *, stopped: bool) -> Cluster:
-    """In place of a leader's state that cannot be read: whatever it granted may still be in use.
+    """Return a state in place of the leader's unreadable one: whatever that granted may still be in use.
 
     So each of ``units`` holds the lock until its host has settled and it has given the lock back, which it
     does only after it has read this. Earlier approvals are gone; ``stopped`` keeps the operator's stop.
@@ -176,7 +176,7 @@ def approved(unit: str, state: UnitState, cluster: Cluster) -> bool:
 
 
 def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
-    """What the operator approved on the unit and on the leader.
+    """Return the reasons that the operator approved on the unit and on the leader.
 
     An approval ends with the boot, or when it is cancelled.
     """
@@ -186,7 +186,7 @@ def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
 
 
 def _approval(unit: str, state: UnitState, cluster: Cluster) -> Approval | None:
-    """What the operator approved on the leader in this boot of ``unit``."""
+    """Return the operator's approval on the leader in this boot of ``unit``."""
     approval = cluster.approvals.get(unit)
     return approval if approval and approval.boot == state.boot else None
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from charmkit.reboot.state import Cluster, UnitState
 
 PORT = 22
-"""Where the leader looks: sshd, which ``juju ssh`` needs. A reset by the kernel is an answer, too."""
+"""The port at which the leader looks: sshd's, which ``juju ssh`` needs. A reset is an answer, too."""
 
 SINCE = "@"
 """Between the boot id and the time in a mark of the leader."""
@@ -77,7 +77,7 @@ def probe_unresponsive(
 
 
 def probe_containers(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    """Before a host with containers goes down: ask the others that have some for one more hook.
+    """Ask the other hosts with containers for one more hook before a host with containers goes down.
 
     Once for each grant, and again after :data:`FRESH` seconds.
     """
@@ -97,7 +97,7 @@ def probe_containers(leader: str, units: Mapping[str, UnitState], cluster: Clust
 
 
 def unanswered(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
-    """Those with containers that were asked and have not run a hook since."""
+    """Name the hosts with containers that were asked and have not run a hook since."""
     asked = (unit for unit in cluster.probe.with_containers if unit in units)
     return {unit: UNANSWERED for unit in asked if units[unit].answered != cluster.probe.mark}
 
@@ -120,7 +120,7 @@ def may_be_down(
 
 
 def unknown(leader: str, units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
-    """The units of which it is not known what their hosts hold, and why."""
+    """Name the units whose hosts' containers are not known, and why."""
     taken = cluster.taken.items()
     unread = [unit for unit, grant in taken if unit in units and units[unit].saw_lock_taken < grant]
     return {

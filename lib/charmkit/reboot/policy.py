@@ -9,7 +9,7 @@ from converge.shape import InvalidValue
 from charmkit.options import check, option
 
 PARALLEL = "a number of units from 1, or 1% to 100% of them"
-"""What the option ``reboot-parallel`` allows."""
+"""The values that the option ``reboot-parallel`` allows."""
 
 _NUMBER = r"[1-9][0-9]{0,4}"
 _PERCENTAGE = r"([1-9][0-9]?|100)%"

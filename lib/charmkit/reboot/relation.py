@@ -20,7 +20,7 @@ from charmkit.reboot.status import leader_unusable, unusable
 
 
 class PrivateState(Protocol):
-    """What a unit keeps from hook to hook, apart from what it publishes."""
+    """The values that a unit keeps from hook to hook, apart from those that it publishes."""
 
     # Its state, where it differs from what it published, with a digest of that. It counts only beside that
     # publication: a hook that fails may keep one and not the other.
@@ -35,7 +35,7 @@ class PrivateState(Protocol):
 
 
 NOTHING_KEPT = dict.fromkeys(("state", "digest_about", "blocking_unit", "unreadable_since", "at_rest"), "")
-"""What :class:`PrivateState` has before a unit's first hook."""
+"""The values of :class:`PrivateState` before a unit's first hook."""
 
 
 class Databags:
@@ -55,13 +55,13 @@ class Databags:
                 setattr(self.private, name, value)
 
     def own(self) -> UnitState:
-        """What this unit knows of itself. Raises InvalidValue if it cannot be read."""
+        """Return this unit's own state. Raises InvalidValue if it cannot be read."""
         published = self._published()
         digest, _, state = self.private.state.partition(" ")
         return databag.decode_unit(state if digest == _digest(published) else published)
 
     def peer(self, name: str) -> UnitState:
-        """What another unit publishes; nothing if it is none of the peers.
+        """Return the state that another unit publishes; an empty one if it is none of the peers.
 
         Raises InvalidValue if it cannot be read.
         """
@@ -71,7 +71,7 @@ class Databags:
         return UnitState()
 
     def units(self, *, peers: bool = True) -> tuple[dict[str, UnitState], list[Finding]]:
-        """What this unit knows of itself and, on the leader, what its ``peers`` publish.
+        """Return this unit's own state and, on the leader, those that its ``peers`` publish.
 
         A malformed databag is a finding and no candidate; see :data:`.state.LOST`.
         """
@@ -87,16 +87,16 @@ class Databags:
         return units, findings
 
     def cluster(self) -> Cluster | Finding:
-        """What the leader publishes, or why it cannot be read."""
+        """Return the state that the leader publishes, or the reason why it cannot be read."""
         try:
             return databag.decode_cluster(self._peers.data[self._me.app].get(databag.KEY))
         except InvalidValue as error:
             return leader_unusable(self.unit, error)
 
     def replace(self, units: Mapping[str, UnitState], now: int, *, at_once: bool = False) -> Cluster | None:
-        """What the leader publishes in place of a state that cannot be read; None before it is time to.
+        """Return the state that replaces one which cannot be read; None before it is time to replace it.
 
-        Not before :data:`.lock.GONE_FOR`, unless the operator asks for it: a unit of another revision that
+        The time is :data:`.lock.GONE_FOR`, unless the operator asks for it: a unit of another revision that
         can read it may lead again by then, and this unit sees all of its peers.
         """
         since = int(self.private.unreadable_since or now)

@@ -84,7 +84,7 @@ class Here(NamedTuple):
         )
 
     def _prepare(self, own: UnitState, boot_id: str, here: Callable[[], Containers]) -> str:
-        """What the operator has to see to; asked for when the need arises, since each container is asked."""
+        """List the operator's duties once a reboot is needed, not in every hook: each container is asked."""
         if not self.need.reasons or ((own.reasons or own.still_needed) and own.boot_id == boot_id):
             return own.prepare
         return interruption.prepare(self.system, here().running)
@@ -257,7 +257,7 @@ class RollingReboot(ops.Object):
         return (*findings, *report(host, policy, own, cluster))
 
     def _tell(self, result: hook.Result, policy: RebootOptions) -> Reboot:
-        """Of other units, only what the leader knows: what the others have read of them may be old."""
+        """Return the facts for the exporter: of other units on the leader alone, since others' may be old."""
         host, own, cluster = result.host, result.decision.own, result.decision.cluster
         held = self._held(cluster).items()
         return Reboot(
@@ -269,7 +269,7 @@ class RollingReboot(ops.Object):
         )
 
     def _held(self, cluster: Cluster) -> dict[str, int]:
-        """Since when each unit has the lock, on the clock that the exporter has."""
+        """Return the time since when each unit has the lock, on the clock that the exporter has."""
         ahead = clock() - int(self._system.now())
         return {unit: slot.since - ahead for unit, slot in cluster.held.items()}
 
@@ -312,7 +312,7 @@ class RollingReboot(ops.Object):
             facts.publish(self._system, known._replace(reboot=told))
 
     def _here(self) -> Here | None:
-        """What this hook can read; None without the peer relation."""
+        """Return the inputs of this hook; None without the peer relation."""
         peers = self.model.get_relation(PEERS)
         if peers is None:
             return None

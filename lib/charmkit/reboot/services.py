@@ -38,7 +38,7 @@ SILENT_FOR = 60_000
 each several times within the election timer, which is at most a minute by OVN's own advice."""
 
 SEEDS_FILE = "/var/lib/mysql/mysqld-auto.cnf"
-"""Where MySQL 8.0 keeps what was set with SET PERSIST, the addresses of the group's members among it."""
+"""The file of MySQL 8.0 for SET PERSIST, which has the addresses of the group's members."""
 
 _EACH = 8.0  # seconds: rabbitmqctl starts a virtual machine of its own
 _NAME = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
@@ -108,7 +108,7 @@ def _rabbit(text: str) -> tuple[frozenset[str], frozenset[str], bool]:
 
 
 def rabbit_joined(text: str) -> bool:
-    """It is in the majority of its cluster, which is undivided."""
+    """Whether RabbitMQ is in the majority of its cluster, which is undivided."""
     nodes, running, divided = _rabbit(text)
     return 2 * len(nodes & running) > len(nodes) and not divided
 
@@ -132,7 +132,7 @@ def _monitor(text: str) -> tuple[str, frozenset[object], list[tuple[object, str]
 
 
 def monitor_joined(text: str) -> bool:
-    """It is in the quorum; a container with Ceph's programs and without a monitor prints nothing."""
+    """Whether the monitor is in the quorum; a container with Ceph's programs alone prints nothing."""
     return not text.strip() or _monitor(text)[0] in ("leader", "peon")
 
 
@@ -163,18 +163,18 @@ def _vault(text: str) -> dict[str, Any]:
 
 
 def vault_open(text: str) -> bool:
-    """It is not sealed; one that nobody has initialised is in no use."""
+    """Whether Vault is open, or in no use since nobody has initialised it."""
     status = _vault(text)
     return not (status["used"] and status["sealed"])
 
 
 def vault_sealed(text: str) -> bool:
-    """It is in use, and sealed."""
+    """Whether Vault is in use, and sealed."""
     return not vault_open(text)
 
 
 def vault_closes(text: str) -> bool:
-    """It is open, and a restart seals it: nothing but keys of people opens a seal of this type."""
+    """Whether Vault is open, and a restart seals it: only keys of people open a seal of this type."""
     status = _vault(text)
     return bool(status["used"]) and not status["sealed"] and status["type"] == "shamir"
 
@@ -238,7 +238,7 @@ class _Containers:
         self._deadline = system.now() + seconds
 
     def ask(self, name: str, command: tuple[str, ...]) -> str:
-        """What a command in a container prints.
+        """Run a command in a container and return its output.
 
         Raises CommandError if it fails, or the time for all containers is over.
         """
@@ -249,7 +249,7 @@ class _Containers:
         return self._system.query(argv, timeout=left)
 
     def state(self, name: str, service: Service) -> str | None:
-        """What a service prints of its cluster; None if it is not clustered. Raises as :meth:`ask`."""
+        """Return a service's view of its cluster; None if it is not clustered. Raises as :meth:`ask`."""
         try:
             return self.ask(name, service.command)
         except CommandError as error:
@@ -307,7 +307,7 @@ def _not_joined(containers: _Containers) -> Iterator[str]:
 
 
 class Membership(NamedTuple):
-    """What the clusters say right before a reboot."""
+    """The members of clusters that are missing right before a reboot, and the services that cannot tell."""
 
     # Members that are missing, and services that do not tell, in words; empty when all are there
     missing: str = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a unit knows about its own host, and what the units of an application publish for each other.
+"""A unit's knowledge of its own host, and the states that the units of an application publish for each other.
 
 README.md in this folder says how these fields work together.
 """
@@ -14,7 +14,7 @@ from converge.shape import LINE, AnyText, Boolean, Integer, ListOf, MappingOf, O
 
 
 class Need(NamedTuple):
-    """What the charm found on this host in this hook."""
+    """The needs of this host for a reboot, as the charm found them in this hook."""
 
     # What it needs a reboot for, one stable phrase each; empty when it needs none. A digest may end one
     # (`converge.finding.DIGEST`).
@@ -64,7 +64,7 @@ def mark(text: str) -> str:
 
 _Text = Annotated[str, AnyText()]
 _Line = Annotated[str, LINE]
-"""What the statuses of other units repeat: with other text their hooks would fail."""
+"""Text that the statuses of other units repeat: with any other text their hooks would fail."""
 _Texts = Annotated[tuple[str, ...], ListOf(AnyText(), "texts")]
 _Flag = Annotated[bool, Boolean()]
 COUNT = Integer(0, 10**15 - 1)
@@ -78,7 +78,7 @@ _Units = Annotated[tuple[str, ...], UNIT_NAMES]
 
 
 class UnitState(NamedTuple):
-    """What a unit writes: the last state that its peers need is in its databag, the newest one it keeps.
+    """The state of a unit: its databag has the last one that its peers need, and it keeps the newest one.
 
     Its host
         boot_id: the boot in which this was written; empty before the first hook.
@@ -155,7 +155,7 @@ class UnitState(NamedTuple):
 
     @property
     def asks_for(self) -> tuple[str, ...]:
-        """What the operator approves: the reasons, and to go on without the members that are missing."""
+        """The reasons to approve, and the missing members despite which the reboot may then go on."""
         missing = (self.missing_members,) if self.missing_members else ()
         return (*self.reasons, *self.still_needed, *missing)
 
@@ -185,11 +185,11 @@ PRIVATE = _FIELDS[_FIELDS.index("requested_at") :]
 
 
 LOST = UnitState(boot_id="of a state that cannot be read", settled=False)
-"""What a unit goes on with whose own state cannot be read: it may have rebooted, so that it settles first."""
+"""The state of a unit whose own one cannot be read: it may have rebooted, so that it settles first."""
 
 
 class Approval(NamedTuple):
-    """What the operator approved on the leader for one unit; valid in that unit's boot."""
+    """The operator's approval on the leader for one unit; valid in that unit's boot."""
 
     boot: str  # that boot, as `UnitState.boot` marks it
     reasons: tuple[str, ...]  # for a reboot
@@ -225,7 +225,7 @@ class Probe(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """What the leader writes, in the application's databag.
+    """The leader's state in the application's databag.
 
     The lock
         grant: number of the last grant.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rolling reboot waits for, in the operator's words. Does not import ops."""
+"""The reasons why the rolling reboot waits, in the operator's words. Does not import ops."""
 
 from collections.abc import Iterable, Mapping
 
@@ -44,7 +44,7 @@ def report(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Cluste
 
 
 def handed_over(need: Need, owner: str) -> tuple[Finding, ...]:
-    """What a charm says that does not own this machine's reboots: whom it waits for."""
+    """Name the charm that a charm waits for which does not own this machine's reboots."""
     if not need.reasons:
         return ()
     return (Finding(Severity.WAITING, SUBJECT, f"{owner} asks for it; {needed_for(need.reasons)}"),)
@@ -75,7 +75,7 @@ def leader_unusable(unit: str, error: ValueError) -> Finding:
 
 
 def unwoken(error: OSError) -> Finding:
-    """What an operator must know if this unit cannot have a hook run soon."""
+    """Return the finding for the operator when this unit cannot have a hook run soon."""
     what = f"this unit cannot wake itself: {words(error)}"
     return Finding(Severity.WARNING, SUBJECT, what, "it goes on at the next update-status")
 

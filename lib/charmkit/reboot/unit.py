@@ -21,7 +21,7 @@ _NO_TIMES: dict[str, Any] = {"healthy_at": None, "containers_up_at": None, "cont
 
 
 class Decision(NamedTuple):
-    """What to publish, and whether to ask Juju for the reboot at the end of this hook."""
+    """The state to publish, and whether to ask Juju for the reboot at the end of this hook."""
 
     own: UnitState
     cluster: Cluster
@@ -29,7 +29,7 @@ class Decision(NamedTuple):
 
 
 def with_others(need: Need, others: Iterable[Handover], owner: str) -> Need:
-    """What ``owner`` needs, including what the machine's other charms handed over to it."""
+    """Return the needs of ``owner`` and those that the machine's other charms handed over to it."""
     reasons, not_ready = list(need.reasons), [need.not_ready] if need.not_ready else []
     for other in others:
         if other.reboot is None or other.reboot_owner != owner:
@@ -50,7 +50,7 @@ def as_request(need: Need, now: int) -> RebootRequest | None:
 def decide(
     host: UnitNow, policy: RebootOptions, own: UnitState, peers: Mapping[str, UnitState], cluster: Cluster
 ) -> Decision:
-    """What one unit does after a look at its host.
+    """Decide for one unit after a look at its host.
 
     ``own`` is its state so far; ``peers`` has what the other units publish, ``cluster`` what the leader
     published last.
@@ -80,7 +80,7 @@ def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
 
 
 def next_look_in(host: UnitNow, policy: RebootOptions, own: UnitState) -> int | None:
-    """In how many seconds a host that waits for members of clusters, or has not settled, is looked at again.
+    """Return the seconds to the next look at a host that waits for members of clusters, or has not settled.
 
     None for any other host.
 

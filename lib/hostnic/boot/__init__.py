@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a charm keeps on a host for the next boot."""
+"""The parts that a charm keeps on a host for the next boot."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Installed(NamedTuple):
-    """What is there now."""
+    """The parts that are there now."""
 
     files: Mapping[str, str | None] = {}  # path to text of each small file; None where there is none
     stamp: str | None = None  # digest of the installed boot copy; None without one

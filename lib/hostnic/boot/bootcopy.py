@@ -24,7 +24,7 @@ MAIN = "import sys\n\nfrom {} import main\n\nsys.exit(main.main(sys.argv[1:]))\n
 
 
 class BootCopy(NamedTuple):
-    """Where a charm's copy is, and what it holds."""
+    """The place of a charm's copy, and its content."""
 
     charm: str  # the charm's name
     # Its modules and packages that boot needs: `boot.main` with its function `main`, and nothing that speaks
@@ -36,7 +36,7 @@ class BootCopy(NamedTuple):
 
     @property
     def directory(self) -> str:
-        """All that is installed is in here."""
+        """The folder of all that is installed."""
         return f"/usr/lib/ovn-offload/{self.charm}"
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a charm keeps on a host for the next boot: its boot copy, small files, enabled units."""
+"""The steps that install a charm's parts for the next boot: its boot copy, small files, enabled units."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING

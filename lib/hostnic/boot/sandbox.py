@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a service that the charms install may do: the least that it needs, made from what it says it does.
+"""The rights of a service that the charms install: the least that it needs for the work that it names.
 
 Each unit file, and each unit that systemd-run makes, gets its lines from here, with the reason above each.
 All of them are known to systemd 249. Not used, because they could keep a node from its network:
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Need(NamedTuple):
-    """What one kind of work needs."""
+    """The rights that one kind of work needs."""
 
     why: str  # in words, for the unit's comments
     capabilities: tuple[str, ...] = ()  # of CapabilityBoundingSet
@@ -38,7 +38,7 @@ _PCI = ("/sys/bus/pci", "/sys/devices")
 
 
 class Does(Enum):
-    """What a unit does."""
+    """The kinds of work that units do."""
 
     NETLINK = Need("devlink, rtnetlink, ethtool and dcbnl", ("CAP_NET_ADMIN",), ("AF_NETLINK",))
     PCI = Need("attributes of PCI functions, their drivers and netdevs", writes=_PCI)

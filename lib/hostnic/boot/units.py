@@ -14,7 +14,7 @@ _KINDS = (".path", ".service", ".timer")
 
 
 def path(name: str) -> str:
-    """Where the unit file ``name`` is installed."""
+    """Return the path at which the unit file ``name`` is installed."""
     return f"{DIRECTORY}/{name}"
 
 

@@ -31,7 +31,7 @@ class CaptureError(ValueError):
 
 
 class Shown(NamedTuple):
-    """What a charm makes of a host."""
+    """A charm's results for a host."""
 
     plan: Plan[System]
     findings: Sequence[Finding]  # those of verify
@@ -40,13 +40,13 @@ class Shown(NamedTuple):
 
     @property
     def tables(self) -> dict[str, str]:
-        """By name what its actions print."""
+        """The output of its actions, by name."""
         plan = plan_as_table(with_differences(self.plan, self.findings))
         return {**self.others, "plan": plan, "verify": findings_as_table(self.findings)}
 
 
 Inputs = Mapping[str, Any]
-"""What a charm takes from Juju, as JSON: its options, and what else it needs besides the host."""
+"""A charm's inputs from Juju, as JSON: its options, and whatever else it needs besides the host."""
 Show = Callable[[System, Inputs], Shown]
 
 
@@ -121,7 +121,7 @@ def read(text: str) -> Capture:
 
 
 def _reduced(question: str, answer: Any, changed: set[str] | None) -> Any:  # noqa: ANN401
-    """What is kept of an answer; ``changed`` has the charm's own files that differ, None if it is unknown."""
+    """Reduce an answer; ``changed`` has the charm's own files that differ, None if it is unknown."""
     verb, _, target = question.partition(" ")
     if isinstance(answer, dict) and CommandError.__name__ in answer:
         reason, code, *texts = cast("Answers", answer)[CommandError.__name__]

@@ -16,7 +16,7 @@ from hostnic.netlink import dcb
 from hostnic.system import CommandError, DataCentreBridging, Devlink, Ethtool, Files, Links, System
 
 Answers = dict[str, Any]
-"""By question."""
+"""Answers by question."""
 
 _TUPLES: dict[str, Callable[..., tuple[Any, ...]]] = {
     name: each for module in (values, dcb) for name, each in vars(module).items() if hasattr(each, "_fields")
@@ -50,7 +50,7 @@ def encode(value: object) -> Any:  # noqa: ANN401 - JSON's values
 
 
 def decode(value: Any, inside: bool = False) -> Any:  # noqa: ANN401 - JSON's values
-    """What :func:`encode` encoded; sequences inside a named tuple are tuples."""
+    """Decode a value of :func:`encode`; sequences inside a named tuple are tuples."""
     if isinstance(value, dict):
         ((name, fields),) = cast("dict[str, list[Any]]", value).items()
         return _TUPLES[name](*(decode(each, True) for each in fields))

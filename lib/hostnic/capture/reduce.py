@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture keeps of each answer: only what its reader needs.
+"""The rules by which a capture keeps only those parts of an answer that its reader needs.
 
 Files and outputs of commands for which there is no rule are left out.
 """
@@ -17,19 +17,19 @@ from hostnic.network import ovs
 from hostnic.ops.lldp import DROP_IN
 
 OTHER = "(other content)\n"
-"""In place of a file of the charm that somebody has changed."""
+"""The text in place of a file of the charm that somebody has changed."""
 
 Keep = Callable[[str], str | None]
-"""What is kept of a text; None leaves it out."""
+"""Returns the part of a text that is kept; None leaves it out."""
 
 
 def whole(text: str) -> str:
-    """All of it: the kernel's attributes, which nobody writes names into."""
+    """Keep the whole text: the kernel's attributes, into which nobody writes names."""
     return text
 
 
 def lines(pattern: str) -> Keep:
-    """Only lines that match."""
+    """Keep only lines that match."""
     kept = re.compile(pattern)
     return lambda text: "".join(f"{line}\n" for line in text.splitlines() if kept.search(line))
 
@@ -40,7 +40,7 @@ def equal(expected: str) -> Keep:
 
 
 def document(text: str) -> str:
-    """What the charms write for themselves and each other."""
+    """Keep a JSON document, as the charms write them for themselves and each other."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -49,7 +49,7 @@ def document(text: str) -> str:
 
 
 def domain(xml: str) -> str:
-    """Of a running domain its name, and the functions and vDPA devices of the host that it was given."""
+    """Keep of a running domain its name, and the functions and vDPA devices that the host gave it."""
     name = re.search(users.NAME, xml)
     sources = [f"<name>{name[1]}</name>"] if name else []
     for bdf in sorted(users.pci_addresses(xml)):
@@ -83,7 +83,7 @@ def parameters(output: str) -> str:
 
 
 def open_vswitch(output: str) -> str:
-    """Of Open vSwitch's settings those that a charm compares."""
+    """Keep the settings of Open vSwitch that a charm compares."""
     try:
         row: dict[str, Any] = (ovs.rows(output) or [{}])[0]
     except OSError:
@@ -100,7 +100,7 @@ def open_vswitch(output: str) -> str:
 
 
 def _nova(text: str) -> str:
-    """Of nova.conf how it shares CPUs and memory, and which ports' VFs it offers."""
+    """Keep nova.conf's rules for CPUs and memory, and the ports whose VFs it offers."""
     kept = lines(r"^(\[\w+\]|(cpu_dedicated_set|reserved_host_memory_mb)\s*[=:][\d\s,^-]*)$")(text) or ""
     entries = nova.offered(nova.parse(text))
     if entries is None:
@@ -163,11 +163,11 @@ RULES: tuple[tuple[str, Keep], ...] = (
     (r"query systemctl show .*", lines(r"^(ActiveState|SubState|Result|ExecMainStatus)=")),
     (r"query sha256sum .*", lines("^[0-9a-f]{64}  ")),
 )
-"""Which questions' texts are kept, and what of them."""
+"""The questions whose texts are kept, each with the rule for its text."""
 
 
 def keep(question: str, text: str) -> str | None:
-    """What is kept of the text that answers ``question``; None leaves it out."""
+    """Return the part that is kept of the text that answers ``question``; None leaves it out."""
     for pattern, rule in RULES:
         if re.fullmatch(pattern, question):
             return rule(text)

@@ -20,7 +20,7 @@ VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
 """vDPA devices by their function's PCI address; read once, and only if there are VFs."""
 
 NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
-"""What the kernel answers if a driver or release lacks a parameter."""
+"""The kernel's errors if a driver or release lacks a parameter."""
 
 MODE_WITHOUT_VFS = (5, 19)
 """The first kernel whose mlx5 reports an eswitch mode even without VFs. Older ones answer EOPNOTSUPP until

@@ -49,7 +49,7 @@ PAUSED = re.compile(r"(rx|tx)_(prio\d|global)_pause_duration")
 
 
 class Counted(NamedTuple):
-    """What ports have counted at one moment, in monotonic seconds."""
+    """The counters of ports at one moment, in monotonic seconds."""
 
     at: float
     # By netdev, the driver's by name; none where they could not be read
@@ -106,7 +106,7 @@ def _look(system: System, pf: Pf, netdev: str) -> PortLook:
 
 
 def compare(before: Counted, now: Look) -> tuple[Finding, ...]:
-    """What is wrong with the ports now, or went wrong since they were counted. Pure."""
+    """Name the faults of ports now, and those since they were counted. Pure."""
     after = now.counted
     return tuple(
         found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What uses a port as InfiniBand now. Reads sysfs, /proc and the addresses of netdevs; never writes.
+"""The users of a port as InfiniBand now. Reads sysfs, /proc and the addresses of netdevs; never writes.
 
 A port may carry storage without any netdev, so its addresses alone do not tell. Doubt counts as use. Sources:
 Documentation/ABI/stable/sysfs-class-infiniband in the kernel, and ``enum ib_port_state`` in rdma/ib_verbs.h.
@@ -21,7 +21,7 @@ INIT = 2
 
 
 def uses(system: System, ports: Iterable[Port]) -> dict[str, str]:
-    """By BDF, what uses each InfiniBand port, in words; Ethernet ports and unused ones are left out."""
+    """Name the users of each InfiniBand port, by BDF; Ethernet ports and unused ones are left out."""
     opened = lru_cache(maxsize=1)(lambda: openers(system))
     found = {port.bdf: " and ".join(_uses(system, port, opened)) for port in ports if port.infiniband}
     return {bdf: words for bdf, words in found.items() if words}

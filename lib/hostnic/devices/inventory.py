@@ -26,10 +26,10 @@ GIVEN_VFS = (
 """VFs of ConnectX-2 to -8 and BlueField. In a virtual machine nothing else shows that a function is one."""
 NETWORK_CLASS = "0x02"
 MEMORY_CLASS = "0x05"
-"""That of some NICs in flash recovery."""
+"""The PCI class of some NICs in flash recovery."""
 INFINIBAND_CLASS = "0x0207"
 ANY_LINK_CLASS = "0x0280"
-"""That of ConnectX-3, whatever its links are."""
+"""The PCI class of ConnectX-3, whatever its links are."""
 NET = "/sys/class/net"
 
 Netdev = tuple[str | None, str | None, bool]
@@ -83,7 +83,7 @@ def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
 
 
 def elsewhere(system: System, nics: Iterable[Nic]) -> dict[str, str]:
-    """By BDF, the other PCI slots of a port's card, if any, in words: a reset restarts the whole card.
+    """Name the other PCI slots of each port's card, by BDF: a reset restarts the whole card.
 
     mlx5's RDMA devices tell which card it is, by its system image GUID.
     """

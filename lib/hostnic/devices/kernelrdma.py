@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of the kernel itself uses RDMA now: it opens no device file, so that no process shows it.
+"""The kernel's own users of RDMA now: they open no device file, so that no process shows them.
 
 mlx5's RDMA device of an uplink is for raw Ethernet alone in switchdev mode (hw/mlx5/ib_rep.c), so that all of
 these end there. Where each one shows itself, in the kernel's sources:
@@ -44,7 +44,7 @@ ANY = ("0.0.0.0", "::", "")  # noqa: S104 - compared with
 
 
 class KernelUser(NamedTuple):
-    """One of them."""
+    """A user of RDMA in the kernel."""
 
     words: str  # `the NFS mount /srv`
     # Addresses of this host, or of the other side, by which its port is found; none where that is not told
@@ -53,7 +53,7 @@ class KernelUser(NamedTuple):
 
 
 def users(system: System) -> list[KernelUser]:
-    """All of this host. What cannot be read is left out: the kernel lacks it, or its module is not loaded."""
+    """List all on this host. A source is left out if the kernel lacks it, or its module is not loaded."""
     found = [*_mounts(system), *_nfsd(system), *_nvme(system), *_nvmet(system), *_iscsi(system)]
     found += [*_portals(system), *_srp(system), *_rtrs(system), *_modules(system)]
     if " running " in f" {read_text(system, KSMBD) or ''} ":

@@ -63,7 +63,7 @@ NO_LAG_OBJECT = "the firmware offers no LAG object"
 
 
 def no_lag_remedy(total_vfs: int) -> str:
-    """What to do about :data:`NO_LAG_OBJECT` on a NIC whose ports offer up to ``total_vfs`` VFs."""
+    """Return the remedy for :data:`NO_LAG_OBJECT` on a NIC whose ports offer up to ``total_vfs`` VFs."""
     if total_vfs > pci.MAX_VFS_WITH_LAG:
         return f"set NUM_OF_VFS to {pci.MAX_VFS_WITH_LAG} or less (charm nic-firmware) and reboot"
     return "update the NIC's firmware (charm nic-firmware), or set vf-lag=disabled"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host's offload-capable NICs look like, as read from the machine.
+"""A host's offload-capable NICs as values, as read from the machine.
 
 Plain frozen values: :mod:`hostnic.devices.discover` reads them, :mod:`hostnic.ops` changes the machine.
 ``None`` always means "this kernel or driver does not report it", never "off".
@@ -26,7 +26,7 @@ def users_in_words(vfs: Iterable[tuple[str, Users]]) -> str:
 
 
 class KernelUses(NamedTuple):
-    """What of the kernel uses a port's RDMA, in words (``the NFS mount /srv``)."""
+    """The kernel's own users of a port's RDMA, in words (``the NFS mount /srv``)."""
 
     sure: Users = ()  # by an address or a device of this port
     perhaps: Users = ()  # it does not tell over which port

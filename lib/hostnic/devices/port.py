@@ -53,7 +53,7 @@ class Port(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the option ``devices`` may call it."""
+        """The names by which the option ``devices`` may call it."""
         return tuple(name for name in (self.bdf, self.netdev, self.bond) if name)
 
 

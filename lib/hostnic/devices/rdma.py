@@ -38,7 +38,7 @@ class RdmaPort(NamedTuple):
 
 
 class Defaults(NamedTuple):
-    """What new connections of the RDMA connection manager use."""
+    """The defaults for new connections of the RDMA connection manager."""
 
     mode: str  # as configfs spells it, one of `MODES`' values
     tos: int  # type of service, 0 to 255: DSCP times four, plus the two ECN bits
@@ -120,7 +120,7 @@ def counters(system: System, port: RdmaPort) -> dict[str, int]:
 
 
 def openers(system: System) -> dict[str, list[str]]:
-    """By RDMA device, the processes that have it open: ``qemu-system-x86 (4242)``.
+    """List the processes that have an RDMA device open, by device: ``qemu-system-x86 (4242)``.
 
     Where it cannot be read what a process has open, that process may have any device.
     """
@@ -162,7 +162,7 @@ def gids(system: System, port: RdmaPort) -> dict[int, str]:
 
 
 def _netdevs(system: System, directory: str) -> frozenset[str]:
-    """Those of all GID entries; an empty entry answers EINVAL."""
+    """Return the netdevs of all GID entries; an empty entry answers EINVAL."""
     texts = (read_text(system, f"{directory}/{index}") for index in list_names(system, directory))
     return frozenset(filter(None, texts))
 

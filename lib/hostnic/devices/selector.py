@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 class Auto(NamedTuple):
-    """What ``auto`` selects for a charm."""
+    """A charm's rule for ``auto``."""
 
     means: Callable[[Port], object]  # whether it selects a port
     nothing: str  # what is missing if it selects none
@@ -57,7 +57,7 @@ class Chosen(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a selector selects on one host."""
+    """The ports that a selector selects on one host."""
 
     chosen: tuple[Chosen, ...] = ()  # ports by BDF
     refusal: Finding | None = None  # why it selects nothing; blocking
@@ -113,7 +113,7 @@ def _distinct(entries: list[Entry], option: str) -> list[Entry]:
 
 
 def choose(entries: Sequence[Entry], ports: Sequence[Port], auto: Auto, vfs: int = 0) -> Choice:
-    """What ``entries`` (from :func:`parse`) select among ``ports``.
+    """Choose the ports among ``ports`` that ``entries`` (from :func:`parse`) select.
 
     Args:
         entries: none means ``auto``.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What uses a VF or a netdev now: instances, vDPA, network namespaces, and this host's own network.
+"""The users of a VF or a netdev now: instances, vDPA, network namespaces, and this host's own network.
 
-Files, links and addresses show it; nothing here starts a process. Destroying a VF that an instance uses kills
+Files, links and addresses show them; no process is started. Destroying a VF that an instance uses kills
 the instance's network, and taking a netdev away can cut the host's own, so doubt counts as use:
 
 - A VF on vfio-pci is used (libvirt gives it back to mlx5_core when its guest stops), and so is one whose
@@ -38,7 +38,7 @@ LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
 
 DATAPATH = "ovs-system"
-"""What each port of Open vSwitch's datapath in the kernel is in."""
+"""The master of each port of Open vSwitch's datapath in the kernel."""
 
 ON_EACH = ("ibacm",)
 """Services that are on every RDMA device, and follow when one goes."""
@@ -68,7 +68,7 @@ def of_vf(
 
 
 def of_vfs(system: System, ports: Iterable[Port]) -> dict[str, str]:
-    """By the port's BDF, which VFs have been given away and to what, in words; from sysfs alone.
+    """Name the VFs of each port that have been given away, and to whom, by BDF; from sysfs alone.
 
     A VF is given away by a driver other than the NIC's own, such as vfio-pci for an instance, or by vDPA.
     Ports without such a VF are left out.
@@ -78,9 +78,9 @@ def of_vfs(system: System, ports: Iterable[Port]) -> dict[str, str]:
 
 
 def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
-    """What of this host's own network uses each of the netdevs ``names``; those that are free are left out.
+    """Name this host's own users of the netdevs ``names``; netdevs that are free are left out.
 
-    Devices on top, addresses, routes. Asks netlink for addresses: /proc/net/route has none of an address
+    They are devices on top, addresses and routes. Netlink tells the addresses: /proc/net/route has none
     without a subnet (/32).
     """
     from hostnic.network import routes  # the boot units ask no netdev, and the network waits for them
@@ -134,7 +134,7 @@ def of_rdma(system: System, bdfs: Iterable[str]) -> dict[str, Users]:
 
 
 def of_kernel(system: System, ports: Iterable[Port]) -> dict[str, KernelUses]:
-    """By BDF, what of the kernel uses the RDMA of each port; those without use are left out.
+    """Return the kernel's users of each port's RDMA, by BDF; ports without use are left out.
 
     ``ports`` are in legacy mode: in switchdev mode an uplink has no RDMA but for raw Ethernet. A port of a
     bond may be the one that its bond uses, whichever of its ports has the RDMA device.
@@ -198,7 +198,7 @@ def _netdev_to(system: System, user: "KernelUser", above: Mapping[str, Collectio
 
 
 def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:
-    """By BDF, what on this host uses each port, in words; ports that are free are left out.
+    """Name this host's users of each port, by BDF; ports that are free are left out.
 
     That is the host's own network, or else a process with the port's RDMA device.
     """
@@ -264,7 +264,7 @@ def _of_vfs(system: System, bdf: str) -> str:
 
 
 def _given_away(system: System, bdf: str, driver: str | None, vdpa_devices: Sequence[Vdpa]) -> Users:
-    """What has the VF through a driver other than the NIC's own or through vDPA."""
+    """Name the holder of a VF through a driver other than the NIC's own, or through vDPA."""
     if vdpa_devices:
         unnamed = tuple(device.words for device in vdpa_devices)
     elif driver is None or driver == MLX5:

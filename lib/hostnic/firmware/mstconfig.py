@@ -21,14 +21,14 @@ NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]{1,16}|\d{1,20})\)?")
 SAVED = re.compile(rf"(?P<name>{PARAMETER})=(?P<value>\S+)")
 NO_CURRENT = "does not support reading default and current configurations"
 POWER_CYCLE = "power cycle machine"
-"""What ``set`` prints, with exit code 0, when the firmware refuses to prepare for a warm reboot."""
+"""The words of ``set``, with exit code 0, when the firmware refuses to prepare for a warm reboot."""
 TWO_TRIGGERS = (4, 33)
 """From this release on mstconfig asks the firmware for two kinds of restart at once: the warm reboot, and one
 that some firmware lacks. Such firmware refuses both, though a reboot applies what is set
 (loadConfigurationGetStr in mstflint's mlxcfg_generic_commander.cpp).
 """
 VERSION = re.compile(r"mstflint ([0-9]{1,4})\.([0-9]{1,4})")
-"""In what ``mstconfig --version`` prints: ``mstconfig, mstflint 4.26.0, …``."""
+"""The release in the output of ``mstconfig --version``: ``mstconfig, mstflint 4.26.0, …``."""
 NUM_OF_VFS, PER_PF, PF_NUM_OF_VF = "NUM_OF_VFS", "PF_NUM_OF_VF_VALID", "PF_NUM_OF_VF"
 """VFs of every PF of a NIC; the switch to a number for each PF, which voids it; the number of one PF."""
 LAG_RESOURCES = "LAG_RESOURCE_ALLOCATION"
@@ -150,7 +150,7 @@ def _needs_power_cycle(system: System, said: str) -> bool:
 
 
 def backup(parameters: Mapping[str, Parameter]) -> str:
-    """What is set for the next boot as lines ``NAME=value``, without arrays, unknown and fixed values."""
+    """Return the next boot's settings as lines ``NAME=value``, without arrays, unknown and fixed values."""
     lines: list[str] = []
     for name, parameter in sorted(parameters.items()):
         value = number(parameter.next_boot)

@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
     @property
     def takes(self) -> str:
-        """What is allowed, as the end of a sentence."""
+        """The allowed values, as the end of a sentence."""
         if self.kind == "BOOL":
             return "true or false"
         if self.kind == "ENUM":

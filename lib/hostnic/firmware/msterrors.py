@@ -101,7 +101,7 @@ def refused(error: MstError) -> bool:
 
 
 def run(system: System, how: Callable[..., str], argv: list[str], timeout: float = 60.0) -> str:
-    """What one of the tools prints; ``how`` runs it: the system's ``query`` or ``run``.
+    """Run one of the tools and return its output; ``how`` runs it: the system's ``query`` or ``run``.
 
     The tools make their locks in a directory that anybody could have made before them, and follow links in
     it: root would make files wherever these lead.

@@ -19,7 +19,7 @@ FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):[ \t]*(?P<v
 A value may be blank: flash that was never given a PSID has none, or has bytes there that are no text.
 """
 DIGEST = re.compile(r"\\?([0-9a-f]{64}) ")
-"""What sha256sum prints of a file; behind a backslash if it escapes the file's name."""
+"""A line of sha256sum's output; it begins with a backslash if it escapes the file's name."""
 PROGRESS = re.compile(r"(?P<what>[A-Z][A-Za-z0-9_ ]+?)\s*-\s+(?P<done>[0-9]+%|OK)")
 STAGE = re.compile(r"^[A-Z][A-Za-z0-9_ ]*-", re.MULTILINE)
 """Mstflint has passed its checks and works: ``Initializing image partition -``, with or without a figure."""
@@ -55,7 +55,7 @@ class Image(NamedTuple):
 
 
 class Flash(NamedTuple):
-    """What is in a NIC's flash."""
+    """The content of a NIC's flash."""
 
     psid: str  # the board; empty if flash has none
     version: str  # of the image that starts next

@@ -43,7 +43,7 @@ def card_at(system: System, slot: str) -> str:
 
 
 def cards(system: System) -> dict[str, str]:
-    """By PCI slot, what :func:`card_at` tells of each card that tells."""
+    """Return the cards that :func:`card_at` can read, by PCI slot."""
     ours = (bdf for bdf in list_names(system, pci.DEVICES) if _is_ours(system, bdf))
     found = {slot: card_at(system, slot) for slot in sorted({bdf.rpartition(".")[0] for bdf in ours})}
     return {slot: card for slot, card in found.items() if card}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel is told and asked through netlink: links, devlink, ethtool and dcbnl."""
+"""The clients of the kernel's netlink interfaces: links, devlink, ethtool and dcbnl."""

@@ -75,7 +75,7 @@ class App(NamedTuple):
 
 
 class Dcb(NamedTuple):
-    """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is."""
+    """The settings that a driver reports, or those to set. None: not reported, or not to be changed."""
 
     ets: Ets | None = None  # one request may set this, `pfc` and `apps` together
     pfc: Pfc | None = None
@@ -84,7 +84,7 @@ class Dcb(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it has, as records of writes spell it: ``ets``, ``apps 64``, ``pfc 3``."""
+        """Its settings, as records of writes spell them: ``ets``, ``apps 64``, ``pfc 3``."""
         words = ["ets"] if self.ets is not None else []
         if self.apps:
             words.append(f"apps {len(self.apps)}")

@@ -12,7 +12,7 @@ from hostnic.netlink.dcb import CEE, ENTRIES, HOST, IEEE, MODE, PAUSE, SHARES, D
 
 
 class Driver(NamedTuple):
-    """What one driver does with dcbnl."""
+    """The behaviour of one driver towards dcbnl."""
 
     name: str  # as the PCI device's `driver` link has it
     dscp: bool = True  # APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP

@@ -40,7 +40,7 @@ class DcbClient:
         self._channel = Channel(ROUTE)
 
     def get(self, link: str) -> Dcb:
-        """What the driver of ``link`` tells.
+        """Return the settings that the driver of ``link`` reports.
 
         Raises OSError: EOPNOTSUPP when it has no data centre bridging, ENODEV when there is no such netdev.
         """

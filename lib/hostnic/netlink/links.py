@@ -145,7 +145,7 @@ def _both(statistics: bytes) -> tuple[int, int]:
 
 
 def _held(item: Untyped) -> dict[str, Untyped]:
-    """What the attributes in the message's map hold. ``get_attr`` looks through all forty for each."""
+    """Return the attributes of the message's map by name. ``get_attr`` looks through all forty for each."""
     return {slot.name: slot.value for slot in item["attrs"] if slot.name != UNKNOWN}
 
 

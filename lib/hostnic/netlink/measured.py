@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel counts for netdevs and PCI functions, as the clients return it. Needs no codec."""
+"""The kernel's counters of netdevs and PCI functions, as the clients return them. Needs no codec."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Traffic(NamedTuple):
 
 
 class Health(NamedTuple):
-    """What a health reporter of a driver says."""
+    """The state of a driver's health reporter."""
 
     healthy: bool
     errors: int

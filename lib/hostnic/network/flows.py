@@ -34,13 +34,13 @@ class Flow:
 
     @property
     def ports(self) -> frozenset[str]:
-        """What it names as a port may be: the one that it comes from, and the words of its actions."""
+        """All that may be a name of its ports: the one that it comes from, and the words of its actions."""
         return frozenset((self.in_port, *re.findall(r"[\w.:-]+", self.actions)))
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What decides about offload besides the flow itself."""
+    """The conditions of offload besides the flow itself."""
 
     no_flow: str  # why OVS gives the NIC no flow at all; empty if it does
     kernel: tuple[int, int]  # (major, minor)

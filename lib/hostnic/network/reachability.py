@@ -33,7 +33,7 @@ def baseline(system: System, given: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def lost(system: System, before: Iterable[str], deadline: float) -> tuple[str, ...]:
-    """Those of ``before`` that do not answer within ``deadline`` seconds; each is pinged until it answers."""
+    """Return those of ``before`` that do not answer within ``deadline`` seconds; each is pinged till then."""
     end = system.now() + deadline
     missing = tuple(before)
     while True:

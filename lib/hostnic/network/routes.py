@@ -46,7 +46,7 @@ def ipv6(system: System) -> Iterator[Route]:
 
 
 def through(system: System) -> dict[str, str]:
-    """Where the first route through each netdev leads (``10.0.0.0/8``); netdevs without a route are left out.
+    """Return the first route through each netdev (``10.0.0.0/8``); netdevs without a route are left out.
 
     IPv6's link-local and multicast ones do not count.
     """

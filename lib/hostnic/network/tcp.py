@@ -12,7 +12,7 @@ AT_ONCE = 32
 
 
 def answering(addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
-    """Those of ``addresses`` whose host accepts or resets a connection within ``timeout`` seconds."""
+    """Return those of ``addresses`` whose host accepts or resets a connection within ``timeout`` seconds."""
     tried = sorted(set(addresses))
     if not tried:
         return frozenset()

@@ -14,7 +14,7 @@ DATABASE = "Open_vSwitch"
 
 
 def control(command: str, timeout: float, directory: Path = DIRECTORY) -> str:
-    """What ovs-vswitchd answers to one command (ovs-appctl(8); JSON-RPC 1.0, lib/unixctl.c)."""
+    """Return ovs-vswitchd's answer to one command (ovs-appctl(8); JSON-RPC 1.0, lib/unixctl.c)."""
     number = (directory / "ovs-vswitchd.pid").read_text().strip()
     path = directory / f"ovs-vswitchd.{number}.ctl"
     found = _ask("ovs-vswitchd", path, command, [], timeout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host runs at the next boot: a charm's boot copy, and systemd units, enabled and disabled.
+"""Operations on the parts that a host runs at the next boot: a charm's boot copy, and its systemd units.
 
 There is no ``daemon-reload``: systemd finds a unit that it has not loaded without it, and it would run all
 generators, netplan's among them, which rewrites networkd's files.

@@ -149,7 +149,7 @@ class SetPause:
 
 
 def read(system: System, netdev: str) -> Dcb:
-    """What the driver of ``netdev`` reports.
+    """Read the settings that the driver of ``netdev`` reports.
 
     Raises StepError if the driver has no data centre bridging, or the netdev is gone.
     """

@@ -28,7 +28,7 @@ STANDING = {
     "net namespace": "move the port's netdev back into the host's network namespace",
     "traps": "set the action of its traps to drop (devlink trap show)",
 }
-"""What has to be done first, by a word of mlx5's own text for it; its errno is any of four."""
+"""The action that has to come first, by a word of mlx5's own text for it; its errno is any of four."""
 NETDEVS_TIME = 30.0
 """Seconds in which a change of mode is followed by the netdevs of the new mode."""
 MOST_NAMED = 4
@@ -36,7 +36,7 @@ MOST_NAMED = 4
 TUNNELS = ("geneve", "gre", "gretap", "ip6gre", "ip6gretap", "vxlan")
 """Kinds of netdevs whose rules run in the NIC that their packets arrive at."""
 IN_HW = re.compile(r"^\s*in_hw\b", re.MULTILINE)
-"""What tc prints, at the start of a line, of a rule that a driver has taken; of others, ``not_in_hw``."""
+"""The start of a line in tc's output for a rule that a driver has taken; others have ``not_in_hw``."""
 
 Setting = TypeVar("Setting")
 
@@ -171,7 +171,7 @@ class SetEswitchMode:
 def _putting_back(
     netdev: str, what: str, read: Callable[[str], Setting | None], write: Callable[[str, Setting], None]
 ) -> list[Callable[[], None]]:
-    """What restores a setting that ``netdev`` has now; nothing where its driver does not tell."""
+    """Return the calls that restore a setting as ``netdev`` has it; none where its driver does not tell."""
     before = if_told(lambda: read(netdev))
     if before is None:
         return []

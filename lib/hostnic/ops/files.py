@@ -11,7 +11,7 @@ from hostnic.ops import refusal
 from hostnic.system import UNREADABLE, System, link_target, list_names, read_own
 
 Reader = Callable[[str], object]
-"""What reads a file of ours again; it raises an error of :data:`hostnic.system.UNREADABLE` if it cannot."""
+"""The reader of a file of ours; it raises an error of :data:`hostnic.system.UNREADABLE` if it fails."""
 
 
 @dataclass(frozen=True)

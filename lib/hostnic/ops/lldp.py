@@ -28,7 +28,7 @@ LLDPAD = "lldpad.service"
 def drop_in(
     system: System, link: Link, links: Iterable[Link], file_of: Callable[[int], str], *, wanted: bool
 ) -> str | None:
-    """Where the drop-in for ``link`` belongs; None if networkd does not manage the link.
+    """Return the path of the drop-in for ``link``; None if networkd does not manage the link.
 
     Where it is ``wanted``, None also if its file applies to others of ``links`` that are not in the same
     bond: they would speak LLDP, too, and may be anybody's, such as the representors of tenants' VFs.

@@ -13,7 +13,7 @@ MEMBER_DEADLINE = 45.0
 """Seconds for a port to carry traffic in its bond again: a slow LACP partner sends every 30 s."""
 
 IN_USE = 0x08 | 0x10 | 0x20
-"""Of an LACP port's state: synchronization, collecting, distributing."""
+"""The bits of an LACP port's state: synchronization, collecting, distributing."""
 
 
 @dataclass(frozen=True)

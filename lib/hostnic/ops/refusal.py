@@ -59,7 +59,7 @@ def explained(what: str, remedy: str = "") -> Generator[None, None, None]:
 
 
 def unreadable(error: OSError) -> str:
-    """What a boot unit or a timer says about a failed read that is not about one device."""
+    """Return the sentence of a boot unit or a timer for a failed read that is not about one device."""
     return f"the host cannot be read: {cause(error)}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host's tuning costs instances with VFs, with the remedy and who has to act. Pure.
+"""The costs of a host's tuning for instances with VFs, with the remedy and who has to act. Pure.
 
 The values are the reference design's: hyper-threading off, ``isolcpus`` equal to Nova's dedicated CPUs and on
 the NIC's NUMA node, pages of 1 GiB, ``iommu=pt``, NIC and GPU below one PCIe bridge with ACS, MTU 9000.
@@ -30,7 +30,7 @@ class Owner(Enum):
 
 
 class Advice(NamedTuple):
-    """What one check gives."""
+    """The result of one check."""
 
     found: str  # what the host has
     remedy: str = ""  # what to change; empty where nothing is to be changed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was read of a host's tuning, as plain values. None is what the host does not tell."""
+"""A host's tuning as it was read, as plain values. None stands for a value that the host does not tell."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class NumaNode(NamedTuple):
 
 
 class Nova(NamedTuple):
-    """What nova.conf says of CPUs and memory."""
+    """The settings of nova.conf for CPUs and memory."""
 
     dedicated: frozenset[int]  # `cpu_dedicated_set`; empty where it is not set
     reserved: int  # MiB that `reserved_host_memory_mb` keeps from instances

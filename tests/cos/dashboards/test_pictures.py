@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What draws the dashboards, and the documentation's pictures, which the rack's scenario observed drew."""
+"""The drawing of dashboards, and the documentation's pictures, which the rack's scenario observed drew."""
 
 import re
 from html import unescape

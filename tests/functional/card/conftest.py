@@ -114,11 +114,11 @@ class Card:
         self.run(f"rmmod mlx5_core && modprobe mlx5_core {shlex.join(parameters)} && udevadm settle")
 
     def log(self) -> str:
-        """What the kernel said since the test began."""
+        """Return the kernel's log since the test began."""
         return self.run(["dmesg"]).stdout
 
     def alarms(self) -> str:
-        """What the kernel said since its first alarm, if there was one."""
+        """Return the kernel's log since its first alarm, if there was one."""
         log = self.log()
         alarm = ALARM.search(log)
         return log[alarm.start() :] if alarm else ""

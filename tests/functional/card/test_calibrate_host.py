@@ -46,7 +46,7 @@ ethtool -A enp59s0f1np1 rx off tx off
 dcb pfc set dev enp59s0f1np1 prio-pfc 3:on
 dcb app add dev enp59s0f1np1 dscp-prio 46:5
 """
-"""What no boot file has, so that it is lost unless the host puts it back; no sequence shows it."""
+"""Settings that no boot file has: they are lost unless the host puts them back; no sequence shows them."""
 TO_SWITCHDEV = "devlink dev eswitch set pci/$PF0 mode switchdev"
 
 
@@ -65,7 +65,7 @@ def settings(card):
 
 
 def left(card):
-    """What the host still has of a calibration: units that are not inactive, and folders."""
+    """List the rest of a calibration on the host: units that are not inactive, and folders."""
     units = card.run(f"systemctl is-active {UNIT}.timer {UNIT}.service", check=False).stdout.split()
     folders = card.run(f"ls -d /run/{UNIT}.*", check=False).stdout.split()
     return [unit for unit in units if unit != "inactive"] + folders

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ethtool -S counts, what the lab adds to it, and a firmware that is silent while the link is up."""
+"""The counters of ethtool -S, the lab's own ones among them, and a firmware that is silent with link."""
 
 import json
 import re
@@ -12,7 +12,7 @@ COUNTERS = f"/sys/kernel/debug/vcx/{PF}/counters"
 
 
 def counters(card, netdev=P0):
-    """What ethtool -S shows."""
+    """Return the counters of ethtool -S."""
     rows = card.run(["ethtool", "-S", netdev]).stdout.splitlines()[1:]
     return {name.strip(): int(value) for name, _, value in (row.partition(":") for row in rows)}
 
@@ -169,7 +169,7 @@ def test_a_tenants_roce_and_its_lack_of_buffers_are_counted_for_its_representor(
 
 
 def reporters(card):
-    """What `devlink health show` says: state, errors and recoveries by reporter."""
+    """Return the state, errors and recoveries of `devlink health show` by reporter."""
     shown = json.loads(card.run(["devlink", "-j", "health", "show"]).stdout)["health"]
     return {
         each["reporter"]: (each["state"], each["error"], each["recover"])
@@ -270,7 +270,7 @@ def rdma(card):
 
 
 def netdevs(card):
-    """What ``rdma link show`` has: by device, the netdev of each port."""
+    """Return the netdev of each port in ``rdma link show``, by device."""
     shown = json.loads(card.run("rdma -j link show").stdout)
     found = {}
     for each in shown:

@@ -57,7 +57,7 @@ def test_hardware_only_rules_are_taken_too(card, reps):
 
 
 def refused(card, dev, *words):
-    """What the kernel says of a rule that is to be in hardware or nowhere."""
+    """Return the kernel's refusal of a rule that is to be in hardware or nowhere."""
     words = [word for part in words for word in ([part, "skip_sw"] if part == "flower" else [part])]
     done = card.run(["tc", "filter", "add", "dev", dev, "ingress", *words], check=False)
     assert done.returncode != 0

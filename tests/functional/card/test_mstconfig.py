@@ -33,7 +33,7 @@ FACTORY_OF_PORT = {
 
 
 def mstconfig(card, *arguments, device=PF):
-    """What mstconfig says, all of it on standard output, and its exit status."""
+    """Run mstconfig and return its standard output, which has all that it says, and its exit status."""
     done = card.run(["mstconfig", "-d", device, "-y", *arguments], check=False, timeout=120)
     return done.returncode, done.stdout
 

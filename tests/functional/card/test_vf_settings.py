@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an administrator sets of a VF through its PF, as libvirt does before an instance gets the VF."""
+"""An administrator's settings of a VF through its PF, as libvirt makes them before an instance gets it."""
 
 import json
 
@@ -12,7 +12,7 @@ MAC, NONE = "fa:16:3e:12:34:56", "00:00:00:00:00:00"
 
 
 def shown(card):
-    """What `ip` shows of the PF's VFs, in order."""
+    """Return the PF's VFs as `ip` shows them, in order."""
     (link,) = json.loads(card.run(["ip", "-j", "link", "show", UPLINK]).stdout)
     return link["vfinfo_list"]
 
@@ -28,7 +28,7 @@ def rates(card):
 
 
 def refused(card, netdev, words):
-    """What the kernel answers."""
+    """Return the kernel's refusal."""
     done = card.run(f"ip link set {netdev} {words}", check=False)
     assert done.returncode != 0
     return done.stderr

@@ -24,7 +24,7 @@ RENAMED = {f"{name}np{number}": address for number, (name, address) in enumerate
 """The same ports on a kernel whose mlx5 driver names the physical port."""
 FIRST, SECOND = [f"0000:3f:00.{vf}" for vf in (2, 3)], [f"0000:3f:01.{vf}" for vf in (2, 3)]
 GENEVE, VLAN = {"physical_network": None}, {"physical_network": "tenantvlan"}
-"""What is offered to Geneve networks, and to the VLAN networks."""
+"""The networks of the devices for Geneve networks, and for the VLAN networks."""
 
 WRONG = {
     "a name of another kernel": (

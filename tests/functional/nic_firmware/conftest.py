@@ -34,7 +34,7 @@ class Pair:
     sriov: Unit
 
     def mstconfig(self, *arguments: str) -> str:
-        """What the distribution's own tool says."""
+        """Return the output of the distribution's own tool."""
         done = self.guest.run(["mstconfig", "-d", PF, "-y", *arguments], check=False, timeout=300)
         return done.stdout
 

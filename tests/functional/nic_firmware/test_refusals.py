@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the real tool refuses, and what a NIC in trouble looks like: each one sentence, nothing half done."""
+"""The real tool's refusals, and a NIC in trouble: each is one sentence, and nothing is half done."""
 
 import pytest
 from functional.nic_firmware.conftest import PF, Pair, firmware_writes

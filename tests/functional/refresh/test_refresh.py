@@ -70,7 +70,7 @@ def old(machine: Guest) -> dict[str, Unit]:
 
 
 def refresh(unit: Unit, root: str) -> list[str]:
-    """What the two hooks of a refresh wrote outside of the charm's own files."""
+    """List the writes of the two hooks of a refresh outside of the charm's own files."""
     result = unit.emit("upgrade_charm", path=f"{root}/charms/{unit.app}", lib=f"{root}/lib")
     writes = [*result.writes, *unit.emit("config_changed").writes]
     return [line for line in writes if not line.startswith(OWN)]

@@ -23,7 +23,7 @@ for port in ("swp0", "swp1"):
         wire.bind((port, 0))
         wire.send(bytes.fromhex("0180c200000e") + mac + b"\\x88\\xcc" + said + tlv(5, b"leaf") + tlv(0, b""))
 """
-"""What a switch says of itself over LLDP (IEEE 802.1AB), one frame on each port."""
+"""A switch's LLDP (IEEE 802.1AB), one frame on each port."""
 
 MOST_LOST = 30
 """Pings in a row, ten a second: one member's flap of 0.3 s as an emulated machine sees it."""

@@ -66,7 +66,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Guest, Guest]]:
 
 
 def types_of_service(pair: tuple[Guest, Guest]) -> set[str]:
-    """What RoCE packets carry as they arrive at the peer while the node talks to it."""
+    """Return the types of service of RoCE packets as they arrive at the peer while the node talks to it."""
     node, peer = pair
     capture = "tcpdump -ni lag -vc 20 udp dst port 4791 > /run/capture 2>/run/tcpdump.log"
     peer.run(f"rm -f /run/tcpdump.log; systemd-run -q --unit=capture --collect sh -c '{capture}'")

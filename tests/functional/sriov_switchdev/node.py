@@ -13,7 +13,7 @@ VFS = 2
 CONFIG = {"num-vfs": VFS, "reboot-policy": "always", "reboot-settle": 0}
 
 OFFLOADING = "ovs-vsctl --no-wait set Open_vSwitch . other_config:hw-offload=true"
-"""What ovn-chassis sets for its option enable-hardware-offload; without it the unit is blocked."""
+"""The command of ovn-chassis for its option enable-hardware-offload; without it the unit is blocked."""
 
 LAG = """lag() {
     if [ -d /sys/kernel/debug/mlx5/$1/lag ]; then cat /sys/kernel/debug/mlx5/$1/lag/state

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the action capture prints on a node shows the same elsewhere: devices, plan and verify."""
+"""The capture of a node shows the same elsewhere: devices, plan and verify."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def replayed(text: str, directory: Path) -> str:
-    """What `tox -e replay` prints of it on this host."""
+    """Return the output of `tox -e replay` for it on this host."""
     file = directory / "capture.txt"
     file.write_text(text)
     path = os.pathsep.join(str(ROOT / part) for part in ("lib", "tools"))
@@ -30,7 +30,7 @@ def replayed(text: str, directory: Path) -> str:
 
 
 def tables(node: Node) -> dict[str, str]:
-    """What the actions of the node print."""
+    """Return the output of the node's actions."""
     return {
         "list-devices": node.unit.action("list-devices").results["devices"],
         "plan": node.unit.action("plan").results["plan"],

@@ -39,7 +39,7 @@ def group(machine: Guest, bdf: str) -> str:
 
 
 def checked(node: Node) -> dict[str, str]:
-    """What check-host says of the IOMMU."""
+    """Return check-host's row on the IOMMU."""
     rows = json.loads(node.unit.action("check-host", {"format": "json"}).results["host"])
     (row,) = [row for row in rows if row["check"] == "IOMMU"]
     return row

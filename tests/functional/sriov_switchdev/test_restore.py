@@ -19,7 +19,7 @@ pytestmark = pytest.mark.thorough
 
 
 def journal(machine: Guest) -> str:
-    """What the unit has said, once it has come to its end and does not run again."""
+    """Return the unit's journal, once it has come to its end and does not run again."""
     log = f"journalctl --boot -u {UNIT} --output=cat"
     machine.run(f"until {log} | grep -q 'Finished\\|Failed'; do sleep 1; done", timeout=300)
     machine.run(

@@ -27,7 +27,7 @@ _SENT = re.compile(r"^(\d+) packets transmitted, ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Flow:
-    """What became of one host's probes.
+    """The fate of one host's probes.
 
     Attributes:
         name: from where to where.

@@ -12,7 +12,7 @@ from lab.twin import start as twin
 CODE = "/opt/ovn-offload"
 RDG = Path(__file__).parents[3] / "charms/cumulus-fabric/examples/rdg.yaml"
 INTENT = "/run/intent.yaml"
-"""What operate.py reads instead of the reference design's intent, if it is there."""
+"""The intent that operate.py reads instead of the reference design's, if it is there."""
 
 OPERATE = [
     "env",
@@ -52,7 +52,7 @@ class Rack:
         assert self.guest.until(holds, seconds), f"{problem}\n{self.log()}"
 
     def log(self) -> str:
-        """What the twin itself says."""
+        """Return the twin's own log."""
         return self.guest.run("journalctl -q -u twin | tail -30", check=False).stdout
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts of the twin send and hear while something is done: ARP, seen by tcpdump on their bonds."""
+"""The ARP packets of the twin's hosts while something is done: seen by tcpdump on their bonds."""
 
 from collections.abc import Iterable
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ConnectX answers to fixed sequences of commands, recorded and compared; see README.md."""
+"""The answers of a ConnectX to fixed sequences of commands, recorded and compared; see README.md."""

@@ -26,11 +26,11 @@ COMMITTED = {
 }
 """The virtual card's own recordings, by the guest's release."""
 VIRTUAL = COMMITTED["trixie"]
-"""What other recordings are compared with."""
+"""The recording that other ones are compared with."""
 
 
 def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
-    """What the command line asks for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="tox -e calibrate --",
         description=__doc__,
@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(release: str) -> Recording:
-    """What the virtual card answers, in a guest of this release."""
+    """Record the virtual card's answers in a guest of this release."""
     with Guest(release) as guest:
         guest.run(PREPARE)
         with Step("The sequences on the virtual card") as step:
@@ -100,12 +100,12 @@ def run(release: str) -> Recording:
 
 
 def run_on_host(host: str, nic: str) -> Recording:
-    """What a real card answers; see :func:`lab.calibrate.server.record`."""
+    """Record a real card's answers; see :func:`lab.calibrate.server.record`."""
     return server.record(find(SshShell(host), nic), SEQUENCES, typed, print)
 
 
 def typed(question: str) -> str:
-    """What the user answers; nothing if there is no terminal and no input."""
+    """Return the user's answer; nothing if there is no terminal and no input."""
     try:
         return input(question)
     except EOFError:

@@ -14,7 +14,7 @@ PATTERNS = (
     (re.compile(r"\b(?:fe80|f[cd][0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]*:[0-9a-f:]+", re.IGNORECASE), "ADDRESS"),
     (re.compile(r"\(pid \d+\)"), "(pid N)"),
 )
-"""What to look for, and what to put in its place.
+"""The texts to look for, and those to put in their place.
 
 Serial numbers as devlink and mstflint print them, and as they are on NVIDIA's labels (MT2116X01234). A PSID
 (MT_0000000359) names a model, and stays. 192.0.2.0/24 is what the sequences themselves use.

@@ -8,12 +8,12 @@ from lab.calibrate.purposes import Purpose, of
 from lab.calibrate.recording import Recording, Result
 
 FIELDS = ("command", "status", "errno", "message", "output", "log")
-"""What is compared beside the state; the time is not, since a virtual card's says nothing."""
+"""The fields to compare beside the state; the time is not one, since a virtual card's has no meaning."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What two recordings have in one place.
+    """The difference of two recordings in one place.
 
     Attributes:
         place: "sequence/operation/field".
@@ -72,7 +72,7 @@ def compare(recorded: Recording, virtual: Recording, purposes: list[Purpose]) ->
 
 
 def difference(place: str, there: list[str], here: list[str], purposes: list[Purpose]) -> Difference:
-    """What only each side has; with reasons if nothing remains without what the list allows to differ."""
+    """Return the lines that only one side has; with reasons if the list allows all of them to differ."""
     only = [line for line in there if line not in here], [line for line in here if line not in there]
     shown = only if any(only) else (there, here)
     reasons = []

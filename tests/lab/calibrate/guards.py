@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be true of a host and its card before the sequences may change anything there; reads only."""
+"""The conditions on a host and its card before the sequences may change anything there; reads only."""
 
 import base64
 import json

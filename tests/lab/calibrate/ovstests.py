@@ -57,7 +57,7 @@ SUBSYSTEM=="net", ACTION=="add", KERNELS=="${!pf}", ATTR{phys_port_name}=="pf${p
 END
 done >/etc/udev/rules.d/75-representors.rules
 """
-"""What the cases call by the names that NVIDIA's own packages give it; for a guest, which is thrown away.
+"""The cases' commands by the names that NVIDIA's own packages give them; for a guest, which is thrown away.
 
 A representor is named after its uplink, with the VF's number: ``enp59s0f0np0_1``.
 """
@@ -84,7 +84,7 @@ END
 udevadm settle
 [ -e $pf/net/$NET0 ] && ! grep "[*]" {place}/config.sh
 """
-"""What a case wants to know of its host: the netdevs' names.
+"""The cases' configuration of their host: the netdevs' names.
 
 systemd makes no units for netdevs: nobody needs them here, and an emulated guest would be busy with them.
 """
@@ -117,7 +117,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case.
+    """The outcome of a case.
 
     Attributes:
         case: which.
@@ -250,7 +250,7 @@ def run_all(guest: Guest, chosen: Iterable[Case], told: Callable[[str], None]) -
 
 
 def table(outcomes: Iterable[Outcome], of: str, card: str) -> str:
-    """What the committed file says."""
+    """Return the text of the committed file."""
     rows = [f"| `{each.case.case}` | {each.word} | {each.reason} |" for each in outcomes]
     return "\n".join(
         [

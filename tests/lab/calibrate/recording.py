@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run found, as a JSON file."""
+"""The recording of a run, as a JSON file."""
 
 import json
 from dataclasses import asdict, dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sequence is made of: commands as root types them, each with what to wait for afterwards."""
+"""The parts of a sequence: commands as root types them, each with the condition to wait for afterwards."""
 
 from dataclasses import dataclass
 

@@ -91,7 +91,7 @@ class Card:
         return self.shell.run(f"{names}{FUNCTIONS}\n{script}", timeout)
 
     def called(self, names: str) -> dict[str, str]:
-        """What the host calls the card's parts, and a recording; with what :data:`NAMES` printed."""
+        """Return a recording's name for each of the host's names of the card's parts, by :data:`NAMES`."""
         called = {}
         for port, (address, netdev) in enumerate(zip(self.addresses, self.netdevs)):
             called |= {address: f"PF{port}", netdev: f"NET{port}"}

@@ -49,7 +49,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def parse(text: str) -> State:
-    """What :data:`READ` printed.
+    """Parse the output of :data:`READ`.
 
     >>> parse("port0 mode legacy\\nport0 master \\n")
     {'port0': {'mode': 'legacy', 'master': ''}}

@@ -99,7 +99,7 @@ class Cloud:
             _end(self._process)
 
     def _given(self, base: Path, state: Path, *, initialize: bool) -> dict[str, Any]:
-        """What :mod:`lab.cloud.inside` is told."""
+        """Return the input of :mod:`lab.cloud.inside`."""
         ovn = CONTROLLER if initialize else self._ovn
         told = {"root": str(base), "state": str(state), "ovn": ovn, "options": self.options}
         return {**told, "initialize": initialize}

@@ -32,7 +32,7 @@ READY = "ready"
 LIMIT = 300
 """Seconds until a service must be ready, as :class:`lab.patience.Patience` counts them."""
 KEPT = ("var/lib/mysql", "etc/keystone/fernet-keys", "etc/keystone/credential-keys")
-"""What the databases' archive has."""
+"""The folders in the databases' archive."""
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/root"}
 ADMIN = {
     "auth_url": f"{url('keystone')}/v3",

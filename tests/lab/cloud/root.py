@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cloud runs from: Debian 13 with the OpenStack services, and the services' databases.
+"""The disk of the cloud: Debian 13 with the OpenStack services, and the services' databases.
 
 Both are cached beside the guests' images. The *root* is what mmdebstrap made of :data:`PACKAGES`, unpacked;
 it is redone when that list changes. The *state* has the databases as the services' own tools create them,
@@ -54,7 +54,7 @@ _HOOKS = [
 ]
 
 OUTER = [] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--map-auto"]
-"""What lets a user who is not root be root of an own user namespace."""
+"""The command by which a user who is not root becomes root of an own user namespace."""
 
 NAMESPACES = [
     *(OUTER or ["unshare"]),

@@ -54,7 +54,7 @@ class Costs(NamedTuple):
 
 @dataclass
 class Count:
-    """What units did in one phase; ``tools`` has how many hooks started so many hook tools."""
+    """The hooks of units in one phase; ``tools`` has how many hooks started so many hook tools."""
 
     hooks: Counter[str] = field(default_factory=Counter[str])
     tools: Counter[int] = field(default_factory=Counter[int])
@@ -71,7 +71,7 @@ class Count:
 
 
 class Spent(NamedTuple):
-    """What the last hook did besides what Juju sees of it.
+    """The work of the last hook that Juju does not see.
 
     Attributes:
         others: processes that it started besides hook tools.
@@ -86,7 +86,7 @@ class Spent(NamedTuple):
 
 
 class Does(NamedTuple):
-    """What surrounds the hooks of one application.
+    """The surroundings of the hooks of one application.
 
     Attributes:
         code: while one of its hooks runs: its modules, and the machine that the unit is on.
@@ -214,7 +214,7 @@ class Agents:
         return [unit for unit in self.machines if unit.startswith(f"{app}/")]
 
     def count(self, app: str) -> Count:
-        """What the units of an application did."""
+        """Sum up the hooks of an application's units."""
         return sum((each for unit, each in self.counts.items() if unit.startswith(f"{app}/")), Count())
 
     def _up(self, machine: Machine) -> None:

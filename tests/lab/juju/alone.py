@@ -12,7 +12,7 @@ from ops import testing
 Unit = TypeVar("Unit", bound="Alone")
 
 KEYS = ("name", "subordinate", "requires", "provides", "peers", "assumes", "resources", "extra-bindings")
-"""What a context takes of charmcraft.yaml besides options and actions."""
+"""The keys of charmcraft.yaml that a context takes besides options and actions."""
 
 
 def context(
@@ -73,5 +73,5 @@ class Alone:
 
     @property
     def log(self) -> str:
-        """What the last hook or action logged."""
+        """The log of the last hook or action."""
         return "\n".join(entry.message for entry in self.context.juju_log)

@@ -41,7 +41,7 @@ another controller that you have been given access to using "juju register"."""
 
 
 class Refused(Exception):
-    """What the client prints after ERROR."""
+    """The client's output after ERROR."""
 
 
 def install(folder, **known):
@@ -220,7 +220,7 @@ class Client:
         return f"{application}/0"
 
     def act(self, unit, action, given):
-        """What an action says on a unit, without what Juju adds; None where the charm has no such action."""
+        """Return an action's results on a unit, without Juju's own; None if the charm has no such action."""
         return self.known["actions"].get(f"{unit} {action}")
 
     def do_exec(self, options, words):
@@ -292,7 +292,7 @@ class Client:
 
 
 def answer(client, words):
-    """What the client prints on both streams, and its exit status."""
+    """Return the client's output on both streams, and its exit status."""
     failure = ""
     try:
         said = client.run(list(words))

@@ -173,7 +173,7 @@ def _relations(bundle, application):
 
 
 def _export(bundle):
-    """What `export-bundle` prints: options that are set, charms by name, relations with both endpoints."""
+    """Print as `export-bundle` does: options that are set, charms by name, relations with both endpoints."""
     applications = {}
     for name, each in bundle.applications.items():
         body = {key: value for key, value in each.body.items() if key not in ("charm", "channel", "series")}

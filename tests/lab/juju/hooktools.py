@@ -58,7 +58,7 @@ class Application:
 
 @dataclass
 class Ran:
-    """What one hook or action did.
+    """The work of one hook or action.
 
     Attributes:
         tools: how often each hook tool ran.
@@ -93,7 +93,7 @@ def declared(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:
 
 
 class Controller(Model):
-    """What a controller knows of one model, and the hooks of its units.
+    """A controller's knowledge of one model, and the hooks of its units.
 
     Args:
         directory: for what units keep.
@@ -133,7 +133,7 @@ class Controller(Model):
         remote: str = "",
         params: Mapping[str, Any] | None = None,
     ) -> dict[str, str]:
-        """What Juju's agent tells a hook or an action, as for :meth:`begin`."""
+        """Return the environment that Juju's agent gives a hook or an action, as for :meth:`begin`."""
         name = app_of(unit)
         path = f"hooks/{hook}" if params is None else f"actions/{hook}"
         environment = {
@@ -225,7 +225,7 @@ class Tools:
         self.ran = Ran()
 
     def __call__(self, argv: list[str], given: str | None) -> str:
-        """What a tool prints.
+        """Return the output of a tool.
 
         Raises:
             CalledProcessError: it would end with a code other than 0.

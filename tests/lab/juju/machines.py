@@ -27,7 +27,7 @@ FILES = {
 
 
 def log(agent, version, fault, *, leads, parted, gone):
-    """What a unit's agent logs: its first hooks, one of Juju 3 alone among them, and its last ones.
+    """Write a unit's agent's log: its first hooks, one of Juju 3 alone among them, and its last ones.
 
     Between them are those of the relations that it has `parted` from.
     """
@@ -102,7 +102,7 @@ class Machines:
         return "sh: Permission denied" if WRITES.search(command) else ""
 
     def shell(self, machine, command):
-        """What a command prints; paths in /etc, /run and /usr/lib are the machine's."""
+        """Return a command's output; paths in /etc, /run and /usr/lib are the machine's."""
         disk = self.disks / machine
         if command.startswith("cat /proc"):
             return self.boots[machine]

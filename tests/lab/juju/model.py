@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller knows of one model's relations, and which hooks follow when something changes there.
+"""A controller's knowledge of one model's relations, and the hooks that follow when something changes there.
 
 It runs none: :mod:`lab.juju.agents` does without real time, :mod:`lab.rack.controller` on guests. What is due
 is told as pairs of a unit and an :class:`Event`, also of units that nobody runs, such as principals.
@@ -151,7 +151,7 @@ class Model:
             yield Event(kind, next(created)) if hook.endswith(f"-{kind}") else Event(hook)
 
     def when_it_starts(self, unit: str) -> Due:
-        """What applications have written before, its own among them."""
+        """Yield the events for the data that applications have written before, its own among them."""
         for relation in self.related(unit):
             far = relation.far(app_of(unit))
             if self.databags[relation.id].get(far):
@@ -172,7 +172,7 @@ class Model:
             yield other, Event("relation-joined", relation, unit)
 
     def hears(self, relation: Relation, owner: str, writer: str) -> Due:
-        """What a unit has written into a databag is heard by all who see it, but not by itself."""
+        """Yield the events for all other units that see a databag into which a unit has written."""
         for other in self.seen(relation, writer):
             yield other, Event("relation-changed", relation, owner)
 

@@ -12,12 +12,12 @@ from charmkit.reboot.state import UnitNow, UnitState
 
 
 def kept() -> Any:
-    """What a unit keeps from hook to hook, before its first one."""
+    """Return the values that a unit keeps from hook to hook, as before its first one."""
     return SimpleNamespace(**NOTHING_KEPT)
 
 
 class Entity:
-    """What ops calls a unit or an application."""
+    """A unit or an application, as ops has it."""
 
     def __init__(self, name: str, *, leader: bool = False) -> None:
         self.name = name
@@ -57,7 +57,7 @@ class Peers:
         self.data = _Databags(texts)
 
     def text(self, name: str) -> str:
-        """What the databag of ``name`` holds now."""
+        """Return the text of the databag of ``name``."""
         return self.data.get(Entity(name), {}).get(KEY, "")
 
 

@@ -27,7 +27,7 @@ class HookError(RuntimeError):
 
 @dataclass(frozen=True)
 class Result:
-    """What one event or action did."""
+    """The result of one event or action."""
 
     status: tuple[str, str]  # the unit's, as ("active", "message")
     reboot_requested: bool  # it asked Juju for a reboot after this hook
@@ -84,7 +84,7 @@ class Unit:
 
     @property
     def known(self) -> dict[str, Any]:
-        """What a controller would know of this unit."""
+        """A controller's knowledge of this unit."""
         return self._ask("known")
 
     @property

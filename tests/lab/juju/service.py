@@ -119,7 +119,7 @@ def charm_class(ops: Any, directory: Path) -> Any:
 
 
 def as_state(testing: Any, known: dict[str, Any], meta: Any) -> Any:
-    """What the controller knows, as ops.testing has it."""
+    """Return the controller's knowledge as ops.testing has it."""
     principal = partial(testing.SubordinateRelation, remote_app_name="principal")
     kinds = dict.fromkeys(meta.peers, testing.PeerRelation)
     for name, end in {**meta.requires, **meta.provides}.items():

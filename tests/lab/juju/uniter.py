@@ -88,7 +88,7 @@ def rank(hook: str, unit: str = "") -> tuple[int, str]:
 
 
 def contradictions(ran: Sequence[str]) -> Iterator[str]:
-    """What in a unit's hooks no Juju does, from its install or a later moment on; nothing if all is well.
+    """Yield the faults in a unit's hooks that no Juju makes, from its install or a later moment on.
 
     With several relations Juju goes back and forth between them, so that ``joined`` need not be followed
     directly by its ``changed``. Last hooks may be missing: Juju 4.0 ends a unit without some or all of them

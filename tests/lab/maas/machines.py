@@ -12,7 +12,7 @@ COMMISSIONED = ("New", "Ready", "Failed commissioning", "Failed testing", "Broke
 
 
 class Machines(Kept, Settings):
-    """What MAAS deploys.
+    """The machines that MAAS deploys.
 
     `hardware` is what commissioning finds, by hostname: a function that makes the machine Ready.
     """

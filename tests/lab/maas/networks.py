@@ -20,7 +20,7 @@ def is_address(power):
 
 
 class Networks(Kept):
-    """What machines are attached to."""
+    """The networks that machines are attached to."""
 
     def post_fabrics(self, data, _=None):
         """A fabric has an untagged VLAN from its first moment."""
@@ -158,7 +158,7 @@ class Networks(Kept):
         return self.add("ipranges", **data)
 
     def _addresses(self, subnet):
-        """What has an address in a subnet: a dynamic range may have none of these in it."""
+        """List the addresses of a subnet that are taken: a dynamic range may have none of them in it."""
         found = [subnet["gateway_ip"], *subnet["dns_servers"]]
         found += [address for rack in self.rackcontrollers for address in rack["ip_addresses"]]
         found += [address for each in self.device_nodes for address in each["ip_addresses"]]

@@ -4,7 +4,7 @@
 from lab.maas.refusal import require
 
 PATHS = {"tags": "name", "machines": "system_id"}
-"""What stands for an object in a path, where MAAS tells no id of it."""
+"""The field that stands for an object in a path, where MAAS tells no id of it."""
 TWINS = {
     "fabrics": (("name",), "name", "Fabric with this Name already exists."),
     "spaces": (("name",), "name", "Space with this Name already exists."),
@@ -19,7 +19,7 @@ TWINS = {
         "Node {system_id} ({hostname}) already has an interface named '{name}'.",
     ),
 }
-"""What no two objects of a kind share; the field that is refused, and the words."""
+"""The fields that no two objects of a kind share; the field that is refused, and the words."""
 NEW = {
     "vlans": {"mtu": 1500, "space": "undefined", "dhcp_on": False, "primary_rack": None},
     "subnets": {"gateway_ip": None, "dns_servers": [], "allow_dns": True, "managed": True},
@@ -27,7 +27,7 @@ NEW = {
     "machines": {"status_name": "New", "min_hwe_kernel": "", "memory": 0},
     "interfaces": {"params": {}},
 }
-"""What MAAS tells of an object until it is set."""
+"""The values that MAAS tells of an object until they are set."""
 
 
 class Kept:
@@ -44,12 +44,12 @@ class Kept:
         self.machines = []
         self.interfaces = []
         self.device_nodes = []
-        """What MAAS calls devices: nodes that it does not deploy."""
+        """The nodes that MAAS calls devices: it does not deploy them."""
         self.rackcontrollers = []
         self.routes, self.given = [], []
         """Static routes, and what `ipaddresses` lists."""
         self.devices = {}
-        """What is in a machine, by its system id."""
+        """The hardware of each machine, by its system id."""
         self.power = {}
         self.last = 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each power type takes: `settings` of provisioningserver/drivers/power/*.py and drivers/pod/*.py."""
+"""The parameters of power types: `settings` of provisioningserver/drivers/power/*.py and drivers/pod/*.py."""
 
 from lab.maas.refusal import REQUIRED, among
 
@@ -39,7 +39,7 @@ IPMI = {
     **{"cipher_suite_id": "3", "k_g": "", "mac_address": "", "power_boot_type": "auto"},
     **{"privilege_level": "OPERATOR", "workaround_flags": ["opensesspriv"]},
 }
-"""What MAAS sets by itself."""
+"""The parameters that MAAS sets by itself."""
 
 
 def clean(form, kind, given, before):

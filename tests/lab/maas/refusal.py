@@ -4,7 +4,7 @@
 import re
 
 CONFLICT = "could not serialize access due to concurrent update"
-"""What was written at the same time as something else, and is to be tried again: nothing of it was kept."""
+"""The refusal of a write that met another one and is to be tried again: nothing of it was kept."""
 REQUIRED = "This field is required."
 
 
@@ -58,5 +58,5 @@ def like(pattern, text):
 
 
 def among(value, field, allowed):
-    """What MAAS says of a word that is not one of these."""
+    """Return MAAS' words for a word that is not one of these."""
     return f"'{value}' is not a valid {field}.  It should be one of: {', '.join(map(repr, allowed))}."

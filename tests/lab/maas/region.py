@@ -27,11 +27,11 @@ OTHERS = {
     "static-routes": lambda region: region.routes,
     "ipaddresses": lambda region: region.given,
 }
-"""What is only listed."""
+"""The kinds that are only listed."""
 
 
 class Region(Networks, Machines, Interfaces, urllib.request.BaseHandler):
-    """What the region knows; `requests` is what it was sent, `faults` the writes that fail, by number.
+    """The whole region; `requests` has all that it was sent, `faults` the writes that fail, by number.
 
     A write goes to the method of its name, if there is one.
     """

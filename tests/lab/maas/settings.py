@@ -14,7 +14,7 @@ def image(number, kernel, series="jammy", *, complete=True):
 
 
 class Settings:
-    """What the region has that is no object of a network or a machine."""
+    """The parts of the region that are no object of a network or a machine."""
 
     def __init__(self):
         self.config = dict(SETTINGS)
@@ -40,7 +40,7 @@ class Settings:
         return [{k: v for k, v in each.items() if k != "sets"} for each in self.boot_resources]
 
     def rack_images(self, rack):
-        """What a rack controller tells of its images: list_boot_images in models/node.py of MAAS 3.4."""
+        """Return a rack controller's images: list_boot_images in models/node.py of MAAS 3.4."""
         status = self.rack_status.get(rack["hostname"], "synced" if self.racks_have_images else "out-of-sync")
         found = {}
         for each in self.boot_resources if self.racks_have_images and status != "unknown" else ():

@@ -38,7 +38,7 @@ SETTLED = 1.5
 
 
 def said(action: Callable[[], object]) -> str:
-    """What came of it: the result, or the error with its name and the kernel's words."""
+    """Return the outcome: the result, or the error with its name and the kernel's words."""
     try:
         return str(action())
     except StepError as error:
@@ -141,7 +141,7 @@ def converge(system: System, _fault: Fault) -> list[str]:
 
 
 def refusals(system: System, _fault: Fault) -> list[str]:
-    """What the kernel and mlx5 refuse, and in which words."""
+    """Return the refusals of the kernel and of mlx5, in their words."""
     num_vfs = pci.attribute(P0, "sriov_numvfs")
     total = pci.total_vfs(system, P0)
     seen = [

@@ -32,7 +32,7 @@ MAP = tuple(App(dcb.DSCP, dscp, 5 if dscp == 26 else dscp >> 3) for dscp in rang
 
 
 def look(system: System, netdev: str = UPLINK0) -> list[str]:
-    """What the driver tells, with the names of its counters, but without what they count."""
+    """Return the driver's answers, with the names of its counters, but without their values."""
     found = system.dcb.get(netdev)
     pfc = found.pfc or Pfc(())
     apps = {app.protocol: app.priority for app in found.apps if app.selector == dcb.DSCP}

@@ -28,7 +28,7 @@ def _represented(port: FakePort, now: float) -> list[FakeVf]:
 
 
 def _stem(port: FakePort) -> str:
-    """What the names of a port's representors begin with."""
+    """Return the beginning of the names of a port's representors."""
     return port.netdev.rpartition("np")[0] or port.netdev
 
 
@@ -89,7 +89,7 @@ class FakeNetwork:
         ]
 
     def addresses_of(self, netdev: str) -> list[str]:
-        """What rtnetlink would report of ``netdev``."""
+        """Return the addresses of ``netdev`` as rtnetlink would report them."""
         own = [] if netdev in self.down or self.bond_of(netdev) else ["fe80::1270:fdff:fe00:1"]
         return [*own, *self.addresses.get(netdev, ())]
 
@@ -147,7 +147,7 @@ class FakeNetwork:
         return any(self.has_carrier(name, now) and self.joined(bond, name, now) for name in bond.members)
 
     def links(self, now: float) -> list[Link]:
-        """What rtnetlink would report."""
+        """Return the netdevs as rtnetlink would report them."""
         found: list[Link] = []
         for card in self.cards:
             for port in card.ports:

@@ -44,7 +44,7 @@ def devices(sysfs, ports):
 
 
 def ask(questions):
-    """What Nova's code answers to each question; see whitelist.py."""
+    """Return the answer of Nova's code to each question; see whitelist.py."""
     command = [str(install.neutron() / "bin/python"), "-I", str(SCRIPT)]
     done = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -83,7 +83,7 @@ class Processes:
         return self.folder / f"{name}.log"
 
     def told(self, name: str) -> str:
-        """What a process has logged so far."""
+        """Return a process' log so far."""
         return self.log(name).read_text(errors="replace")
 
     def last(self, name: str) -> str:

@@ -20,7 +20,7 @@ IDENTITY = {
     "X-Project-Name": "admin",
     "X-Roles": "admin,manager,member,reader",
 }
-"""What Keystone's middleware tells Neutron of the operator."""
+"""The operator's identity as Keystone's middleware passes it to Neutron."""
 NOVA = {**IDENTITY, "X-User-Id": "c" * 32, "X-User-Name": "nova", "X-Roles": "admin,service"}
 OTHER = {**IDENTITY, "X-Project-Id": "f" * 32, "X-Project-Name": "other"}
 """An administrator of another project."""
@@ -41,7 +41,7 @@ class RealNeutron:
         return Answer(status, json.loads(text) if text else None)
 
     def ask(self, method, path, content=None, identity=IDENTITY):
-        """What Neutron answers to somebody; a refusal is an error of the test."""
+        """Return Neutron's answer to somebody; a refusal is an error of the test."""
         status, text = self._send(method, f"/v2.0/{path}", identity, json.dumps(content) if content else None)
         if status >= 400:
             raise AssertionError(f"{method} {path}: {status} {text}")

@@ -116,7 +116,7 @@ class Services:
         return path
 
     def _run(self, program: str, *arguments: str) -> str:
-        """What one of OVN's commands prints."""
+        """Run one of OVN's commands and return its output."""
         command = [f"{self._ovn}/{program}", *arguments]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -127,7 +127,7 @@ class Services:
         return self._run("ovn-sbctl", f"--db=unix:{self.folder}/sb.sock", *arguments)
 
     def _chassis(self, name: str, address: str) -> None:
-        """What ovn-controller of a compute host registers."""
+        """Register a compute host as its ovn-controller does."""
         options = "ovn-bridge-mappings=tenantvlan:br-data ovn-cms-options=enable-chassis-as-gw"
         self._southbound(
             *("chassis-add", name, "geneve", address),

@@ -43,7 +43,7 @@ def below(root):
 
 
 def answer(question):
-    """What Nova makes of one whitelist on one host."""
+    """Return Nova's devices for one whitelist on one host."""
     vars(utils).update(below(question["sysfs"]))
     try:
         entries = whitelist.Whitelist([question["whitelist"]])
@@ -59,7 +59,7 @@ def answer(question):
 
 
 def fault(entries, question):
-    """What _build_and_run_instance of nova.compute.manager makes of a claim that fails."""
+    """Return the fault of _build_and_run_instance in nova.compute.manager for a claim that fails."""
     pools = stats.PciDeviceStats(objects.NUMATopology(cells=[]), dev_filter=entries)
     for known in question["devices"]:
         kind = "type-VF" if known["parent_addr"] else "type-PF"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is behind a switch's REST interface."""
+"""The system behind a switch's REST interface."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from lab.nvue.trees import Tree
 
 
 class Backend(Protocol):
-    """What is behind the REST interface: a model, or the real thing."""
+    """The system behind the REST interface: a model, or the real thing."""
 
     def apply(self, tree: Tree) -> Issue | None:
         """Make the box as ``tree`` says, and return None; or leave it as it was and say why.
@@ -17,7 +17,7 @@ class Backend(Protocol):
         """
 
     def operational(self) -> Tree:
-        """What ``rev=operational`` shows, in NVUE's own layout (see README.md)."""
+        """Return ``rev=operational`` in NVUE's own layout (see README.md)."""
 
 
 class Box:

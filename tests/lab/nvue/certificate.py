@@ -47,7 +47,7 @@ class Certificate:
         return ":".join(digest[place : place + 2] for place in range(0, len(digest), 2))
 
     def context(self) -> ssl.SSLContext:
-        """What a server presents it with."""
+        """Return the context with which a server presents it."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, self.key)
         return context

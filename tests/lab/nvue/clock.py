@@ -76,7 +76,7 @@ class SimulatedTime:
         return cancel
 
     def _next(self, end: float) -> Callable[[], None] | None:
-        """What is due before ``end``, at its time; nothing any more: it is ``end``."""
+        """Return the work that is due before ``end``, at its time; without any, it becomes ``end``."""
         with self._lock:
             if not self._due or self._due[0][0] > end:
                 self._now = max(self._now, end)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several switches, wired together, see of each other: links, LLDP, BGP, Ethernet segments.
+"""The view of several switches, wired together, of each other: links, LLDP, BGP, Ethernet segments.
 
 A model for tests of reads, not of packets: a session is up when both ends are configured for it and the link
 between them is up; two leaves are peers of a segment when both have it and hear each other through EVPN.
@@ -53,7 +53,7 @@ class Fabric:
     refuse: dict[str, Issue] = field(default_factory=dict)
     """Switches whose next applies fail, and why."""
     counters: dict[Port, Tree] = field(default_factory=dict)
-    """What ports have counted of RoCE, as `nv show interface PORT qos roce counters -o json` has it."""
+    """The ports' counters of RoCE, as `nv show interface PORT qos roce counters -o json` has them."""
     members: dict[str, "Member"] = field(default_factory=dict)
 
     def cable(self, one: Port, other: Port) -> None:
@@ -154,7 +154,7 @@ class Member:
 
     @property
     def hostname(self) -> str:
-        """What its LLDP calls it: from the factory, every switch is called cumulus."""
+        """Its name in LLDP: from the factory, every switch is called cumulus."""
         return self.tree.get("system", {}).get("hostname", HOSTNAME)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch has from the factory: its first configuration, and how it tells its release."""
+"""A switch as it comes from the factory: its first configuration, and how it tells its release."""
 
 from lab.nvue.trees import Tree, merge
 
@@ -36,7 +36,7 @@ def told(release: str, version: tuple[int, ...]) -> Tree:
 
 
 def platform(serial: str, version: tuple[int, ...]) -> Tree:
-    """What ``rev=operational`` shows below ``platform`` of the device with a serial number.
+    """Return ``rev=operational`` below ``platform`` of the device with a serial number.
 
     The keys are those of an SN5600 with 5.9 or later, as a public client has recorded it. Up to 5.8
     ``hardware`` has them beside every package of the system (NVUE command reference).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may go wrong with one REST call."""
+"""The faults of one REST call."""
 
 from dataclasses import dataclass, field
 

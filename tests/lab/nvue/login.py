@@ -93,7 +93,7 @@ def _say(channel, text: str) -> None:
 
 
 def _asked(channel, question: str) -> str:
-    """What is typed after a question, which the terminal does not show."""
+    """Return the text that is typed after a question, which the terminal does not show."""
     _say(channel, question)
     typed = ""
     while not typed.endswith("\n"):

@@ -210,7 +210,7 @@ OLD: Paths = {
     "service/ntp/{vrf}/server/{server}": None,
     "service/dns/{vrf}/server/{server}": None,
 }
-"""What releases before 5.15 have."""
+"""The paths of releases before 5.15."""
 
 NEW: Paths = {
     **{f"{path}/state": STATE for path in _SWITCHES},
@@ -226,7 +226,7 @@ NEW: Paths = {
     "system/ntp/vrf": VRF,
     "system/ntp/server/{server}/iburst": STATE,
 }
-"""What releases from 5.15 on have."""
+"""The paths of releases from 5.15 on."""
 
 _IDENTIFIER = "interface/{interface}/evpn/multihoming/segment/identifier"
 SPANS: list[tuple[int, int, Paths]] = [
@@ -270,7 +270,7 @@ SPANS: list[tuple[int, int, Paths]] = [
 
 
 def of(release: tuple[int, ...]) -> Paths:
-    """What a release has."""
+    """Return the paths of a release."""
     return {
         path: check
         for first, last, paths in SPANS

@@ -26,7 +26,7 @@ class Published:
         self._model: type[BaseModel] = importlib.import_module(f"nvueschema.models.v5_{minor}").NvueConfig
 
     def refuse(self, tree: Tree) -> list[str]:
-        """What is wrong with a tree: paths that the release does not have, values that it does not take."""
+        """List the faults of a tree: paths that the release does not have, values that it does not take."""
         wrong = list(_unknown([self._model], tree, ()))
         try:
             self._model.model_validate_json(json.dumps(tree), strict=True)

@@ -21,7 +21,7 @@ NO_CONTENT = (5, 10)
 
 
 WORDS = {"save": "save", "confirm_no": "refuse", "ays_yes": "go on", "ays_no": "decline"}
-"""What a client asks a revision to become, and the call's name."""
+"""The states that a client asks a revision to get, and the call's name."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """What the call does, in one word or two."""
+        """The purpose of the call, in one word or two."""
         if self.path == "/revision" or self.path.startswith("/revision/"):
             if self.method == "PATCH":
                 if word := WORDS.get((self.body or {}).get("state")):
@@ -52,7 +52,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """What goes back to the client.
+    """The reply to the client.
 
     Attributes:
         status: of HTTP.
@@ -149,7 +149,7 @@ class Rest:
             return next((fault.kind for fault in self.faults if fault.hits(number, call.name)), "")
 
     def _stranger(self, authorization: str, method: str) -> Reply | None:
-        """What somebody is told who may not use the interface."""
+        """Return the reply to somebody who may not use the interface."""
         wanted = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
         if not hmac.compare_digest(authorization, f"Basic {wanted}"):
             return _refusal(401, "Authentication required")
@@ -229,7 +229,7 @@ def _refusal(status: int, detail: str) -> Reply:
 
 
 def _filled(tree: Tree) -> Tree:
-    """What a read without ``filled=false`` adds: the defaults of whatever is configured."""
+    """Add the defaults of all that is configured, as a read without ``filled=false`` does."""
     filled = {
         "interface": {name: {"link": {"mtu": 9216}} for name in tree.get("interface", {}) if name != "eth0"}
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NVUE takes: the paths of its tree, what a leaf may hold, and what only an apply finds out.
+"""NVUE's rules: the paths of its tree, the values of a leaf, and the faults that only an apply finds.
 
 NVUE refuses an unknown path or a wrong type when it is patched (400, in jsonschema's words), and a tree that
 contradicts itself when it is applied (state ``invalid``).
@@ -108,7 +108,7 @@ class Rules:
         return node.get("state") == "enabled" if self.new else node.get("enable") == "on"
 
     def contradictions(self, tree: Tree) -> list[Issue]:
-        """What only an apply finds: settings that do not go together."""
+        """Return the faults that only an apply finds: settings that do not go together."""
         return [*self._bgp(tree), *self._interfaces(tree), *_vlans(tree)]
 
     def _bgp(self, tree: Tree) -> Iterator[Issue]:
@@ -156,7 +156,7 @@ class Rules:
             yield from self._segment(interface, general, f"{where}.evpn.multihoming")
 
     def _segment(self, interface: Tree, general: Tree, where: str) -> Iterator[Issue]:
-        """What a bond's segment lacks; its MAC may be that of the switch (user guide, "EVPN Multihoming")."""
+        """Name the lack of a bond's segment; its MAC may be the switch's (user guide, "EVPN Multihoming")."""
         segment = interface.get("evpn", {}).get("multihoming", {}).get("segment")
         if segment is not None and interface.get("type") != "bond":
             yield Issue("config_invalid", "an Ethernet segment needs a bond", where)

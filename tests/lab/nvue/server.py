@@ -65,7 +65,7 @@ class Server(Rest):
 
     @property
     def url(self) -> str:
-        """What a client is told."""
+        """The URL that a client is given."""
         return f"https://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "Server":
@@ -84,7 +84,7 @@ class Server(Rest):
             self._http.handle_request()
 
     def context(self) -> ssl.SSLContext:
-        """What this connection sees as certificate."""
+        """Return the certificate of this connection."""
         return self._other if self.exchanged() and self._other else self._context
 
     def hang(self, seconds: float = 30) -> bool:

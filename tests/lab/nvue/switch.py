@@ -22,7 +22,7 @@ from lab.nvue.warnings import FIRST_FILES, UNANSWERED, warnings
 CONFIRMATIONS = ("confirm_yes", "confirm_no")
 SURE = ("ays_yes", "ays_no")
 STATES = ("apply", "save", *CONFIRMATIONS, *SURE)
-"""What a client may ask for."""
+"""The states that a client may ask for."""
 
 PASSING = 1.0
 """Seconds, at most, that the state of a question takes where nothing is asked, or the answer is there."""
@@ -176,7 +176,7 @@ class Switch:
         return diff(self.tree(base), self.tree(target))
 
     def operational(self) -> Tree:
-        """What ``rev=operational`` shows, the release included."""
+        """Return ``rev=operational``, the release included."""
         name = self.applied.get("system", {}).get("hostname", HOSTNAME)
         system: Tree = {"hostname": name, "uptime": 4711, "timezone": "Etc/UTC"}
         shown = {"system": system | told(self.release, self.version)}
@@ -251,7 +251,7 @@ class Switch:
             self.saved_id = name
 
     def _later(self, seconds: float, work: Callable[[], None]) -> None:
-        """What happens next to the one revision that is being applied."""
+        """Schedule the next event of the one revision that is being applied."""
         if not self._stopped:
             self._call_off = self.clock.later(seconds, work)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a leaf of NVUE's tree may hold, and what the instances of its lists may be called.
+"""The values that a leaf of NVUE's tree may hold, and the names of its lists' instances.
 
 A wrong value is refused in jsonschema's words.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NVUE warns of before it applies a revision, in its own words, and asks whether to go on.
+"""NVUE's warnings before it applies a revision, in its own words, with its question whether to go on.
 
 Facts: the user guide's "NVUE API" has the states and the issue of a question that nobody answered ("such as
 the first push with NVUE or if you change a file manually"), published transcripts of ``nv config apply``
@@ -28,7 +28,7 @@ UNANSWERED = Issue("client_timeout", "Timeout while waiting for client response"
 
 
 def warnings(before: Tree, after: Tree, edited: Sequence[str]) -> list[Issue]:
-    """What is asked before a switch that runs one tree gets another one; the files were edited by hand."""
+    """Return the questions before a switch that runs one tree gets another; files were edited by hand."""
     said: list[str] = []
     if edited:
         files = "".join(f"\n\t- {path}" for path in edited)

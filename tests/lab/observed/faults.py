@@ -54,14 +54,14 @@ systemd-run -q --unit={TENANT} ip netns exec {TENANT} python3 /run/{TENANT}.py
 TENANT_ENDED = f"ovs-vsctl del-port $({REPRESENTOR}); systemctl stop {TENANT}; ip netns del {TENANT}"
 OFFLOADED = f"ethtool -K $({REPRESENTOR}) hw-tc-offload {{}} && ovs-appctl revalidator/purge"
 OFFLOADING = "ovs-vsctl set Open_vSwitch . other_config:hw-offload=true && systemctl restart ovs-vswitchd"
-"""What ovn-chassis sets on a node of a cloud."""
+"""The option that ovn-chassis sets on a node of a cloud."""
 CONFIG = "/sys/kernel/config"
 IN_USE = f"""set -e
 mountpoint -q {CONFIG} || mount -t configfs none {CONFIG}
 modprobe mlx5_ib
 echo 4 >/proc/sys/vm/nr_hugepages
 """
-"""What every compute node with ConnectX NICs has: RDMA devices, configfs, huge pages for virtual machines."""
+"""The parts of every compute node with ConnectX NICs: RDMA devices, configfs, huge pages."""
 PAGES = "/run/pages"
 PAGES_USED = f"""mkdir -p {PAGES} && mount -t hugetlbfs none {PAGES}
 free=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages)
@@ -176,7 +176,7 @@ OF_A_NODE = (
 
 
 class Seen(NamedTuple):
-    """What a fault led to.
+    """The alerts that a fault led to.
 
     Attributes:
         fault: it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What :mod:`lab.observed` asks of guests, answered by a modelled machine."""
+"""A modelled machine's answers to the questions that :mod:`lab.observed` asks guests."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Exported:
         self._registry.register(Exporter(machine))
 
     def run(self, command: str, *_: Any, **__: Any) -> SimpleNamespace:
-        """What its exporter answers."""
+        """Return its exporter's answer."""
         assert command == watch.ASK
         return SimpleNamespace(returncode=0, stdout=generate_latest(self._registry).decode())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charms' actions print of a node, for tests that have no charm.
+"""The output of the charms' actions on a node, for tests that have no charm.
 
 Tests of sriov-switchdev and roce-qos (test_actions.py) compare these rows with what their actions print.
 """

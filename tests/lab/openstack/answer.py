@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a service answers, and what it raises when it refuses."""
+"""A service's answer, and the error that it raises when it refuses."""
 
 import itertools
 from dataclasses import dataclass, field

@@ -37,7 +37,7 @@ CORES = 0.46
 CLOSED = 4999
 BOND = ("enp63s0f0", "enp63s0f1")
 SMI = "0, Disabled, Disabled, Enabled, 1410, 765, 1410"
-"""What nvidia-smi prints of a GPU that is as in the RDG."""
+"""nvidia-smi's output for a GPU that is as in the RDG."""
 MARKS = {"tx_prio3_pause": 5, "rx_prio3_pause": 7, "np_ecn_marked_roce_packets": 11}
 
 
@@ -116,7 +116,7 @@ class Machines:
         return self._bash(host, host, script)
 
     def act(self, unit, action, given):
-        """What an action says, in the form of :mod:`lab.juju.cli`."""
+        """Return the results of an action, in the form of :mod:`lab.juju.cli`."""
         if action in self.failing:
             return {"status": "failed", "message": self.failing[action]}
         results = {"get-admin-password": lambda _: {"admin-password": self.openstack.keystone.password}}
@@ -156,7 +156,7 @@ class Machines:
         return {"qos": json.dumps(rows)}
 
     def _contended(self, script):
-        """What a stream has of its path: all, or its part beside a second one, which begins before it."""
+        """Return a stream's part of its path: all, or less beside a second one, which begins before it."""
         own = re.search(r"--tclass=(\d+) .*\d+\.\d+\.\d+\.\d+", script)
         if own is None:
             return 1.0
@@ -212,7 +212,7 @@ class Machines:
         return Output(done.returncode, done.stdout, done.stderr)
 
     def _generated(self, path, script):
-        """What the server's netdev has received of the kernel's generator."""
+        """Return the packets of the kernel's generator that the server's netdev has received."""
         target, seconds = re.search(r"dst ([\d.]+)", script)[1], int(re.search(r"timeout (\d+)", script)[1])
         (port,) = [
             each

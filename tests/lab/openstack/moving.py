@@ -29,7 +29,7 @@ class Moving:
         handler[action](server, action)
 
     def advance(self, server):
-        """What Nova has done when a server is looked at once more."""
+        """Do Nova's next piece of work when a server is looked at once more."""
         way = server.get("way")
         if way is None:
             return

@@ -55,7 +55,7 @@ class Neutron:
         self.objects = {collection: {} for collection in SINGULAR}
         self.quota, self.vlans = {}, [101]
         self.let_out = ("IPv4", "IPv6")
-        """What a new security group has a rule for; an administrator may change it (default rules)."""
+        """The versions of IP that a new security group lets out; the default rules, which may change."""
 
     def of(self, collection, **values):
         """Objects with these values."""
@@ -71,7 +71,7 @@ class Neutron:
         return self.of("ports", device_id=server)
 
     def bind(self, number_, values):
-        """What Nova's service user writes into a port; on a host ML2/OVN binds it, or refuses to."""
+        """Write the values of Nova's service user into a port; on a host ML2/OVN binds it, or refuses to."""
         port = self.objects["ports"][number_]
         port |= values
         if port["binding:host_id"]:

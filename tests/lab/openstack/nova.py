@@ -13,7 +13,7 @@ from lab.openstack.moving import Moving
 BUGS = "http://bugs.launchpad.net/nova/"
 MICROVERSION = {"yoga": "2.90", "2024.1": "2.96"}
 VF = {"pci_vendor_info": "15b3:101e", "pci_slot": "0000:3f:00.2", "physical_network": None}
-"""What every release of Nova writes into binding:profile of a port with a VF."""
+"""The keys that every release of Nova writes into binding:profile of a port with a VF."""
 _KEYS = {
     400: "badRequest",
     403: "forbidden",
@@ -275,7 +275,7 @@ class Nova:
             server["fault"] = {"code": 500, "created": "2026-11-23T10:00:00Z", "message": error}
 
     def _bind(self, server, with_vf):
-        """What nova-compute does with a server's ports; the fault's message if Neutron binds one to nothing.
+        """Bind a server's ports as nova-compute does; return the message if Neutron binds one to nothing.
 
         Nova of 2024.1 adds the capabilities that libvirt reports for the VF (network/neutron.py,
         _get_vf_pci_device_profile), so that they need not be in the port. Yoga's Nova adds none.
@@ -298,5 +298,5 @@ class Nova:
 
 
 def _without_vf(profile):
-    """What Nova leaves of a port's profile when it takes the server off."""
+    """Return the rest of a port's profile when Nova takes the server off."""
     return {key: value for key, value in profile.items() if key not in VF}

@@ -114,7 +114,7 @@ class World:
         return json.loads(self.run("report", "--json")[1])
 
     def writes(self):
-        """What the cloud was asked to change since the last call."""
+        """Return the changes that the cloud was asked for since the last call."""
         found, self.openstack.writes[:] = list(self.openstack.writes), []
         return found
 

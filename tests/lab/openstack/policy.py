@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova, Neutron and Placement refuse to a user who is not an administrator, and what they hide.
+"""The refusals of Nova, Neutron and Placement to a user who is no administrator, and the things they hide.
 
 Their default policies: nova/policies, neutron/conf/policies, placement/policies. Messages as of Nova's
 Forbidden, Neutron's PolicyNotAuthorized (rules nested as neutron/policy.py builds them), Placement's 403.

@@ -44,7 +44,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What others send and receive on a host, in Gb/s: before a measurement and beside it.
+    """Others' traffic on a host, in Gb/s: before a measurement and beside it.
 
     With `virtio` it goes through the kernel.
     """
@@ -152,7 +152,7 @@ class Traffic:
         return min(in_nic, 1 - max(known, default=0.0))
 
     def series(self, host, busy, words, start=1000.0):
-        """What the sampler of a host has written."""
+        """Return the lines that the sampler of a host has written."""
         there = self.hosts.get(host, Host())
         others = self.neighbours.get(host, Neighbour())
         lines = [f"own {each}" for each in there.own]

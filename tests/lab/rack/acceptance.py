@@ -24,7 +24,7 @@ OFFLOADED = 0.9
 
 
 def acceptance(rack: Rack) -> list[Check]:
-    """What the RDG tries once its cloud stands."""
+    """Make the RDG's tests of a cloud that stands."""
     one, other = list(rack.nodes)[:2]
     rack.display.phase("acceptance")
     pairs = iperf.vcpus(rack, one, other)

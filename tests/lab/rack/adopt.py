@@ -11,7 +11,7 @@ from lab.rack.layout import FABRIC
 from lab.rack.traffic import traffic
 
 BESIDE = "juju config ovn-chassis sriov-numvfs="
-"""What a unit asks for while ovn-chassis is the one that sets VFs."""
+"""The command that a unit asks for while ovn-chassis is the one that sets VFs."""
 
 
 def adopt(rack: Rack) -> list[Check]:

@@ -46,7 +46,7 @@ class Rack:
     pages: dict[str, str] = field(default_factory=dict)
     """Reports of other tools, by the name of the file beside the rack's own one."""
     substituted: tuple[str, ...] = ()
-    """What was not as in production, besides what holds for every rack."""
+    """The parts that were not as in production, besides those of every rack."""
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -54,12 +54,12 @@ class Rack:
         return {f"node-{number}": number for number in range(self.count)}
 
     def option(self, name: str, default: Any) -> Any:
-        """What the deployment sets an option to, in whichever application has it."""
+        """Return the deployment's value of an option, in whichever application has it."""
         found = [app.options[name] for app in self.deployment.applications.values() if name in app.options]
         return found[0] if found else default
 
     def on(self, machine: str, command: str, **options: Any) -> str:
-        """What a command on a machine prints, whether or not it fails."""
+        """Run a command on a machine and return its output, whether or not it fails."""
         work = {machine: lambda guest: guest.run(command, check=False, **options).stdout}
         return self.floor.each("", work)[machine]
 
@@ -160,7 +160,7 @@ def _switches(guest: Guest) -> str:
 
 
 def _site(app: Application, certificate: str) -> list[dict[str, Any]]:
-    """What only this rack can tell a charm that manages switches: how they are reached, and their keys."""
+    """Return a fabric charm's options of this rack alone: how switches are reached, and their keys."""
     if "credentials" not in app.meta["config"]["options"]:
         return []
     intent = app.options["intent"]

@@ -11,7 +11,7 @@ from lab.site import BOND, PFS
 
 NETPLAN = "/etc/netplan/150-charm-ovn.yaml"
 SENTINEL = "# Config managed by ovn-chassis charm\n"
-"""What ovn-chassis leaves of its file once its option sriov-numvfs is ``none:0``."""
+"""The rest of ovn-chassis' file once its option sriov-numvfs is ``none:0``."""
 
 STATE = f"""
 for pf in {" ".join(PFS)}; do
@@ -30,7 +30,7 @@ cat /proc/sys/kernel/random/boot_id
 
 
 def firmware(guest: Guest, vfs: int) -> None:
-    """What profile ovn-offload,throughput,gpudirect sets; current after a reboot.
+    """Set the parameters of profile ovn-offload,throughput,gpudirect; they are current after a reboot.
 
     MAX_ACC_OUT_READ is hidden until ADVANCED_PCI_SETTINGS is set, and that is each port's own.
     """

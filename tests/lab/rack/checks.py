@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold of a converged rack, asked of kernel, firmware, FRR and OVN, not only of the charms."""
+"""Checks of a converged rack by kernel, firmware, FRR and OVN, not only by the charms."""
 
 import json
 import re
@@ -65,7 +65,7 @@ def nodes(rack: Rack) -> Iterator[Check]:
 
 
 def node(guest: Guest, vfs: int) -> list[Check]:
-    """What one converged node has, besides its firmware and QoS."""
+    """Check one converged node, apart from its firmware and QoS."""
     return [
         *checks.ports(guest, vfs), checks.aggregated(guest), checks.bridged(guest), checks.failed_units(guest)
     ]  # fmt: skip

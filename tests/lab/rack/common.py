@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several scenarios do, and what all of them must end with."""
+"""The common steps of several scenarios, and the checks with which all of them must end."""
 
 import shlex
 from itertools import pairwise
@@ -62,7 +62,7 @@ def settled(rack: Rack) -> Check:
 
 
 def more_vfs(rack: Rack, more: int) -> None:
-    """What makes every node reboot."""
+    """Change the option that makes every node reboot."""
     vfs = rack.option("num-vfs", 0) + more
     for name in with_option(rack, "num-vfs"):
         rack.controller.configure(name, {"num-vfs": vfs})

@@ -171,7 +171,7 @@ class Controller(Model):
         unit.machine.queue.insert(len(unit.machine.queue) if place is None else place, job)
 
     def due(self) -> None:
-        """What time brings: a look at machines, update-status while a unit is not there yet.
+        """Dispatch the events of time: a look at machines, update-status while a unit is not there yet.
 
         Those that are active have it, too, less often: what others wait for may be what they see and tell.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a bundle runs in the lab: the applications whose charms are this repository's.
+"""The part of a bundle that runs in the lab: the applications whose charms are this repository's.
 
 Options, placements and relations are the bundle's and its overlays', merged by Juju's rules; the lab's own
 overlay (``overlay.yaml``) comes last, for those of its applications that are there.
@@ -45,7 +45,7 @@ class Application:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What is deployed.
+    """A deployment of the bundle.
 
     Attributes:
         applications: by name.

@@ -16,7 +16,7 @@ HEADINGS = ("unit", "machine", "status", "since", "doing", "message")
 
 
 class Display:
-    """What all units and machines are at, and how long the phases took."""
+    """The states of all units and machines, and the durations of the phases."""
 
     def __init__(self, machines: Mapping[str, Machine], out: TextIO = sys.stdout) -> None:
         self.units: Mapping[str, Unit] = {}
@@ -38,7 +38,7 @@ class Display:
         return time.monotonic() - self.began
 
     def phase(self, name: str) -> None:
-        """What all of this is about now; an empty name ends the last one."""
+        """Begin a phase of this name; an empty name ends the last one."""
         now = time.monotonic()
         if self._phase:
             self.phases.append((self._phase, now - self._phase_began))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the acceptance tool starts on an operator's machine, answered by the rack: `juju`, `ssh` to servers.
+"""The rack's answers to commands of the acceptance tool on an operator's machine: `juju`, `ssh` to servers.
 
 Juju's actions and `juju exec` run on the rack's units and nodes. A server is a namespace here
 (:mod:`lab.cloud.compute.driver`), and ssh is a shell in it, found by the floating IP that it is called with.
@@ -16,7 +16,7 @@ from lab.guest import GuestError
 from lab.rack.build import Rack
 
 TOOLS = f'PATH=$PATH:{ROOT}/usr/bin\nvirsh() {{ chroot {ROOT} virsh "$@"; }}\ncloud-init() {{ :; }}\n'
-"""What nodes and servers lack and the cloud's disk has; a namespace has nothing that cloud-init waits for."""
+"""The commands that nodes and servers lack and the cloud's disk has; cloud-init has nothing to wait for."""
 
 LIMIT = 600.0
 """Seconds for a command that has no limit of its own."""

@@ -15,14 +15,14 @@ FIRST, SINGLE = 5001, 5101
 SIZE, SECONDS = "256K", 10
 INSIDE = f"ip netns exec {ovn.INSTANCE}"
 PAIR = f"taskset -c $I iperf3 -c {{}} -p $(({FIRST}+I*2)) -l {SIZE} -t {SECONDS} -Z"
-"""What a client of the pairs runs, but for the form of its answer."""
+"""The command of a client of the pairs, but for the form of its answer."""
 
 NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What clients told: bits per second that they sent in all, and the errors of those that could not."""
+    """The clients' results: bits per second that they sent in all, and the errors of those that could not."""
 
     rate: float
     errors: tuple[str, ...]

@@ -96,7 +96,7 @@ def holder(rack: Rack) -> str:
 
 
 def used_before(rack: Rack) -> None:
-    """What must be so before the charms come: see :data:`EARLIER`. Their own reboot makes it current."""
+    """Set a parameter before the charms come: see :data:`EARLIER`. Their own reboot makes it current."""
     rack.on(holder(rack), f"mstconfig -d {next(iter(PFS))} -y set {EARLIER}=AGGRESSIVE", timeout=300)
 
 

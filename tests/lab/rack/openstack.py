@@ -49,7 +49,7 @@ EXTENSION = "grep -x CONFIG_NET_TC_SKB_EXT=y /boot/config-$(uname -r) || true"
 OVS gives the classifier no flow that recirculates ("recirc_id sharing not supported" in OVS'
 lib/netdev-offload-tc.c): tracked connections do not run in the NIC."""
 NO_EXTENSION = "OVS could not express it for the kernel's classifier"
-"""What the tool must say of them then."""
+"""The tool's words on them then."""
 
 
 CAPTURE = "/usr/bin/tcpdump"
@@ -153,7 +153,7 @@ def reached(person: Operator) -> list[Check]:
 
 
 def _pinged(rack: Rack, floating: Mapping[str, Any]) -> str:
-    """What a ping from the external network's gateway says."""
+    """Return the output of a ping from the external network's gateway."""
     ping = f"ping -q -n -c 3 -i 0.5 -W 5 {floating['floating_ip_address']}"
     once = f"for i in 1 2 3 4 5 6; do {ping} -c 1 >/dev/null && break; done"
     return checks.received(

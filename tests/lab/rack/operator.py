@@ -33,9 +33,9 @@ MEASURES = {
     "vf-vlan": ("tcp-1",),
     "north-south": ("tcp-1",),
 }
-"""What runs of each rung. RDMA does not run in a namespace of its own: scenario acceptance has it."""
+"""The measurements of each rung. RDMA does not run in a namespace of its own: scenario acceptance has it."""
 WHOLE = "a figure and the host's CPU for each measurement"
-"""What is wanted of each rung."""
+"""The wanted result of each rung."""
 SUBSTITUTED = (
     "A server that is measured is a network namespace on its node: Nova schedules it, Neutron wires it, "
     "os-vif plugs it and libvirt defines its domain, but instead of starting QEMU the lab's own subclass of "
@@ -109,7 +109,7 @@ class Operator:
         return json.loads(out.getvalue()) if out.getvalue() else None
 
     def door(self) -> Door:
-        """What the cloud has now."""
+        """Return the cloud's objects of now."""
         found = Door(self.connection)
         found.observe()
         return found

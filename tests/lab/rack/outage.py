@@ -94,7 +94,7 @@ def _waits(rack: Rack, node: str, reasons: list[str], crashed: str) -> list[Chec
 
 
 def _asked(rack: Rack, node: str) -> list[str]:
-    """What a node has still to do, in order; the job that runs is not among it."""
+    """Return the jobs that a node has still to do, in order, without the one that runs."""
     return [job.what for job in rack.floor.machines[node].queue]
 
 

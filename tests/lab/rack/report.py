@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found, for people, for programs and for browsers."""
+"""The results for people, for programs and for browsers."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ DIFFERENT = (
     "OVN's databases speak without TLS, and no charm of OpenStack's runs: all that this repository's charms "
     "see of nova-compute's is its relation.",
 )
-"""What on real hardware would be different."""
+"""The differences from real hardware."""
 
 
 def text(rack: Rack, checks: Sequence[Check]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to a rack, and what must hold then; each starts from a converged one and ends with one."""
+"""The scenarios of a rack, and their checks; each starts from a converged rack and ends with one."""
 
 import random
 from collections.abc import Callable, Iterable
@@ -244,10 +244,10 @@ SCENARIOS: dict[str, Scenario] = {
     "observed": observed,
     "openstack": openstack,
 }
-"""What can follow ``converge``."""
+"""The scenarios that can follow ``converge``."""
 
 BEFORE: dict[str, Callable[[Rack], None]] = {"observed": used_before}
-"""What is done to the machines before they are deployed."""
+"""The changes of machines before they are deployed."""
 
 ONE_MORE = ("node-added", "adopt")
 """Those that want a node of their own, blank until then."""

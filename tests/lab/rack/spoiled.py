@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is set wrong on a node in scenario openstack, and at which rung the acceptance tool must find it."""
+"""The faults of a node in scenario openstack, and the rung at which the acceptance tool must find each."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -17,7 +17,7 @@ SENT, ENDED = "packets transmitted", "ended at"  # what ping's summary says, and
 
 @dataclass
 class Traffic:
-    """What happened to it, once it has ended.
+    """The result of pings, once they have ended.
 
     Attributes:
         sent: packets from the first that was answered to the end.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rack's Juju knows of each unit."""
+"""The knowledge of the rack's Juju about each unit."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from lab.rack.machine import Machine
 
 
 def addresses(machine: Machine) -> dict[str, str]:
-    """What Juju writes into a unit's databag when it enters a relation, for the units at the other end."""
+    """Return the keys that Juju writes into a unit's databag when it enters a relation, for the other end."""
     address = machine.address
     return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
 

@@ -171,7 +171,7 @@ class Machines:
         return {each.name for each in providers if each.id in free}
 
     def _why_not(self, flavor: str) -> Check:
-        """What Placement has of the nodes that it does not offer."""
+        """Return Placement's data on the nodes that it does not offer."""
         offered = self._offered(flavor)
         told = [
             f"{each.name}: {self._placement(f'/resource_providers/{each.id}/{kind}')}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hooks have written to their machines, where nothing should have been left for them to do."""
+"""The writes of hooks to their machines, where nothing should have been left for them to do."""
 
 import json
 import re
@@ -17,10 +17,10 @@ NOTE = re.compile(
     r"|run systemctl stop ovn-offload-[a-z-]+-dispatch-later\.timer"
     r"|run systemd-run .* systemctl start --no-block ovn-offload-[a-z-]+-dispatch\.service"
 )
-"""What changes no machine: what its charms tell each other anew in each boot, and wake-ups."""
+"""The writes that change no machine: the charms' notes to each other in each boot, and wake-ups."""
 
 TOLD = re.compile(r"install /run/ovn-offload/facts/[a-z-]+\.json")
-"""What a look tells the exporter: it is written again when it is some minutes old."""
+"""The write of a look for the exporter: it is repeated when it is some minutes old."""
 
 
 def written(rack: Rack, machines: Collection[str]) -> Writes:

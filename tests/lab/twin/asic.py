@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a leaf's ASIC does for EVPN multihoming and the Linux kernel does not (FRR issue 9574).
+"""The part of a leaf's ASIC in EVPN multihoming that the Linux kernel does not have (FRR issue 9574).
 
 A frame that came through VXLAN and is broadcast or multicast must not go out on a segment when
 
@@ -80,7 +80,7 @@ Filters = dict[str, list[str]]
 
 
 def filters(wanted: Rules) -> Filters:
-    """What each of the leaf's devices needs."""
+    """Return the filters of each of the leaf's devices."""
     found: Filters = {}
     vxlan = f"protocol ip flower ip_proto udp dst_port {VXLAN_PORT}"
     for uplink in wanted.uplinks:

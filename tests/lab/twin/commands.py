@@ -31,7 +31,7 @@ def batch(namespace: str, tool: str, lines: list[str]) -> None:
 
 
 def listed(namespace: str, tool: str, *args: str) -> list[dict[str, Any]]:
-    """What ip, bridge or tc lists, as JSON."""
+    """Return the list that ip, bridge or tc prints as JSON."""
     found = json.loads(run([tool, "-n", namespace, "-j", *args]) or "[]")
     return [item for item in found if item]  # ip leaves an empty object for each link that it filters out
 

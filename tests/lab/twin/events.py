@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel announces of one namespace's links, nexthops and bridge entries.
+"""The kernel's announcements of one namespace's links, nexthops and bridge entries.
 
 An ASIC's driver follows the same announcements.
 """

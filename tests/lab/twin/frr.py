@@ -62,7 +62,7 @@ class Frr:
             self._runs = wanted
 
     def show(self, daemon: str, command: str) -> Any:
-        """What a daemon answers to ``show … json``, asked on its socket as vtysh does: that costs no process.
+        """Return a daemon's answer to ``show … json``, asked on its socket as vtysh does, without a process.
 
         The command goes in with a NUL behind it; the text comes back with three NULs and a status behind.
         """

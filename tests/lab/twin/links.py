@@ -180,7 +180,7 @@ def _bond(interface: Interface) -> str:
 
 
 def _settings(interface: Interface, link: Link, bond: str | None) -> list[str]:
-    """What differs between an interface and its link; the members of a bond follow the bond's MTU."""
+    """Return the differences between an interface and its link; a bond's members follow the bond's MTU."""
     name = interface.name
     lines = []
     master = bond or (BRIDGE if interface.bridged else "mgmt" if interface.kind == "eth" else None)

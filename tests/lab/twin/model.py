@@ -123,7 +123,7 @@ class Bgp:
 
 @dataclass(frozen=True)
 class Switch:
-    """What one switch shall be."""
+    """The wanted state of one switch."""
 
     hostname: str = HOSTNAME
     interfaces: dict[str, Interface] = field(default_factory=dict)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch shows under ``rev=operational``, each part read from whatever really does it.
+"""A switch's tree under ``rev=operational``, each part read from whatever really does it.
 
 Interfaces and VLANs come from the kernel, neighbours from lldpd, sessions, segments and VNIs from FRR. Only
 the RoCE mode is what was applied: a namespace has no buffers. The layout is tests/lab/nvue/README.md's.

@@ -9,7 +9,7 @@ from lab.image import digest
 from lab.twin.wiring import Wiring
 
 SAYS = "/run/twin.json"
-"""What :mod:`lab.twin` says, once every switch answers."""
+"""The file that :mod:`lab.twin` writes once every switch answers."""
 
 STREAMS = f"--property=StandardOutput=truncate:{SAYS} --property=StandardError=journal"
 UNIT = f"systemd-run --quiet --unit=twin {STREAMS}"

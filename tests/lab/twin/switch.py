@@ -76,7 +76,7 @@ class TwinSwitch:
         return None
 
     def operational(self) -> Tree:
-        """What the switch does now, read from the kernel, FRR and lldpd; at most a second old."""
+        """Return the switch's state of now, read from the kernel, FRR and lldpd; at most a second old."""
         with self._looking:
             if time.monotonic() - self._seen_at > FRESH:
                 self._seen, self._seen_at = operational(self), time.monotonic()

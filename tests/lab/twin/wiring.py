@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wired to what: switches, hosts, and the cables between them.
+"""The wiring of a rack: switches, hosts, and the cables between them.
 
 As JSON::
 

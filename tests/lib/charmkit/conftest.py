@@ -205,7 +205,7 @@ class Application(Model):
         return f"192.168.25.{10 + number}"
 
     def addresses(self, number: int) -> dict[str, str]:
-        """What Juju writes into a unit's databag, for its peers."""
+        """Return the keys that Juju writes into a unit's databag, for its peers."""
         address = self.address(number)
         return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
 

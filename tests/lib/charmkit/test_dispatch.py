@@ -233,7 +233,7 @@ def test_waking_starts_the_service_and_does_not_wait_for_it(host: FakeHost):
 
 
 def wakes_in(seconds: int) -> list[tuple[str, ...]]:
-    """What a unit runs to be woken then, and only then."""
+    """Return the commands with which a unit is woken then, and only then."""
     timer = (f"--unit={NAME}-later", f"--on-active={seconds}", "--timer-property=AccuracySec=5")
     command = ("systemctl", "start", "--no-block", f"{NAME}.service")
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services that wake a unit do: their real commands, run below a scratch directory.
+"""The services that wake a unit: their real commands, run below a scratch directory.
 
 Around them, juju-exec, systemctl and sleep are small stand-ins that note how they are called.
 """
@@ -64,7 +64,7 @@ class Host:
         return text
 
     def deploy(self, unit: str) -> None:
-        """What a unit's hook leaves on the machine, its agent included."""
+        """Leave on the machine what a unit's hook leaves, its agent included."""
         modelled = FakeHost()
         Dispatcher(modelled, unit, "roce-qos", ["sriov-switchdev", "nic-firmware"]).install()
         handover.publish(modelled, Handover("roce-qos", unit, "sriov-switchdev"))

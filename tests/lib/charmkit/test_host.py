@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every host charm does in a hook, in an action and when it is removed: order and failures."""
+"""The common parts of every host charm in a hook, in an action and in its removal: order and failures."""
 
 import errno
 import os
@@ -317,7 +317,7 @@ def test_the_charms_own_removal_comes_after_the_hand_over_and_the_wake_ups(demo:
 
 
 def told(demo: type[Demo]) -> Facts:
-    """What the exporter of this host reads of the charm."""
+    """Return the charm's facts as the exporter of this host reads them."""
     found = facts.read(demo.host, "demo")
     assert found
     return found

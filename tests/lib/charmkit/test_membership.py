@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_a_value_error(text: str):
 
 
 def outside(host: FakeHost) -> str:
-    """What of the containers that run on the host has not joined."""
+    """Return the services in the host's running containers that have not joined."""
     here = autostarting(host)
     return not_joined(host, here.running, PATH, here.started)
 
@@ -228,7 +228,7 @@ def test_an_answer_holds_for_a_minute(host: FakeHost):
 
 
 def test_an_answer_ends_when_a_container_starts_again(host: FakeHost):
-    """Whatever the option reboot-settle: its services have not joined again."""
+    """It ends whatever the option reboot-settle is: the container's services have not joined again."""
     put(host, ONE, {NB: FOLLOWER})
     assert outside(host) == ""
     put(host, ONE, {NB: JOINING})

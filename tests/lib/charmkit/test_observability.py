@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a charm publishes for Canonical's observability stack, as Juju's events change it.
+"""A charm's databags for Canonical's observability stack, as Juju's events change them.
 
 tests/cos compares it with what Canonical's libraries write and read.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a unit publishes of its reboot, and in which hooks of a roll it looks at its host."""
+"""A unit's publications on its reboot, and the hooks of a roll in which it looks at its host."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator sees before a reboot, and how a roll is stopped."""
+"""The operator's view before a reboot, and the ways to stop a roll."""
 
 from typing import Any
 

@@ -55,7 +55,7 @@ def test_a_need_becomes_a_wish_for_the_owner():
 
 
 def published(app: Any) -> Handover | None:
-    """What unit 0 hands over, as another charm of its machine reads it."""
+    """Return the file that unit 0 hands over, as another charm of its machine reads it."""
     host = app.nodes[0].host
     host.disk.install("/var/lib/juju/agents/unit-sriov-0/agent.conf", b"", 0o600)
     found, malformed = handover.read_others(host, "nic-firmware")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators read about reboots: who waits for what, for how long, and what to run."""
+"""The operators' texts about reboots: who waits for what, for how long, and what to run."""
 
 import pytest
 from charmkit.reboot.peers import SILENT, UNSETTLED

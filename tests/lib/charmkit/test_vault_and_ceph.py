@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reboot does to Vault and Ceph: asked where no secret is needed, else named before the approval."""
+"""Vault and Ceph in a reboot: asked where no secret is needed, else named before the approval."""
 
 import json
 import subprocess

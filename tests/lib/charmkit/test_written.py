@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hook writes goes through its own reader first: what that refuses is a warning and no traceback."""
+"""A hook's writes go through their own reader first: a refusal by it is a warning and no traceback."""
 
 import json
 from typing import Any

@@ -179,7 +179,7 @@ def test_a_finding_as_one_sentence():
 
 
 HOSTILE = "leaf\0\ud800\x1b[2J\r\nfake: row"
-"""What a neighbour may call itself by LLDP, or a broken NIC its board. No argument of a command has such
+"""A name that a neighbour may have in LLDP, or a broken NIC's board. No argument of a command has such
 characters: Juju's commands would not be started."""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each shape reads, and the sentence with which it refuses the rest."""
+"""The values that each shape reads, and the sentence with which it refuses the rest."""
 
 from typing import Any, NamedTuple
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the exporter says of a modelled host."""
+"""The exporter's metrics of a modelled host."""
 
 import pytest
 from exporter import facts

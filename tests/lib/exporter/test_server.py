@@ -88,7 +88,7 @@ def test_what_does_not_become_a_request_is_closed(sends: bytes) -> None:
 
 
 def scrapes(port: int, number: int) -> list[bytes]:
-    """What so many scrapes at once are answered."""
+    """Return the answers to so many scrapes at once."""
     said: list[bytes] = []
 
     def scrape() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source that hangs costs the scrapes."""
+"""The cost for scrapes of a source that hangs."""
 
 import threading
 from collections.abc import Iterator

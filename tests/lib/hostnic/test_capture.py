@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in a capture for what identifies a host, and what of it is left out."""
+"""The substitutes in a capture for a host's identity, and the parts of the host that it leaves out."""
 
 import base64
 import ipaddress

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is observed of a host, and what one bad device does to the rest."""
+"""The observation of a host, and the effect of one bad device on the rest."""
 
 import errno
 

@@ -13,7 +13,7 @@ P0, P1 = "enp59s0f0np0", "enp59s0f1np1"
 
 
 def watched(host: FakeHost, seconds: float = 10.0) -> tuple[Finding, ...]:
-    """What ten seconds show."""
+    """Return the findings of ten seconds."""
     ports = discover.observe(host).pfs
     before = health.count(host, ports)
     host.sleep(seconds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of the kernel uses RDMA, by what each subsystem shows, and over which port."""
+"""The kernel's users of RDMA, by the traces that each subsystem shows, and the port of each."""
 
 import pytest
 from hostnic.devices import discover, kernelrdma, users
@@ -11,7 +11,7 @@ NVME, NVMET = "/sys/class/nvme/nvme1", "/sys/kernel/config/nvmet/ports/1"
 SESSION, HOST = "/sys/class/iscsi_session/session1", "/sys/class/scsi_host/host7"
 LIO = "/sys/kernel/config/target/iscsi/iqn.2003-01.org.linux-iscsi.a/tpgt_1/np"
 PEER, OWN = "192.0.2.1", "192.0.2.9"
-"""What is reached through bond0, and its address."""
+"""The address that is reached through bond0, and the bond's own."""
 
 
 def session(transport: str) -> Files:
@@ -46,7 +46,7 @@ TOLD: dict[str, tuple[Files, str]] = {
     "iSER": (session("iscsi_iser"), "the iSER session of session1"),
     "iSER target": ({f"{LIO}/{OWN}:3260/iser": "1"}, f"the iSER portal {OWN}:3260 of"),
 }
-"""What tells an address, by which its port is found."""
+"""The users that tell an address, by which their port is found."""
 ANYWHERE: dict[str, tuple[Files, str]] = {
     "NFS server": ({"/proc/fs/nfsd/portlist": "tcp 2049\nrdma 20049\n"}, "the NFS server (rdma 20049)"),
     "NVMe target on any": ({f"{NVMET}/addr_trtype": "rdma", f"{NVMET}/addr_traddr": "0.0.0.0"}, "port 1"),

@@ -27,7 +27,7 @@ def refusal(body: bytes, *, flags: int, kind: int = netlink.ERROR, code: int = e
 
 
 def answer(message: bytes) -> OSError | None:
-    """What a request raises that is answered with ``message``."""
+    """Return the error of a request that is answered with ``message``."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with near, far:
         channel = netlink.Channel.__new__(netlink.Channel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is busy is asked again for a while, and what does not pass by itself is asked once."""
+"""A busy device is asked again for a while, and one that stays as it is only once."""
 
 import errno
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others than root could have written is not believed, and nothing is written through their links."""
+"""Files that others than root could have written are not believed, and their links are not followed."""
 
 import errno
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a confirmed change asks: does what answered before still answer?"""
+"""The question of a confirmed change: do the addresses that answered before still answer?"""
 
 from hostnic.network import reachability, routes
 from hostnic.ops.bonding import JoinBond, LeaveBond

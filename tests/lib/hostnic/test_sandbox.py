@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services on a host may do: by what they declare, and that none is without it."""
+"""The rights of the services on a host: by their declarations, and no service is without any."""
 
 import json
 import re

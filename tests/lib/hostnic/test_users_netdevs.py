@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of the host's own network stands on a netdev."""
+"""The uses of a netdev by the host's own network."""
 
 import pytest
 from hostnic.devices import discover, users

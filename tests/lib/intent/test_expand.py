@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot be spelled out into switches is refused where it stands."""
+"""An intent that cannot be spelled out into switches is refused at the place of the fault."""
 
 import re
 

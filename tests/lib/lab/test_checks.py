@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rack's checks and its traffic make of what tools print."""
+"""The rack's checks and its traffic, as they read the output of tools."""
 
 import subprocess
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ LATE = TALK.replace("icmp_seq=1 ", "icmp_seq=4 ").replace("icmp_seq=2 ", "icmp_s
 
 
 def ended(sent: int, answered: int, at: float) -> str:
-    """What ping says when it is stopped, and what is noted then."""
+    """Return ping's last words when it is stopped, and the note of that time."""
     summary = f"{sent} packets transmitted, {answered} received, 0% packet loss, time 2600ms"
     return f"\n--- 10.0.101.12 ping statistics ---\n{summary}\nended at {at:.9f}\n"
 

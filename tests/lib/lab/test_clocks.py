@@ -28,7 +28,7 @@ ALLOWED = {
 
 
 def found(text: str) -> list[str]:
-    """What in a file counts the wall clock's time."""
+    """List the uses of the wall clock's time in a file."""
     return [what for what, pattern in CLOCKS.items() if re.search(pattern, text)]
 
 

@@ -30,7 +30,7 @@ def test_a_user_who_may_not_create_namespaces_is_told_in_one_sentence(monkeypatc
 
 
 def asked(request):
-    """What a client of the proxy gets."""
+    """Return the answer of the proxy to a client."""
     ours, theirs = socket.socketpair()
     thread = threading.Thread(target=wires._serve, args=(theirs,))
     thread.start()

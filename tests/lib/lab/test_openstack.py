@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scenario openstack makes of the acceptance tool's report, and of what is left after it."""
+"""Scenario openstack's reading of the acceptance tool's report, and of the objects that are left after it."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a deadline of the lab counts, beside real processes that take the processor away."""
+"""The deadlines of the lab, beside real processes that take the processor away."""
 
 import os
 import signal

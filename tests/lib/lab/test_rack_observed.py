@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fails in the rack's scenario `observed`, and who is scraped there, without a guest."""
+"""The faults in the rack's scenario `observed`, and the units that are scraped there, without a guest."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What guests are made of: Ubuntu's archive is believed by one key, and no package without a signature."""
+"""The sources of guests: Ubuntu's archive is believed by one key, and no package without a signature."""
 
 import base64
 import hashlib

@@ -80,7 +80,7 @@ def rack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rack]:
 
 
 def wrong(found: list[Check]) -> list[str]:
-    """What does not hold."""
+    """List the checks that fail."""
     return [check.subject for check in found if not check.holds]
 
 

@@ -23,7 +23,7 @@ PHASES = (
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    """What the program prints; it ends with 1 if a deployment costs the fabric's unit more than it may."""
+    """Return the program's output; it ends with 1 if a deployment costs the fabric's unit too much."""
     done = subprocess.run(
         [sys.executable, ROOT / "tests/bench/site.py", "8", "64"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "lib"), str(ROOT / "tests")])},

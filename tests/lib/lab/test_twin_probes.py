@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the probes of the twin's tests make of what ping prints."""
+"""The probes of the twin's tests, as they read ping's output."""
 
 from functional.twin import probes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the twin makes of a tree, without a switch: what it refuses, FRR's lines, the filters."""
+"""The twin's translation of a tree, without a switch: its refusals, FRR's lines, the filters."""
 
 from copy import deepcopy
 from typing import Any

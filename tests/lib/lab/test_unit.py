@@ -113,7 +113,7 @@ def tiny(home: Path) -> Unit:
 
 
 def own(result: Any) -> dict[str, Any]:
-    """What a unit has written for its peers."""
+    """Return the data that a unit has written for its peers."""
     return next(each["local_unit_data"] for each in result.relations if each["endpoint"] == "peers")
 
 

@@ -71,7 +71,7 @@ def test_what_the_leader_writes_for_its_application_is_heard_of_that(rack: Contr
 
 
 def peers(unit: Any) -> dict[str, Any]:
-    """What a unit was last told of the relation with its peers."""
+    """Return the relation with its peers as a unit was last told of it."""
     return next(each for each in unit.runner.seen["relations"] if each["endpoint"] == "reboot")
 
 

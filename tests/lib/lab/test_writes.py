@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hooks have written after a boot that should need none of it, and in a refresh to the same code."""
+"""The writes of hooks after a boot that should need none of them, and in a refresh to the same code."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What YAML means in each dialect, and that hostile text ends in one sentence with file and line."""
+"""The meaning of YAML in each dialect; hostile text ends in one sentence with file and line."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a MAAS region answered: requests that the simulated region answers alike, and its lists."""
+"""The recorded answers of a MAAS region: requests that the simulated region answers alike, and its lists."""
 
 from pathlib import Path
 from typing import Any

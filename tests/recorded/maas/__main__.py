@@ -94,7 +94,7 @@ class Region:
                 known = ids({kind: self._list(kind) for kind in NEEDED})
 
     def lists(self, before: dict[str, Any]) -> dict[str, Any]:
-        """What the region lists now of all that was recorded, of the same machines."""
+        """Return the region's lists of now for all kinds that were recorded, of the same machines."""
         machines = {each["hostname"]: each["system_id"] for each in self._list("machines")}
         kept = {each["hostname"] for each in before["machines"]}
         found: dict[str, Any] = {}

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from recorded.maas import Pair
 
 NAMED = re.compile(r"\{([^{}]+)\}")
-"""What stands for the id of an object."""
+"""The text that stands for the id of an object."""
 LISTS = ("fabrics", "subnets", "machines", "rackcontrollers")
-"""What a region must list for its ids to be known."""
+"""The lists that a region must give for its ids to be known."""
 SECONDS = 60
 Open = Callable[[urllib.request.Request], Any]
 

@@ -23,11 +23,11 @@ from sites.gallery import Found, Seen, Site
 BUNDLES = Path(__file__).parents[3] / "bundles"
 BUNDLE = BUNDLES / "ovn-offload-jammy-caracal.yaml"
 OURS = dict.fromkeys(("nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric"))
-"""What a cloud does not have before it adopts these charms, as an overlay that removes it."""
+"""The applications that a cloud lacks before it adopts these charms, as an overlay that removes them."""
 
 
 def see(site: Site) -> Seen:
-    """What the checker finds. It never writes."""
+    """Return the checker's findings. It never writes."""
     own = site.folder / "bundle.yaml"
     paths = [own if own.exists() else BUNDLE, *list(_overlays(site))[:1]]
     with TemporaryDirectory() as folder:
@@ -36,7 +36,7 @@ def see(site: Site) -> Seen:
 
 
 def _overlays(site: Site) -> Iterator[Path]:
-    """What is on the Caracal bundle. The checker takes the first.
+    """Return the overlays on the Caracal bundle. The checker takes the first.
 
     With running.yaml alone, the operator adds these charms to a running cloud and changes nothing else.
     """
@@ -44,7 +44,7 @@ def _overlays(site: Site) -> Iterator[Path]:
 
 
 def adopt(site: Site) -> Seen:
-    """What `adopt` finds in the site's model, recorded from running.yaml on the Caracal bundle.
+    """Return the findings of `adopt` in the site's model, recorded from running.yaml on the Caracal bundle.
 
     What these charms own, or would own, is information. With the overlay that it prints, the checker must
     find nothing that it did not name; what it finds is here, too.

@@ -30,7 +30,7 @@ def cards(site: Site) -> list[FakeCard]:
 
 
 def prepare(site: Site, host: FakeHost) -> None:
-    """What the host has besides its cards."""
+    """Put everything on the host that it has besides its cards."""
     data = site.data("host")
     for path, text in data.get("files", {}).items():
         host.disk.install(path, text.encode(), 0o600)
@@ -66,7 +66,7 @@ def _error(fault: dict[str, Any]) -> OSError:
 
 
 def _start_processes(host: FakeHost, processes: dict[str, str]) -> None:
-    """What has RDMA devices open: commands by the PCI addresses of ports and VFs."""
+    """Start the processes that have RDMA devices open, by the PCI addresses of ports and VFs."""
     for number, (bdf, command) in enumerate(processes.items(), 4711):
         for nic in host.cards:
             nic.rdma = True
@@ -121,7 +121,7 @@ def _found(findings: list[dict[str, str]]) -> list[Found]:
 
 
 def _states(host: FakeHost, data: dict[str, Any], foreign: list[str]) -> dict[str, Any]:
-    """What a charm could change of foreign ports for good, and of the site's files."""
+    """Return the parts of foreign ports that a charm could change for good, and of the site's files."""
     found: dict[str, Any] = {path: host.files.read(path) for path in data.get("files", {})}
     for netdev in foreign:
         port = host.port(netdev)

@@ -110,7 +110,7 @@ def one_port(share):
 
 
 def hidden_port(machines):
-    """What the neighbour sends through the second port is not ours."""
+    """The neighbour's packets through the second port are not ours."""
     one_port(1.0)(machines)
     machines.traffic.neighbours = dict.fromkeys(NODES, Neighbour(before=3.0, beside=3.0, port=1))
 

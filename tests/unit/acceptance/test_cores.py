@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hosts' CPUs spend on each path: read on both nodes, said in one sentence, and drawn."""
+"""The hosts' CPU time for each path: read on both nodes, told in one sentence, and drawn."""
 
 import re
 from xml.etree import ElementTree

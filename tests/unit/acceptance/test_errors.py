@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong in a cloud is one sentence with the service's words and what helps; never a traceback."""
+"""A fault in a cloud is one sentence with the service's words and the remedy; never a traceback."""
 
 import json
 

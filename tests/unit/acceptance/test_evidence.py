@@ -43,7 +43,7 @@ PINGS = {
         "3 packets transmitted, 0 received, 100% packet loss, time 404ms",
     ),
 }
-"""What iputils 20221126 prints where a netdev, a router or a silent hop has the smaller MTU, and the reason.
+"""iputils 20221126's output where a netdev, a router or a silent hop has the smaller MTU, and the reason.
 
 Recorded between network namespaces; the addresses are the RDG's.
 """
@@ -211,7 +211,7 @@ case $1 in
 -S) printf '     rx_packets_phy: 7\\n     tx_prio3_pause: 5\\n     ch0_events: 9\\n' ;;
 esac
 """
-"""What ethtool 5.16 prints of mlx5's uplink representor, shortened."""
+"""The output of ethtool 5.16 for mlx5's uplink representor, shortened."""
 
 
 def test_a_node_is_read_without_a_process_for_each_file(tmp_path):

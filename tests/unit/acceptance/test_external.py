@@ -50,7 +50,7 @@ def operators(world, place, *subnets, external=True):
 
 
 def theirs(world):
-    """What the other project has, as it is now."""
+    """Return the other project's objects as they are now."""
     objects = world.openstack.neutron.objects
     found = [each for kind in ("networks", "subnets") for each in objects[kind].values()]
     return repr([each for each in found if each["project_id"] == "another"])
@@ -193,7 +193,7 @@ def test_an_id_that_no_network_has_is_no_name_of_a_new_one(world):
 
 
 def infos(world):
-    """What plan says for information."""
+    """Return plan's findings for information."""
     found = json.loads(world.run("plan", "--json")[1])["findings"]
     return [
         f"{each['subject']}: {each['what']}; {each['remedy']}" for each in found if each["severity"] == "info"

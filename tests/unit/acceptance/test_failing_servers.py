@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tool says of a server that failed, that is never ready, or that somebody stopped."""
+"""The tool's words on a server that failed, that is never ready, or that somebody stopped."""
 
 import pytest
 from lab.openstack.operator import one_sentence

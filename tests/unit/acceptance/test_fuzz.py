@@ -65,7 +65,7 @@ def of_perftest(text: str) -> object:
 
 
 def of_client(text: str) -> object:
-    """What Juju's client prints of an action, and the table in it."""
+    """Read the output of Juju's client for an action, and the table in it."""
     juju = Juju(run=lambda *_, **__: Output(0, text))
     return Node(juju, "n", {"sriov-switchdev": "sriov-switchdev/0"}).table(
         "sriov-switchdev", "show-offload", "offload"
@@ -82,7 +82,7 @@ def of_rows(text: str) -> object:
 
 
 def of_witness(text: str) -> object:
-    """What a sampler wrote, and what it shows."""
+    """Read a sampler's output, and its shares."""
     told = witness.read(text, 66, cpu.before(text))
     return told and (offload.shown(told), offload.why_not_shown(told))
 

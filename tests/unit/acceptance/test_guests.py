@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in guests and on this machine: user-data, the tuning script in a real bash, processes."""
+"""The programs in guests and on this machine: user-data, the tuning script in a real bash, processes."""
 
 import os
 import re

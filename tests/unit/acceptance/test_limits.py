@@ -15,7 +15,7 @@ from lab.openstack.operator import SECRET, one_sentence
 
 
 def asked(world, peer):
-    """What the tool says of a Keystone at this place."""
+    """Return the tool's words on a Keystone at this place."""
     world.credentials(password=SECRET, auth_url=f"http://{peer.place}/v3")
     status, _, err = world.run("plan")
     assert status == 2
@@ -56,7 +56,7 @@ def certificate(tmp_path_factory):
 
 
 def fetched(peer, certificate):
-    """What a session that sends through the adapter gets by TLS, in a question of its own."""
+    """Return the answer by TLS to a session that sends through the adapter, in a question of its own."""
     with requests.Session() as session:
         session.trust_env = False
         session.mount("https://", transport.Adapter())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others put beside the tool's objects: it is used where it can be, and it keeps its network."""
+"""Others' objects beside the tool's: they are used where they can be, and they keep their network."""
 
 import pytest
 from acceptance.wanted import MARK

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the audits find in an example, whole or with something changed."""
+"""The audits' findings in an example, whole or with something changed."""
 
 import audit
 from converge import Severity

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What intents may have otherwise than the guide's, and what others may have set on switches beside them."""
+"""Edits that make other intents of the guide's, and others' settings on switches beside them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +54,7 @@ EDITS: dict[str, Edit] = {
     "another bond": _in_rack("bonds", "bond_z", {"ports": "swp17", "local-id": 40, "description": "z"}),
     "another port": _in_rack("single-homed", "probe", {"leaf": 1, "port": "swp21"}),
 }
-"""What an intent may have otherwise than the guide's."""
+"""The edits that make another intent of the guide's."""
 
 
 def _bridged(**content: Any) -> Tree:
@@ -86,7 +86,7 @@ THEIRS: dict[str, Tree] = {
     "the cables of RoCE": {"qos": {"roce": {"mode": "lossless", "cable-length": 10}}},
     "a name server": {"service": {"dns": {"default": {"server": {"192.0.2.9": {}}}}}},
 }
-"""What others have set beside the intent, or inside what the intent has made.
+"""Others' settings beside the intent, or inside the objects that the intent has made.
 
 With the values that hold of it without being set (tree.diff.IMPLIED), as a switch says them.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the CLI of a switch makes of ``nv set`` commands: the reverse of what the charm writes."""
+"""The tree that a switch's CLI makes of ``nv set`` commands: the reverse of the charm's output."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence

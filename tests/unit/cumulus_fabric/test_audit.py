@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a fabric is found before anything is sent, and named by its path in the intent."""
+"""The faults of a fabric are found before anything is sent, and named by their paths in the intent."""
 
 import pytest
 from unit.cumulus_fabric.audits import BLOCKED, INFO, WARNING, findings, found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts use stays where they use it: their VLANs, subnets and MTU against the fabric's."""
+"""The networks that hosts use stay where they use them: VLANs, subnets and MTU against the fabric's."""
 
 import pytest
 from charmkit.fabric import Host, Neighbour, Policy, PortReport, Vlan

@@ -92,7 +92,7 @@ RUNNING = {
 
 
 def beside(text: str) -> object:
-    """What the intent changes on a switch that runs this, and what is said of the rest."""
+    """Read a switch's configuration: the intent's changes to it, and the findings on the rest."""
     applied = switch(text).applied()
     others = Ownership().compare("Leaf0-1", applied, WANTED, Unmanaged())
     found = [*conflicts("Leaf0-1", applied, WANTED), *others.findings()]

@@ -24,7 +24,7 @@ CALLS_PER_SETTING = 15
 
 
 def rendered(text: str) -> tuple[Fabric, list[Tree]]:
-    """What ``audit`` and ``render`` do."""
+    """Do the work of ``audit`` and ``render``."""
     fabric = expand.expand(schema.parse(text))
     assert not [each for each in audit.audit(fabric) if each.severity]
     trees = [render.tree(fabric, switch, Dialect.UNTIL_5_14) for switch in fabric.switches]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever the intent: it is refused by path, or fails its audit by path, or every switch takes its tree."""
+"""Every intent is refused by path, or fails its audit by path, or every switch takes its tree."""
 
 import re
 from typing import Any
@@ -124,7 +124,7 @@ def intents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def outcome(content: dict[str, Any]) -> str:
-    """What becomes of an intent; asserts that each outcome is a proper one."""
+    """Return the fate of an intent; asserts that each outcome is a proper one."""
     try:
         fabric = expand.expand(schema.INTENT.read("", content))
     except InvalidValue as error:

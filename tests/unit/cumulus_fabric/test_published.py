@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm renders is what each release takes, by the models that are published for it."""
+"""Each release takes the charm's trees, by the models that are published for it."""
 
 import pytest
 from intent.model import Dialect

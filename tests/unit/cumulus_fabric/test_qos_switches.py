@@ -33,7 +33,7 @@ def script(name: str, change=None) -> Script:
 
 
 STARTUP = ["return", "startup saved-configuration RoCEConfiguration.cfg"]
-"""What makes the guide's file the start-up configuration; ``return`` leaves the system view."""
+"""The commands that make the guide's file the start-up configuration; ``return`` leaves the system view."""
 
 
 def typed(name: str, change=None) -> list[str]:

@@ -8,7 +8,7 @@ from unit.nic_firmware.node import Node, machine
 
 @pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
-    """What a release of mstflint knows."""
+    """The database of a release of mstflint."""
     return read(str(build(tmp_path_factory.mktemp("mst") / "mlxconfig_host.db")))
 
 

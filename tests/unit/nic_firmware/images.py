@@ -9,7 +9,7 @@ from unit.nic_firmware.node import Node, rdg
 URL = "https://images.example/fw.bin"
 NEW, OLD = "22.39.1002", "22.31.1014"
 STAGES = "Initializing image partition -   OK\n\rWriting Boot image component -  40%\n"
-"""What mstflint has printed of a burn that is at work."""
+"""mstflint's output of a burn that is at work."""
 
 
 def offer(node: Node, content: bytes = image(), **options: object) -> Node:

@@ -70,7 +70,7 @@ class Node(HostUnit):
         return self.boot()
 
     def hand_over(self, charm_name: str, owner: str = "nic-firmware", **content: Any) -> None:
-        """What another charm of the machine left in its file."""
+        """Leave another charm's file on the machine."""
         given = {"version": 1, "unit": f"{charm_name}/0", "reboot_owner": owner, **content}
         self.host.disk.install(f"/run/ovn-offload/{charm_name}.json", json.dumps(given).encode(), 0o600)
         self.beside(charm_name)

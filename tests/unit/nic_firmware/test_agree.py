@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``plan`` and ``verify`` say of NICs that are left alone, and remedies that fit what is set already."""
+"""``plan`` and ``verify`` agree on NICs that are left alone; remedies fit the settings that are there."""
 
 import json
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waits and what failed belongs to the card, by its serial number, not to the slot."""
+"""Notes on waiting and failed work belong to the card, by its serial number, not to the slot."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ TRIED = {"0123": Attempts(NEWER, 2, "flash is broken")}
 
 
 def noted(slot: str) -> Record:
-    """What may be noted of a card."""
+    """Return a record with all kinds of notes on a card."""
     port = f"{slot}.0"
     often = {"NUM_OF_VFS=16": Attempts("", 2)}
     return Record({port: SET}, {slot: NEWER}, {f"{slot}.1": "boot 1"}, {slot: TRIED, port: often})

@@ -28,7 +28,7 @@ ENDLESS = {
     "/signed-port": (FOUND + b"http://127.0.0.1:x?token=5ecre7\r\n\r\n", 0.1, b" "),
     "/echo?token=5ecre7": (b"HTTP/1.0 403 no /echo?token=5ecre7\r\n\r\n", 0.1, b" "),
 }
-"""What these pages begin with, the pause before more, and more."""
+"""The beginning of these pages, the pause before more, and more."""
 
 
 class Server(BaseHTTPRequestHandler):

@@ -14,7 +14,7 @@ SETS = ("mstconfig", "-d", PF0, "-y", "set")
 
 
 def lose(node: Node) -> None:
-    """What a server's BIOS does with the NIC's settings when the machine starts."""
+    """Reset the NIC's settings, as a server's BIOS may do when the machine starts."""
     for port in node.host.cards[0].ports:
         port.firmware.next_num_of_vfs = 4
 

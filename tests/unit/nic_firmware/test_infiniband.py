@@ -56,7 +56,7 @@ def with_vfs_of_hca(host: FakeHost) -> None:
 
 
 def firmware(host: FakeHost, bdf: str = HCA0) -> dict[str, int]:
-    """What the next boot of the NIC will have, as far as the profile ovn-offload sets it."""
+    """Return the NIC's parameters at its next boot, as far as the profile ovn-offload sets them."""
     nic = next(nic for nic in host.cards if any(port.bdf == bdf for port in nic.ports))
     port = host.port(bdf).firmware
     found = {name: parameter.next_boot for name, parameter in nic.settings.items()}

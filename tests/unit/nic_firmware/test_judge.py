@@ -67,7 +67,7 @@ def test_under_lockdown_parameters_that_nobody_can_read_are_not_counted(node: No
 
 
 def waiting(node: Node, bdf: str = PF0) -> dict[str, str]:
-    """What waits on a port, and its remedy."""
+    """Return the values that wait on a port, and their remedies."""
     rows = json.loads(node.action("verify", format="json")["findings"])
     own = (row for row in rows if row["subject"] == bdf and row["severity"] == "waiting")
     return {row["what"].partition(" ")[0]: row["remedy"] for row in own}
@@ -198,7 +198,7 @@ def want_registers(node: Node) -> None:
 
 
 def promised(node: Node) -> set[tuple[str, str]]:
-    """What the next hook does, as ``verify`` says it."""
+    """Return the next hook's work, as ``verify`` tells it."""
     rows = json.loads(node.action("verify", format="json")["findings"])
     return {(row["subject"], row["what"]) for row in rows if row["remedy"] == NEXT_HOOK}
 

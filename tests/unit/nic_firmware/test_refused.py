@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the firmware refuses for good, lacks, or cannot tell since it does not run: named, with what helps."""
+"""Values that the firmware refuses for good, lacks, or cannot tell as it does not run: each with a remedy."""
 
 import hashlib
 from collections.abc import Callable

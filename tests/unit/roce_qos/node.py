@@ -55,7 +55,7 @@ class Node(HostUnit):
         return self
 
     def published(self) -> str:
-        """What the fabric is told."""
+        """Return the unit's report for the fabric."""
         return self.state.get_relation(self.fabric.id).local_unit_data.get("host", "")
 
 

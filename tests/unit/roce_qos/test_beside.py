@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other programs and other makers' NICs do beside the charm: it neither fights nor fails with them."""
+"""Other programs and other makers' NICs beside the charm: it neither fights nor fails with them."""
 
 import pytest
 from boot import files, main
@@ -26,7 +26,7 @@ def mixed(monkeypatch: pytest.MonkeyPatch, driver: str = "ice") -> Node:
 
 
 def reset(node: Node) -> None:
-    """What lldpad does from its own file, for example."""
+    """Reset settings, as lldpad may do from its own file."""
     for name in (P0, P1):
         node.host.port(name).dcb.pfc = ()
 

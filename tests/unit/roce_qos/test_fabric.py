@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fabric is told, what it says, and where the two disagree; what the firmware shall keep."""
+"""The report for the fabric, its policy, and their disagreements; values for the firmware to keep."""
 
 import json
 import struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else a released port gets back: DCBX mode, defaults of RDMA connections, egress maps of VLANs."""
+"""The other settings of a released port that it gets back: DCBX mode, RDMA's defaults, VLANs' egress maps."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ MAP = (0, 1, 2, 3, 4, 5, 6, 7)
 
 
 def with_own_marks(host: FakeHost) -> None:
-    """What the operator has set before the charm came."""
+    """Make the operator's settings from before the charm came."""
     for port in rdma.ports(host):
         SetRoceDefaults(port, THEIRS).run(host)
     SetEgressMap("storage", MAP).run(host)

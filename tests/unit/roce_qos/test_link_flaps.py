@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver closes a port for rolls over the bond as a change of PFC does."""
+"""A setting for which a driver closes a port rolls over the bond as a change of PFC does."""
 
 import json
 
@@ -23,7 +23,7 @@ def bonded(driver: str, monkeypatch: pytest.MonkeyPatch) -> Node:
 
 
 def disruptions(node: Node) -> dict[str, str]:
-    """What the plan says that each step costs, by its key."""
+    """Return the cost of each step in the plan, by its key."""
     plan = json.loads(node.action("plan", format="json")["plan"])
     return {step["key"]: step["disruption"] for step in plan["steps"]}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the boot units share."""
+"""The common parts of the tests of the boot units."""
 
 import record
 from boot import main

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of live changes share."""
+"""The common parts of the tests of live changes."""
 
 import pytest
 from lab.modelled import card

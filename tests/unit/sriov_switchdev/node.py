@@ -52,13 +52,13 @@ class Node(HostUnit):
         self.relate_to_peers()
 
     def looked(self) -> Survey:
-        """What the charm finds now, without any hook."""
+        """Return the charm's survey of now, without any hook."""
         given = {name.replace("-", "_"): value for name, value in self.state.config.items()}
         options = Options(**given)
         return survey(self.host, options, (), METADATA["name"])
 
     def planned(self) -> Plan[System]:
-        """What the charm would do now, without any hook."""
+        """Return the charm's plan of now, without any hook."""
         return self.looked().plan
 
     def converge(self, **options: Any) -> ops.StatusBase:

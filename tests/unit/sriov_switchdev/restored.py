@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the restore unit share."""
+"""The common parts of the tests of the restore unit."""
 
 import copy
 import functools

@@ -18,7 +18,7 @@ def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.Captur
 
 
 LEFT_OUT = ("hostnic/capture/", "hostnic/tuning/")
-"""What only the actions capture and check-host use."""
+"""The packages that only the actions capture and check-host use."""
 
 
 def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ LOCKED = OSError(errno.EINVAL, "mlx5_core: E-Switch is busy")
 AGAIN = OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
 STEPS = [line for line in EARLY_WRITES if line.startswith("set_eswitch_mode ") or "/sriov_numvfs " in line]
-"""What a boot asks of each port's PF."""
+"""The writes of a boot to each port's PF."""
 
 
 @pytest.mark.parametrize("error", [EBUSY, LOCKED, AGAIN])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``plan`` holds for the next boot is what the boot then writes, on any host."""
+"""The steps that ``plan`` holds for the next boot are the boot's writes, on any host."""
 
 from collections.abc import Iterator
 
@@ -60,7 +60,7 @@ def writes(op: Op[System], host: FakeHost) -> Iterator[str]:
 MAY_BE_SO_ALREADY = ("set_hw_tc_offload", "set_channels", "set_devlink_param")
 """Whether the driver comes with these settings is only known at boot: what is so already is not written."""
 IN_A_MODE_CHANGE = ("set_coalescing", "set_rings")
-"""What a change of mode resets and its operation puts back."""
+"""The settings that a change of mode resets and its operation puts back."""
 
 
 def bonded(host: FakeHost, number: int) -> None:

@@ -59,7 +59,7 @@ ACCEPTED = {
         }
     ],
 }  # fmt: skip
-"""What the action accept-nic writes."""
+"""The file of the action accept-nic."""
 ADDRESSES = [{"ifname": "br-int", "link": "br", "addr_info": [{"local": "172.16.0.51"}]}]
 LINK_FILE = "[Match]\nMACAddress=10:70:fd:3b:00:00\nDriver=!ice\n[Link]\nSR-IOVVirtualFunctions=4\n"
 RULES = 'SUBSYSTEM=="net", KERNEL=="enp*|eth[0-9]", ATTR{device/sriov_numvfs}="8", RUN+="/opt/x"\n'
@@ -92,14 +92,14 @@ def of_writers(path: str) -> Callable[[str], object]:
 
 
 def of_addresses(text: str) -> object:
-    """What ``ip -json address show`` prints."""
+    """Read the output of ``ip -json address show``."""
     host = FakeHost()
     host.answers[()] = text
     return actions._internal(host, host.links.all(), "172.16.0.51")
 
 
 def boot_record(system: System) -> object:
-    """What hooks ask of the record."""
+    """Ask the record as hooks do."""
     return record.read_boot(system).unfinished(system.now(), 900.0, 900.0)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs of a NIC, judged from plain values."""
+"""The differences of a NIC, judged from plain values."""
 
 import pytest
 from desired import Desired, Port

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``juju status`` shows beside the findings: the workload version; and a host without a usable port."""
+"""``juju status`` beside the findings: the workload version; and a host without a usable port."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs by kernel: eswitch modes and VF-LAG on jammy's GA kernel, and firmware that offers no LAG."""
+"""Differences by kernel: eswitch modes and VF-LAG on jammy's GA kernel, and firmware that offers no LAG."""
 
 import errno
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What 255 other hosts cost the hooks of one: hook tools, counted on the charm's own code."""
+"""The cost of 255 other hosts for the hooks of one: hook tools, counted on the charm's own code."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What idle hooks and boot units ask of a host with 127 VFs on each of two ports, against 8: counted."""
+"""The requests of idle hooks and boot units to a host with 127 VFs on each of two ports, against 8."""
 
 from collections.abc import Callable
 

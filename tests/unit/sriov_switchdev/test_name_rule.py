@@ -78,11 +78,11 @@ def uplink(**more: str) -> dict[str, str]:
 
 
 LINK = ("/usr/lib/systemd/network/99-default.link", "enp59s0f0np0")
-"""What net_setup_link says of a port that only systemd's own file matches: that file, and the port's name."""
+"""net_setup_link's answer for a port that only systemd's own file matches: that file, and the port's name."""
 
 
 def named_by_udev(rules: str, event: dict[str, str], link: tuple[str, str] = LINK) -> str | None:
-    """What udev(7) makes of rules: the name that the last line whose conditions all hold assigns.
+    """Apply rules as udev(7) does: return the name of the last line whose conditions all hold.
 
     ``link`` is what the builtin net_setup_link says.
     """

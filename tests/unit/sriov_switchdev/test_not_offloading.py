@@ -18,7 +18,7 @@ REASONS = {
 
 
 def rows(node: Node) -> tuple[str, dict[str, str]]:
-    """What show-health prints: the worst, and each state by what it is about."""
+    """Return the table of show-health: the worst state, and each state by its subject."""
     shown = node.action("show-health", format="json", seconds=1)
     return shown["worst"], {each["about"]: each["state"] for each in json.loads(shown["health"])}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the leader reads of 255 peers that need nothing, counted: all of them only after one has changed."""
+"""The leader's readings of 255 peers that need nothing, counted: all of them only after one has changed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +52,7 @@ class Leader:
         return self.controller.run(HERE, f"relation-{kind}", self.relation, unit)
 
     def publish(self, unit: str, **fields: object) -> None:
-        """What a peer publishes; the leader's hook for it comes later."""
+        """Publish a peer's state; the leader's hook for it comes later."""
         self.bags[unit][KEY] = encode(decode_unit(self.bags[unit][KEY])._replace(**fields))
 
     def needs(self, unit: str) -> None:

@@ -50,13 +50,13 @@ def move(host: FakeHost, old: FakeCard, bus: str, *, named: bool = False, new: b
 
 
 def said(node: Node) -> str:
-    """What ``verify`` finds, each in one line."""
+    """Return the findings of ``verify``, each in one line."""
     found = json.loads(node.action("verify", format="json")["findings"])
     return "\n".join("{severity}: {subject}: {what}; {remedy}".format(**each) for each in found)
 
 
 def kept(node: Node) -> Desired:
-    """What the next boot finds."""
+    """Return the desired state that the next boot finds."""
     return bootfile.from_json(node.host.files.read(desired.PATH))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in the way is found before anything is written, and each finding has its remedy."""
+"""Obstacles are found before anything is written, and each finding has its remedy."""
 
 import errno
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps VF-LAG from forming is found before anything is written, and named with its remedy."""
+"""Obstacles to VF-LAG are found before anything is written, and named with their remedies."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What verify, plan and the exporter say of one state agrees; test_every_state.py goes through them all."""
+"""verify, plan and the exporter agree on one state; test_every_state.py goes through them all."""
 
 import json
 from typing import Any

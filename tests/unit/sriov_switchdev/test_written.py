@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm writes for its boot units, its timer and its next hook comes back as it was."""
+"""The charm's files for its boot units, its timer and its next hook come back as they were."""
 
 import live
 import pytest

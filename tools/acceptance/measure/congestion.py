@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What protects RoCE on a compute node while a second stream loads the port: ETS, PFC and DCQCN; only read.
+"""The protection of RoCE on a node while a second stream loads the port: ETS, PFC and DCQCN; only read.
 
 DCQCN's switches are NVIDIA's for each port and priority: /sys/class/net/PORT/ecn/roce_np and roce_rp. The
 kernel's own driver does not have them; there, the counters of marked packets tell whether it acts.
@@ -21,7 +21,7 @@ done
 
 
 class Protection(NamedTuple):
-    """One node's.
+    """The protection on one node.
 
     Attributes:
         unit: of roce-qos.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nodes and servers say about the traffic: where it was forwarded, through which port, what was lost."""
+"""The evidence of nodes and servers: where traffic was forwarded, through which port, how much was lost."""
 
 import itertools
 import re
@@ -58,7 +58,7 @@ VERSION_OF = {
     "firmware-version:": "firmware of {}",
     "ovs-vsctl (Open vSwitch)": "Open vSwitch",
 }
-"""What a version is of, by the words before it; {} is the port."""
+"""The program of each version, by the words before it; {} is the port."""
 ONE_QUEUE = "{0} has one queue, which one CPU serves: ethtool -L {0} combined"
 HOST = "the host"
 """In column "representor of" of show-offload: the row is about packets of the host itself."""
@@ -162,7 +162,7 @@ def sample(node: Node, instance: str) -> Sample:
 
 
 def _slows(port: str, line: str) -> str:
-    """What limits the host's own traffic, in words; "" for a line that says nothing of it."""
+    """Return the limit of the host's own traffic, in words; "" for a line that says nothing of it."""
     if (found := re.fullmatch(r"lanes (\d{1,3}) (\d{1,3})", line)) and int(found[1]) < int(found[2]):
         return f"{port} uses {found[1]} of its {found[2]} PCIe lanes: see its slot and the BIOS"
     if line == "governor powersave":
@@ -226,7 +226,7 @@ def _counter(row: dict[str, str]) -> tuple[str, str]:
 
 
 def why_not(evidence: list[Evidence]) -> str:
-    """What show-offload says about flows that are not in the NIC: each reason once, with all its flows."""
+    """Return show-offload's words on flows that are not in the NIC: each reason once, with all its flows."""
     flows: Counter[str] = Counter()
     others: set[str] = set()
     for row in itertools.chain(*map(_tenants, evidence)):
@@ -241,7 +241,7 @@ def why_not(evidence: list[Evidence]) -> str:
 
 
 def least_port(node: Evidence) -> dict[str, float]:
-    """What a node's least used port sent and received, 0 to 1 of an equal share; without what is unknown.
+    """Return the traffic of a node's least used port, 0 to 1 of an equal share; without unknown values.
 
     Each direction is looked at alone: acknowledgements that come through both ports would otherwise hide
     that all data leave through one.
@@ -258,7 +258,7 @@ def least_port(node: Evidence) -> dict[str, float]:
 
 
 def _packets(counters: Counters, way: str) -> int:
-    """What left or entered a port. The netdev's counters miss what VFs send; the physical ones do not."""
+    """Count the packets through a port. The netdev's counters miss those of VFs; the physical ones do not."""
     return counters.get(f"{way}_packets_phy", counters.get(f"{way}_packets", 0))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server says of its GPUs before RDMA between them is measured. Nothing is changed there.
+"""The state of a server's GPUs before RDMA between them is measured. Nothing is changed there.
 
 The RDG wants nvidia_peermem loaded and MIG off, without which the measurement is not made, and for throughput
 GPU and VF below one PCIe bridge, persistence mode on, and the GPU's clock at its maximum.
@@ -29,11 +29,11 @@ ALIAS = (
     "see openstack flavor show NAME -c properties, and pci-alias of nova-cloud-controller and nova-compute"
 )
 CLOSE = 0.98
-"""Of the highest clock: a GPU rounds to the steps that it has."""
+"""The part of the highest clock that is enough: a GPU rounds to the steps that it has."""
 
 
 class Told(NamedTuple):
-    """What has to change, each as a sentence with the command that helps.
+    """The changes that are needed, each as a sentence with the command that helps.
 
     Attributes:
         needs: without which the measurement is not made.
@@ -51,7 +51,7 @@ def look(address: str) -> str:
 
 
 def read(text: str) -> Told:
-    """What the script printed."""
+    """Read the output of the script."""
     vfs, gpus = (re.findall(rf"^{word} (/\S+)$", text, re.MULTILINE) for word in ("vf", "gpu"))
     lines = [line for line in text.splitlines() if line.startswith("smi ")]
     rows = [found.groups() for line in lines if (found := _ROW.fullmatch(line.strip()))]

@@ -138,7 +138,7 @@ def second_client(rung: Rung, site: Site, servers: Sequence[str]) -> str:
 
 
 def lacks(measure: Measure, site: Site) -> str:
-    """What the image lacks for a measurement; "" if it has all."""
+    """Name the software that the image lacks for a measurement; "" if it has all."""
     missing = [name for name in measure.software if name not in site.software]
     return (
         f"the image has no {' and no '.join(missing)}: see docs/how-to/prove-the-cloud.md" if missing else ""
@@ -164,5 +164,5 @@ def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
 
 
 def measures(rung: Rung, site: Site) -> list[Measure]:
-    """What is measured on a rung."""
+    """Return the measurements of a rung."""
     return [pinned(site.flavor.vcpus) if key == PINNED else MEASURES[key] for key in rung.measures]

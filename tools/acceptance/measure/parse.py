@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tools print, as figures. Formats: iperf3 3.9 and later, perftest 4.4, sysstat 12.5, DPDK 21.11.
+"""The tools' output as figures. Formats: iperf3 3.9 and later, perftest 4.4, sysstat 12.5, DPDK 21.11.
 
 Every reader raises StepError: with the tool's own words if its run failed, and if it prints another format.
 """

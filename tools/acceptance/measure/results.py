@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured, and the file that keeps it: finished rungs survive an interruption."""
+"""The measurements, and the file that keeps them: finished rungs survive an interruption."""
 
 import json
 import time

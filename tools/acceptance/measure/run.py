@@ -60,7 +60,7 @@ class End:
 
 
 class Watch(NamedTuple):
-    """What is counted on compute nodes during the measurements of a rung.
+    """The counters to read on compute nodes during the measurements of a rung.
 
     Attributes:
         ends: whose nodes are looked at.
@@ -76,7 +76,7 @@ class Watch(NamedTuple):
 
 @dataclass
 class Climber:
-    """What measuring needs: the cloud's objects, the compute nodes by host, and processes on this machine.
+    """The means to measure: the cloud's objects, the compute nodes by host, and processes on this machine.
 
     Without compute nodes, what is on them is neither measured nor looked at.
     """
@@ -133,7 +133,7 @@ class Climber:
         return result
 
     def _servers(self, rung: Rung) -> list[str]:
-        """Those that a rung uses, each once."""
+        """Return the servers that a rung uses, each once."""
         second = second_client(rung, self.site, list(self.hosts))
         return list(dict.fromkeys(filter(None, (rung.client, rung.server, second))))
 
@@ -321,7 +321,7 @@ class Climber:
         return Ssh(self.process, vm, f"{self.site.image_user}@{floating}", key, known)
 
     def _targets(self, rung: Rung, client: End, server: End) -> tuple[str, str]:
-        """Where the client reaches the server, and the server the client; floating IPs need routes first."""
+        """Return the addresses at which the two ends reach each other; floating IPs need routes first."""
         if not rung.floating:
             return server.address, client.address
         gateway = self.cloud.objects["port nat_gateway"]["fixed_ips"][0]["ip_address"]
@@ -349,7 +349,7 @@ def _probe(mtu: int, *ways: tuple[End, str]) -> str:
 
 
 def _refused(server: End, client: End, target: str) -> str | None:
-    """What the client says of a port that security groups close; see RungResult.refused."""
+    """Return the client's words on a port that security groups close; see RungResult.refused."""
     run = Run(target, client.address, GRACE, client.cpus, 0)
     server.shell.run(serve_closed(run), GRACE)
     return parse.refusal(client.shell.run(ask_closed(run), GRACE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of all measurements have in common: whom they are between, and for how long."""
+"""The common parts of all measurements' scripts: the two ends, and the duration."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compute node has of a rung's connections while they run: tracked, forwarded in the NIC, and why not.
+"""A rung's connections on a compute node while they run: tracked, forwarded in the NIC, and why not.
 
 The kernel marks what the NIC tracks as HW_OFFLOAD (5.8 and later, nf_conntrack_standalone.c). Open vSwitch
 gives the classifier no flow that goes on after the tracker without NET_TC_SKB_EXT.
@@ -57,7 +57,7 @@ def look(addresses: set[str]) -> str:
 
 
 def read(text: str) -> Tracked | None:
-    """What the script printed; None if it did not run."""
+    """Read the output of the script; None if it did not run."""
     flows = re.search(rf"^flows ({_NUMBER})$", text, re.MULTILINE)
     if flows is None:
         return None

@@ -59,7 +59,7 @@ Delta = dict[str, dict[str, int]]
 
 
 class Script(NamedTuple):
-    """What the sampler runs once before, each second, and once in the middle of a measurement."""
+    """The parts of the sampler's script: before a measurement, in each second of it, and in its middle."""
 
     head: str
     each: str
@@ -67,7 +67,7 @@ class Script(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """What one node's counters say of one measurement; packets by direction ("sent", "received").
+    """The counters of one node in one measurement; packets by direction ("sent", "received").
 
     Attributes:
         seconds: of all intervals whose counters count.
@@ -112,7 +112,7 @@ def script(ids: Iterable[str], addresses: Iterable[str]) -> Script:
 
 
 def read(text: str, overhead: int, busy: float = -1.0) -> Witness | None:
-    """What the script printed; None if it did not run.
+    """Read the output of the script; None if it did not run.
 
     Args:
         text: readings of /proc/stat, each followed by the counters of that second.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the results mean: the judgement, and one HTML page for those who read it and those who argue."""
+"""The meaning of the results: the judgement, and one HTML page for those who read it and those who argue."""

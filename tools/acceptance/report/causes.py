@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a failed check is a matter of, and the remedy."""
+"""The area that a failed check points at, and the remedy."""
 
 CAUSES = (
     (
@@ -59,7 +59,7 @@ CAUSES = (
         "juju run nic-firmware/N query",
     ),
 )
-"""What explains a loss, the most basic first: a wrong MTU also costs throughput and offload."""
+"""The explanations of a loss, the most basic first: a wrong MTU also costs throughput and offload."""
 
 _TRACKING = (
     "offload",
@@ -76,4 +76,4 @@ ADDED = {
         "juju run sriov-switchdev/N check-host",
     ),
 }
-"""What explains lost throughput alone on a rung whose servers reach it on the rungs before."""
+"""The explanations of lost throughput alone on a rung whose servers reach it on the rungs before."""

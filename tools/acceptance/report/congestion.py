@@ -39,7 +39,7 @@ def cases(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def sentence(results: Results) -> str:
-    """What the second stream leaves to RoCE, and who paused whom."""
+    """Tell how much the second stream leaves to RoCE, and who paused whom."""
     told = cases(results)
     said = [f"{name.replace('RoCE beside', 'beside')} {own:.2f} Gb/s" for name, (own, _) in told.items()]
     pauses = [
@@ -51,7 +51,7 @@ def sentence(results: Results) -> str:
 
 
 def rows(results: Results) -> Iterator[tuple[str, ...]]:
-    """One for each node of each rung with a second stream."""
+    """Return a row for each node of each rung with a second stream."""
     for key in _CASES:
         rung = results.rungs.get(key, RungResult())
         for node, both in rung.evidence.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hosts' own CPUs spend on virtio and on the VF: one sentence, plots, and a table of all rungs.
+"""The hosts' own CPU time for virtio and for the VF: one sentence, plots, and a table of all rungs.
 
 The busier of both nodes counts, without what its guests use.
 """
@@ -22,7 +22,7 @@ SMALL = (
     ("Of small packets", ("virtio", PKTGEN), ("vf", PKTGEN)),
     ("With DPDK in the guests", ("dpdk-virtio", TESTPMD), ("dpdk", TESTPMD)),
 )
-"""What begins the sentence, and the rungs and measurements that it compares."""
+"""The beginning of the sentence, and the rungs and measurements that it compares."""
 SAID = 8
 """Pairs of which the sentence is, if both rungs have them; else the most that they have."""
 NONE = "-"
@@ -81,7 +81,7 @@ def as_json(results: Results) -> dict[str, object]:
 
 
 def sentence(results: Results) -> str:
-    """What the host spends on virtio and on the VF; "" without both."""
+    """Compare the host's CPU time for virtio and for the VF; "" without both."""
     found = {(each.rung, each.measure): each for each in spent(results)}
     both = [pairs for pairs in PAIRS if all((rung, f"tcp-{pairs}") in found for rung in BESIDE)]
     if not both:

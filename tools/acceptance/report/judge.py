@@ -112,7 +112,7 @@ def _failover(rung: Rung, result: RungResult) -> Iterator[Verdict]:
 
 
 def _without_nodes(rung: Rung, result: RungResult, unseen: str) -> Iterator[Verdict]:
-    """What servers alone tell: gaps that their RDMA devices saw; the rest of the rung is not judged."""
+    """Judge by the servers alone: gaps that their RDMA devices saw; the rest of the rung is not judged."""
     gaps = sum(told.lost for told in result.guests.values())
     if "rdma-bw" in result.figures and gaps > THRESHOLDS["lossless"]["most"]:
         yield Verdict(rung.key, "lossless", State.FAIL, f"{gaps} gaps seen by RDMA; ports are not seen")
@@ -160,13 +160,13 @@ def _in_nic(rung: Rung, result: RungResult) -> Iterator[Verdict]:
 
 
 def _why_not(result: RungResult) -> str:
-    """What Open vSwitch and the kernel say of flows that are not in the NIC."""
+    """Return the words of Open vSwitch and the kernel on flows that are not in the NIC."""
     kernel = [f"{node}: {told.why_not}" for node, told in result.tracked.items() if told.why_not]
     return "; ".join(filter(None, (evidence.why_not(list(result.evidence.values())), *kernel)))
 
 
 def _host_cpu(rung: Rung, result: RungResult, virtio: RungResult) -> Iterator[Verdict]:
-    """What the busier host spends on a VF, beside virtio at the same measurement."""
+    """Judge the busier host's CPU time for a VF, beside virtio at the same measurement."""
     limits = THRESHOLDS["host-cpu"]
     for key, figure in result.figures.items():
         base = virtio.figures.get(key)
@@ -263,7 +263,7 @@ def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdi
 
 
 def _tuning(result: RungResult) -> str:
-    """What on nodes and servers is not as the RDG tunes it; "" if nothing is known."""
+    """Name all that is not tuned on nodes and servers as the RDG tunes it; "" if nothing is known."""
     found = [
         f"{vm} has {told.queues} queues for {told.cpus} CPUs"
         for vm, told in result.guests.items()
@@ -305,7 +305,7 @@ def explanation(verdicts: list[Verdict]) -> Finding | None:
 
 
 def unmeasured(results: Results) -> list[str]:
-    """What could not be measured, each with its reason."""
+    """List the measurements that could not be made, each with its reason."""
     return [
         f"{titled(key)}{', ' if measure else ''}{title(measure)}: {problem}"
         for key, result in results.rungs.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others send on the nodes before and beside a measurement, and what of a port's packets is our own."""
+"""Others' traffic on the nodes before and beside a measurement, and our own part of a port's packets."""
 
 from collections.abc import Iterator
 

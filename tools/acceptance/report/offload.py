@@ -28,7 +28,7 @@ FEW = 10_000
 
 
 class Shown(NamedTuple):
-    """What the witnesses say of one node in one measurement.
+    """The witnesses' shares of offloaded packets on one node in one measurement.
 
     Attributes:
         shares: of packets that did not cross the kernel, by direction; without those of too few packets.
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Both witnesses."""
+        """The shares by both witnesses, in words."""
         counted = ", ".join(f"{way} {_share(share)}" for way, share in self.shares.items())
         told = "has no flow of it" if self.told is None else _share(self.told)
         return f"past the kernel {counted}; Open vSwitch {told}" + ("; captured on an uplink" * self.captured)
@@ -61,12 +61,12 @@ def _share(share: float) -> str:
 
 
 def kind(key: str) -> str:
-    """What a measurement sends."""
+    """Name the kind of packets that a measurement sends."""
     return KINDS.get(key.partition("-")[0], "DPDK")
 
 
 def shown(told: Witness) -> Shown | None:
-    """What a node's counters show; None if they show nothing."""
+    """Return the shares by a node's counters; None if they show nothing."""
     shares = {way: _past(told, way) for way, packets in told.vf.items() if packets >= FEW}
     if not shares:
         return None
@@ -169,7 +169,7 @@ def proof(results: Results) -> str:
 
 
 def _sent(results: Results) -> str:
-    """What was sent through VFs: no other traffic is proven."""
+    """Name the traffic that was sent through VFs: no other traffic is proven."""
     kinds: dict[str, None] = {}
     families: dict[str, None] = {}
     for rung in known(results.rungs):

@@ -133,7 +133,7 @@ def _summary(results: Results, verdicts: list[Verdict], state: State, now: float
 
 
 def _versions(results: Results) -> list[str]:
-    """What ran on each compute node when it was read last."""
+    """List the software of each compute node when it was read last."""
     last = {
         node: both.after.versions for rung in results.rungs.values() for node, both in rung.evidence.items()
     }

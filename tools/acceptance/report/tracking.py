@@ -13,7 +13,7 @@ _HEAD = ("rung", "node", "packets in NIC", "tracked connections in NIC", "flows 
 
 
 def rows(results: Results) -> Iterator[tuple[str, ...]]:
-    """One for each node of each rung whose connections are tracked."""
+    """Return a row for each node of each rung whose connections are tracked."""
     for key, rung in results.rungs.items():
         for node, told in rung.tracked.items():
             both = rung.evidence.get(node)

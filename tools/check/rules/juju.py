@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charms' metadata asks of a bundle, and Juju says halfway through a deployment, or never.
+"""Demands of the charms' metadata on a bundle of which Juju tells late in a deployment, or never.
 
 Juju itself checks keys, places, machines and names before it deploys anything: `juju deploy --dry-run` says
 what it finds, and no rule repeats it.

@@ -51,7 +51,7 @@ def names_ports(value: object) -> bool:
 
 
 def left_to(bundle: Bundle, name: str) -> str | None:
-    """What an ovn-chassis' `sriov-numvfs` has to be beside sriov-switchdev; empty if it may stay as it is.
+    """Return the value for an ovn-chassis' `sriov-numvfs` beside sriov-switchdev; empty if it may stay.
 
     None if only the hosts know: a number or `auto` applies to every port. Other makers' NICs must keep their
     VFs then. The units of sriov-switchdev say what is left, and `tox -e juju -- adopt` repeats it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova offers of the NICs: nova-compute's whitelist of PCI devices, and aliases."""
+"""The NICs that Nova offers: nova-compute's whitelist of PCI devices, and aliases."""
 
 import json
 import re
@@ -118,7 +118,7 @@ def pci_offered(bundle: Bundle) -> Iterator[Wrong]:
 
 
 def _makers(bundle: Bundle, compute: Application) -> Iterator[tuple[Application, set[str]]]:
-    """What makes VFs on a nova-compute's hosts, and on which ports; none where it does not name each."""
+    """Yield the makers of VFs on a nova-compute's hosts, with their ports; none where not all are named."""
     here = bundle.places(compute)
     beside = [each for each in bundle.of("sriov-switchdev", "ovn-chassis") if bundle.places(each) & here]
     # Beside sriov-switchdev, ovn-chassis only has ports of other NICs.

@@ -27,7 +27,7 @@ def _bridges(application: Application) -> dict[str, str]:
 
 
 def physnets(application: Application) -> set[str]:
-    """Those that a chassis has, on bridges or on ports with VFs."""
+    """Return the physical networks of a chassis, on bridges or on ports with VFs."""
     return {*_bridges(application), *(name for name, _ in pairs(application.option("sriov-device-mappings")))}
 
 

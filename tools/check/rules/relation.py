@@ -68,7 +68,7 @@ def relation_role(bundle: Bundle) -> Iterator[Wrong]:
 
 
 def _roles(end: End) -> list[str]:
-    """What an end can be: each charm provides `juju-info`, also one that requires it."""
+    """List the roles that an end may have: each charm provides `juju-info`, also one that requires it."""
     return [*([end.facts.role] if end.facts else []), *(["provides"] if end.endpoint == "juju-info" else [])]
 
 

@@ -19,7 +19,7 @@ Wrong = Iterator[tuple[str, object, str]]
 
 
 def inconsistent(site: Site) -> Wrong:
-    """Where values do not go together."""
+    """Yield the places where values do not go together."""
     yield from _inconsistent_vids(site)
     yield from _inconsistent_networks(site)
     yield from _inconsistent_tags(site)
@@ -179,12 +179,12 @@ def _inconsistent_tags(site: Site) -> Wrong:
 
 
 def _of_nics(tag: Tag) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Where the networks of further NICs stand, and which they are."""
+    """Yield the places of the networks of further NICs, and the networks."""
     yield from ((f"nics.{name}.networks", nic.networks) for name, nic in tag.nics.items())
 
 
 def _inconsistent_vfs(name: str, tag: Tag) -> Wrong:
-    """Of the keys that say what Nova offers."""
+    """Yield the faults of the keys for Nova's devices."""
     if tag.physnets and not tag.bridge:
         yield f"tags.{name}.physnets", list(tag.physnets), "physnets where there is a bridge"
     for key, values in (("physnets", tag.physnets), ("addresses", tag.addresses)):

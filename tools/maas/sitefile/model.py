@@ -160,7 +160,7 @@ class Machine:
 
     @property
     def power(self) -> dict[str, str]:
-        """What is set of the parameters that its power type takes."""
+        """The values that are set of the parameters that its power type takes."""
         found = {name: str(getattr(self, name)) for name in TYPES[self.power_type].takes}
         return {name: getattr(self, name) for name, value in found.items() if value}
 
@@ -225,7 +225,7 @@ class Site:
 
     @property
     def boot(self) -> Network:
-        """What machines boot from: the first network without a VLAN tag, of those with DHCP if any."""
+        """The network that machines boot from: the first without a VLAN tag, of those with DHCP if any."""
         untagged = [network for network in self.networks.values() if not network.vid]
         return next((network for network in untagged if network.dhcp), untagged[0])
 
@@ -235,7 +235,7 @@ class Site:
         return {each.fabric_key: each.fabric or self.fabric for each in self.networks.values()}
 
     def stacks(self, machine: Machine) -> list[Stack]:
-        """What a machine has: the ports of its tag, then those of its further NICs."""
+        """Return the stacks of a machine: the ports of its tag, then those of its further NICs."""
         tag = self.tags[machine.tag]
         first = Stack(machine.ports, tag.bond, tag.bridge, self._named(tag.networks))
         others = [

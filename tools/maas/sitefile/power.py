@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 ADDRESS, USER, PASS, DRIVER = "power_address", "power_user", "power_pass", "power_driver"
 DRIVERS = ("LAN", "LAN_2_0")
-"""What MAAS knows of IPMI (IPMI_DRIVER_CHOICES)."""
+"""MAAS' drivers for IPMI (IPMI_DRIVER_CHOICES)."""
 
 
 class PowerType(NamedTuple):

@@ -33,13 +33,13 @@ VICTIMS = {
         "all OSDs are up and no data is degraded.",
     ),
 }
-"""By charm, what else a reboot of its machine does."""
+"""The further effects of a reboot of a charm's machine, by charm."""
 ABOUT_OFFLOAD = (offload.__name__, pci.__name__, port.__name__)
 """The modules of the rules that are asked."""
 
 
 class Adoption(NamedTuple):
-    """What the command prints."""
+    """The output of the command."""
 
     # Charm, what it owns or would own, and who has that today; empty if no hypervisor offloads
     owned: tuple[tuple[str, str, str], ...]
@@ -93,9 +93,9 @@ def _planned(running: Running, groups: list[Group]) -> list[Step]:
 
 
 def _findings(running: Running, bundle: Bundle, groups: list[Group]) -> list[Finding]:
-    """What the rules about offload and ports find: the others look at options that were not read.
+    """Return the findings of the rules on offload and ports: the others look at options that were not read.
 
-    What ovn-chassis has to leave, the checker does not know where only the units do, whom a step asks.
+    Where only the units know which VFs ovn-chassis has to leave, a step asks them in place of the checker.
     """
     asked = any(
         steps.left(bundle, group, bundle.applications[each.name], running.said) is None

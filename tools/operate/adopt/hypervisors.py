@@ -54,14 +54,14 @@ class Group(NamedTuple):
         return next((bundle.applications[name] for name in (*here, *unused)), None)
 
     def name(self, bundle: Bundle, charm: str) -> str:
-        """What the application of a charm is called here, or would be."""
+        """Return the name of a charm's application here, or the one that it would have."""
         if ours := self.ours(bundle, charm):
             return ours.name
         name = charm + self.suffix
         return f"{charm}-{self.computes[0].name}" if name in bundle.applications else name
 
     def here(self, bundle: Bundle) -> list[str]:
-        """What sriov-switchdev is called here, or would be, and nic-firmware if it is here."""
+        """List the names of sriov-switchdev, here or still to come, and of nic-firmware where it is here."""
         firmware = self.ours(bundle, FIRMWARE)
         return [self.name(bundle, DRIVER), *([firmware.name] if firmware else [])]
 

@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 
 def read_first(group: Group) -> Step:
-    """What the operator has to read where ovn-chassis does not say how many VFs there are."""
+    """Return the step that reads the VFs' numbers where ovn-chassis does not have them."""
     names = listed(each.name for each in group.chassis)
     why = f"{NUMVFS} of {names} does not say how many VFs a port has. Read the numbers, and name the "
     why += "ports of ConnectX NICs on all hypervisors with theirs: steps and overlay follow from that."
@@ -47,7 +47,7 @@ def _again(vfs: str) -> tuple[str, ...]:
 
 
 def mend_first(failed: Iterable[tuple[str, str]]) -> Step:
-    """What the operator has to mend: Juju runs no hook of a unit in error, or whose agent is lost."""
+    """Return the step that mends units: Juju runs no hook of a unit in error, or whose agent is lost."""
     units = [f"{unit} ({message})" for unit, message in failed]
     named = ", ".join(units[:3]) + (" and others" if units[3:] else "")
     why = (
@@ -101,9 +101,9 @@ def _same(ours: Application, vfs: Vfs) -> bool:
 
 
 def left(bundle: Bundle, group: Group, chassis: Application, said: Said) -> str | None:
-    """What `sriov-numvfs` has to be; empty if it may stay as it is, None if only the units can tell.
+    """Return the value for `sriov-numvfs`; empty if it may stay, None if only the units can tell.
 
-    That is what the checker says, until the units of sriov-switchdev print it: they read it on their hosts.
+    The checker has the value until the units of sriov-switchdev print it: they read it on their hosts.
     """
     value, name = left_to(bundle, chassis.name), group.name(bundle, DRIVER)
     told = [each for unit, each in said if unit.startswith(f"{name}/")]
@@ -162,7 +162,7 @@ def firmware(bundle: Bundle, group: Group) -> Iterator[Step]:
 
 
 def neutron(bundle: Bundle) -> Iterator[Step]:
-    """What the charm guide asks for besides ovn-chassis' option."""
+    """Yield the steps that the charm guide asks for besides ovn-chassis' option."""
     for api in bundle.of("neutron-api"):
         if api.option(OFFLOAD) is not True:
             yield _set(api.name, {OFFLOAD: True}, "Neutron and Nova have to know of the offload, too.")
@@ -183,7 +183,7 @@ def check(bundle: Bundle, groups: Iterable[Group]) -> Step:
 
 
 def overlay(steps: Iterable[Step]) -> str:
-    """What the steps do, as an overlay; empty where they do nothing."""
+    """Return the steps' settings as an overlay; empty where they set nothing."""
     applications: dict[str, Any] = {}
     relations: list[list[str]] = []
     for step in steps:

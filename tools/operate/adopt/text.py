@@ -39,7 +39,7 @@ def text(name: str, found: Adoption, model: str = "") -> str:
 
 
 def _titled(title: str, body: str) -> str:
-    """What stands below a title, with it; empty where there is nothing."""
+    """Return a text below its title; empty without a text."""
     return f"{_filled(title, '')}:\n\n{body}" if body else ""
 
 

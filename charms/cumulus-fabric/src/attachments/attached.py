@@ -37,7 +37,7 @@ OTHER_SPINE = "bring a session with another spine up first"
 
 
 class Leg(NamedTuple):
-    """Where a host is attached to a switch: a bond, or a port in the bridge."""
+    """The place where a host is attached to a switch: a bond, or a port in the bridge."""
 
     switch: str
     name: str
@@ -46,7 +46,7 @@ class Leg(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What is left of a fabric without something."""
+    """The rest of a fabric once something is taken from it."""
 
     taken: Mapping[str, Taken]  # by switch
     linked: Collection[str] | None = (
@@ -68,14 +68,14 @@ class Loss(NamedTuple):
     parts: Collection[str] = ()  # all of these together name it, too
 
     def finding(self, verb: str, severity: Severity = Severity.BLOCKED) -> Finding:
-        """What stops a run of the ``verb``, and how the operator lets it go on."""
+        """Return the finding that stops a run of the ``verb``, with the way to let it go on."""
         remedy = f"{self.remedy}; or run {verb} {CUT_OFF}{self.names[0]} if it may lose its network"
         return Finding(severity, self.subject, self.what, remedy)
 
 
 @dataclass(frozen=True)
 class Attached:
-    """What is attached to the switches of a fabric, as one survey has read them."""
+    """The hosts and switches attached to the switches of a fabric, as one survey has read them."""
 
     fabric: Fabric
     seen: States
@@ -325,9 +325,9 @@ class Attached:
         return list(found.values())
 
     def _sessions(self, taken: Mapping[str, Taken]) -> dict[str, tuple[set[str], set[str]]]:
-        """By switch, the switches at the other ends of sessions that are taken, and of those that stay.
+        """Return the switches at the other ends of sessions that go, and of those that stay, by switch.
 
-        Of a fabric without spines, none: its leaves carry hosts without each other.
+        There are none in a fabric without spines: its leaves carry hosts without each other.
         """
         found: dict[str, tuple[set[str], set[str]]] = {}
         for ends in self._links if self.fabric.by_role(Role.SPINE) else ():

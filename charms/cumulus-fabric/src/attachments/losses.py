@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changes of switches take from those who are attached to them: for good, and for a moment. Pure."""
+"""Losses of those who are attached to switches that change: for good, and for a moment. Pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -114,7 +114,7 @@ def _networks(
 
 
 def interruptions(changes: Mapping[str, Change]) -> dict[str, Taken]:
-    """What each of these changes interrupts; those that interrupt nothing are left out."""
+    """Return the ports that each of these changes interrupts; changes that interrupt nothing are left out."""
     found = {name: interrupted(each.before, each.patch) for name, each in changes.items()}
     return {name: taken for name, taken in found.items() if taken != NOTHING}
 
@@ -131,7 +131,7 @@ class Company:
 
     @cached_property
     def taken(self) -> dict[str, Taken]:
-        """What the change of each switch interrupts."""
+        """The ports that the change of each switch interrupts."""
         return interruptions(self.changes)
 
     @cached_property

@@ -93,5 +93,5 @@ def unusable_loopbacks(fabric: Fabric) -> Iterator[Finding]:
 
 
 def _exception(path: str, other: str) -> str:
-    """Of two paths, the one of a switch's own entry: more likely the mistake than the scheme of all."""
+    """Return the path of a switch's own entry, of two: more likely the mistake than the scheme of all."""
     return other if other.startswith("switches.") and not path.startswith("switches.") else path

@@ -49,7 +49,7 @@ def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
 
 
 def unmanaged(fabric: Fabric) -> Iterator[Finding]:
-    """What the intent both uses and leaves to others."""
+    """Name the ports and bonds that the intent uses and also leaves to others."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for switch in fabric.switches:
         used = [

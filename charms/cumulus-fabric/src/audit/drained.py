@@ -12,9 +12,9 @@ RETURN = "run undrain when the work on it is done"
 
 
 def as_drained(switch: Switch, running: Comparison, remembered: bool) -> tuple[Tree, Finding] | None:
-    """What is wanted of a switch that is drained, or was, and what to say of it; None for any other one.
+    """Return the tree and the finding for a switch that is or was drained; None for any other one.
 
-    One that is ``remembered`` and has lost its configuration, as in an upgrade of its image, is so again.
+    A ``remembered`` switch that has lost its configuration, as in an upgrade of its image, is drained again.
     """
     if drained(running.applied):
         found = Finding(Severity.WARNING, switch.name, "is drained", RETURN)

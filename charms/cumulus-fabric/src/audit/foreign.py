@@ -45,7 +45,7 @@ ON_REMOVED = "not made by this charm, on bonds or VLANs that would be removed"
 
 @dataclass(frozen=True)
 class Ownership:
-    """What may be removed from switches."""
+    """The objects and settings that may be removed from switches."""
 
     # By switch, the tree that this charm has applied last, as far as it knows
     last: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
@@ -62,7 +62,7 @@ class Ownership:
     def of(
         cls, record: Record, named: frozenset[str] = frozenset(), replaced: Collection[str] = ()
     ) -> "Ownership":
-        """By what is remembered. Of a switch that was ``replaced`` it holds no longer, but for its drain."""
+        """Return the ownership by the record. A switch that was ``replaced`` keeps only its drain in it."""
         known = record.without(replaced)
         return cls(known.last, named, known.drained, known.boxes, known.ended)
 
@@ -78,11 +78,11 @@ class Ownership:
         return Comparison(name, applied, wanted, (others - going) | left, surplus, left, goal)
 
     def had(self, name: str) -> Tree | None:
-        """What this charm has on a switch, or had before its last change; None without a record."""
+        """Return this charm's tree on a switch, also from before its last change; None without a record."""
         return merged(self.ended.get(name, {}), self.last[name]) if name in self.last else None
 
     def left_by(self, changes: Mapping[str, Tree]) -> Record:
-        """What is to be remembered once these ``changes`` have taken the last ones back, by switch."""
+        """Return the record once these ``changes`` have taken the last ones back, by switch."""
         known = {name: tree for name in changes if (tree := self.had(name)) is not None}
         last = {name: within(patched(self.last[name], changes[name]), tree) for name, tree in known.items()}
         return Record(last, ended={name: {} for name in last})
@@ -111,21 +111,21 @@ class Comparison(Running):
 
     @property
     def unmanaged(self) -> Unmanaged:
-        """What the intent leaves to others."""
+        """The parts that the intent leaves to others."""
         return self.goal.unmanaged
 
     @cached_property
     def patch(self) -> Tree:
-        """What brings the switch to its goal."""
+        """The patch that brings the switch to its goal."""
         return self.goal.patch(self.applied)
 
     @cached_property
     def after(self) -> Tree:
-        """What the switch runs then."""
+        """The tree that the switch runs after the patch."""
         return patched(self.applied, self.patch)
 
     def findings(self) -> Iterator[Finding]:
-        """What stays, and what cannot."""
+        """Name the objects that stay, and those that cannot."""
         going = self.surplus - self.kept
         # Where others look after a setting, the intent does not need it
         theirs = exempt(self.applied, replace(self.unmanaged, names=frozenset()))
@@ -194,7 +194,7 @@ class Comparison(Running):
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
 
     def _joining(self) -> Iterator[Finding]:
-        """Ports that would get VLANs which others run already: their hosts would be in that network, too."""
+        """Name the ports whose hosts would get into a network of others: the switch already has its VLAN."""
         getting: dict[str, list[str]] = defaultdict(list)
         for port, node in get_tree(self.patch, "interface").items():
             for vlan in get_tree(node, *VLANS).keys() - carried(self.applied, port):
@@ -245,7 +245,7 @@ class Comparison(Running):
         return choice
 
     def depending(self, patch: Tree) -> Iterator[Finding]:
-        """What stays although ``patch``, which removes all of the intent, takes away what it depends on."""
+        """Name the objects that stay but depend on a part of the intent, all of which ``patch`` removes."""
         yield from depending(self, patch)
         going = objects(self.wanted)
         behind = left_behind(self.kept, going)

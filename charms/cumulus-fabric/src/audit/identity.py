@@ -17,11 +17,11 @@ from tree.foreign import ADDRESSES
 from tree.record import UNKNOWN, Box
 
 FACTORY_NAME = "cumulus"
-"""What every switch is called until it gets a name."""
+"""The name of every switch until it gets one."""
 
 
 class _Numbers(NamedTuple):
-    """What tells a switch from all others in BGP and VXLAN."""
+    """The numbers by which BGP and VXLAN tell a switch from all others."""
 
     asn: object
     loopbacks: frozenset[str]
@@ -32,7 +32,7 @@ class _Numbers(NamedTuple):
 
 
 def told_apart(fabric: Fabric, observed: Observed, boxes: Mapping[str, Box]) -> Observed:
-    """What was read, where a switch that is another one is as good as one that does not answer.
+    """Return the observed switches, where a switch that is another one counts as one that does not answer.
 
     ``boxes`` are the devices that ran the intent last. A device does not change, while a name may be that of
     the address: DHCP can give it.

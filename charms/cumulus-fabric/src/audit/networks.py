@@ -25,7 +25,7 @@ MOST_SUBNETS = 1000
 """Subnets of all networks: hosts get them in one policy of at most 1 MiB, and each is compared with each."""
 
 DEFAULT_VLAN = 1
-"""What a bridge port carries untagged if nothing else is configured (bridge domain untagged)."""
+"""The VLAN that a bridge port carries untagged if nothing else is configured (bridge domain untagged)."""
 
 
 def vlans_and_vnis(fabric: Fabric) -> Iterator[Finding]:
@@ -109,7 +109,7 @@ def _through_vxlan(fabric: Fabric) -> Iterator[Finding]:
 
 
 def _port(port: SwitchPort, host: int, room: int) -> tuple[Severity, str, str, str] | None:
-    """What is wrong with the MTU of a single port; the common MTU is checked already."""
+    """Return the fault of a single port's MTU; the common MTU is checked already."""
     mtu = mtu_of(port)
     if mtu == host:
         return None

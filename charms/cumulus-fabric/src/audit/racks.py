@@ -34,7 +34,7 @@ LEAST_HOSTS = 2
 FIX = "pipx run tox -qq -e fabric -- fix-numbers --intent FILE --racks"
 
 Settings = frozenset[tuple[str, str, object]]
-"""What a leaf has for its hosts: the bond or port, what of it, and the value."""
+"""The settings of a leaf for its hosts: the bond or port, the name of the setting, and the value."""
 
 
 class Leg(NamedTuple):
@@ -57,7 +57,7 @@ class Racks:
     others: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
 
     def findings(self) -> Iterator[Finding]:
-        """What would give a rack in service the number of another one, or none."""
+        """Name the changes that would give a rack in service the number of another one, or none."""
         moved = {leaf.name: (leaf, *why) for leaf in self._changed for why in self._another(leaf)}
         known = {_entry(other): leaf.rack for leaf, other, _ in moved.values()}
         for leaf, other, why in moved.values():
@@ -119,7 +119,7 @@ class Racks:
                     yield rack[place], gone
 
     def _runs(self, name: str) -> Settings:
-        """What a leaf runs for hosts; nothing if it was not read."""
+        """Return the settings for hosts that a leaf runs; none if it was not read."""
         state = self.seen.get(name)
         return frozenset(_running(state.applied)) if state else frozenset()
 
@@ -266,7 +266,7 @@ def _entry(leaf: Switch) -> int:
 
 
 def _settings(leaf: Switch) -> Settings:
-    """What the intent has on a leaf for hosts."""
+    """Return the settings that the intent has on a leaf for hosts."""
     return frozenset(each for port in (*leaf.bonds, *leaf.single_homed) for each in _of_port(port))
 
 

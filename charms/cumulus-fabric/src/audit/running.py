@@ -20,7 +20,7 @@ from audit.shared import others, typed
 
 MAC_LEARNING = "mac-learning"
 TRUNK = ("vlan", "untagged")
-"""What a trunk has in place of ``ACCESS``."""
+"""The settings that a trunk has in place of ``ACCESS``."""
 
 VRF_VLANS = {"begin": 4000, "end": 4064}
 """From these Cumulus Linux picks the VLAN of a VRF's VNI that has none set (vrf X evpn vlan auto)."""
@@ -36,7 +36,7 @@ def other_dialect(switch: Switch, release: str) -> Finding | None:
 
 
 def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
-    """What prevents the switch ``name``, which runs ``applied``, from running ``wanted``."""
+    """Name the settings that keep the switch ``name``, which runs ``applied``, from running ``wanted``."""
     yield from _other_bridges(name, applied, wanted)
     yield from _other_uses(name, applied, wanted)
     yield from _other_sessions(name, get_tree(applied, *IN_VRF), get_tree(wanted, *IN_VRF))

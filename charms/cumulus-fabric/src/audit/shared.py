@@ -21,7 +21,7 @@ REMOVE_FIRST = "remove it on the switch (nv unset, nv config apply); then run de
 
 @dataclass(frozen=True)
 class Running:
-    """What a switch runs, and which of it inherits settings."""
+    """The configuration that a switch runs, and the objects in it that inherit settings."""
 
     name: str
     applied: Tree
@@ -111,7 +111,7 @@ CHOSEN_BY_SWITCH = ("auto", "leaf", "none", "spine")
 
 
 def shared(running: Running, patch: Tree) -> Iterator[Finding]:
-    """What ``patch`` would change for objects that it leaves alone."""
+    """Name the inherited settings of others' objects that ``patch`` would change with the intent's."""
     name, applied = running.name, running.applied
     for path, value in leaves(patch):
         row = next((row for row in _SHARED if covers(row.pattern, path)), None)
@@ -128,7 +128,7 @@ def shared(running: Running, patch: Tree) -> Iterator[Finding]:
 
 
 def depending(running: Running, patch: Tree) -> Iterator[Finding]:
-    """What stays on a switch and inherits settings that ``patch`` removes."""
+    """Name the objects that stay on a switch and inherit settings that ``patch`` removes."""
     going = {f"interface {port}" for port in get_tree(running.wanted, "interface")}
     lost: dict[str, list[str]] = {}
     for path in (path for path, value in leaves(patch) if value is None):
@@ -152,7 +152,7 @@ def typed(unset: Iterable[str], instead: Iterable[str] = ()) -> str:
 
 
 def others(applied: Tree) -> Iterator[tuple[str, list[str]]]:
-    """What else on a switch may have VNIs, and which: VLANs of other bridges, and VRFs."""
+    """Yield others on a switch that may have VNIs, with those VNIs: VLANs of other bridges, and VRFs."""
     for domain, content in nodes(applied, "bridge", "domain"):
         for vlan, node in nodes(content, "vlan") if domain != BRIDGE else ():
             yield f"VLAN {vlan} of bridge {domain}", list(get_tree(node, "vni"))

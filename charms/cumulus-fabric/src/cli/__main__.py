@@ -150,7 +150,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace, Fabric], bool]] = {
     "first-password": switches.first_password,
     **dict.fromkeys(ONLINE, switches.run),
 }
-"""What each verb does; whether it went well."""
+"""The function of each verb, which returns whether it went well."""
 
 
 if __name__ == "__main__":

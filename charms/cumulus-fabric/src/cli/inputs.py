@@ -74,7 +74,7 @@ def authorities(name: str | None) -> str:
 
 
 def record(name: str) -> Record:
-    """What earlier runs have made and drained, from this file; nothing without it, or if there is none yet.
+    """Read earlier runs' record from this file; an empty one without a name, or if there is no file yet.
 
     Raises UsageError if it cannot be read, or is not a record.
     """

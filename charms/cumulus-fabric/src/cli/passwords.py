@@ -45,7 +45,7 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())  # it would prin
 
 
 class Outcome(enum.Enum):
-    """What became of the password of a switch, as a sentence's end."""
+    """The outcome for the password of a switch, as a sentence's end."""
 
     SET = "has the new password"
     SAME = "had this password already"
@@ -69,7 +69,7 @@ class _StrangeError(Exception):
 
 
 class Session(Protocol):
-    """What passwd's questions need of paramiko's channel."""
+    """The methods of paramiko's channel that passwd's questions need."""
 
     def settimeout(self, timeout: float, /) -> None: ...
 

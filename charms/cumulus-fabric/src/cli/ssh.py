@@ -154,7 +154,7 @@ def _make_startup(connection: _Connection, startup: Startup, timeout: float) -> 
 
 
 def _answered(connection: _Connection, command: str, timeout: float) -> str:
-    """What the switch says to a command after its questions were answered with yes."""
+    """Return the switch's answer to a command, after its questions were answered with yes."""
 
     def say(line: str) -> str:
         prompt = rf"[>\]#]\s*$|{QUESTION}"

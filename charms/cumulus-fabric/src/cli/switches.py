@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MAINTENANCE = ("drain", "undrain", "decommission")
 NOW = "audit --all and verify --all show what still differs"
-"""What shows more than the first rows after a change: its own --all would mean a second change."""
+"""The commands that show more than the first rows after a change: --all would mean a second change."""
 
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm says of its options and parameters, in the words of the command line. Pure.
+"""The charm's sentences about its options and parameters, in the words of the command line. Pure.
 
 Findings and remedies are those of the charm's actions, to which an operator gives `plan=DIGEST`. On the
 command line this is `--plan DIGEST`.

@@ -33,7 +33,7 @@ def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
 
 
 def together(texts: Mapping[str, str], form: str, indent: int | None = None) -> str:
-    """What ``write`` gives of several switches, by their names, as one text; of one alone without its name.
+    """Join the texts of several switches as ``write`` gives them, by name; one alone stays without its name.
 
     ``indent`` is that of JSON.
     """

@@ -82,7 +82,7 @@ def _rack(rack: tuple[Switch, ...], health: Health | None, toll: Toll) -> Iterat
 
 
 def attached(rack: tuple[Switch, ...]) -> dict[str, SwitchPort]:
-    """What is attached to a rack's leaves, by bond or by leaf and port, as on the first of its leaves."""
+    """Return the attachments of a rack's leaves, by bond or by leaf and port, as on the first leaf."""
     found: dict[str, SwitchPort] = {}
     for leaf in rack:
         for bond in leaf.bonds:

@@ -20,7 +20,7 @@ MAX_VALUES = 2**21
 """Values of an answer, which take more memory than the answer itself. The largest switch has a million."""
 
 ITS_RESULT = "juju operations lists it, and juju show-task N has its result"
-"""Where an earlier or another action is found, by its task's number."""
+"""The place of an earlier or another action, by its task's number."""
 
 BUSY = f"if another change of it is under way, wait for its end, and apply again; {ITS_RESULT}"
 """The remedy where the switch is at another change."""

@@ -166,7 +166,7 @@ class Nvue:
         self.request("PATCH", "/", [("rev", revision)], tree)
 
     def difference(self, revision: str) -> Tree:
-        """What applying a revision would change. NVUE refuses to apply one that changes nothing."""
+        """Return the changes that a revision would make. NVUE refuses to apply one that changes nothing."""
         return self._configured("/", [("rev", revision), ("diff", "applied")])
 
     def apply(self, revision: str, confirm: int | None = None, *, ask: bool = False) -> None:

@@ -27,7 +27,7 @@ LOOK_S = 120.0
 REST_OFF = (
     "if its REST API is off, see docs/how-to/fabric-day-zero.md; it is off at first on Cumulus Linux 5.5"
 )
-"""What helps where nothing listens at the REST API's port."""
+"""The remedy where nothing listens at the REST API's port."""
 
 MOST = 32 * bounded.MIB
 """Bytes of one answer. 128 ports with 4,094 VLANs each, the most that a switch can have, take 17 MiB."""

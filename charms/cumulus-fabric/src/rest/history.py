@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What switches ran before their last change, by the revisions that they keep.
+"""The configurations that switches ran before their last change, by the revisions that they keep.
 
 A revision does not say which run made it. If more than one configuration could be meant, none is restored: a
 fabric of which one half goes back further than the other is worse than an unchanged one.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch warns of before it applies a revision, and asks whether to go on. Pure.
+"""The warnings of a switch before it applies a revision, with its question whether to go on. Pure.
 
 Facts: Cumulus Linux user guide, "NVUE API" and "nv set system config apply"; the words are those that
 ``nv config apply`` prints.
@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from converge import Finding, Severity
 
 OVERWRITES = "WILL be overwritten"
-"""What NVUE says of files that somebody changed; with ``overwrite controlled`` it says so and keeps them."""
+"""NVUE's words for files that somebody changed; with ``overwrite controlled`` it warns and keeps them."""
 
 RENAMES = "current hostname "
 """How a warning begins that the plan has, too."""
@@ -31,7 +31,7 @@ def overwritten(issues: Collection[str]) -> list[str]:
 
 
 def told(warned: Mapping[str, Collection[str]]) -> list[Finding]:
-    """What switches warned of when they were told to go on, by name; the same of several as one finding."""
+    """Return the warnings of switches that were told to go on, with one finding for those that are alike."""
     by_whom: dict[str, list[str]] = {}
     for name in sorted(warned):
         for said in warned[name]:

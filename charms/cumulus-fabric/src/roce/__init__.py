@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What switches do with RoCE's frames."""
+"""The treatment of RoCE's frames by switches."""

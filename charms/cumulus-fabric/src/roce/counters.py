@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch has counted of RoCE at its ports: pauses, ECN marks, drops and buffers, by class. Pure.
+"""A switch's counters of RoCE at its ports: pauses, ECN marks, drops and buffers, by class. Pure.
 
 Facts: Cumulus Linux user guide, "RDMA over Converged Ethernet": `nv show interface <interface-id> qos roce
 counters`, which is there only while RoCE is on. A size is a number of bytes, or text such as `7.29 MB`. A
@@ -53,7 +53,7 @@ SHOWN = 3
 
 
 def counted(switch: model.Switch, state: Tree) -> tuple[Counted, ...]:
-    """What the intent's ports of a switch have counted, from its operational state.
+    """Return the counters of a switch's ports of the intent, from its operational state.
 
     A port that has dropped, paused and marked nothing is left out.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each Onyx and Comware switch of a fabric gets. Pure."""
+"""The commands for each Onyx and Comware switch of a fabric. Pure."""
 
 from collections.abc import Collection
 

@@ -55,7 +55,7 @@ def has(tree: object, path: Path) -> bool:
 
 
 def nodes(tree: object, *path: str) -> Iterator[tuple[str, Tree]]:
-    """What is below these keys by its names, values left empty."""
+    """Yield the nodes below these keys by their names, values left empty."""
     return ((name, as_tree(node) or {}) for name, node in get_tree(tree, *path).items())
 
 
@@ -91,7 +91,7 @@ def matches(pattern: str, path: Path) -> bool:
 
 
 def parted(tree: Tree, patterns: Collection[str], path: Path = ()) -> tuple[Tree, Tree]:
-    """What the patterns name of a tree, with all below it, and the rest."""
+    """Split a tree into the part that the patterns name, with all below it, and the rest."""
     if not patterns:
         return {}, tree
     named: Tree = {}
@@ -119,7 +119,7 @@ def merged(base: Tree, patch: Tree) -> Tree:
 
 
 def patched(tree: Tree, patch: Tree) -> Tree:
-    """What a switch runs once ``patch`` is applied; null unsets."""
+    """Return the tree that a switch runs once ``patch`` is applied; null unsets."""
     result = dict(tree)
     for key, value in patch.items():
         below = as_tree(value)
@@ -131,7 +131,7 @@ def patched(tree: Tree, patch: Tree) -> Tree:
 
 
 def within(tree: Tree, bounds: Tree) -> Tree:
-    """What of a tree is at places that ``bounds`` has, too."""
+    """Return the part of a tree that is at places which ``bounds`` has, too."""
     return {
         key: value if (below := as_tree(value)) is None else within(below, get_tree(bounds, key))
         for key, value in tree.items()

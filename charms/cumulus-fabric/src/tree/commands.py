@@ -118,7 +118,7 @@ IMPLIED_WITH_EVPN = "vrf/*/router/bgp/address-family/l2vpn-evpn"
 
 @dataclass(frozen=True)
 class Commands:
-    """What to type, and what the CLI adds by itself; both as ``nv set`` commands."""
+    """The commands to type, and those that the CLI adds by itself; both as ``nv set`` commands."""
 
     typed: tuple[str, ...]
     implied: tuple[str, ...]

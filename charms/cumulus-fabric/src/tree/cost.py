@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change of a switch's settings costs those who use it. Pure."""
+"""The cost of a change of a switch's settings for those who use it. Pure."""
 
 from collections.abc import Iterator
 
@@ -49,12 +49,12 @@ def _on(value: object) -> bool:
 
 
 def disruption(patch: Tree, before: Tree) -> Disruption:
-    """None for new objects; more if the running configuration of an object changes."""
+    """Return the cost: none for new objects; more if the running configuration of an object changes."""
     return max((cost for _, cost in costs(patch, before)), default=Disruption.NONE)
 
 
 def costs(patch: Tree, before: Tree) -> Iterator[tuple[Path, Disruption]]:
-    """What each setting of a patch costs."""
+    """Yield the cost of each setting of a patch."""
     for path, value in leaves(patch):
         if any(covers(pattern, path) for pattern in COSTS_NOTHING):
             continue

@@ -16,7 +16,7 @@ from tree import Tree, get_tree
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of switches while an apply changes them."""
+    """The state that is expected of switches while an apply changes them."""
 
     # The operational state of every switch that was read before the run, by name
     before: Mapping[str, Tree] = field(default_factory=dict[str, Tree])

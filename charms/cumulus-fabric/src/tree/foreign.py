@@ -27,7 +27,7 @@ ADDRESSES = ("ip", "ipv4")
 
 VRFS: tuple[Path, ...] = (("ip", "vrf"), ("vrf",))
 ROUTED: tuple[Path, ...] = (("ip", "address"), ("ipv4", "address"), ("ipv6", "address"))
-"""What an interface that is routed has, in both dialects."""
+"""The keys of an interface that is routed, in both dialects."""
 
 ACCESS: Path = ("bridge", "domain", BRIDGE, "access")
 IDENTIFIER: Path = ("evpn", "multihoming", "segment", "identifier")
@@ -57,7 +57,7 @@ IN_SCOPE = (
     *(f"vrf/default/router/bgp/{each}" for each in ("address-family", "neighbor", "peer-group")),
     *("vrf/default/router/nexthop-tracking", "vrf/default/router/rib"),
 )
-"""Where other people's settings apply to what the intent has, too."""
+"""The places where other people's settings apply to the intent's objects, too."""
 
 
 class Object(NamedTuple):
@@ -100,7 +100,7 @@ def objects(tree: Tree) -> Objects:
 
 
 def foreign(surplus: Objects, wanted: Tree, made: Collection[Object]) -> Objects:
-    """What a switch runs that is neither in the intent, which is its ``surplus``, nor made by this charm.
+    """Return the objects of a switch's ``surplus`` over the intent that this charm has not made.
 
     Where the intent has both a bond and a port, it says which bond has the port.
     """
@@ -117,7 +117,7 @@ def exempt(tree: Tree, unmanaged: Unmanaged) -> Objects:
 
 
 def said_at(tree: Tree, paths: Collection[Path], own: Tree) -> list[str]:
-    """What is at these paths, as objects that are not this charm's ``own``, and else as ``nv`` has it."""
+    """Name the objects at these paths that are not this charm's ``own``, and the rest as ``nv`` has it."""
     places = [(found, place) for found, place in _places(tree) if not has(own, place)]
     at = {path: [found for found, place in places if path[: len(place)] == place] for path in paths}
     objects = frozenset(found for these in at.values() for found in these)
@@ -243,7 +243,7 @@ def gateways(applied: Tree, removed: Collection[Object]) -> list[str]:
 
 
 def users(applied: Tree, removed: Collection[Object]) -> dict[str, str]:
-    """What is on bonds and VLANs that are to be removed, beside SVIs, as ``nv`` has it: what it is on."""
+    """Return the users of bonds and VLANs that are to be removed, beside SVIs, as ``nv`` has them."""
     gone = {each.said for each in removed if each.kind in ("bond", "vlan")}
     sessions = {each.name for each in removed if each.kind == "neighbor"}
     found = {
@@ -263,9 +263,9 @@ def vrf_of(node: object) -> str:
 
 
 def routed(applied: Tree, intent: Tree, named: Collection[str]) -> list[str]:
-    """What others route and bridge beside the intent, as ``nv`` has it, each kind said once.
+    """Name others' routed and bridged interfaces beside the intent, as ``nv`` has them, each kind once.
 
-    Without what is ``named`` already, and what excludes the intent's use of a port, which cannot stay.
+    Interfaces that are ``named`` already are left out, and those that exclude the intent's use of a port.
     """
     known = {*get_tree(intent, "interface"), *named}
     interfaces = get_tree(applied, "interface")

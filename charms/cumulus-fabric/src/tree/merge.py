@@ -31,19 +31,19 @@ from tree import (
 from tree.diff import MANAGEMENT_PORTS, NO_ACCESS, completed, patch_between
 
 STAY = ("system/hostname", "interface/*/type", "interface/*/link/breakout")
-"""What stays when it leaves the intent.
+"""The settings that stay when they leave the intent.
 
 Others know a switch by its name, a port without a type is down, and others may use the lanes of a port.
 """
 
 SESSION = "vrf/default/router/bgp/neighbor/*"
-"""What goes as a whole, as a bond does, while it is in the group in which this charm has put it.
+"""The node that goes as a whole, as a bond does, while it is in the group in which this charm has put it.
 
-Others' settings of it are nothing without it.
+Others' settings of it have no meaning without it.
 """
 
 OTHER_DIALECT = {"enable": "state", "state": "enable", "ip": "ipv4", "ipv4": "ip"}
-"""What a key of the intent's trees becomes when the switch gets a release that speaks the other dialect."""
+"""The other dialect's key for each key of the intent's trees, when a switch gets a release that speaks it."""
 
 IMPLIED_BY_PORTS = (
     "interface/*/bridge/domain/br_default/access",
@@ -58,14 +58,14 @@ default MTU unless it has another, are up, and run LACP.
 
 @dataclass(frozen=True)
 class Goal:
-    """What a switch is to run."""
+    """The tree that a switch is to run, and the parts that this charm must not change for it."""
 
     wanted: Tree  # the intent's tree, without ranges
     last: Tree = field(default_factory=dict[str, Any])  # what this charm applied last, empty if not known
     unmanaged: Unmanaged = field(default_factory=Unmanaged)  # what the intent leaves to others
 
     def patch(self, applied: Tree) -> Tree:
-        """What brings ``applied``, without ranges, to it; null unsets, and empty is none."""
+        """Return the patch that brings ``applied``, without ranges, to it; null unsets, and empty is none."""
         wanted = completed(applied, self.wanted)
         patch = _gone(self.last, wanted, applied, (), self.unmanaged)
         for path in _in_the_way(applied, wanted):
@@ -76,7 +76,7 @@ class Goal:
 
 
 def _in_the_way(applied: Tree, wanted: Tree) -> Iterator[Path]:
-    """What keeps the intent's ports from working as it says."""
+    """Yield the settings that keep the intent's ports from working as it declares."""
     ports = get_tree(wanted, "interface")
     for name, node in ports.items():
         have = get_tree(applied, "interface", name)
@@ -127,7 +127,7 @@ def left_to_others(path: Path, unmanaged: Unmanaged) -> bool:
 
 
 def _gone(last: Tree, wanted: Tree, applied: Tree, path: Path, unmanaged: Unmanaged) -> Tree:
-    """What was applied last, is not wanted, and is still there."""
+    """Return the patch that unsets all that was applied last, is not wanted, and is still there."""
     patch: Tree = {}
     for said, was in last.items():
         key = said if said in applied else OTHER_DIALECT.get(said, said)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this charm has to remember of the switches, as JSON. Pure.
+"""The charm's record of the switches, as JSON. Pure.
 
 No switch can tell who made a VLAN, and one that has lost its configuration not that it was drained. So the
 charm keeps this in its peer relation, and the command line in a file: ``{"version": 1, "last": "eNq...",
@@ -38,7 +38,7 @@ class Box(NamedTuple):
 
     @property
     def said(self) -> str:
-        """What tells it from others, in words."""
+        """The number that tells it from others, in words."""
         return f"serial number {self.serial}" if self.serial else f"system MAC {self.mac}"
 
     def is_other(self, than: "Box") -> bool:
@@ -52,7 +52,7 @@ UNKNOWN = Box()
 
 
 class Record(NamedTuple):
-    """What is remembered."""
+    """The record of all switches."""
 
     last: Mapping[str, Tree] = {}  # by switch, the intent's tree that was applied last
     drained: frozenset[str] = frozenset()  # the switches that it has drained

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operational state of a switch says of its links, bonds and neighbours. Pure."""
+"""The links, bonds and neighbours of a switch in its operational state. Pure."""
 
 import re
 from collections import Counter

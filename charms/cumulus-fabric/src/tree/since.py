@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change of the intent is about, apart from what differs on a switch anyway. Pure."""
+"""The part of a switch's differences that comes from a change of the intent. Pure."""
 
 from tree import Path, Tree, get_path, leaves, merged, nested
 

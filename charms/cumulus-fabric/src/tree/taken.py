@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change takes from those who use a switch. Pure.
+"""The ports that a change takes from those who use a switch. Pure.
 
 They lose a port for good if the tree that the switch then runs does not attach it any more, and for a moment
 while a setting of it changes. A VLAN that comes or goes takes no port from anybody, unless it is the last one
-there; which ones a port loses is told apart.
+there; the VLANs that a port loses are told apart.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,13 +16,13 @@ from tree.drain import shut
 from tree.foreign import ACCESS, UNTAGGED, carried, objects
 
 OF_VLANS = ("bridge/domain/br_default/vlan/*", "interface/*/bridge/domain/br_default/*")
-"""Those of them that concern single VLANs: links, sessions and the other VLANs stay."""
+"""The settings of single VLANs: links, sessions and the other VLANs stay."""
 
 SESSIONS = (*IN_VRF, "neighbor")
 
 
 class Taken(NamedTuple):
-    """What of one switch is not to be counted on."""
+    """The part of one switch that is not to be counted on."""
 
     whole: bool = False  # all of it
     ports: frozenset[str] = frozenset()  # front-panel ports, with the hosts and the sessions there
@@ -37,7 +37,7 @@ ALL = Taken(whole=True)
 
 
 def interrupted(before: Tree, patch: Tree) -> Taken:
-    """What does not carry traffic for a moment while ``patch`` is applied."""
+    """Return the ports that carry no traffic for a moment while ``patch`` is applied."""
     ports: set[str] = set()
     for path, _ in costs(patch, before):
         if any(covers(pattern, path) for pattern in OF_VLANS):
@@ -55,7 +55,7 @@ def interrupted(before: Tree, patch: Tree) -> Taken:
 
 
 def gone(before: Tree, patch: Tree) -> Taken:
-    """What is there no more once ``patch`` is applied."""
+    """Return the ports that are gone once ``patch`` is applied."""
     after = patched(before, patch)
     then, now = _attached(before), _attached(after)
     sessions = get_tree(before, *SESSIONS).keys() - get_tree(after, *SESSIONS)
@@ -64,7 +64,7 @@ def gone(before: Tree, patch: Tree) -> Taken:
 
 
 def vlans_gone(before: Tree, patch: Tree) -> Mapping[str, Mapping[str, bool]]:
-    """By front-panel port that stays attached, the VLANs that it loses; True for the one without a tag."""
+    """Return the VLANs that attached front-panel ports lose, by port; True for the one without a tag."""
     after = patched(before, patch)
     then, now = _attached(before), _attached(after)
     plain, others = _untagged(before), _untagged(after)

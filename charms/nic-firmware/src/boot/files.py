@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm installs on a host for the profile gpudirect: boot copy, unit, and the unit's input."""
+"""The files that the charm installs for the profile gpudirect: boot copy, unit, and the unit's input."""
 
 from hostnic.boot import off, sandbox, units
 from hostnic.boot.bootcopy import BootCopy

@@ -22,7 +22,7 @@ VERSION = 1
 
 
 class Host(NamedTuple):
-    """What was read for the profile."""
+    """The host's state that the profile depends on."""
 
     installed: Installed = Installed()  # unit, its file and the boot copy
     wrong: tuple[Difference, ...] = ()  # registers that are not as wanted
@@ -75,7 +75,7 @@ def removal(system: System) -> Plan[System]:
 
 
 def to_json(nics: Iterable[str]) -> str:
-    """What the unit reads at boot."""
+    """Return the text that the unit reads at boot."""
     return json.dumps({"version": VERSION, "nics": sorted(nics)}) + "\n"
 
 

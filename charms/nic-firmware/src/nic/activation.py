@@ -102,7 +102,7 @@ def remembered(wanted: Desired, judgement: Judgement, observed: Observed, *, sil
 
 
 def _phrase(waits: Iterable[Setting], version: str) -> str:
-    """What waits for the reboot of a NIC; a digest tells other values apart that begin with the same one.
+    """Name the changes that wait for the reboot of a NIC; a digest tells apart those that begin alike.
 
     An image that is not in flash yet is no reason: its burn may be refused.
     """
@@ -124,7 +124,7 @@ def _since(bdf: str, name: str, value: str, observed: Observed) -> Waiting:
 def _unchecked(
     wanted: Desired, observed: Observed, silent: bool
 ) -> Iterator[tuple[str, Mapping[str, Waiting]]]:
-    """By port, the record's entries that cannot be checked now."""
+    """Return the record's entries that cannot be checked now, by port."""
     unreadable = {finding.subject for finding in observed.findings}
     there = {port.bdf for nic in observed.nics for port in nic.ports}
     unreadable |= observed.record.resets.keys() - there  # else a NIC that comes back is reset again

@@ -43,7 +43,7 @@ def judge(nic: Nic, observed: Observed) -> Firmware:
 
 
 def obstacles(nics: Iterable[Nic], observed: Observed) -> Iterator[Finding]:
-    """What keeps hooks from burning an image and only the operator can fix.
+    """Name the obstacles to the burn of an image that only the operator can remove.
 
     A burn that is under way is followed even after failed ones.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the steps of a plan do: set parameters, burn an image. The operation of a reset is in reset.py."""
+"""The operations of a plan: set parameters, burn an image. The operation of a reset is in reset.py."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from hostnic.system import System, read_boot_id
 from record import FIRMWARE, Attempts, Record, Waiting
 
 RELEASE = "run approve-reboot"
-"""What the operator does to have a reboot, where the application's name is not known."""
+"""The way to a reboot for the operator, where the application's name is not known."""
 
 
 class NotKeptError(StepError):

@@ -30,7 +30,7 @@ NOT_REVIVED = (
 
 
 class Outcome(enum.Enum):
-    """What is to become of a declared parameter (see docs/explanation/firmware.md)."""
+    """The outcomes for a declared parameter (see docs/explanation/firmware.md)."""
 
     RIGHT = "it is as declared"
     NEEDLESS = "the firmware does not offer it, and is right without it"
@@ -53,7 +53,7 @@ IS_SET = (Outcome.WILL_TAKE, Outcome.UNAPPLIED, Outcome.ACTIVATE)
 RIGHT = (Outcome.RIGHT, Outcome.MAY_TAKE)
 """Nothing is left to be set or activated, as far as the firmware tells."""
 AS_DECLARED = (*RIGHT, Outcome.NEEDLESS)
-"""What is counted as right."""
+"""The outcomes that count as right."""
 
 
 class Declared(NamedTuple):
@@ -77,7 +77,7 @@ class Declared(NamedTuple):
 
     @property
     def current(self) -> bool:
-        """It is as declared now."""
+        """Whether it is as declared now."""
         return self.found is not None and self.setting.matches(self.found.current)
 
     @property
@@ -98,12 +98,12 @@ class Verdict(NamedTuple):
 
     @property
     def setting(self) -> Setting:
-        """What is declared."""
+        """The declared setting."""
         return self.declared.setting
 
     @property
     def found(self) -> Parameter | None:
-        """What the firmware has."""
+        """The firmware's own parameter."""
         return self.declared.found
 
 
@@ -119,7 +119,7 @@ class Judged(NamedTuple):
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Those of all ports."""
+        """The verdicts of all ports."""
         return tuple(verdict for verdicts in self.ports.values() for verdict in verdicts)
 
 
@@ -149,7 +149,7 @@ class Judgement(NamedTuple):
 
 
 class _Host(NamedTuple):
-    """What the verdicts of one NIC depend on besides its parameters."""
+    """The host's state on which the verdicts of one NIC depend besides its parameters."""
 
     uses: Mapping[str, str]  # by BDF, how the host uses a port that must not lose Ethernet
     infiniband: frozenset[str]  # ports in use as InfiniBand that nobody named
@@ -367,7 +367,7 @@ def _absent(bdf: str, verdict: Verdict, answer: Answer) -> Finding:
 
 
 def lost_by_reset(observed: Observed) -> dict[str, str]:
-    """By port, how it is unusable since a reset of its NIC that did not succeed. Others are left out."""
+    """Name the ports that are unusable since a reset of their NIC that did not succeed, and how."""
     there = {port.bdf: port for nic in observed.nics for port in nic.ports}
     found: dict[str, str] = {}
     for bdf, boot_id in observed.record.resets.items():
@@ -382,7 +382,7 @@ def lost_by_reset(observed: Observed) -> dict[str, str]:
 
 
 def after_lost_reset(bdf: str, observed: Observed) -> str:
-    """What helps a port that :func:`lost_by_reset` names; empty for any other."""
+    """Return the remedy for a port that :func:`lost_by_reset` names; empty for any other."""
     if bdf not in lost_by_reset(observed):
         return ""
     return REVIVAL if observed.record.resets[bdf] == observed.boot_id else NOT_REVIVED

@@ -20,7 +20,7 @@ from nic.changes import Burn, Reboot
 from nic.judge import Judgement, lost_by_reset
 
 TIMEOUT_S = 300.0
-"""Of mstfwreset, which waits for the firmware, then for the driver."""
+"""The seconds for mstfwreset, which waits for the firmware, then for the driver."""
 INSTEAD = "no second reset is tried in this boot, and a reboot of the host does the same"
 
 
@@ -146,7 +146,7 @@ class ResetFirmware:
 
 
 def in_use(nic: Nic, vf_users: Mapping[str, str], host_uses: Mapping[str, str]) -> str:
-    """What a reset of the NIC would interrupt; empty when there is nothing.
+    """Name the use that a reset of the NIC would interrupt; empty when there is none.
 
     ``vf_users`` and ``host_uses`` are by the port's BDF, as :mod:`hostnic.devices.users` tells them.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm installs on a host: boot copy, units, udev rule, desired state."""
+"""The files that the charm installs on a host: boot copy, units, udev rule, desired state."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ _BOOT = ("boot", "boot.bootfile", "boot.main", "observe", "record")
 _PLAN = ("desired", "nic", "nic.before", "nic.judge", "observed", "plan")
 _SHARED = ("charmkit", "charmkit.fabric")
 COPY = BootCopy("roce-qos", (*_BOOT, *_PLAN, *_SHARED))
-"""What the units run of this charm: nothing that speaks to Juju or reads options."""
+"""The part of this charm that the units run: nothing that speaks to Juju or reads options."""
 
 BOOT = "ovn-offload-roce-qos.service"
 AGAIN = "ovn-offload-roce-qos-again.service"
@@ -101,7 +101,7 @@ PATHS = (bootfile.PATH, record.SERVED, RULE, units.path(AGAIN), units.path(BOOT)
 
 
 def look(system: System) -> Installed:
-    """What is installed now."""
+    """Return the parts that are installed now."""
     return installed.look(system, COPY, PATHS, ENABLED)
 
 
@@ -114,7 +114,7 @@ def last_desired(found: Installed) -> Desired | None:
 
 
 def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
-    """What must be on disk for the next boot. These steps disrupt nothing."""
+    """Return the steps that put the files for the next boot on disk. These steps disrupt nothing."""
     return installed.steps(found, COPY, wanted_files(wanted), ENABLED, bootfile.PATH, bootfile.from_json)
 
 

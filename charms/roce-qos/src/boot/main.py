@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the boot units run from the boot copy: the plan that a hook would run, without Juju.
+"""The program of the boot units, which the boot copy has: the plan that a hook would run, without Juju.
 
 boot    runs after the network and sriov-switchdev's units, and first waits for the ports and their bonds.
 again   runs after a netdev or an RDMA device was added again, which has lost its settings.

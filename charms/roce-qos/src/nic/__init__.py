@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to a port."""
+"""The changes of a port, and the judgement that leads to them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a port of another maker had before the charm set it, so that it gets it back when `auto` releases it.
+"""The former settings of another maker's port, so that it gets them back when `auto` releases it.
 
 The record is below /run: no setting of a port outlives the boot, and neither does what was there before. The
 ports of a ConnectX are not in it, since `auto` never releases them.
@@ -48,7 +48,7 @@ class Before(NamedTuple):
 
 
 def read(system: System) -> dict[str, Before]:
-    """By PCI address; nothing where the record is missing or cannot be read."""
+    """Read the records by PCI address; none where the record is missing or cannot be read."""
     try:
         return _decoded(read_own(system, PATH))
     except UNREADABLE:
@@ -84,7 +84,7 @@ def _now(port: QosPort, observed: Observed) -> Before:
 
 
 def _without(ours: Desired | None, found: Before, port: QosPort) -> Before:
-    """What was found, with the driver's and the kernel's own values instead of the charm's."""
+    """Return the former settings, with the driver's and the kernel's own values instead of the charm's."""
     if ours is None:
         return found
     pcps = {(pcp,) * vlan.SOCKET_PRIORITIES for _, pcp in ours.vlans}

@@ -33,7 +33,7 @@ GONE = (
 
 
 class Phase(enum.Enum):
-    """What a verdict is about, as far as the order of the steps depends on it: see :mod:`plan`."""
+    """The subject of a verdict, as far as the order of the steps depends on it: see :mod:`plan`."""
 
     DAEMON = "the daemon that sets data centre bridging, too"
     BRIDGING = "data centre bridging of a port"
@@ -93,13 +93,13 @@ class Judgement(NamedTuple):
         return _steps((*self.host, *ports), phase)
 
     def right(self, bdf: str) -> bool:
-        """Whether this port is as declared, with what of the host it needs."""
+        """Whether this port is as declared, together with those settings of the host that it needs."""
         own = all(judged.right for judged in self.ports if judged.port.bdf == bdf)
         return own and all(verdict.right for verdict in self.host if bdf in verdict.ports)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What has no effect, and what the operator has to decide before anything is changed."""
+        """The findings on settings without effect, and on the operator's decisions before any change."""
         verdicts = (*self.host, *(verdict for judged in self.ports for verdict in judged.verdicts))
         found = (verdict.finding for verdict in verdicts if verdict.finding)
         return tuple(dict.fromkeys((*self.notes, *found)))
@@ -124,7 +124,7 @@ def judge(wanted: Desired, observed: Observed) -> Judgement:
 
 
 def _without_effect(wanted: Desired, ports: tuple[QosPort, ...]) -> Iterator[Finding]:
-    """What is allowed, but will not have the intended effect on these ports."""
+    """Name the settings that are allowed but will not have the intended effect on these ports."""
     scheme, roce, dscp = wanted.qos, wanted.qos.roce, wanted.tos >> 2
     if scheme.trust == "dscp" and (priority := wanted.priority(dscp)) != roce.priority:
         what = f"{wanted.tos} is DSCP {dscp}, which has priority {priority}, not RoCE's"
@@ -182,7 +182,7 @@ def bridging(
 
 
 def cost(port: QosPort, setting: str, *, trusts: bool = False) -> Disruption:
-    """What the change costs with the port's driver; ``trusts``: the port trusts another marking after it."""
+    """Return a change's cost with the port's driver; ``trusts``: the port trusts another marking after it."""
     flaps = setting in port.driver.flaps or (trusts and port.port.device in port.driver.flaps_with_trust)
     return Disruption.LINK_FLAP if flaps else Disruption.NONE
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs on the host without Juju, and what the charm installs for it."""
+"""The programs that run on the host without Juju, and the files that the charm installs for them."""

@@ -59,17 +59,17 @@ REVERT_TURN = 4.0 * LIVE
 
 
 def early_start(wanted: Desired) -> int:
-    """Of the early unit: all ports change, fail, and are brought back."""
+    """The seconds of the early unit: all ports change, fail, and are brought back."""
     return int(TURN + DEVICES + len(wanted.everything) * (CHANGE + OTHER_ORDER + UNDO))
 
 
 def early_stop(wanted: Desired) -> int:
-    """Of its fallback, and until a process that the kernel does not let go is given up."""
+    """The seconds of its fallback, and until a process that the kernel does not let go is given up."""
     return int(max(1, len(wanted.everything)) * UNDO)
 
 
 def bind_start(wanted: Desired) -> int:
-    """Of the binding unit: each NIC's bond and VF-LAG, and each VF; VFs that came late are destroyed."""
+    """The seconds of the binding unit: each NIC's bond and VF-LAG, and each VF; late VFs are destroyed."""
     vfs = sum(port.num_vfs for port in wanted.everything)
     return int(
         TURN
@@ -83,20 +83,20 @@ def bind_start(wanted: Desired) -> int:
 
 
 def restore_start(wanted: Desired) -> int:
-    """Of the unit that restores lost ports: as a boot, and once more for a port that is lost meanwhile."""
+    """The seconds of the restoring unit: as a boot, and once more for a port that is lost meanwhile."""
     return int(LONG_TURN) + 2 * (early_start(wanted) + bind_start(wanted))
 
 
 def restore_unheard(wanted: Desired) -> int:
-    """From the restoring unit's start until it counts as dead."""
+    """The seconds from the restoring unit's start until it counts as dead."""
     return restore_start(wanted) + 2 * early_stop(wanted) + 60
 
 
 def early_unheard(wanted: Desired) -> int:
-    """From the early unit's start until it counts as dead: it, its end and its fallback."""
+    """The seconds from the early unit's start until it counts as dead: it, its end and its fallback."""
     return early_start(wanted) + 2 * early_stop(wanted) + 60
 
 
 def bind_unheard(wanted: Desired) -> int:
-    """From the last record of a boot unit until the binding unit counts as dead."""
+    """The seconds from the last record of a boot unit until the binding unit counts as dead."""
     return bind_start(wanted) + 60

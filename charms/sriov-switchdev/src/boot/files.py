@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm installs on a host: the boot copy, units, udev rules, the desired state."""
+"""The files that the charm installs on a host: the boot copy, units, udev rules, the desired state."""
 
 import re
 
@@ -23,7 +23,7 @@ _BOOT = (
 )
 _NIC = ("nic", "nic.back", "nic.chain", "nic.judge", "nic.places")
 COPY = BootCopy("sriov-switchdev", (*_BOOT, *_NIC, "desired", "live", "observed", "record"))
-"""What the units run of this charm: nothing that speaks to Juju or reads options."""
+"""The part of this charm that the units run: nothing that speaks to Juju or reads options."""
 
 EARLY = "ovn-offload-sriov-early.service"
 BIND = "ovn-offload-sriov-bind.service"
@@ -54,10 +54,10 @@ kernel's own where the file has none, as netplan's with an MTU alone (ID_NET_LIN
 udev-builtin-net_setup_link.c and link_generate_new_name in link-config.c, systemd 249 and 255)."""
 
 CHANGES = (Does.NETLINK, Does.PCI)
-"""What the two units do at boot."""
+"""The work of the two units at boot."""
 
 RESTORES = (*CHANGES, Does.SEES_PROCESSES, Does.STARTS_UNITS)
-"""What the third and the revert of a live change do: one wakes the Juju unit, one stops its own timer.
+"""The work of the third unit and of the revert: one wakes the Juju unit, one stops its own timer.
 Both look for processes that use VFs, such as DPDK's."""
 
 _HEADER = "# Installed by the charm sriov-switchdev; local changes are overwritten.\n"
@@ -168,7 +168,7 @@ def rules(wanted: Desired) -> str:
 
 
 def _same_card(port: Port) -> tuple[str, ...]:
-    """Conditions of which a netdev of the declared card meets one."""
+    """Return conditions of a udev rule, one of which every netdev of the declared card meets."""
     if port.mac is None:
         return ("",)
     return f'ATTR{{address}}=="{port.mac}", ', 'ATTR{addr_assign_type}!="0", '

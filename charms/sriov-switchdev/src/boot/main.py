@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the units and a timer run from the boot copy.
+"""The program of the units and of a timer, which the boot copy has.
 
 early     before the network: VFs created unbound, switchdev mode. A NIC on which a step fails is
           left in legacy mode with zero VFs (VFs in legacy mode would match Nova's whitelist and

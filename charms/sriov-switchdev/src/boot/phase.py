@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the phases of the units share: the desired state, running steps, and what a failure leaves."""
+"""The common parts of the units' phases: the desired state, running steps, and the record of a failure."""
 
 from collections.abc import Iterable
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to a NIC: single steps, and the order in which they run."""
+"""The changes of a NIC: single steps, and the order in which they run."""

@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 class Way(NamedTuple):
-    """What is done about one NIC, and what waits."""
+    """The steps for one NIC that run now, and those that wait."""
 
     nic: Nic
     parts: tuple[Part, ...] = ()  # what runs now
@@ -60,12 +60,12 @@ class Way(NamedTuple):
 
     @property
     def steps(self) -> tuple[HostStep, ...]:
-        """What runs now, apart from a start of the restoring unit."""
+        """The steps that run now, apart from a start of the restoring unit."""
         return tuple(step for part in self.parts for step in part.steps)
 
     @property
     def waiting(self) -> tuple[Held[System], ...]:
-        """All that waits."""
+        """The held steps and the queues that wait."""
         return (*self.held, *self.queues)
 
     def mends(self, each: Difference) -> bool:
@@ -219,7 +219,7 @@ def _offloads(nic: Nic) -> list[Part]:
 
 
 def _form_lag_again(nic: Nic, preallocated: bool) -> Iterator[Part]:
-    """Only VF-LAG is missing: when a port joins while all VFs are unbound, mlx5 tries again to form it.
+    """Yield the part for a NIC that only lacks VF-LAG: mlx5 tries again when a port joins with VFs unbound.
 
     If the firmware keeps resources for a LAG (``preallocated``), VFs keep their drivers. If a port has no
     carrier, it is that one: it carries no traffic to interrupt, and is not waited for.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a NIC is not as declared, judged once for all who ask. Pure.
+"""The differences of a NIC from its declaration, judged once for all who ask. Pure.
 
 A difference names the move that mends it. What the host or a driver does not tell (None) is no difference.
 """
@@ -25,11 +25,11 @@ STOP_IT = (
     "grep -rlsE 'sriov_numvfs|eswitch' /etc /opt /root /usr/local /var/lib/cloud names files that set them; "
     "the page When VFs or VF-LAG are missing has a trace that names the program"
 )
-"""What helps where something else sets VFs, and no file that the charm reads names it."""
+"""The remedy where something else sets VFs, and no file that the charm reads names it."""
 
 
 class Move(enum.Enum):
-    """What mends a difference, and what a part of the way of a NIC does."""
+    """The move that mends a difference, and to which each part of a NIC's way belongs."""
 
     CHANGE = "VFs or mode of a port change, and the NIC with it"
     LAG = "VF-LAG forms"
@@ -204,7 +204,7 @@ def joined(wanted: Desired, observed: Observed) -> tuple[Nic, ...]:
 
 
 def at_hand(ports: Iterable[Port], wanted: Desired, observed: Observed) -> Nic:
-    """One NIC as boot and restore have it at hand: those of its ``ports`` with the driver that they need."""
+    """Return the NIC as boot and restore have it at hand: the ``ports`` with the driver that they need."""
     served = tuple(port for port in ports if (pf := observed.host.pf(port.bdf)) and pf.port.driver == MLX5)
     return _nic(served[0].nic if served else "", served, wanted, observed)
 
@@ -351,7 +351,7 @@ def _of_port(now: PortNow, wanted: Desired, *, kept_unbound: bool) -> Iterator[D
 
 
 def figures(port: Port, now: PortNow | None) -> dict[str, int]:
-    """What is declared of a port, for the exporter, which compares; ``now`` is None while it is not there."""
+    """Return a port's declaration for the exporter, which compares; ``now`` is None while it is not there."""
     declared = {"vfs": port.num_vfs, "switchdev": 1}
     if now is None or now.pf.hw_tc_offload is not None:  # else the driver does not tell
         declared["hw_tc_offload"] = 1
@@ -376,6 +376,6 @@ def _unknown(there: Collection[PortNow], kernel: str) -> Iterator[Difference]:
 
 
 def other_card(known: str | None, mac: str | None) -> tuple[str, str]:
-    """What the operator has to know of a card with ``mac`` at the address of a known port, and the remedy."""
+    """Return a sentence on a card with ``mac`` at the address of a known port, and the remedy."""
     what = f"another card is at this address (MAC {mac}, not {known}), and is left alone"
     return what, "put the declared card there, or run action accept-nic on this unit"

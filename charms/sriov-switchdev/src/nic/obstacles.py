@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a NIC stands in the way of what is declared, and no step mends: found before any write. Pure."""
+"""The obstacles of a NIC to its declaration that no step removes: found before any write. Pure."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +21,7 @@ DPU_HAS_IT = f"in DPU mode, where the DPU has it, {NOT_THIS_ONE}; in NIC mode, u
 
 
 def obstacles(nic: Nic) -> Iterator[Finding]:
-    """What stands in the way of what is declared of one NIC, with the remedy; no step mends it."""
+    """Yield the obstacles to the declaration of one NIC that no step removes, with the remedy of each."""
     for other in nic.others:
         yield Finding(Severity.BLOCKED, other.port.bdf, other.what, other.remedy)
     for now in nic.ports:
@@ -73,7 +73,7 @@ def _of_vfs(now: PortNow, lag: VfLag) -> Iterator[Finding]:
 
 
 def _destroyed(now: PortNow) -> Iterator[Finding]:
-    """What is in use and would go with a change of VFs or mode."""
+    """Name the VFs in use that a change of VFs or mode would destroy."""
     port, pf = now.port, now.pf
     if now.users:
         yield Finding(
@@ -90,7 +90,7 @@ def _destroyed(now: PortNow) -> Iterator[Finding]:
 
 
 def _ended(pf: Pf) -> Iterator[Finding]:
-    """What of the kernel uses the port's RDMA, which an uplink in switchdev mode does not have."""
+    """Name the kernel's users of the port's RDMA, which an uplink in switchdev mode does not have."""
     ends = f"switchdev mode ends RDMA over {pf.netdev}, which is used by"
     if pf.kernel.sure:
         remedy = f"have it use TCP, or another NIC; or {NOT_THIS_ONE}"

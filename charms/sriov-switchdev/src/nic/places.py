@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the declared ports are on this host now. Pure.
+"""The places of the declared ports on this host now. Pure.
 
 A PCI address changes while a card stays what it is: with a BIOS update, a GPU beside it, another slot.
 """

@@ -98,7 +98,7 @@ def _part_of_card(pf: Pf, host: Host, bond: Bond) -> tuple[str, str] | None:
 
 
 def _beside(bond: Bond, others: Mapping[str, Pf | None]) -> tuple[str, str]:
-    """What the bond has beside the ports of this card, and what the operator can do."""
+    """Name the members of a bond beside the ports of this card, and the operator's choices."""
     listed = ", ".join(
         f"{name} ({driven_by(other.port)})" if other and other.port.driver != MLX5 else name
         for name, other in others.items()

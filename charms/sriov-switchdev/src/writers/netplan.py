@@ -74,7 +74,7 @@ def _devices(document: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
 
 
 def _settings(path: str, document: yaml.Node | None) -> Iterator[tuple[str, tuple[str, ...], str, str]]:
-    """Of each device that sets something: its name, the keys, the PF that it is a VF of, its number of VFs.
+    """Yield each device that sets something: its name, the keys, the PF of a VF, its number of VFs.
 
     ovn-chassis' file sets something as long as it has the section.
     """
@@ -179,7 +179,7 @@ def _first_document(text: str) -> yaml.Node | None:
 
 
 def words(text: str, key: str) -> Iterator[str]:
-    """Of another YAML file: the texts below a key of its top level, or lists of their words.
+    """Return the texts below a key of another YAML file's top level, or lists of their words.
 
     Raises ValueError as :func:`_first_document`.
     """

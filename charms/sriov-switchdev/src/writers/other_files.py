@@ -50,7 +50,7 @@ CHOOSES = re.compile(
     r'\s*==\s*"([^"]*)"'
 )
 CONDITION = re.compile(r"\b(?!ACTION|SUBSYSTEM)[A-Z]+(?:\{[^}]*\})?\s*[=!]=")
-"""What a udev rule asks of a port, and all that it asks."""
+"""The conditions of a udev rule that choose a port, and all of its conditions."""
 EXTERNAL = re.compile(r'externallymanaged"?:\s*true\b', re.IGNORECASE)
 """sriov-network-operator only checks number and mode of a port, and takes VFs that others have created."""
 Bdfs = frozenset[str]
@@ -121,7 +121,7 @@ def _units(system: System, pfs: Collection[Pf]) -> Iterator[Writer]:
 def _of(
     system: System, path: str, text: str | None, pfs: Collection[Pf], name: str, tool: str = OTHER
 ) -> Iterator[Writer]:
-    """What a text sets, and what the programs that it names set; those may get their ports from it."""
+    """Yield the settings of a text and of the programs that it names; those may get their ports from it."""
     lines = _plain(text)
     programs = {each: _plain(read_text(system, each)) for each in PROGRAM.findall("\n".join(lines))}
     for where, own in {path: lines, **programs}.items():

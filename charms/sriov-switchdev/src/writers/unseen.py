@@ -11,12 +11,12 @@ from hostnic.system import System, read_text
 from observed import BootRecord, PortRecord, Vfs
 
 UDEV = "/run/udev/data/+pci:{}"
-"""What udev knows of a PCI device. ``I:`` is the time at which udev saw it first, in microseconds of the
+"""The file of udev's knowledge of a PCI device. ``I:`` is the time of its first event, in microseconds of the
 monotonic clock: USEC_INITIALIZED of ``udevadm info`` (sd-device.c)."""
 
 
 def undone(system: System, pfs: Iterable[Pf], boot: BootRecord) -> dict[str, str]:
-    """What something else has made of ports since the charm left them, in words, by PCI address."""
+    """Return the changes of ports by something else since the charm left them, in words, by PCI address."""
     found: dict[str, str] = {}
     for pf in pfs:
         left = boot.ports.get(pf.bdf, PortRecord()).left
@@ -41,7 +41,7 @@ def _said(system: System, pf: Pf, left: Vfs) -> str:
 
 
 def _since(system: System, vf: str | None, known: str, unknown: str) -> str:
-    """When the VFs were made, as far as udev knows."""
+    """Tell when the VFs were made, as far as udev knows."""
     text = read_text(system, UDEV.format(vf)) if vf else None
     found = re.search(r"^I:([0-9]{1,18})$", text or "", re.MULTILINE)
     return known.format(round(int(found[1]) / 1e6)) if found else unknown

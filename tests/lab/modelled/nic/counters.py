@@ -8,7 +8,7 @@ from lab.modelled.nic.model import FakePort, FakeVf
 
 KERNEL = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
 REPRESENTOR = (*KERNEL, *(f"vport_{name}" for name in KERNEL))
-"""What passed the kernel, and all that the VF sent and received."""
+"""The packets through the kernel, and all that the VF sent and received."""
 RDMA = tuple(
     f"{way}_vport_rdma_{cast}_{what}"
     for cast in ("unicast", "multicast")
@@ -43,7 +43,7 @@ def representor(kernel: str) -> tuple[str, ...]:
 
 
 def traffic(vf: FakeVf, now: float) -> Traffic:
-    """What a representor counts of its VF."""
+    """Return a representor's counters of its VF."""
     return Traffic(*(int(vf.growth.get(name, 0) * now) for name in Traffic._fields))
 
 

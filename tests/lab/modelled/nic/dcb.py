@@ -19,12 +19,12 @@ BLANK_ETS = Ets((0,) * 8, (dcb.STRICT,) * 8, (0,) * 8)
 
 
 Changed = frozenset[str]
-"""What a request has changed, in the words of :attr:`Quirks.closes`."""
+"""The settings that a request has changed, in the words of :attr:`Quirks.closes`."""
 
 
 @dataclass(frozen=True)
 class Quirks:
-    """What a driver makes of dcbnl."""
+    """The peculiarities of a driver's dcbnl."""
 
     selectors: tuple[int, ...]  # of APP entries that it takes
     ets: Ets = BLANK_ETS  # traffic classes as it starts

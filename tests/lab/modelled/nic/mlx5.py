@@ -111,7 +111,7 @@ def try_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str],
 
 
 def set_eswitch_mode(port: FakePort, mode: str) -> None:
-    """What has changed when a change of mode ends."""
+    """Make the changes that are there when a change of mode ends."""
     port.eswitch_mode = mode
     if mode == "switchdev":
         port.hw_tc_offload = True

@@ -78,7 +78,7 @@ class Firmware:
         return self.pf_num_of_vf if self.per_pf else self.num_of_vfs
 
     def apply(self) -> None:
-        """What was set becomes current."""
+        """Make the values current that were set."""
         self.num_of_vfs, self.sriov_en = self.next_num_of_vfs, self.next_sriov_en
         self.per_pf, self.pf_num_of_vf = self.next_per_pf, self.next_pf_num_of_vf
 

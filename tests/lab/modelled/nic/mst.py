@@ -127,7 +127,7 @@ class _Tool:
         return "\n" + "\n".join(lines) + "\n"
 
     def parameters(self) -> dict[str, FakeParameter]:
-        """What the firmware offers now, in the order in which the tool prints it."""
+        """Return the parameters that the firmware offers now, in the order in which the tool prints them."""
         firmware = self.port.firmware
         vfs = FakeParameter(8, most=MAX_VFS)
         vfs.current, vfs.next_boot = firmware.num_of_vfs, firmware.next_num_of_vfs

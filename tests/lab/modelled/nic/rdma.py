@@ -33,13 +33,13 @@ NAMES = {
     **{"mlx5_core": "mlx5", "bnxt_en": "bnxt_re", "qede": "qedr"},
     **{"ice": "irdma", "i40e": "irdma", "hns3": "hns"},
 }
-"""What the RDMA driver beside a network driver calls its devices."""
+"""The stem of the devices' names by the RDMA driver beside a network driver."""
 WITHOUT_ROCE = ("i40e",)
 """Those whose devices do iWARP (drivers/infiniband/hw/irdma/i40iw_if.c)."""
 
 
 def _by_function(port: "FakePort", infiniband: bool) -> str:
-    """What rdma-core calls it (kernel-boot/rdma_rename.c): "rdma" for a device of raw Ethernet."""
+    """Return rdma-core's name (kernel-boot/rdma_rename.c): "rdma" for a device of raw Ethernet."""
     bus, slot, function = (int(number, 16) for number in re.split("[:.]", port.bdf)[1:])
     prefix = "ib" if infiniband else "rdma" if port.eswitch_mode == "switchdev" else "roce"
     return f"{prefix}p{bus}s{slot}f{function}"
@@ -134,7 +134,7 @@ class FakeRdma:
         return {name for name, (bdf, _) in self.names(network).items() if bdf not in raw}
 
     def mounts(self, network: "FakeNetwork", now: float) -> "Mounts":
-        """What is to be seen of it."""
+        """Return the files that show it."""
         seen: Mounts = {CLASS: lambda: self._class(network, now)}
         names = self.names(network)
         devices = self.functions(network, now)

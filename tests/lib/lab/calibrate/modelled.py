@@ -14,7 +14,7 @@ SERIAL = "MT2116X01234"
 REAL = (
     "bash cat ls basename readlink awk sed mktemp rm sleep base64 timeout uname touch grep env flock".split()  # noqa: SIM905
 )
-"""What the scripts call of the machine's own tools."""
+"""The machine's own tools that the scripts call."""
 
 SSH = r"""#!/bin/bash
 while [ "$1" != -- ]; do shift; done
@@ -103,7 +103,7 @@ MINE = {
 
 
 def vpd(serial: str) -> bytes:
-    """What sysfs shows of a card with this serial number."""
+    """Return a card's sysfs file with this serial number."""
     return nic_vpd(serial).encode("utf-8", "surrogateescape")
 
 
@@ -185,7 +185,7 @@ class Server:
         (self.root / "sys/class/net" / netdev / f"upper_{upper}").symlink_to(directory)
 
     def timer_fires(self) -> None:
-        """What systemd does when nobody wound the timer up."""
+        """Do as systemd does when nobody wound the timer up."""
         timer = self.root / "units/ovn-offload-calibrate.timer"
         (self.root / "unreachable").unlink(missing_ok=True)
         bash = [shutil.which("bash") or "bash", timer.read_text().strip()]
@@ -200,5 +200,5 @@ class Server:
 
     @property
     def left(self) -> list[str]:
-        """What is in /run, where a calibration has its folder."""
+        """The files in /run, where a calibration has its folder."""
         return [path.name for path in (self.root / "run").iterdir()]

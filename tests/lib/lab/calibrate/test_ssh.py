@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes of commands over SSH, and the card of a port that is found there."""
+"""Commands over SSH, and the card of a port that is found there."""
 
 import pytest
 from hostnic.firmware.vpd import serial_in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NVUE asks before it applies a revision, and what becomes of it with each answer."""
+"""NVUE's questions before it applies a revision, and the revision's state after each answer."""
 
 import pytest
 from lab.nvue import SimulatedTime, Switch

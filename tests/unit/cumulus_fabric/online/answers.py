@@ -52,7 +52,7 @@ class Recorded:
 
 
 class Answers:
-    """What the switches of a changed fabric have answered to all that only reads."""
+    """The answers of a changed fabric's switches to all requests that only read."""
 
     def __init__(self) -> None:
         self.said: dict[str, dict[Target, tuple[int, bytes]]] = {}
@@ -130,7 +130,7 @@ BESIDE: dict[str, Any] = {
     "vrf": {"blue": {"evpn": {"vlan": 78, "vni": {"4001": {}}}}},
     "router": {"policy": {"route-map": {"theirs": {"rule": {"10": {"action": {"permit": {}}}}}}}},
 }
-"""What others have configured on a switch."""
+"""Others' configuration on a switch."""
 
 
 def odd(content: Any) -> Iterator[tuple[str, Any]]:

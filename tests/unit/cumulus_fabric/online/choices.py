@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others configure on switches that the intent cannot have beside it: the operator has the choice."""
+"""Others' configuration on switches that the intent cannot have beside it: the operator has the choice."""
 
 from unit.cumulus_fabric.online.unmanaged import (
     BORDERS,

@@ -32,7 +32,7 @@ def shut(made: Rack, name: str) -> set[str]:
 
 
 def patches(made: Rack, name: str) -> list[dict[str, Any]]:
-    """What was patched on a switch, in order."""
+    """List the patches of a switch, in order."""
     return [call.body for call in made.servers[name].calls if call.name == "patch"]
 
 
@@ -41,7 +41,7 @@ def sentences(report: Report) -> list[str]:
 
 
 class Trace:
-    """What other leaves send to a leaf, and which of its hosts' ports are up, after each of its changes."""
+    """The routes that other leaves send to a leaf, and whether its hosts' ports are up, after each change."""
 
     def __init__(self, made: Rack, name: str) -> None:
         self._made, self._name = made, name

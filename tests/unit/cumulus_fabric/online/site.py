@@ -39,11 +39,11 @@ class Rack:
 
     @property
     def applied(self) -> dict[str, Any]:
-        """What every switch runs."""
+        """The tree that every switch runs."""
         return {name: server.switch.applied for name, server in self.servers.items()}
 
     def calls(self, name: str) -> list[str]:
-        """What a switch was asked, in order."""
+        """List the requests to a switch, in order."""
         return [call.name for call in self.servers[name].calls]
 
     def writes(self) -> list[str]:
@@ -145,7 +145,7 @@ def rack(
 
 
 def _box(fabric: Fabric, switch: model.Switch, wires: Wires, release: str, applied: bool) -> dict[str, Any]:
-    """What a simulated switch is made of."""
+    """Return the parts of a simulated switch."""
     version = tuple(int(part) for part in release.split(".")[:2])
     member = wires.member(switch.name, version)
     tree = None

@@ -65,7 +65,7 @@ def test_with_more_networks_it_becomes_a_trunk(running: Rack) -> None:
     ids=["another network", "tagged", "another one untagged"],
 )
 def test_another_untagged_network_is_the_operators_choice(running: Rack, given: dict[str, Any]) -> None:
-    """What the host sends without a tag would come out in another network, or nowhere."""
+    """The host's untagged packets would come out in another network, or nowhere."""
     given = {**given, "untagged": given.get("untagged", "oam")}
     on_access(running, 9)
     report = taking_over(with_bond(**given), running).apply()

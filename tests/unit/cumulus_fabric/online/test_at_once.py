@@ -41,7 +41,7 @@ class Calls(list[Any]):
 
 
 def both(three: Rack, switch: str, call: str, number: int) -> tuple[Report, Report]:
-    """What came of an apply, and of a second one that began in this call of the first."""
+    """Return the reports of an apply, and of a second one that began in this call of the first."""
     second = list[Report]()
     three.servers[switch].calls = Calls(call, number, lambda: second.append(change(three)))
     first = change(three)

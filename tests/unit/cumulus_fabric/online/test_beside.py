@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of others' settings beside the intent: no false alarm, and each thing said in one way."""
+"""The findings on others' settings beside the intent: no false alarm, and each thing named in one way."""
 
 from copy import deepcopy
 from typing import Any

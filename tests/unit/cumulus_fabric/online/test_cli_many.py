@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line prints of 16 spines and 32 leaves: the worst first, and no more than fits."""
+"""The command line's output for 16 spines and 32 leaves: the worst first, and no more than fits."""
 
 import json
 from collections.abc import Iterator

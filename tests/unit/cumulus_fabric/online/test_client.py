@@ -156,7 +156,7 @@ def test_the_largest_answer_that_a_switch_can_have_is_read(nvue: Nvue, server: S
 
 @pytest.mark.parametrize("kind", [each for each in KINDS if each not in ("hang", *ENDLESS)])
 def test_a_wire_has_the_troubles_of_a_socket(nvue: Nvue, server: Server, access: Access, kind: str) -> None:
-    """What the tests of faults go through instead of sockets."""
+    """It stands for sockets in the tests of faults."""
     wire = Nvue("leaf", "127.0.0.1", access, server.port, lambda *_: Wire(server, access.timeout))
     said: list[str] = []
     for client in (nvue, wire):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch runs beside the intent and cannot keep: nothing is sent, and the operator is told why."""
+"""Settings of a switch that cannot stay beside the intent: nothing is sent, and the operator is told why."""
 
 from collections.abc import Iterator
 from copy import deepcopy

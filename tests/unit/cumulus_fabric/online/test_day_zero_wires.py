@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is at the ports on day 0: switches that are all called cumulus, and servers without their system."""
+"""Neighbours at the ports on day 0: switches that are all called cumulus, and servers without a system."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy

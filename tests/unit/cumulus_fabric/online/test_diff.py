@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is the intent's on a switch, what is not, and the patch between the two."""
+"""The intent's part of a switch, the rest, and the patch between the two."""
 
 import re
 from copy import deepcopy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the exporter on the fabric's unit says: what the last look saw, and how long ago that was."""
+"""The metrics on the fabric's unit: the state at the last look, and how long ago that was."""
 
 import errno
 import json
@@ -44,7 +44,7 @@ def behind_nvue(unit: Unit, name: str, change: dict[str, Any]) -> None:
 
 
 def missing(series: Series) -> dict[tuple[str, str], float]:
-    """What is not as declared, by switch and object."""
+    """Return the differences from the declaration, by switch and object."""
     declared = {key[1:]: value for key, value in series.items() if key[0] == "fabric_declared"}
     actual = {key[1:]: value for key, value in series.items() if key[0] == "fabric_actual"}
     assert declared.keys() == actual.keys()

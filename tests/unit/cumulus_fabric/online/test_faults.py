@@ -51,7 +51,7 @@ def change(three: Rack, announce: Callable[[str], object] = lambda _: None) -> R
 
 
 def outcome(three: Rack, before: dict[str, Any]) -> str:
-    """What really became of the switches; a mixture has no word."""
+    """Return the real state of the switches; a mixture has no word."""
     if three.applied == before:
         return "rolled back"
     differ = [name for name, tree in three.applied.items() if Goal(WANTED[name]).patch(tree)]
@@ -96,7 +96,7 @@ def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
 
 
 def case(waits: str, name: str, fault: Fault) -> str:
-    """What is wrong with the end of one disturbed apply; nothing when all is well."""
+    """Return the faults at the end of one disturbed apply; nothing when all is well."""
     with make(waits) as three:
         before = deepcopy(three.applied)
         three.servers[name].inject(fault)
@@ -278,7 +278,7 @@ def test_a_change_that_cuts_management_rolls_itself_back(three: Rack) -> None:
 
 
 def test_a_switch_that_does_not_wait_for_its_confirmation_rolls_everything_back(three: Rack) -> None:
-    """What nobody confirmed does not count as confirmed: such a switch would not come back by itself."""
+    """An unconfirmed change does not count as confirmed: such a switch would not come back by itself."""
     before = deepcopy(three.applied)
     three.servers[CANARY].switch.waits = ""
     report = change(three)

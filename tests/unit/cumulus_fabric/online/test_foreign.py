@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody else configured stays until it is named; what this charm made goes with the intent."""
+"""Somebody else's configuration stays until it is named; this charm's goes with the intent."""
 
 import json
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch need not say: defaults that its REST API leaves out, and the speed of lanes."""
+"""The settings that a switch need not name: defaults that its REST API leaves out, and the speed of lanes."""
 
 from copy import deepcopy
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What 16 racks, 48 switches and 256 hosts need of the sizes that Juju takes."""
+"""16 racks, 48 switches and 256 hosts fit into the sizes that Juju takes."""
 
 import json
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the intent leaves to others (``unmanaged``) is neither set, nor unset, nor a difference."""
+"""The part that the intent leaves to others (``unmanaged``) is neither set, nor unset, nor a difference."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -46,7 +46,7 @@ def leaving(**unmanaged: Any) -> Callable[[dict[str, Any]], None]:
 
 
 def settled(three: Rack, intent: Fabric, ownership: Ownership | None = None) -> list[str]:
-    """What is said of Leaf0-1 where neither plan nor apply has anything to do."""
+    """Return the findings on Leaf0-1 where neither plan nor apply has anything to do."""
     site = replace(three.site, fabric=intent, audit=tuple(audit(intent)))
     site = replace(site, ownership=ownership or site.ownership)
     before = deepcopy(three.applied)

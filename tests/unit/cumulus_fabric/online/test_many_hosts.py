@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hook about one of many hosts costs: hook tools, switches and processor time, counted."""
+"""The cost of a hook about one of many hosts: hook tools, switches and processor time, counted."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ HOUR = 1_000_000.0
 
 
 def report(number: int, mtu: int = 9000) -> str:
-    """What a host with one port publishes."""
+    """Return the publication of a host with one port."""
     port = PortReport("enp59s0f0np0", "0000:3b:00.0", "b8:3f:d2:00:00:01", mtu)
     return Host(f"compute{number}", (port,)).to_json()
 

@@ -50,7 +50,7 @@ def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
 
 
 def said(three: Rack) -> dict[str, str]:
-    """What blocks the plan, by switch; nothing can be applied meanwhile."""
+    """Return the findings that block the plan, by switch; nothing can be applied meanwhile."""
     found = [each for each in three.site.survey().plan.findings if each.severity is Severity.BLOCKED]
     if found:
         before = deepcopy(three.applied)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ends a run in the middle: a switch that is too slow, and a password that is refused from then on."""
+"""Faults that end a run in the middle: a switch that is too slow, and a password that is refused."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NVUE asks before it applies a change is read: nothing that somebody edited is overwritten unasked."""
+"""NVUE's questions before it applies a change are read: nobody's edits are overwritten unasked."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -150,7 +150,7 @@ def test_a_question_without_words_is_not_taken_for_a_wait(three: Rack) -> None:
 
 
 def test_taking_back_asks_nothing(three: Rack) -> None:
-    """What was confirmed goes back, although somebody has edited a file meanwhile."""
+    """A confirmed change goes back, although somebody has edited a file meanwhile."""
     before = deepcopy(three.applied)
     confirm = three.servers[CANARY].switch._finish
 

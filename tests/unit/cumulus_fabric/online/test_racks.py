@@ -96,7 +96,7 @@ def removed(made: Rack, number: int) -> None:
 
 
 def blocked(made: Rack) -> list[str]:
-    """What prevents the plan; an apply then sends nothing either."""
+    """Return the findings that prevent the plan; an apply then sends nothing either."""
     found = [each for each in made.site.survey().plan.findings if each.severity is Severity.BLOCKED]
     assert made.site.apply().verdict == "nothing was sent to any switch"
     assert made.writes() == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm remembers of the switches: what it has applied last, as text and from run to run."""
+"""The charm's record of the switches: the trees that it has applied last, as text and from run to run."""
 
 from collections.abc import Iterator
 from copy import deepcopy

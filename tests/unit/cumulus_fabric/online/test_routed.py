@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others route on a fabric's switches is named once, and no port joins it without a word."""
+"""Others' routes on a fabric's switches are named once, and no port joins them without a word."""
 
 from dataclasses import replace
 from typing import Any
@@ -222,7 +222,7 @@ USED = {
 
 @pytest.mark.parametrize("interfaces", USED.values(), ids=USED)
 def test_what_excludes_the_intents_use_is_not_said_to_stay(three: Rack, interfaces: dict[str, Any]) -> None:
-    """What somebody routes on the intent's ports blocks the plan."""
+    """A port of the intent that somebody routes blocks the plan."""
     typed(three, "Leaf0-1", {"interface": interfaces})
     assert (said(three.site), three.site.survey().plan.blocked) == ([], True)
 

@@ -22,7 +22,7 @@ BAD = "Leaf0-1"
 
 
 def found(made: Rack) -> tuple[str, str]:
-    """What the survey says of the only switch that it could not read."""
+    """Return the survey's finding on the only switch that it could not read."""
     survey = made.site.survey(state=True)
     assert survey.observed.switches.keys() == made.servers.keys() - {BAD}
     blocked = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]

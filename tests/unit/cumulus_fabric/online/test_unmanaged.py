@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others configured stays as it is, or nothing is sent and the operator has the choice."""
+"""Others' configuration stays as it is, or nothing is sent and the operator has the choice."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -205,7 +205,7 @@ ITS_OWN = [
     "interface bond1 bond member swp31",
     *(f"vrf default router bgp autonomous-system {value}" for value in ("1", "4294967295", "leaf", "spine")),
 ]
-"""What the intent decides without having it at that place: that its ports are up, with their default MTU and
+"""The intent's decisions without a setting at that place: its ports are up, with their default MTU and
 by LACP; which of them a bond has; and its AS number, which the VRF has in place of the global one."""
 
 

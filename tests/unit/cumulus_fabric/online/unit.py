@@ -88,7 +88,7 @@ class Unit(Alone):
         self.rack.forget()
 
     def hosts(self, *reports: str) -> "Unit":
-        """What units of roce-qos publish."""
+        """Publish the reports of units of roce-qos."""
         told = {number: {"host": report} for number, report in enumerate(reports)}
         self.relation = replace(self.state.get_relation(self.relation.id), remote_units_data=told or {0: {}})
         others = {each for each in self.state.relations if each.id != self.relation.id}
@@ -112,7 +112,7 @@ class Unit(Alone):
 
     @property
     def writes(self) -> list[str]:
-        """What the last hook or action wrote to switches."""
+        """The writes of the last hook or action to switches."""
         return self.rack.writes()
 
 

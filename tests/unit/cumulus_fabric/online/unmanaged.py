@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others configure on switches of a fabric, after NVIDIA's guides and published designs.
+"""Others' configurations on switches of a fabric, after NVIDIA's guides and published designs.
 
 ENABLE, YES, NO, IP and VRF stand for the words of a switch's dialect.
 """
