@@ -180,7 +180,7 @@ def _sent(results: Results) -> str:
 
 
 def _outside(results: Results) -> str:
-    """What is shown not to be in the NIC, by path and kind, and whether the nodes' kernel could have it.
+    """List what is shown not to be in the NIC, by path and kind, and whether the nodes' kernel could have it.
 
     Only connections that are tracked ask for more than every kernel of mlx5 with offload has.
     """

@@ -23,7 +23,7 @@ NAMED = 16
 
 
 class Loses(enum.IntEnum):
-    """What a host loses at a leg, the worst last."""
+    """The loss of a host at a leg, the worst last."""
 
     MOMENT = 1  # a leg for a moment, and another one carries it
     LEG = 2  # a leg for good, and another one carries it
@@ -32,7 +32,7 @@ class Loses(enum.IntEnum):
 
     @property
     def words(self) -> str:
-        """What becomes of these hosts."""
+        """Return the losses of these hosts."""
         return _WORDS[self][0]
 
     @property
@@ -50,7 +50,7 @@ _WORDS = {
 
 
 class Share(NamedTuple):
-    """What one host loses at one of its legs."""
+    """The loss of one host at one of its legs."""
 
     switch: str
     leg: str  # the bond, or the port in the bridge
@@ -73,7 +73,7 @@ class Toll:
 
     @property
     def said(self) -> list[str]:
-        """What a digest stands for: each outage, and each leg that goes for good.
+        """List what a digest stands for: each outage, and each leg that goes for good.
 
         A leg that comes back at once is no outage, since its host has another one: a server that boots after
         the plan was made does not void it.
@@ -98,7 +98,7 @@ class Toll:
 
     @property
     def drawn(self) -> dict[str, str]:
-        """What a picture has at each leg, by its switch and name: ``Leaf0-1 bond1``."""
+        """Return the word of a picture for each leg, by its switch and name: ``Leaf0-1 bond1``."""
         return {f"{each.switch} {each.leg}": each.loses.label for each in self.shares}
 
 
@@ -106,7 +106,7 @@ NO_TOLL = Toll()
 
 
 class Way(NamedTuple):
-    """What is taken at the same time, and who has no way left without it."""
+    """The legs that go at the same time, and those who have no way left without them."""
 
     taken: Mapping[str, Taken]  # by switch
     briefly: bool  # whether it comes back at once
@@ -125,7 +125,7 @@ def leaving(attached: Attached, name: str) -> Toll:
 
 
 def shares(attached: Attached, ways: Iterable[Way]) -> Iterator[Share]:
-    """What is lost at each leg in use, the worst of it.
+    """Return the worst loss at each leg in use.
 
     A leaf that loses its last session is lost to its hosts as a whole.
     """

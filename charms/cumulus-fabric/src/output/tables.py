@@ -14,7 +14,7 @@ Health = Mapping[str, Severity]
 
 
 Toll = Mapping[str, str]
-"""What becomes of a leg (``Leaf0-1 bond1``) with an apply, as attachments.toll has it."""
+"""The fate of a leg (``Leaf0-1 bond1``) with an apply, as attachments.toll has it."""
 
 NO_TOLL: Toll = {}
 

@@ -65,7 +65,7 @@ def changed(made: Rack, change: Any) -> Site:
 
 
 def told(site: Site) -> list[str]:
-    """What the plan says of hosts."""
+    """Return what the plan says of hosts."""
     plan = site.plan(site.survey(state=True))
     return [
         each.sentence() for each in plan.findings if "these hosts" in each.what or each.subject == "hosts"
