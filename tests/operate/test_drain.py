@@ -205,6 +205,29 @@ def test_a_node_whose_agent_is_lost_is_not_emptied(cloud, capsys):
     assert cloud.world.writes() == []
 
 
+def test_an_agent_that_is_lost_is_given_no_action(cloud, capsys):
+    status = cloud.nodes.known["models"]["c:m"]["status"]
+    beside = status["applications"]["nova-compute"]["units"]["nova-compute/0"]["subordinates"]
+    beside["sriov-switchdev/0"]["juju-status"] = {"current": "lost"}
+    assert "sriov-switchdev/0 runs no action" in cloud.typed(capsys, "drain", "node1")[1]
+    assert not any("sriov-switchdev/0" in call for call in cloud.nodes.known["calls"])
+
+
+def test_a_node_is_back_once_its_other_units_verify_too(cloud, capsys):
+    act = cloud.nodes.act
+
+    def unfinished(unit, action, given):
+        said = act(unit, action, given)
+        begun = cloud.nodes.approved and cloud.clock.now < 900
+        if (unit, action) == ("nic-firmware/0", "verify") and begun:
+            said["results"]["verified"] = "false"
+        return said
+
+    cloud.nodes.act = unfinished
+    assert cloud.typed(capsys, "drain", "node1", "--apply")[0] == 0
+    assert cloud.clock.now >= 900
+
+
 def test_roll_takes_all_nodes_in_turn_the_empty_ones_first_and_tells_the_time_left(cloud, capsys):
     cloud.add("other", NODE2)
     cloud.nodes.needing = {NODE1, NODE2, NODE3}

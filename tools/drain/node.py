@@ -8,7 +8,7 @@ from converge import Finding, Severity, StepError
 from drain.compute import Compute, Guest, Service
 from operate import running
 from operate.client import Juju, mapping
-from operate.fleet import Call, UnitReport
+from operate.fleet import Call, UnitReport, lost_agents
 
 LOOK = 120.0
 """Seconds for an action that only looks; a unit whose host reboots answers none."""
@@ -108,25 +108,36 @@ def service_of(place: Place, services: list[Service]) -> Service:
 
 
 def look(juju: Juju, place: Place) -> Unit:
-    """The unit of a place that reboots its host.
+    """The unit of a place that reboots its host, verified only if the place's other units are, too.
 
     Where none of them asks for a reboot, it is the one of sriov-switchdev, which owns reboots in the bundles.
+    Where one does not answer, it is that one. An agent that is lost is not asked: the action would wait.
     """
-    units = [_look(juju, name) for name in place.units]
+    units, lost = list[Unit](), {*lost_agents(juju.data("status"))}
+    for name in place.units:
+        unit = _SILENT._replace(name=name) if name in lost else _look(juju, name)
+        if not unit.answers:
+            return unit
+        units.append(unit)
     asking = [each for each in units if each.needs]
     if len(asking) > 1:
         names = ", ".join(each.name for each in asking)
         raise StepError(
             f"{names} would both reboot {place.host}", "set reboot-owner of nic-firmware to sriov-switchdev"
         )
-    return asking[0] if asking else units[-1]
+    verified, blocked = all(each.verified for each in units), (each.blocked for each in units)
+    chosen = asking[0] if asking else units[-1]
+    return chosen._replace(verified=verified, blocked=next(filter(None, blocked), ""))
+
+
+_SILENT = Unit("", answers=False, needs=False, verified=False, blocked="")
 
 
 def _look(juju: Juju, name: str) -> Unit:
     planned = _results(juju, name, "plan")
     said = _results(juju, name, "verify") if planned is not None else None
     if planned is None or said is None:
-        return Unit(name, answers=False, needs=False, verified=False, blocked="")
+        return _SILENT._replace(name=name)
     blocked = [
         f"{subject}: {what}"
         for severity, subject, what, _ in said.rows("findings", Finding._fields)

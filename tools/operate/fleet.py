@@ -68,7 +68,7 @@ def ask(juju: Juju, instead: Mapping[str, str], charms: Collection[str] = ()) ->
     """
     status = juju.data("status")
     units = own_units(status, charms or own())
-    lost = {*_lost(status)}
+    lost = {*lost_agents(status)}
     found: list[UnitReport] = []
     calls: list[Call] = []
     for name, members in units.items():
@@ -127,7 +127,7 @@ def _number(unit: str) -> tuple[int, str]:
     return len(number), number
 
 
-def _lost(status: Mapping[str, Any]) -> Iterator[str]:
+def lost_agents(status: Mapping[str, Any]) -> Iterator[str]:
     """Units whose agents the controller does not hear from: an action waits there until they are back."""
     for unit, body in running.units(status):
         if mapping(body.get("juju-status")).get("current") == "lost":

@@ -35,7 +35,7 @@ class Nodes(Here):
             said = {"workload-status": {"current": "blocked", "message": "Needs a reboot"}}
             units[f"nova-compute/{number}"] = {
                 "machine": str(number),
-                "subordinates": {f"{charm}/{number}": said for charm in CHARMS},
+                "subordinates": {f"{charm}/{number}": {**said} for charm in CHARMS},
             }
         applications = {charm: {"charm-name": charm, "subordinate-to": ["nova-compute"]} for charm in CHARMS}
         applications["nova-compute"] = {"charm-name": "nova-compute", "units": units}
