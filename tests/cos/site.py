@@ -8,7 +8,7 @@ from typing import Any
 import charm
 import ops
 import pytest
-from charmkit.reboot.rolling import RollingReboot
+from charmkit.reboot import rolling
 from exporter.catalogue import PREFIX
 from exporter.main import Exporter
 from hostnic.handover import AGENTS
@@ -107,7 +107,7 @@ class Site:
         self._running = self.hosts[0]
         monkeypatch.setattr(charm.SriovSwitchdevCharm, "machine", staticmethod(lambda: self._running.machine))
         monkeypatch.setattr(ops.Unit, "reboot", lambda *_: self._ask())
-        monkeypatch.setattr(RollingReboot, "_now", lambda _: EPOCH + int(self._running.machine.now()))
+        monkeypatch.setattr(rolling, "clock", lambda: EPOCH + int(self._running.machine.now()))
         self._app_data: dict[str, str] = {}
         self._options = {"reboot-policy": "always", "reboot-settle": 300, **options}
         for host in self.hosts:
