@@ -16,21 +16,23 @@ first() {
     line=
     { read -r line < "$1"; } 2> /dev/null || true
 }
-uplinks() {
-    for netdev in /sys/class/net/*; do
+uplinks() (
+    cd /sys/class/net || exit
+    for netdev in *; do
         first "$netdev/device/sriov_numvfs"
-        [ "${line:-0}" -gt 0 ] || continue
+        [ "0$line" -gt 0 ] || continue
         # The PF is also the device of the VFs' representors: pf0vf0.
         first "$netdev/phys_port_name"
         case $line in *pf*) continue ;; esac
-        echo "${netdev##*/}"
+        echo "$netdev"
     done
-}
+)
 """
 """Functions of bash: `uplinks` prints a node's ports with VFs, which carry the tenants' networks. `first`
 puts the first line of a file into $line, or nothing if it cannot be read.
 
-Bonds of other NICs, such as a management bond, are not among them. No file is read by a process of its own:
+Bonds of other NICs, such as a management bond, are not among them. There is no ${}, which systemd would
+replace where the sampler is one of its units. No file is read by a process of its own:
 a node is asked before and after each rung, and what that costs is part of what the node spends.
 """
 
