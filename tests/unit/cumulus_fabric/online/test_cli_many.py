@@ -2,6 +2,7 @@
 """The command line's output for 16 spines and 32 leaves: the worst first, and no more than fits."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,7 +80,7 @@ def test_a_plan_ends_with_its_digest_although_steps_and_findings_are_cut(
     monkeypatch.setattr(switches, "MOST", 20)
     short = many("plan")[1]
     assert "\n44 more steps: --all shows them\n" in short
-    assert "\n15 more findings: --all shows them\n" in short
+    assert re.findall(r"^(\d+) more findings: --all shows them$", short, re.MULTILINE) == ["16"]
     assert short.splitlines()[-1] == out.splitlines()[-1]
     assert digest_in(short) in short.splitlines()[-1]
 
