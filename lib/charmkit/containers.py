@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from converge import cause
 from converge.finding import few
 from hostnic.devices import users
-from hostnic.system import System
+from hostnic.system import System, has_entries
 
 from charmkit.reboot.state import mark
 
@@ -53,12 +53,7 @@ class Containers(NamedTuple):
 
 def any_here(system: System) -> bool:
     """Whether a container is on this host; without a process, as each hook asks."""
-    try:
-        return bool(system.files.listdir(DIRECTORY))
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
+    return has_entries(system, DIRECTORY)
 
 
 def autostarting(system: System) -> Containers:

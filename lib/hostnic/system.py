@@ -385,3 +385,13 @@ def link_target(system: System, path: str) -> str | None:
 def list_names(system: System, directory: str) -> list[str]:
     """The names in a directory, sorted; none where it does not exist or cannot be read."""
     return sorted(if_told(lambda: system.files.listdir(directory)) or ())
+
+
+def has_entries(system: System, directory: str) -> bool:
+    """Whether a directory has an entry; also if that cannot be read. A missing one has none."""
+    try:
+        return bool(system.files.listdir(directory))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

@@ -11,32 +11,33 @@ with or without one.
 One node at a time, approved on the leader::
 
     nodes                                              8      64     256
-    dispatches a unit for the roll, mean            33.1   202.9   779.0
-    of which look at the host, mean                  5.1     5.0     5.0
-    of which look at the host, most                    6       6       6
-    application databag, bytes at most               394     896   2,780
-    machine lock, seconds a node, mean                22      66     217
+    dispatches a unit for the roll, mean            32.5   201.9   778.0
+    of which look at the host, mean                  4.5     4.1     4.0
+    of which look at the host, most                    6       5       5
+    application databag, bytes at most               404     907   2,792
+    machine lock, seconds a node, mean                20      63     215
     machine lock, seconds a node, most                27     219   2,306
-    hours                                            1.4    10.9    44.0
+    hours                                            0.9     5.8    22.7
 
     20 minutes after a power cut of all
     dispatches a unit, most                           20     132     516
     of which look at the host, most                    6       6       6
 
-With reboot-parallel, 256 nodes in four zones, three of them with containers: 11.5 hours for 4, 2.6 hours for
-10%.
+With reboot-parallel, 256 nodes in four zones, three of them with containers: 6.1 hours for 4, 1.6 hours for
+10%. If all of them settled for 300 seconds, it would take 11.5 and 2.6 hours.
 
-Without containers a roll of N nodes takes 3 N² + 3 dispatches, which are 3 N + 3/N a unit. Juju wakes all
+Without containers a roll of N nodes takes 3 N² - N + 3 dispatches, 3 N - 1 + 3/N a unit. Juju wakes all
 other units for each write, N - 1 dispatches, and the roll needs these: the need of each unit but the leader,
 whose own nobody else reads (N - 1 writes); the grant for each unit, the first one together with the approval
 (N); the release of each unit (N); and the mark of the leader that was elected while the first leader's host
-booted, with the free lock (1): 3 N writes, 3 N² - 3 N dispatches. Each unit has three of its own: the change
-of the option, the start of its host, and the look at the end of its settle time. The last three are the
+booted, with the free lock (1): 3 N writes, 3 N² - 3 N dispatches. Each unit has two of its own: the change
+of the option, and the start of its host, which has settled in that look. A node with containers is looked at
+once more, at the end of its settle time. The last three are the
 action approve-reboot, the leader's hook after it, and the election. The last write is the only one of the 3 N
 that a unit could do without: the next roll would then begin with N answers to that mark, N² dispatches more.
 
 The first N² - N + 1 of these dispatches follow the change of the option, whether or not the operator approves
-the reboots then. From approve-reboot on there are 2 N² + N + 2, which are 17.2, 129.0 and 513.0 a unit.
+the reboots then. From approve-reboot on there are 2 N² + 2, which are 16.2, 128.0 and 512.0 a unit.
 
 Before a node with containers goes down, the leader asks the others with containers for a hook in their
 present boot. With three such nodes, as in the tables, these questions and answers are about eleven writes for
@@ -44,7 +45,7 @@ the whole roll, which are eleven dispatches a unit whatever N is.
 
 Under ``always`` nobody approves, and the leader needs a reboot itself before it has read what the others
 need: it asks all units at once to repeat its mark, and repeats it itself. With these two writes, and without
-the action and the hook after it, a roll takes 3 N² + 2 N - 1 dispatches.
+the action and the hook after it, a roll takes 3 N² + N - 1 dispatches.
 """
 
 import random
@@ -107,6 +108,7 @@ class Unit:
             need=Need((WHY,) if self.needs else ()),
             zone=self._zone,
             has_containers=self.number < QUORUM,
+            has_members=self.number < QUORUM,
         )
         inputs = Seen(bags, host, parallel_is=self._policy.reboot_parallel, cloud=cloud)
         if hook == "action":

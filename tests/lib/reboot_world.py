@@ -64,6 +64,7 @@ class Node:
     memory: Any = field(default_factory=kept)
     zone: str = ""
     quorum: bool = False  # containers start with it
+    members: bool = True  # Ceph or a Vault is on the host itself
     said: bool = False  # that they do, as its unit saw it last
     later: bool = False  # its unit runs a later revision
     forgot: bool = False  # its unit could not read its own state since its last request
@@ -80,7 +81,13 @@ class Node:
     asked: list[tuple[int, frozenset[str]]] = field(default_factory=list)
 
     def in_grace(self, now: int) -> bool:
-        return not self.healthy or now - self.healthy_since < SETTLE
+        settles = SETTLE if self.carries else 0
+        return not self.healthy or now - self.healthy_since < settles
+
+    @property
+    def carries(self) -> bool:
+        """Whether it may carry a member of a cluster, so that it settles after a boot."""
+        return self.quorum or self.members
 
 
 class World:
@@ -218,6 +225,7 @@ class World:
             busy="2 instances" if node.busy else "",
             zone=node.zone,
             has_containers=node.quorum,
+            has_members=node.members,
         )
 
     def boot_id(self, name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from converge.finding import few
 from hostnic.devices import users
-from hostnic.system import System, if_told, list_names, read_text
+from hostnic.system import System, has_entries, if_told, list_names, read_text
 
 from charmkit.reboot.state import UnitState
 
@@ -18,6 +18,19 @@ RUNTIME = ("/run/ceph", "/var/snap/microceph/current/run")
 
 cephadm has them below the first one, in a folder for each cluster.
 """
+
+CEPH = "/var/lib/ceph"
+"""Has a folder for each cluster of cephadm, named by its UUID."""
+
+STORED = (
+    f"{CEPH}/osd",
+    f"{CEPH}/mon",
+    "/var/snap/microceph/common/data/osd",
+    "/var/snap/microceph/common/data/mon",
+)
+"""Have an entry for each OSD and monitor of Ceph, whether it runs or not: the packages', and MicroCeph's."""
+
+_CLUSTER = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 VAULTS = ("/var/snap/vault/common/vault.hcl", "/etc/vault.d/vault.hcl")
 """The configuration of a Vault on the host: of the snap, as the charm has it, and of the vendor's package."""
@@ -33,10 +46,21 @@ def running(system: System) -> tuple[str, ...]:
 def osds(system: System) -> tuple[str, ...]:
     """The OSDs of Ceph that run on this host; each has an admin socket while it runs, which needs no key."""
     names = [name for folder in RUNTIME for name in list_names(system, folder)]
-    clusters = [name for name in names if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name)]
+    clusters = [name for name in names if re.fullmatch(_CLUSTER, name)]
     names += [name for each in clusters for name in list_names(system, f"{RUNTIME[0]}/{each}")]
     found = (re.fullmatch(r"ceph-(osd\.[0-9]+)\.asok", name) for name in names)
     return tuple(sorted({each[1] for each in found if each}))
+
+
+def members_here(system: System) -> bool:
+    """Whether a Vault, or an OSD or monitor of Ceph, is on the host itself, whether it runs or not.
+
+    Their configuration and folders are on the disk, so that the answer does not depend on the boot. It is
+    also yes if it cannot be read.
+    """
+    if vault_here(system) or any(has_entries(system, folder) for folder in STORED):
+        return True
+    return any(re.fullmatch(_CLUSTER, name) for name in list_names(system, CEPH))
 
 
 def prepare(system: System, names: Sequence[str]) -> str:

@@ -81,6 +81,7 @@ class Here(NamedTuple):
             containers_started=here().started if waits else "",
             zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
             has_containers=containers.any_here(system),
+            has_members=not waits or interruption.members_here(system),
         )
 
     def _prepare(self, own: UnitState, boot_id: str, here: Callable[[], Containers]) -> str:
@@ -190,6 +191,8 @@ class RollingReboot(ops.Object):
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
             need = need._replace(not_ready="the charms of this machine to name the same reboot owner")
+        if unheard or differing:
+            need = need._replace(complete=False)
         contested = handover.contested(others, given.charm, given.reboot_owner)
         owns = given.reboot_owner == given.charm
         if owns and unheard:
@@ -200,7 +203,11 @@ class RollingReboot(ops.Object):
         wish = None if owns else as_request(need, clock())
         waits = () if owns else handed_over(need, given.reboot_owner)
         needed = bool(need.reasons)
-        need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
+        need = (
+            with_others(need, others, given.charm)
+            if owns
+            else Need(unverified=need.unverified, complete=need.complete)
+        )
         rolls = self.roll(need._replace(contested=contested), policy)
         self.told = self.told._replace(needed=needed or self.told.needed)
         given = given._replace(reboot=wish, reboot_lock=self._has_lock)
@@ -213,8 +220,9 @@ class RollingReboot(ops.Object):
 
         It asks for no reboot and gives back a lock that it has not used. What it needed before still waits,
         with the operator's approval. After a boot it is not known yet what the host needs, or whether it
-        verifies. The lock does not wait for that: no other unit with the same wrong option reboots meanwhile.
-        It does if the host is known not to be in order (``verified`` is false).
+        verifies. The lock waits no longer than the default of ``reboot-settle`` for that: no other unit with
+        the same wrong option reboots meanwhile. It does if the host is known not to be in order (``verified``
+        is false).
         """
         here = self._here()
         if here is None:
@@ -222,7 +230,9 @@ class RollingReboot(ops.Object):
         own = here.bags.units(peers=False)[0][here.bags.unit]
         before = (*own.reasons, *own.still_needed) if own.boot_id == here.boot_id() else ()
         said = finding.sentence()
-        need = Need(before, said, unverified="" if verified else said, contested=own.contested)
+        need = Need(
+            before, said, unverified="" if verified else said, contested=own.contested, complete=False
+        )
         return self.roll(need, RebootOptions())
 
     def roll(self, need: Need, policy: RebootOptions) -> tuple[Finding, ...]:

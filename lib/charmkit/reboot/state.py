@@ -22,6 +22,9 @@ class Need(NamedTuple):
     not_ready: str = ""  # what the reboot waits for; empty when all is in place
     unverified: str = ""  # what does not hold on this host, apart from the reboot; empty when it verifies
     contested: str = ""  # which other charm may reboot the machine (`hostnic.handover.contested`)
+    # Whether this is all: not while an option is refused, or while another charm of the machine has not
+    # reported in this boot
+    complete: bool = True
 
 
 class UnitNow(NamedTuple):
@@ -35,6 +38,8 @@ class UnitNow(NamedTuple):
     need: Need = Need()  # what the charm found
     zone: str = ""  # the availability zone that Juju names for this machine; empty if it names none
     has_containers: bool = True  # a container is on this host, so that it may hold a member of a quorum
+    # An OSD or monitor of Ceph, or a Vault, is on the host itself; asked for after a boot only
+    has_members: bool = True
     instances: int = 0  # how many run here; counted only while a reboot is needed
     busy: str = ""  # what a reboot would interrupt; asked for `when-idle` only; empty when idle
     # Containers that do not run yet, or whose services have not joined their clusters again; asked for after
@@ -83,7 +88,8 @@ class UnitState(NamedTuple):
     Its host
         boot_id: the boot in which this was written; empty before the first hook.
         zone: its availability zone; empty if Juju names none.
-        has_containers: a container is on it, so that it may be down only while no other host is.
+        has_containers: a container is on it, so that it may be down only while no other host is. One that was
+            there before a boot counts until the host has settled.
         contested: which other charm may reboot the machine; empty when none may.
 
     The reboot that it needs (:data:`ABOUT_NEED`)

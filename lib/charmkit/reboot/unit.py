@@ -84,15 +84,28 @@ def next_look_in(host: UnitNow, policy: RebootOptions, own: UnitState) -> int | 
 
     None for any other host.
 
-    A host that is in order is looked at only once more, when its settle time is over, since each look is a
-    hook. That look sees whether a container has started again meanwhile, and asks the clustered services. The
-    update-status hooks in between look, too.
+    A host that is in order is looked at only once more, when its :func:`settle_time` is over, since each look
+    is a hook. That look sees whether a container has started again meanwhile, and asks the clustered
+    services. The update-status hooks in between look, too.
     """
     if own.missing_members:
         return LOOK_AGAIN
     if own.settled:
         return None
-    return LOOK_AGAIN if own.healthy_at is None else policy.reboot_settle - (host.uptime - own.healthy_at)
+    if own.healthy_at is None:
+        return LOOK_AGAIN
+    return settle_time(host, policy, own) - (host.uptime - own.healthy_at)
+
+
+def settle_time(host: UnitNow, policy: RebootOptions, own: UnitState) -> int:
+    """Return the seconds for which a host has to be in order until it has settled.
+
+    In this time members of clusters rejoin. A host that carries none now, and carried none before the boot,
+    has settled in the first look in which it verifies. What is not known counts as a member; and a host about
+    which not everything is known yet (`Need.complete`) may turn out to need another reboot.
+    """
+    carries = host.has_members or own.has_containers or own.osds
+    return policy.reboot_settle if carries or not host.need.complete else 0
 
 
 def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
@@ -119,7 +132,7 @@ def _observed(host: UnitNow, policy: RebootOptions, own: UnitState, cluster: Clu
         requested = None
     own = own._replace(
         zone=host.zone,
-        has_containers=host.has_containers,
+        has_containers=host.has_containers or (own.has_containers and not own.settled),
         contested=need.contested,
         reasons=reasons,
         since=own.since if own.reasons and reasons else host.now if reasons else 0,
@@ -157,10 +170,10 @@ def _after_boot(host: UnitNow, own: UnitState) -> UnitState:
 
 
 def _settle(host: UnitNow, policy: RebootOptions, own: UnitState) -> UnitState:
-    """The grace after a boot ends once all has been in order for the settle time.
+    """The grace after a boot ends once all has been in order for the :func:`settle_time`.
 
     A host that verifies only after another reboot may ask for the lock earlier, once its containers have run
-    for that time. A host whose reboot did not help may not.
+    for `reboot-settle` seconds. A host whose reboot did not help may not.
     """
     up_at, healthy_at = own.containers_up_at, own.healthy_at
     if own.containers_started != host.containers_started:
@@ -169,8 +182,10 @@ def _settle(host: UnitNow, policy: RebootOptions, own: UnitState) -> UnitState:
     up_at = (host.uptime if up_at is None else up_at) if containers_up else None
     healthy = containers_up and not host.need.unverified
     healthy_at = (host.uptime if healthy_at is None else healthy_at) if healthy else None
-    if healthy_at is not None and host.uptime - healthy_at >= policy.reboot_settle:
-        return own._replace(settled=True, queues_unsettled=False, **_NO_TIMES)
+    if healthy_at is not None and host.uptime - healthy_at >= settle_time(host, policy, own):
+        return own._replace(
+            settled=True, queues_unsettled=False, has_containers=host.has_containers, **_NO_TIMES
+        )
     return own._replace(
         queues_unsettled=up_at is not None
         and bool(own.reasons)

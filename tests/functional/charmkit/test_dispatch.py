@@ -98,7 +98,7 @@ def test_a_malformed_file_is_a_warning_of_the_reader(machine: Guest, unit: Unit)
 
 @pytest.mark.thorough
 def test_an_approved_reboot_rolls_without_a_hook_of_jujus(machine: Guest, unit: Unit) -> None:
-    machine.run("touch /run/needs-reboot")
+    machine.run("touch /run/needs-reboot; mkdir -p /var/lib/ceph/osd/ceph-0")  # as of an OSD: it settles
     assert unit.emit("update_status").status[0] == "blocked"
 
     approved = unit.action("approve-reboot")

@@ -30,6 +30,8 @@ ACTIONS: dict[str, Any] = {name: {} for name in ("plan", "verify", "cancel-reboo
 CONFIG: Any = {"options": {"reboot-parallel": {"type": "string"}}}
 
 WHY = "8 VFs at the next boot"
+OSD = "/var/lib/ceph/osd/ceph-0"
+"""On each host: it carries a member of a cluster, and settles for `reboot-settle` seconds after a boot."""
 
 
 class Node:
@@ -38,6 +40,7 @@ class Node:
     def __init__(self, databags: dict[str, dict[str, str]], unit: str) -> None:
         self._databags, self._unit = databags, unit
         self.host = FakeHost()
+        self.host.disk.install(OSD, b"", 0o600)
         self.others: tuple[Handover, ...] = ()
         self.owner = "sriov"
         self.needs: tuple[str, ...] = ()
@@ -52,6 +55,10 @@ class Node:
     @property
     def data(self) -> dict[str, str]:
         return self._databags[self._unit]
+
+    def carries_nothing(self) -> None:
+        """No member of a cluster is on the host: it settles as soon as it verifies."""
+        self.host.disk.remove(OSD)
 
     def has_stopped(self, *containers: str) -> None:
         """LXD has these containers, and none of them runs."""
@@ -84,6 +91,7 @@ class Application(Model):
             node.host.reboots = 1000 * number  # each host has its own boot ids
         self.policy = policy
         self.option = ""  # `reboot-parallel`, where the charm refuses it
+        self.refused: Finding | None = None  # about an option that each charm refuses
         self.leader = 0
         self.related = True
         self.results: dict[str, Any] = {}
@@ -168,6 +176,8 @@ class Application(Model):
             def converge(self) -> tuple[Finding, ...]:
                 node.looks += 1
                 self.dispatcher.install()
+                if application.refused:
+                    return self.rolling.options_refused(application.refused)
                 need = Need(node.needs, unverified=node.unverified)
                 given = Handover("sriov", self.unit.name, node.owner)
                 found = self.rolling.reconcile(need, application.policy, given, node.others)

@@ -54,6 +54,7 @@ class Application(World, RuleBasedStateMachine):
             sees_peers_at=self.now + 120,
             zone=zone,
             quorum=quorum,
+            members=self.names % 2 == 0,
         )
         self.names += 1
 

@@ -359,6 +359,7 @@ def test_an_unreadable_desired_state_boots_legacy_and_the_next_hook_rewrites_it(
 def test_hooks_wait_while_the_boot_units_are_at_work(small: Node) -> None:
     """The agent starts beside the binding unit: it must neither interfere nor ask for another reboot."""
     small.configure(reboot_settle=300)
+    small.host.disk.install("/var/lib/ceph/osd/ceph-0/whoami", b"0\n", 0o600)
     small.host.services = {files.EARLY: main.early}
     status = small.boot()
     assert status.name == "waiting"

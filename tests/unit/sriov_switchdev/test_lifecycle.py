@@ -57,7 +57,14 @@ def test_under_when_idle_a_node_with_an_instance_waits(node: Node) -> None:
     assert node.reboots_asked == 1
 
 
-def test_the_lock_is_kept_until_the_settle_time_is_over(node: Node) -> None:
+def test_a_host_without_members_gives_the_lock_back_once_it_verifies(node: Node) -> None:
+    node.deploy(reboot_policy="always", reboot_settle=300)
+    assert node.boot().name == "active"
+    assert "no unit holds the reboot lock" in node.failure("release-reboot-lock")
+
+
+def test_the_lock_of_a_host_with_an_osd_is_kept_until_the_settle_time_is_over(node: Node) -> None:
+    node.host.disk.install("/var/lib/ceph/osd/ceph-0/whoami", b"0\n", 0o600)
     node.deploy(reboot_policy="always", reboot_settle=300)
     status = node.boot()
     assert status.name == "waiting"
