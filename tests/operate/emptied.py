@@ -44,7 +44,7 @@ class Cloud:
             return found[-1]
 
         try:
-            status = getattr(command, options.verb)(
+            status = command.VERBS[options.verb](
                 Juju(run=self.nodes), options, command.Around(connecting, self.clock)
             )
         finally:

@@ -5,9 +5,9 @@ import pytest
 from converge import StepError
 from drain import rolling
 from drain.compute import KEPT, Service
-from drain.node import Place
 from drain.rolling import Turn
 from lab.openstack.operator import world_in
+from operate.computes import Place
 from operate.emptied import NODE1, NODE2, NODE3, Cloud
 
 
@@ -254,7 +254,7 @@ def test_roll_ends_at_the_first_node_that_does_not_verify(cloud, capsys):
 def test_the_zones_are_taken_one_after_the_other():
     def turn(name, zone, live):
         service = Service(name, name, zone, enabled=True, up=True, reason="")
-        return Turn(Place("0", name, ()), service, live, 0, 0, begun=False)
+        return Turn(Place("0", name, frozenset(), {}), service, live, 0, 0, begun=False)
 
     every = [turn("a", "east", 9), turn("b", "west", 0), turn("c", "west", 3), turn("d", "east", 0)]
     assert [each.place.host for each in rolling.ordered(every)] == ["b", "c", "d", "a"]

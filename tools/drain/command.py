@@ -31,8 +31,9 @@ class Around:
 def drain(juju: Juju, options: argparse.Namespace, around: Around | None = None) -> int:
     """Empty one node, reboot it, and take it into use again."""
     site = _site(juju, options, around or Around())
-    place = node.find(node.places(juju), options.node)
-    found = node.observe(juju, site.compute, place, site.compute.services())
+    status = juju.data("status")
+    place = node.find(node.places(status), options.node)
+    found = node.observe(site.compute, place, node.look(juju, place, status))
     steps = plan(place, found, keep=options.keep, stop=options.stop_instances)
     print(plan_as_table(steps))
     if not options.apply or steps.blocked:
@@ -70,6 +71,9 @@ def firmware(juju: Juju, options: argparse.Namespace, around: Around | None = No
     rollout.roll_out(site, todo, stop=options.stop_instances)
     print("All NICs that the baseline names run its versions.")
     return DONE
+
+
+VERBS = {"drain": drain, "roll": roll, "firmware": firmware}
 
 
 def _site(juju: Juju, options: argparse.Namespace, around: Around) -> Site:

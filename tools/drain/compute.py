@@ -136,8 +136,10 @@ class Compute:
             elif not guest.moves:
                 self._nova.live_migrate_server(guest.number, host=None, force=False, block_migration="auto")
         now = self._settled(guest, lambda each: each["compute_host"] != host)
-        if now and guest.number in {each.number for each in self.unconfirmed(host)}:
-            self.confirm(guest)
+        if now and now["status"] == "VERIFY_RESIZE":
+            mine = {each.number for each in self.unconfirmed(host)}
+            if guest.number in mine:
+                self.confirm(guest)
 
     def confirm(self, guest: Guest) -> None:
         """Confirm a cold move, which frees what the instance had on its old host."""

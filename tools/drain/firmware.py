@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from converge import StepError
-from converge.execute import execute
 from converge.finding import few
 from converge.render import cut_table
 from converge.shape import MappingOf, Text
 from drain import node
-from drain.rolling import Turn, ordered, turn
-from drain.steps import EVERY, Site, plan
+from drain.rolling import Turn, looked, ordered, take, turn
+from drain.steps import EVERY, Site
 from hostnic.firmware.mstflint import newer
 from operate import fleet
 from operate.client import Juju
 from yamlfile import reader
 from yamlfile.values import FileError
 
-CHARM = "nic-firmware"
+CHARM, ACTION = "nic-firmware", "list-firmware"
 _KEYS = ("nic", "psid", "running", "flash", "image")
 AS_WANTED, WAITS, BEHIND, AHEAD, NONE = "as wanted", "needs a restart", "behind", "ahead", "no baseline"
 _STAGES = (BEHIND, AHEAD, WAITS, NONE, AS_WANTED)
@@ -48,12 +47,13 @@ class Card(NamedTuple):
 
 def cards(juju: Juju) -> list[Card]:
     """Every NIC of every node. Raises StepError if a unit does not say, since a rollout needs them all."""
-    found: list[Card] = []
-    for answer in fleet.ask(juju, {CHARM: "list-firmware"}, (CHARM,)):
-        if answer.results is None:
-            raise StepError(f"{answer.unit}: {answer.instead}", answer.more)
-        found += [Card(answer.unit, *row) for row in answer.rows("firmware", _KEYS)]
-    return found
+    return [card for report in fleet.ask(juju, {CHARM: ACTION}, (CHARM,)) for card in _cards(report)]
+
+
+def _cards(report: fleet.UnitReport) -> list[Card]:
+    if report.results is None:
+        raise StepError(f"{report.unit}: {report.instead}", report.more)
+    return [Card(report.unit, *row) for row in report.rows("firmware", _KEYS)]
 
 
 def baseline(path: Path | None, known: Iterable[Card]) -> dict[str, str]:
@@ -96,8 +96,7 @@ class Rollout(NamedTuple):
     """The nodes whose firmware changes, in order, and what each of them needs."""
 
     stages: Sequence[Sequence[Turn]]  # nodes that burn together; they reboot one after the other
-    units: Mapping[str, str]  # by machine, the unit of nic-firmware
-    burns: Mapping[str, bool]  # by that unit, where an image is burned: whether it is an older one
+    burns: Mapping[str, bool]  # units that burn an image, each with whether it is an older one
     wanted: Mapping[str, str]
 
 
@@ -113,31 +112,30 @@ def plan_of(
     if not wanted:
         what = "there is no baseline: nic-firmware has downloaded no image"
         raise StepError(what, "give one with --baseline FILE")
-    todo: dict[str, list[Card]] = {}
+    units, burns = set[str](), dict[str, bool]()
     for card in known:
-        if state(card, wanted) not in (AS_WANTED, NONE):
-            todo.setdefault(card.unit, []).append(card)
-    burns: dict[str, bool] = {}
-    for unit, each in todo.items():
-        for card in each:
-            if state(card, wanted) == WAITS:
-                continue
-            version = wanted[card.psid]
-            if card.image not in ("-", version):
-                what = f"{unit} has image {card.image} for {card.psid}, and the baseline is {version}"
-                raise StepError(what, _GIVE)
-            burns[unit] = burns.get(unit, False) or state(card, wanted) == AHEAD
-    places = [each for each in node.places(site.juju) if todo.keys() & set(each.units)]
+        stage = state(card, wanted)
+        if stage in (AS_WANTED, NONE):
+            continue
+        units.add(card.unit)
+        if stage == WAITS:
+            continue
+        version = wanted[card.psid]
+        if card.image not in ("-", version):
+            what = f"{card.unit} has image {card.image} for {card.psid}, and the baseline is {version}"
+            raise StepError(what, _GIVE)
+        burns[card.unit] = burns.get(card.unit, False) or stage == AHEAD
+    places = [each for each in node.places(site.juju.data("status")) if each.units.get(CHARM) in units]
     services = site.compute.services()
     every = ordered([turn(site.compute, each, node.service_of(each, services)) for each in places])
-    units = {each.machine: next(unit for unit in each.units if unit in todo) for each in places}
-    first = (
-        [each for each in every if each.place == node.find(places, canary)] if canary and every else every[:1]
-    )
+    first = every[:1]
+    if canary and every:
+        chosen = node.find(places, canary)
+        first = [each for each in every if each.place == chosen]
     rest = [each for each in every if each not in first]
     size = max(1, len(every) * percent // 100)
     stages = [first, *(rest[at : at + size] for at in range(0, len(rest), size))]
-    return Rollout([each for each in stages if each], units, burns, wanted)
+    return Rollout([each for each in stages if each], burns, wanted)
 
 
 def roll_out(site: Site, todo: Rollout, *, stop: bool) -> None:
@@ -145,7 +143,7 @@ def roll_out(site: Site, todo: Rollout, *, stop: bool) -> None:
     done, every = 0, sum(map(len, todo.stages))
     for stage in todo.stages:
         for each in stage:
-            unit = todo.units[each.place.machine]
+            unit = each.place.units[CHARM]
             if unit in todo.burns:
                 site.say(f"burn the image on {each.place.host}")
                 older = ["allow-older=true"] if todo.burns[unit] else []
@@ -160,28 +158,22 @@ def roll_out(site: Site, todo: Rollout, *, stop: bool) -> None:
 def _restart(site: Site, each: Turn, todo: Rollout, *, stop: bool) -> None:
     """Empty a node, reboot it, and see that it runs what is wanted."""
     place, end = each.place, site.clock.time() + ASKED_WITHIN
-    while True:
-        found = node.observe(site.juju, site.compute, place, site.compute.services())
-        steps = plan(place, found, keep=False, stop=stop)
-        if found.unit.needs or found.service.ours:
-            break
+    begun = node.service_of(place, site.compute.services()).ours
+    while not ((unit := looked(site, place)).needs or begun):
         if site.clock.time() >= end:
-            raise StepError(
-                f"{place.host} asks for no reboot after the burn", f"juju run {found.unit.name} plan"
-            )
+            raise StepError(f"{place.host} asks for no reboot after the burn", f"juju run {unit.name} plan")
         site.clock.sleep(EVERY)
-    if steps.held:
-        raise StepError(f"{place.host}: {steps.held[0].reason}", steps.held[0].release)
-    outcome = execute(steps, site, lambda step: site.say(step.what))
+    outcome = take(site, place, unit, stop=stop)
     if outcome.error is not None:
         raise outcome.error
-    _compare(site, todo.units[place.machine], todo.wanted, "running")
+    _compare(site, place.units[CHARM], todo.wanted, "running")
 
 
 def _compare(site: Site, unit: str, wanted: Mapping[str, str], where: Literal["flash", "running"]) -> None:
     """Read back: what is in flash after a burn, or what runs after a restart."""
-    for card in cards(site.juju):
+    (report,) = fleet.Call([unit], CHARM, ACTION).answers(site.juju, None)
+    for card in _cards(report):
         found = card.flash if where == "flash" else card.running
-        if card.unit == unit and wanted.get(card.psid, found) != found:
+        if wanted.get(card.psid, found) != found:
             verb = "has in flash" if where == "flash" else "runs"
             raise StepError(f"{card.nic} of {unit} {verb} {found}, and not {wanted[card.psid]}", _GIVE)

@@ -8,9 +8,10 @@ from converge import StepError
 from converge.execute import Outcome, execute
 from drain import node
 from drain.compute import Compute, Service
-from drain.node import Place
+from drain.node import Unit
 from drain.steps import Site, plan
 from operate.client import Juju
+from operate.computes import Place
 from operate.together import side_by_side
 
 
@@ -36,9 +37,10 @@ def turns(juju: Juju, compute: Compute) -> list[Turn]:
     zone, since tenants spread their replicas over zones: the zone with the fewest instances first, and in it
     the nodes with the fewest.
     """
-    known = node.places(juju)
+    status = juju.data("status")
+    known = node.places(status)
     services = compute.services()
-    units = side_by_side(lambda place: node.look(juju, place), known, "nodes asked")
+    units = side_by_side(lambda place: node.look(juju, place, status), known, "nodes asked")
     found: list[Turn] = []
     for place, unit in zip(known, units):
         if isinstance(unit, StepError):
@@ -74,20 +76,31 @@ def roll(site: Site, every: Sequence[Turn], *, stop: bool) -> Outcome[Site]:
     """Take the nodes one after the other, and tell the time left; the first failure ends it."""
     began = site.clock.time()
     done = Outcome[Site]()
-    for number, turn in enumerate(every):
-        site.say(
-            f"{turn.place.host}, node {number + 1} of {len(every)}{_left(site, began, number, len(every))}"
-        )
-        found = node.observe(site.juju, site.compute, turn.place, site.compute.services())
-        steps = plan(turn.place, found, keep=False, stop=stop)
-        if steps.held or steps.blocked:
-            held = steps.held[0].reason if steps.held else steps.findings[0].what
-            release = steps.held[0].release if steps.held else steps.findings[0].remedy
-            raise StepError(f"{turn.place.host}: {held}", release)
-        done = execute(steps, site, lambda step: site.say(step.what))
+    for number, each in enumerate(every):
+        left = _left(site, began, number, len(every))
+        site.say(f"{each.place.host}, node {number + 1} of {len(every)}{left}")
+        done = take(site, each.place, looked(site, each.place), stop=stop)
         if done.failed is not None:
             return done
     return done
+
+
+def looked(site: Site, place: Place) -> Unit:
+    """The unit of one place, now."""
+    return node.look(site.juju, place, site.juju.data("status"))
+
+
+def take(site: Site, place: Place, unit: Unit, *, stop: bool) -> Outcome[Site]:
+    """Empty a node, reboot it, and take it into use again.
+
+    Raises StepError if it cannot be emptied, or its host may be down.
+    """
+    steps = plan(place, node.observe(site.compute, place, unit), keep=False, stop=stop)
+    if steps.held:
+        raise StepError(f"{place.host}: {steps.held[0].reason}", steps.held[0].release)
+    if steps.blocked:
+        raise StepError(f"{place.host}: {steps.findings[0].what}", steps.findings[0].remedy)
+    return execute(steps, site, lambda step: site.say(step.what))
 
 
 def _left(site: Site, began: float, done: int, every: int) -> str:

@@ -13,8 +13,9 @@ from converge import Disruption, Finding, Held, Plan, Severity, Step, StepError
 from converge.finding import few
 from drain import node
 from drain.compute import KEPT, MARK, Compute, Guest, Service
-from drain.node import Node, Place
+from drain.node import Node
 from operate.client import Juju
+from operate.computes import Place
 
 EVERY = 20.0
 """Seconds between two looks at a node that reboots."""
@@ -167,7 +168,7 @@ class Wait:
     def run(self, site: Site) -> None:
         began, told, ill_since = site.clock.time(), "", None
         while True:
-            now, time = node.look(site.juju, self.place), site.clock.time()
+            now, time = node.look(site.juju, self.place, site.juju.data("status")), site.clock.time()
             if now.answers and not now.needs and now.verified:
                 return
             back = now.answers and not now.needs
@@ -175,12 +176,12 @@ class Wait:
             if ill_since is not None and time - ill_since >= GRACE:
                 why = f"{self.unit} is back, and verify finds {now.blocked}"
                 raise StepError(why, f"juju run {self.unit} verify")
-            said = node.message(site.juju, self.unit) if now.answers else "its agent does not answer"
-            if said != told:
-                site.say(f"{self.unit}: {said}")
-                told = said
+            if now.said != told:
+                site.say(f"{self.unit}: {now.said}")
+                told = now.said
             if time - began >= site.wait:
-                why = f"{self.place.host} is not back and verified after {site.wait / 60:.0f} min: {said}"
+                limit = f"{site.wait / 60:.0f} min"
+                why = f"{self.place.host} is not back and verified after {limit}: {now.said}"
                 raise StepError(why, "its Nova service stays disabled; look at the node, then run this again")
             site.clock.sleep(EVERY)
 

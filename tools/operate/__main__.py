@@ -133,22 +133,10 @@ def _secret(juju: Juju, options: argparse.Namespace) -> int:
     return 0
 
 
-def _drain(juju: Juju, options: argparse.Namespace) -> int:
+def _with_nova(juju: Juju, options: argparse.Namespace) -> int:
     from drain import command  # with openstacksdk, which takes longer to import than the other verbs to run
 
-    return command.drain(juju, options)
-
-
-def _firmware(juju: Juju, options: argparse.Namespace) -> int:
-    from drain import command  # as above
-
-    return command.firmware(juju, options)
-
-
-def _roll(juju: Juju, options: argparse.Namespace) -> int:
-    from drain import command  # as above
-
-    return command.roll(juju, options)
+    return command.VERBS[options.verb](juju, options)
 
 
 _VERBS: dict[str, Callable[[Juju, argparse.Namespace], int]] = {
@@ -156,9 +144,9 @@ _VERBS: dict[str, Callable[[Juju, argparse.Namespace], int]] = {
     "health": _health,
     "adopt": _adopt,
     "secret": _secret,
-    "drain": _drain,
-    "roll": _roll,
-    "firmware": _firmware,
+    "drain": _with_nova,
+    "roll": _with_nova,
+    "firmware": _with_nova,
 }
 
 

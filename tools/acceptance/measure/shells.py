@@ -2,12 +2,13 @@
 """Shells on servers, by ssh, and on compute nodes, by Juju."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from converge import StepError
 from operate.client import Juju, mapping
+from operate.computes import places
 from operate.process import WORDS, Process, last_words
 from operate.together import side_by_side
 
@@ -91,7 +92,7 @@ class Node:
     `units` has the unit of each charm there.
     """
 
-    def __init__(self, juju: Juju, name: str, units: dict[str, str]) -> None:
+    def __init__(self, juju: Juju, name: str, units: Mapping[str, str]) -> None:
         self._juju, self.name, self.units = juju, name, units
 
     def run(self, script: str, seconds: float) -> str:
@@ -124,10 +125,8 @@ def nodes(juju: Juju, hosts: list[str]) -> dict[str, Node]:
 
     """
     found: dict[str, Node] = {}
-    for names, node in _computes(juju):
-        for host in hosts:
-            if {host, host.partition(".")[0]} & names:
-                found[host] = Node(juju, host, node.units)
+    for place in places(juju.data("status")):
+        found |= {host: Node(juju, host, place.units) for host in hosts if place.has_name(host)}
     for host in hosts:
         if host not in found:
             raise StepError(
@@ -145,7 +144,7 @@ def hosting(juju: Juju, servers: dict[str, str]) -> dict[str, Node]:
         StepError: Juju does not answer, or a server is on none of its compute nodes.
 
     """
-    computes = [node for _, node in _computes(juju)]
+    computes = [Node(juju, place.host, place.units) for place in places(juju.data("status"))]
     said = side_by_side(
         lambda node: node.run("virsh -q list --all --uuid", 60).split(),
         computes,
@@ -166,18 +165,3 @@ def hosting(juju: Juju, servers: dict[str, str]) -> dict[str, Node]:
                 f"{vm} is on no unit of nova-compute of this model", "juju switch MODEL; see: juju status"
             )
     return found
-
-
-def _computes(juju: Juju) -> Iterator[tuple[set[str], Node]]:
-    """Each compute node by its machine's names in Juju."""
-    status = juju.data("status")
-    charms = {name: each.get("charm-name", name) for name, each in status["applications"].items()}
-    computes = [status["applications"][name] for name, charm in charms.items() if charm == "nova-compute"]
-    for application in computes:
-        for unit, told in mapping(application.get("units")).items():
-            names = list(mapping(told.get("subordinates")))
-            beside = {charms[other.partition("/")[0]]: other for other in names}
-            machine = mapping(status["machines"].get(told["machine"]))
-            known = {str(machine.get(key) or "") for key in ("hostname", "dns-name", "instance-id")}
-            name = str(machine.get("hostname") or unit)
-            yield known, Node(juju, name, {**beside, "nova-compute": unit})
