@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long preparations of a guest are made once, and are a snapshot for every later test."""
+"""Prepare a guest once where that takes long, and give later tests a snapshot of it."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -50,7 +50,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Follows no redirect: urllib would send the key to any host, and make a GET of a write."""
 
     def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> None:
-        """Do nothing: urllib then raises HTTPError, as it does for every status without a handler."""
+        """Handle no redirect, so that urllib raises HTTPError."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Desired(NamedTuple):
-    """The settings for every port."""
+    """The declared ports, and the settings that each of them gets."""
 
     ports: tuple[str, ...]  # PCI addresses, ascending
     qos: "Qos"  # trust, PFC, marks and shares

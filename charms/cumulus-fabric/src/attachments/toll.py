@@ -32,7 +32,7 @@ class Loses(enum.IntEnum):
 
     @property
     def words(self) -> str:
-        """Return the losses of these hosts."""
+        """The loss in words, after "these hosts"."""
         return _WORDS[self][0]
 
     @property
@@ -62,7 +62,7 @@ class Share(NamedTuple):
 class Toll:
     """Who loses what with a run."""
 
-    last: tuple[Loss, ...] = ()  # who loses the last way to the network, or a VLAN in use
+    last: tuple[Loss, ...] = ()  # outages: of the last way to the network, or of a VLAN in use
     shares: tuple[Share, ...] = ()  # what is lost at each leg in use, by switch
 
     def unnamed(self, cut_off: Collection[str]) -> list[Loss]:
@@ -98,7 +98,7 @@ class Toll:
 
     @property
     def drawn(self) -> dict[str, str]:
-        """Return the word of a picture for each leg, by its switch and name: ``Leaf0-1 bond1``."""
+        """Return the labels of legs in a picture, by switch and leg: ``Leaf0-1 bond1``."""
         return {f"{each.switch} {each.leg}": each.loses.label for each in self.shares}
 
 
