@@ -114,6 +114,27 @@ def test_a_rollout_that_breaks_off_is_led_on_by_the_next_run(cloud, capsys, acti
     assert (cloud.nodes.stopped, cloud.nova.disabled, sorted(cloud.nodes.burned)) == ([], {}, [*HOSTS])
 
 
+def test_a_node_that_was_emptied_before_is_rebooted_once_its_charm_asks(cloud, capsys):
+    """An interrupted roll has left it without instances, and a burn asks in a hook that comes later."""
+    cloud.nodes.hooks = 2
+    cloud.nodes.needing = {NODE2}
+    act = cloud.nodes.act
+
+    def breaking(unit, asked, given):
+        if asked == "approve-reboot":
+            raise KeyboardInterrupt
+        return act(unit, asked, given)
+
+    cloud.nodes.act = breaking
+    with pytest.raises(KeyboardInterrupt):
+        cloud.typed(capsys, "roll", "--apply")
+    cloud.nodes.act, cloud.nodes.needing = act, set()
+    assert [*cloud.nova.disabled] == [NODE2]
+    assert cloud.typed(capsys, "firmware", "--apply")[0] == 0
+    assert running(cloud) == [NEW] * 3
+    assert (cloud.nodes.stopped, cloud.nova.disabled) == ([], {})
+
+
 def test_going_back_is_the_same_command_with_the_older_image(cloud, capsys):
     cloud.nodes.firmware = {host: {"running": NEW, "flash": NEW, "image": OLD} for host in HOSTS}
     assert cloud.typed(capsys, "firmware", "--apply")[0] == 0

@@ -156,24 +156,41 @@ def roll_out(site: Site, todo: Rollout, *, stop: bool) -> None:
 
 
 def _restart(site: Site, each: Turn, todo: Rollout, *, stop: bool) -> None:
-    """Empty a node, reboot it, and see that it runs what is wanted."""
+    """Empty a node, reboot it, and see that it runs what is wanted.
+
+    A node that asks for no reboot yet is waited for, unless an earlier run has rebooted it already.
+    """
     place, end = each.place, site.clock.time() + ASKED_WITHIN
     begun = node.service_of(place, site.compute.services()).ours
-    while not ((unit := looked(site, place)).needs or begun):
+    firmware = place.units[CHARM]
+    while not (unit := looked(site, place)).needs:
+        if begun and (not unit.answers or not _differs(site, firmware, todo.wanted, "running")):
+            break
         if site.clock.time() >= end:
             raise StepError(f"{place.host} asks for no reboot after the burn", f"juju run {unit.name} plan")
         site.clock.sleep(EVERY)
     outcome = take(site, place, unit, stop=stop)
     if outcome.error is not None:
         raise outcome.error
-    _compare(site, place.units[CHARM], todo.wanted, "running")
+    _compare(site, firmware, todo.wanted, "running")
 
 
-def _compare(site: Site, unit: str, wanted: Mapping[str, str], where: Literal["flash", "running"]) -> None:
-    """Read back: what is in flash after a burn, or what runs after a restart."""
+Where = Literal["flash", "running"]
+"""Of an image: after a burn it is in flash, after a restart it runs."""
+
+
+def _compare(site: Site, unit: str, wanted: Mapping[str, str], where: Where) -> None:
+    """Read back. Raises StepError if a NIC has another version than is wanted."""
+    if why := _differs(site, unit, wanted, where):
+        raise StepError(why, _GIVE)
+
+
+def _differs(site: Site, unit: str, wanted: Mapping[str, str], where: Where) -> str:
+    """The NIC that has another version than is wanted, in a sentence; empty if none has."""
     (report,) = fleet.Call([unit], CHARM, ACTION).answers(site.juju, None)
     for card in _cards(report):
         found = card.flash if where == "flash" else card.running
         if wanted.get(card.psid, found) != found:
             verb = "has in flash" if where == "flash" else "runs"
-            raise StepError(f"{card.nic} of {unit} {verb} {found}, and not {wanted[card.psid]}", _GIVE)
+            return f"{card.nic} of {unit} {verb} {found}, and not {wanted[card.psid]}"
+    return ""

@@ -17,7 +17,8 @@ class Nodes(Here):
     not verify. `stopped` are the instances that ran on a host when it went down.
 
     `firmware` has for a host what runs on its NIC, what is in flash, and the image that nic-firmware has. A
-    reboot of those in `keeps` does not start what is in flash. `burned` are hosts in the order of burns.
+    reboot of those in `keeps` does not start what is in flash. `burned` are hosts in the order of burns; each
+    asks for its reboot after `hooks` looks at its plan.
     """
 
     def __init__(self, nova, needing=(), looks=1):
@@ -26,6 +27,7 @@ class Nodes(Here):
         self.needing, self.away, self.ill = set(needing), {}, set()
         self.approved, self.stopped, self.refuses = [], [], ""
         self.firmware, self.burned, self.keeps = {}, [], set()
+        self.hooks, self._asks = 0, {}
         super().__init__({"status": self.status()})
 
     def status(self):
@@ -53,6 +55,11 @@ class Nodes(Here):
         if action in ("list-firmware", "burn"):
             return self._flash(unit, host, action, given)
         owner = unit.startswith("sriov-switchdev/")
+        if owner and action == "plan" and host in self._asks:
+            self._asks[host] -= 1
+            if self._asks[host] < 0:
+                del self._asks[host]
+                self.needing.add(host)
         needs = owner and host in self.needing
         if action == "plan":
             return {"results": {"plan": "[]", **({"instances": f"{unit}: 0"} if needs else {})}}
@@ -81,7 +88,7 @@ class Nodes(Here):
                 return {"results": {"burned": "nothing", "left-alone": "flash has a newer one"}}
             self.burned.append(host)
             card["flash"] = card["image"]
-            self.needing.add(host)
+            self._asks[host] = self.hooks
             return {"results": {"burned": f"burn firmware {card['image']}"}}
         return {"results": {"firmware": json.dumps([{"nic": "0000:3b:00", "psid": "MT_0000000359", **card}])}}
 
