@@ -5,6 +5,8 @@ import re
 
 import pytest
 from acceptance.measure import cpu, parse, tracking, witness
+from acceptance.measure.results import of_data
+from acceptance.report.offload import proof
 from converge import StepError
 from lab.openstack.operator import NODES
 from lab.openstack.traffic import Fault
@@ -73,6 +75,17 @@ def test_the_verdict_names_all_that_is_not_in_the_nic_and_whether_the_kernel_cou
     )
     assert said in " ".join(out.split())
     assert said in " ".join((ladder.state / "report.html").read_text().split())
+
+
+def test_of_a_kernel_that_was_not_read_in_time_the_verdict_says_so(ladder):
+    """The look is one of many readings of a node, and a node without idle CPUs may not end it."""
+    ladder.rungs = {"host": ("tcp-8",), "vf-group": ("tcp-8",)}
+    ladder.machines.traffic.faults.append(Fault(kind="tcp", path="direct_overlay"))
+    ladder.run("measure")
+    data = ladder.result()["results"]
+    assert "TCP of VF with a stateful security group (its kernel could)" in proof(of_data(data))
+    data["rungs"]["vf-group"]["tracked"] = {}
+    assert "group (whether its kernel could was not read: the node was too busy)" in proof(of_data(data))
 
 
 def test_a_verdict_on_a_cloud_that_offloads_names_nothing(ladder):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from acceptance.measure.tools import MEASURES, PAIRS, PINNED, PKTGEN, TESTPMD, Measure, pinned
 from acceptance.sitefile import Site
-from acceptance.wanted import DPDK_PORT
+from acceptance.wanted import DPDK_PORT, GROUPS
 
 ACROSS = "across"
 """The server in the other rack, which the site file may ask for; its name depends on the number of nodes."""
@@ -45,6 +45,11 @@ class Rung(NamedTuple):
     server: str = "vm2"
     floating: bool = False
     ipv6: bool = False
+
+    @property
+    def tracked(self) -> bool:
+        """Whether its connections are tracked: by a stateful security group, or for a floating IP."""
+        return self.floating or GROUPS.get(self.group or "", (False, []))[0]
 
 
 HOST = "host"

@@ -21,7 +21,7 @@ from acceptance.measure.script import GRACE, Run, Script
 from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh, add_address, netdev_of
 from acceptance.measure.tools import WAIT, Measure, ask_closed, serve_closed, title
 from acceptance.sitefile import Site
-from acceptance.wanted import DPDK_PORT, GENEVE, GROUPS, VF_PORTS
+from acceptance.wanted import DPDK_PORT, GENEVE, VF_PORTS
 
 HOST_LENGTH, GUEST_LENGTH = 76, 18
 """Bytes of UDP payload (Cloud.ru): Geneve adds 58 to a guest's, so that both are 122 bytes on the wire."""
@@ -159,9 +159,8 @@ class Climber:
             result.refused = _refused(server, client, target)
         second = second_client(rung, self.site, list(self.hosts))
         other = self._end(rung, second) if second not in ("", client.name) else client
-        tracked = rung.floating or GROUPS.get(rung.group or "", (False, []))[0]
         ends = tuple({end.name: end for end in (client, server, other)}.values())
-        watch = Watch(ends, tracked, (GENEVE if overhead else 0) + FRAMED)
+        watch = Watch(ends, rung.tracked, (GENEVE if overhead else 0) + FRAMED)
         first = self._samples(client, server, other)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH

@@ -25,6 +25,7 @@ FIRST = 1000
 """Packets of new flows that may take the slow path in each direction, whatever the share."""
 FEW = 10_000
 """Packets of a direction below which it shows nothing: acknowledgements of a control connection."""
+NOT_READ = "whether its kernel could was not read: the node was too busy"
 
 
 class Shown(NamedTuple):
@@ -190,7 +191,8 @@ def _outside(results: Results) -> str:
         kinds = [kind for kind, keys in by_kind(result).items() if rung.judged and _is_outside(result, keys)]
         if kinds:
             lacks = dict.fromkeys(told.why_not for told in result.tracked.values() if told.why_not)
-            found.append(f"{few(kinds, NAMED)} of {rung.title} ({'; '.join(lacks) or 'its kernel could'})")
+            could = "its kernel could" if result.tracked or not rung.tracked else NOT_READ
+            found.append(f"{few(kinds, NAMED)} of {rung.title} ({'; '.join(lacks) or could})")
     return f"Not in the NIC: {'; '.join(found)}." if found else ""
 
 
