@@ -4,8 +4,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from boot import driver_reload
-from boot.files import install_steps
+from boot import budget, driver_reload
+from boot.files import RESTORE, install_steps
 from config import Options
 from converge import Disruption, Finding, Plan, Severity, Step
 from desired import Desired
@@ -21,7 +21,7 @@ from observed import Judged, Observed
 from plan import decide
 from record import NoteConverged
 from selection import resolve
-from verify import verify, waiting_for_boot
+from verify import verify
 
 NAME = "sriov-switchdev"
 NOT_INSTALLED = "the boot units and their files, which are not in place"
@@ -36,12 +36,10 @@ class Survey(NamedTuple):
     plan: Plan[System]  # the way from one to the other
     others: tuple[Handover, ...]  # what the machine's other charms hand over
     reboot_owner: str  # the charm that asks for this machine's reboots: nic-firmware's option names it
+    # What the next boot needs and is not on disk; none of it is done while the plan is blocked
+    install: tuple[HostStep, ...] = ()
+    boot_at_work: bool = False  # the boot units are still running, or ports are being restored
     accepted: bool = True  # the options select ports, and these can be configured
-
-    @property
-    def boot_at_work(self) -> bool:
-        """The boot units are still running."""
-        return waiting_for_boot(self.observed) is not None
 
     @property
     def not_ready(self) -> str:
@@ -61,12 +59,14 @@ class Survey(NamedTuple):
         ]
         if stops:
             return stops[0]
-        return NOT_INSTALLED if install_steps(self.wanted, self.observed.installed) else ""
+        return NOT_INSTALLED if self.install else ""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The differences, worst first."""
-        return verify(self.ways, self.wanted, self.observed, self.plan)
+        if self.boot_at_work:
+            return self.plan.findings
+        return verify(self.ways, self.wanted, self.observed, self.plan, self.install)
 
 
 class Planned(NamedTuple):
@@ -74,6 +74,7 @@ class Planned(NamedTuple):
 
     ways: tuple[Way, ...]  # of each NIC
     plan: Plan[System]
+    install: tuple[HostStep, ...] = ()  # the steps of the plan that the next boot needs
 
 
 def survey(
@@ -95,14 +96,29 @@ def survey(
     observed = observe(system, judged)._replace(approve=approve)
     wanted, findings = resolve(options, observed, application)
     nics = joined(wanted, observed)
-    if busy := waiting_for_boot(observed):
-        return Survey(wanted, observed, tuple(map(Way, nics)), Plan(findings=(busy,)), others, owner)
+    if busy := _boot_at_work(observed):
+        plan, install = Plan[System](findings=(busy,)), install_steps(wanted, observed.installed)
+        ways = tuple(map(Way, nics))
+        return Survey(wanted, observed, ways, plan, others, owner, tuple(install), boot_at_work=True)
     if (asked := ask(system, observed, nics)) is not observed:
         observed, nics = asked, joined(wanted, asked)
     accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
     said = (*malformed, *findings)
-    ways, planned = plan_host(nics, wanted, observed, said, options.allow_live, controllers)
-    return Survey(wanted, observed, ways, planned, others, owner, accepted)
+    ways, plan, install = plan_host(nics, wanted, observed, said, options.allow_live, controllers)
+    return Survey(wanted, observed, ways, plan, others, owner, install, accepted=accepted)
+
+
+def _boot_at_work(observed: Observed) -> Finding | None:
+    """A finding while the boot units are still at work: hooks must not touch the NICs then."""
+    booted = observed.previous
+    if observed.boot.restoring(observed.now, budget.restore_unheard(booted)):
+        what = "a port whose driver was loaded anew is being restored"
+        return Finding(Severity.WAITING, "restore", what, f"see systemctl status {RESTORE}")
+    times = budget.early_unheard(booted), budget.bind_unheard(booted)
+    if not observed.boot.unfinished(observed.now, *times):
+        return None
+    what = "the boot units are still at work (VF-LAG, binding of VFs)"
+    return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-sriov-*'")
 
 
 def ports(survey: Survey) -> Iterator[facts.Port]:
@@ -167,8 +183,10 @@ def plan_host(
 
         steps = live.guarded(ways, wanted, observed, controllers)
     start = [step for way in ways for step in way.starts][:1]
-    steps = (*install_steps(wanted, observed.installed), *steps, *start, *_notes(ways, observed))
-    return Planned(ways, Plan(steps, tuple(item for way in ways for item in way.waiting), none.findings))
+    install = tuple(install_steps(wanted, observed.installed))
+    steps = (*install, *steps, *start, *_notes(ways, observed))
+    plan = Plan(steps, tuple(item for way in ways for item in way.waiting), none.findings)
+    return Planned(ways, plan, install)
 
 
 def _notes(ways: Iterable[Way], observed: Observed) -> Iterator[HostStep]:

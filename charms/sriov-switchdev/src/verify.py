@@ -3,13 +3,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from boot import budget, files
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from converge.finding import RETRIED
 from desired import Desired, Port
 from hostnic import nova
-from hostnic.system import System
+from hostnic.system import HostStep, System
 from nic.chain import Way
 from nic.judge import GONE, Difference, Move
 from observed import BootFailure, Observed
@@ -25,12 +24,25 @@ OFFER = (
 
 
 def verify(
-    ways: tuple[Way, ...], wanted: Desired, observed: Observed, plan: Plan[System]
+    ways: tuple[Way, ...],
+    wanted: Desired,
+    observed: Observed,
+    plan: Plan[System],
+    install: Iterable[HostStep],
 ) -> tuple[Finding, ...]:
-    """Differences per port and NIC, what went wrong at boot, and the plan's own findings."""
-    if unfinished := waiting_for_boot(observed):
-        return (unfinished,)
-    differences = [*_differences(ways, wanted, observed, plan)]
+    """Differences per port and NIC, what went wrong at boot, and the plan's own findings.
+
+    ``install`` are the steps of the plan that put on disk what the next boot needs.
+    """
+    differences = list[Finding]()
+    for step in install:
+        what = f"to do before the next boot: {step.what}; {step.why}"
+        differences.append(Finding(Severity.WAITING, step.key, what, NEXT_HOOK))
+    for way in ways:
+        differences += _of_nic(way, plan.blocked)
+    for port in wanted.absent:
+        if not observed.host.in_flash_recovery(port.bdf):  # else see selection
+            differences.append(Finding(Severity.BLOCKED, *_absent(port, wanted), GONE))
     # What went wrong at boot matters as much as what it left behind.
     worst = max((found.severity for found in differences), default=Severity.INFO)
     severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
@@ -49,34 +61,6 @@ def _released(problem: BootFailure, wanted: Desired, ways: Iterable[Way]) -> Boo
     if held is None:
         return problem
     return problem._replace(remedy="; then ".join(filter(None, (problem.remedy, held.release))))
-
-
-def waiting_for_boot(observed: Observed) -> Finding | None:
-    """A finding while the boot units are still at work: hooks must not touch the NICs then."""
-    booted = observed.previous
-    if observed.boot.restoring(observed.now, budget.restore_unheard(booted)):
-        what = "a port whose driver was loaded anew is being restored"
-        return Finding(Severity.WAITING, "restore", what, f"see systemctl status {files.RESTORE}")
-    times = budget.early_unheard(booted), budget.bind_unheard(booted)
-    if not observed.boot.unfinished(observed.now, *times):
-        return None
-    what = "the boot units are still at work (VF-LAG, binding of VFs)"
-    return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-sriov-*'")
-
-
-def _differences(
-    ways: Iterable[Way], wanted: Desired, observed: Observed, plan: Plan[System]
-) -> Iterator[Finding]:
-    # A blocked plan has no step: what blocks it says so, and the next hook would do nothing.
-    for step in () if plan.blocked else files.install_steps(wanted, observed.installed):
-        what = f"to do before the next boot: {step.what}; {step.why}"
-        yield Finding(Severity.WAITING, step.key, what, NEXT_HOOK)
-    for way in ways:
-        yield from _of_nic(way, plan.blocked)
-    for port in wanted.absent:
-        if observed.host.in_flash_recovery(port.bdf):
-            continue  # see selection
-        yield Finding(Severity.BLOCKED, *_absent(port, wanted), GONE)
 
 
 def _absent(port: Port, wanted: Desired) -> tuple[str, str]:
