@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from boot import budget, driver_reload
@@ -166,8 +166,6 @@ def plan_host(
         everything += preflight(observed.vf_writers, [port.bdf for port in wanted.ports])
     for nic in nics:
         everything += obstacles(nic)
-    for each in (each for nic in nics for each in nic.differences if each.stops):
-        everything.append(Finding(Severity.BLOCKED, each.subject, each.words, each.remedy))
     none = Plan[System](findings=tuple(everything))
     if none.blocked:
         return Planned(tuple(map(Way, nics)), none)
@@ -183,20 +181,14 @@ def plan_host(
 
         steps = live.guarded(ways, wanted, observed, controllers)
     start = [step for way in ways for step in way.starts][:1]
-    install = tuple(install_steps(wanted, observed.installed))
-    steps = (*install, *steps, *start, *_notes(ways, observed))
-    plan = Plan(steps, tuple(item for way in ways for item in way.waiting), none.findings)
-    return Planned(ways, plan, install)
-
-
-def _notes(ways: Iterable[Way], observed: Observed) -> Iterator[HostStep]:
-    """Note which NICs are as declared, or will be after these steps."""
+    notes = list[HostStep]()
     for way in ways:
-        slot = way.nic.slot
-        if slot in observed.converged or not way.nic.ports:
-            continue
-        if (way.steps and not way.held) or not way.nic.changes:
-            why = "its ports are restored if their driver is loaded anew"
+        slot, bdfs = way.nic.slot, tuple(now.port.bdf for now in way.nic.ports)
+        settled = not way.nic.changes or (way.steps and not way.held)  # as declared, now or after these steps
+        if bdfs and settled and slot not in observed.converged:
             what = f"note that {slot} is as declared"
-            bdfs = tuple(now.port.bdf for now in way.nic.ports)
-            yield Step(f"{slot}/converged", what, why, Disruption.NONE, NoteConverged(slot, bdfs))
+            why = "its ports are restored if their driver is loaded anew"
+            notes.append(Step(f"{slot}/converged", what, why, Disruption.NONE, NoteConverged(slot, bdfs)))
+    install = tuple(install_steps(wanted, observed.installed))
+    held = tuple(item for way in ways for item in way.waiting)
+    return Planned(ways, Plan((*install, *steps, *start, *notes), held, none.findings), install)

@@ -32,6 +32,9 @@ def obstacles(nic: Nic) -> Iterator[Finding]:
         if now.dark:
             what = f"{now.netdev} has no carrier"
             yield Finding(Severity.WARNING, now.port.bdf, what, "check cable and switch port")
+    for each in nic.differences:
+        if each.stops:
+            yield Finding(Severity.BLOCKED, each.subject, each.words, each.remedy)
 
 
 def _unfit(pf: Pf) -> tuple[str, str] | None:
