@@ -35,37 +35,20 @@ def decide(nic: Nic, wanted: Desired, observed: Observed, *, allow_live: bool) -
 
     With ``allow_live`` the operator allows changes that cut the node's network without a reboot.
     """
-    now, flaps = [*chain.live(nic, wanted, observed)], _queues(nic)
+    now, queues = [*chain.live(nic, wanted, observed)], chain.lacking_queues(nic)
     reason, release = _why_held(nic, now, wanted, observed, allow_live)
     if reason:
-        at_once = tuple(_back(nic, wanted, observed))
-        # What the next boot does instead.
-        later = chain.at_boot(nic.after_boot(), wanted, observed.cpus) if _steps(now) else ()
-        return Way(nic, at_once, tuple(Held(step, reason, release) for step in _steps(later)))
-    if why := _why_queues_wait(nic, flaps, allow_live):
-        return Way(nic, tuple(now), queues=tuple(Held(step, why, NEXT_BOOT) for step in _steps(flaps)))
-    return Way(nic, (*now, *flaps))
+        without_lag = not nic.lag_required and nic.only_lag and _given_up(wanted, observed)
+        at_once = chain.at_once(nic, without_lag=without_lag)
+        instead = chain.next_boot(nic, wanted, observed.cpus) if _steps(now) else ()
+        return Way(nic, at_once, tuple(Held(step, reason, release) for step in _steps(instead)))
+    if why := _why_queues_wait(nic, queues, allow_live):
+        return Way(nic, tuple(now), queues=tuple(Held(step, why, NEXT_BOOT) for step in _steps(queues)))
+    return Way(nic, (*now, *queues))
 
 
 def _steps(parts: Iterable[Part]) -> list[HostStep]:
     return [step for part in parts for step in part.steps]
-
-
-def _back(nic: Nic, wanted: Desired, observed: Observed) -> list[Part]:
-    """Return the parts that run at once even if everything else waits for the next boot."""
-    back = chain.rejoin(nic)
-    if not back and nic.only_lag and not wanted.lag_required and _given_up(wanted, observed):
-        back.append(chain.bind(nic.ports, after_change=False))  # as at boot: they forward without VF-LAG
-    return [*back, *(chain.destroy_late(now) for now in nic.ports if now.late)]
-
-
-def _queues(nic: Nic) -> list[Part]:
-    """The steps for ports that only lack queues: somebody else switched them."""
-    return [
-        chain.queues_in_bond(now, now.queues, f"it has {now.channels.combined}")
-        for now in nic.ports
-        if now.channels and now.queues
-    ]
 
 
 def _given_up(wanted: Desired, observed: Observed) -> bool:
@@ -113,13 +96,13 @@ def _rdma_users(ports: Iterable[PortNow]) -> str:
     )
 
 
-def _why_queues_wait(nic: Nic, flaps: Sequence[Part], allow_live: bool) -> str:
+def _why_queues_wait(nic: Nic, queues: Sequence[Part], allow_live: bool) -> str:
     """Why a running port does not get its queues now; empty when it does."""
-    if flaps and not allow_live:
-        return COSTS[_cost(_steps(flaps))]
+    if queues and not allow_live:
+        return COSTS[_cost(_steps(queues))]
     if using := _rdma_users(now for now in nic.ports if now.queues):
         return using
-    alone = _without_neighbour(nic, flaps)
+    alone = _without_neighbour(nic, queues)
     return alone.alone if alone else ""
 
 

@@ -84,8 +84,11 @@ def live(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[Part]:
     if nic.only_lag:
         yield from _form_lag_again(nic, preallocated)
         return
-    if not nic.changes:
-        yield from _complete(nic)
+    if not nic.changes:  # and VF-LAG is active, or cannot form
+        yield from _offloads(nic)
+        yield from rejoin(nic)
+        if not nic.keeps_unbound:
+            yield bind(nic.ports, after_change=False)
         return
     changing = [now for now in nic.ports if now.changes]
     # VF-LAG forms while all VFs of the NIC are unbound, unless its firmware keeps resources for it.
@@ -128,6 +131,44 @@ def at_boot(
         if bond and carried:
             yield Part([_await_member(now, bond, SETTLE)], Move.CHANGE, port)
     yield from vfs(nic, changing, lag=nic.awaits_lag)
+
+
+def next_boot(nic: Nic, wanted: Desired, cpus: int) -> Iterator[Part]:
+    """The way of the next boot, which finds the NIC as the kernel leaves it, whatever it is now."""
+    return at_boot(nic.only(map(_after_boot, nic.ports)), wanted, cpus)
+
+
+def _after_boot(now: PortNow) -> PortNow:
+    port = now.pf.port._replace(num_vfs=0, bond=None)
+    pf = now.pf._replace(port=port, vfs=(), autoprobe=True, eswitch_mode="legacy", steering_mode=None)
+    return PortNow(now.port, pf, changes=True)
+
+
+def lacking_queues(nic: Nic) -> list[Part]:
+    """The queues of running ports that lack nothing else: somebody else switched them.
+
+    The next port waits until this one carries traffic again.
+    """
+    found = list[Part]()
+    for now in nic.ports:
+        if now.channels and now.queues:
+            steps = [_queues(now, now.queues, f"it has {now.channels.combined}")]
+            if now.pf.bond and now.pf.carrier:
+                steps.append(_await_member(now, now.pf.bond, SETTLE, "queues-member"))
+            found.append(Part(steps, Move.QUEUES, now.port))
+    return found
+
+
+def at_once(nic: Nic, *, without_lag: bool) -> tuple[Part, ...]:
+    """Return what runs at once although the rest of the NIC's way waits for the next boot.
+
+    Ports return into their bonds, and VFs that came late are destroyed. ``without_lag``, VFs are bound as at
+    boot though VF-LAG has not formed: they forward without it. That waits for ports that are out of the bond.
+    """
+    found = rejoin(nic)
+    if without_lag and not found:
+        found.append(bind(nic.ports, after_change=False))
+    return (*found, *(_destroy_late(now) for now in nic.ports if now.late))
 
 
 def restored(now: PortNow, wanted: Desired, cpus: int) -> Iterator[Part]:
@@ -208,12 +249,6 @@ def rejoin(nic: Nic) -> list[Part]:
     return [Part(_join(now), Move.JOIN, now.port) for now in nic.ports if now.detached]
 
 
-def _complete(nic: Nic) -> list[Part]:
-    """VFs and modes are as declared, and VF-LAG is active or cannot form: what else a running NIC lacks."""
-    binding = [] if nic.keeps_unbound else [bind(nic.ports, after_change=False)]
-    return [*_offloads(nic), *rejoin(nic), *binding]
-
-
 def _offloads(nic: Nic) -> list[Part]:
     return [Part(_offload(now), Move.SET, now.port) for now in nic.ports]
 
@@ -237,15 +272,7 @@ def _form_lag_again(nic: Nic, preallocated: bool) -> Iterator[Part]:
     yield bind(nic.ports, after_change=not preallocated)
 
 
-def queues_in_bond(now: PortNow, count: int, why: str) -> Part:
-    """Give a running port ``count`` queues; the next port waits until this one carries traffic again."""
-    found = [_queues(now, count, why)]
-    if now.pf.bond and now.pf.carrier:
-        found.append(_await_member(now, now.pf.bond, SETTLE, "queues-member"))
-    return Part(found, Move.QUEUES, now.port)
-
-
-def destroy_late(now: PortNow) -> Part:
+def _destroy_late(now: PortNow) -> Part:
     """Nova would hand VFs in legacy mode to instances, and every plug would fail."""
     from hostnic.ops.vf import DestroyVfs
 

@@ -193,10 +193,6 @@ class Nic(NamedTuple):
         """The NIC as if it had only these ``ports`` of it; what differs is not told."""
         return self._replace(ports=tuple(ports), differences=())
 
-    def after_boot(self) -> "Nic":
-        """The NIC as the kernel leaves it at boot, whatever it is now."""
-        return self.only(_after_boot(now) for now in self.ports)
-
 
 def joined(wanted: Desired, observed: Observed) -> tuple[Nic, ...]:
     """Each declared NIC with what is there of it."""
@@ -222,7 +218,8 @@ def _nic(slot: str, declared: tuple[Port, ...], wanted: Desired, observed: Obser
 
 
 def _now(port: Port, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
-    channels, changes = observed.channels.get(port.bdf), _changes(port, pf)
+    channels = observed.channels.get(port.bdf)
+    changes = pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
     before = observed.boot.ports.get(port.bdf, PortRecord()).found
     lost = port.nic in observed.converged and bool(pf.netdev) and pf.eswitch_mode == "legacy"
     alone = pf.bdf in observed.alone or _carries_alone(pf, observed.host)
@@ -241,16 +238,6 @@ def _now(port: Port, pf: Pf, wanted: Desired, observed: Observed) -> PortNow:
         undone="" if lost else observed.undone.get(port.bdf, ""),
         found=before.number if before else 0,
     )
-
-
-def _after_boot(now: PortNow) -> PortNow:
-    port = now.pf.port._replace(num_vfs=0, bond=None)
-    pf = now.pf._replace(port=port, vfs=(), autoprobe=True, eswitch_mode="legacy", steering_mode=None)
-    return PortNow(now.port, pf, changes=_changes(now.port, pf))
-
-
-def _changes(port: Port, pf: Pf) -> bool:
-    return pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
 
 
 def _carries_alone(pf: Pf, host: Host) -> bool:
