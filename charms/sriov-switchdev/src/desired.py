@@ -35,9 +35,14 @@ class Port(NamedTuple):
         return is_other_card(self.mac, mac)
 
     @property
+    def slot(self) -> str:
+        """Domain, bus and slot of its PCI address."""
+        return self.bdf.rpartition(".")[0]
+
+    @property
     def nic(self) -> str:
-        """Domain, bus and slot that its ports share; those of the first port of a card at two slots."""
-        return self.card or self.bdf.rpartition(".")[0]
+        """The slot that its NIC's ports share; that of the first port of a card at two slots."""
+        return self.card or self.slot
 
 
 class Desired(NamedTuple):

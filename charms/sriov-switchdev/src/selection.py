@@ -2,7 +2,7 @@
 """From options and what was observed to the desired state of each port. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from config import Options
 from converge import Finding, Severity
@@ -32,18 +32,19 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     gone = _gone(options, observed, choice)
     known = {name for port in gone for name in _names(port)}
     absent = (name for name in choice.absent if name not in known)
-    dead, said = _without_firmware((port.bdf for port in (*gone, *choice.ports)), host)
+    slots = {*(port.slot for port in gone), *(port.nic for port in choice.ports)}
+    dead = host.in_flash_recovery & slots  # the other NICs go on
     findings = [
         *_missing_bonds(options, observed),
         *renamed,
         *selector.infiniband(options.selected, [pf.port for pf in host.pfs]),
         *([choice.refusal] if choice.refusal else selector.missing(absent)),
         *(() if options.selected else _left_alone(host, {port.bdf for port in choice.ports})),
-        *said,
+        *(Finding(Severity.HELD, pf.bdf, LIVEFISH, _burn(pf.bdf)) for pf in host.pfs if pf.port.nic in dead),
     ]
     away = {port.nic for port in gone if port.lag}
     ports: list[Port] = []
-    for chosen, vfs in (each for each in choice.chosen if each.port.bdf not in dead):
+    for chosen, vfs in (each for each in choice.chosen if each.port.nic not in dead):
         pf = next(pf for pf in host.pfs if pf.port == chosen)
         was = observed.previous.port(pf.bdf)
         returns = was is not None and was.lag and was.nic in away  # so the next boot has both ports
@@ -76,21 +77,10 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     required = options.vf_lag == "required"
     missed = observed.boot.missed.union(port.bdf for port in observed.previous.absent)
     missed &= {port.bdf for port in gone if not host.pf(port.bdf)}
-    missed |= {port.bdf for port in ports if port.bdf in dead}
+    missed |= {port.bdf for port in ports if port.slot in dead}
     there = tuple(port for port in ports if port.bdf not in missed)
     absent = (*(port for port in ports if port.bdf in missed), *displaced)
     return Desired(there, steering, required, options.uplink_queues, absent), tuple(findings)
-
-
-def _without_firmware(declared: Iterable[str], host: Host) -> tuple[frozenset[str], list[Finding]]:
-    """Return the addresses of ``declared`` whose NIC is in flash recovery; a finding for each function.
-
-    The other NICs go on.
-    """
-    found = frozenset(bdf for bdf in declared if host.in_flash_recovery(bdf))
-    slots = {bdf.rpartition(".")[0] for bdf in found}
-    functions = [pf.bdf for pf in host.pfs if pf.port.nic in slots and host.in_flash_recovery(pf.bdf)]
-    return found, [Finding(Severity.HELD, bdf, LIVEFISH, _burn(bdf)) for bdf in functions]
 
 
 def _burn(bdf: str) -> str:
@@ -178,8 +168,10 @@ def _choose(
         return port.bdf in ours
 
     auto = Auto(means, NOTHING, BOND if usable else ELSEWHERE, application if usable else "")
-    dead = next((pf for pf in host.pfs if host.in_flash_recovery(pf.bdf)), None)
-    if dead and not any(_may_be_chosen(port) for port in there if not host.in_flash_recovery(port.bdf)):
+    without_firmware = host.in_flash_recovery
+    alive = [port for port in there if port.nic not in without_firmware]
+    dead = next((port for port in there if port not in alive), None)
+    if dead and not any(map(_may_be_chosen, alive)):
         auto = Auto(means, LIVEFISH, _burn(dead.bdf))
     choice = selector.choose(entries, there, auto, options.num_vfs)
     others = [port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)]

@@ -41,7 +41,7 @@ def verify(
     for way in ways:
         differences += _of_nic(way, plan.blocked)
     for port in wanted.absent:
-        if not observed.host.in_flash_recovery(port.bdf):  # else see selection
+        if port.slot not in observed.host.in_flash_recovery:  # else see selection
             differences.append(Finding(Severity.BLOCKED, *_absent(port, wanted), GONE))
     # What went wrong at boot matters as much as what it left behind.
     worst = max((found.severity for found in differences), default=Severity.INFO)

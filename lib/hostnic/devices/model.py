@@ -106,11 +106,10 @@ class Host(NamedTuple):
         """The PF with this BDF or netdev name, or None."""
         return next((pf for pf in self.pfs if name in (pf.bdf, pf.netdev)), None)
 
-    def in_flash_recovery(self, bdf: str) -> bool:
-        """Whether the port at this address has no firmware; its NIC may show fewer ports than it has."""
-        pf, slot = self.pf(bdf), bdf.rpartition(".")[0]
-        of_nic = (pf,) if pf else (other for other in self.pfs if other.port.nic == slot)
-        return any(other.port.device in FLASH_RECOVERY for other in of_nic)
+    @property
+    def in_flash_recovery(self) -> frozenset[str]:
+        """The slots of NICs without firmware, each of which may show fewer ports than it has."""
+        return frozenset(pf.port.nic for pf in self.pfs if pf.port.device in FLASH_RECOVERY)
 
     def bond(self, name: str | None) -> Bond | None:
         """The bond of this name, or None."""

@@ -20,8 +20,8 @@ def located(wanted: Desired, host: Host) -> Desired:
     """
     macs = {pf.bdf: pf.mac for pf in host.pfs}
     found = {port: bdf for port in wanted.everything if (bdf := place_of(port.mac, port.bdf, macs))}
-    slots = {_slot(port.bdf): _slot(bdf) for port, bdf in found.items()}
-    there, taken = {pf.bdf for pf in host.pfs}, set[str]()
+    slots = {port.slot: _slot(bdf) for port, bdf in found.items()}
+    there, taken, dead = {pf.bdf for pf in host.pfs}, set[str](), host.in_flash_recovery
     ports, absent = list[Port](), list[Port]()
     for port in wanted.everything:
         slot, _, function = port.bdf.rpartition(".")
@@ -31,7 +31,7 @@ def located(wanted: Desired, host: Host) -> Desired:
             continue
         taken.add(bdf)
         moved = port._replace(bdf=bdf, former=(*port.former, port.bdf)) if bdf != port.bdf else port
-        waited_for = (bdf in there or port in wanted.ports) and not host.in_flash_recovery(bdf)
+        waited_for = (bdf in there or port in wanted.ports) and _slot(bdf) not in dead
         (ports if waited_for else absent).append(moved)
     ports = _with_cards(ports)
     return wanted._replace(ports=tuple(sorted(ports, key=lambda port: port.bdf)), absent=tuple(absent))
@@ -44,5 +44,5 @@ def _slot(bdf: str) -> str:
 def _with_cards(ports: Iterable[Port]) -> list[Port]:
     """``ports`` with each card at two PCI slots under the first of those that its ports have now."""
     ports = list(ports)
-    first = {port.card: min(_slot(other.bdf) for other in ports if other.card == port.card) for port in ports}
+    first = {port.card: min(other.slot for other in ports if other.card == port.card) for port in ports}
     return [port._replace(card=first[port.card]) if port.card else port for port in ports]
