@@ -166,7 +166,7 @@ def _chosen(
         if not any(port.driver.name == MLX5 for port in observed.among(meant)):
             what = f"auto leaves ports alone that have no RDMA device for RoCE: {others}"
         findings.append(Finding(Severity.INFO, selector.OPTION, what, "name all ports to have them, too"))
-    findings += selector.infiniband(options.selected, there)
+    findings += [] if options.selected else selector.infiniband(there)
     chosen = [*observed.among(port.bdf for port in choice.ports)]
     for port in chosen:
         if port.dcb is None:

@@ -37,9 +37,8 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     findings = [
         *_missing_bonds(options, observed),
         *renamed,
-        *selector.infiniband(options.selected, [pf.port for pf in host.pfs]),
+        *(() if options.selected else _passed_over(host, {port.bdf for port in choice.ports})),
         *([choice.refusal] if choice.refusal else selector.missing(absent)),
-        *(() if options.selected else _left_alone(host, {port.bdf for port in choice.ports})),
         *(Finding(Severity.HELD, pf.bdf, LIVEFISH, _burn(pf.bdf)) for pf in host.pfs if pf.port.nic in dead),
     ]
     away = {port.nic for port in gone if port.lag}
@@ -142,8 +141,9 @@ def _of_ovn(host: Host, observed: Observed) -> tuple[set[str], tuple[str, ...]]:
     return known, () if known else bonds
 
 
-def _left_alone(host: Host, ours: set[str]) -> Iterator[Finding]:
-    """Bonds that ``auto`` passes over: those of a storage network, for example."""
+def _passed_over(host: Host, ours: set[str]) -> Iterator[Finding]:
+    """Yield the ports that ``auto`` passes over: InfiniBand, and bonds such as those of a storage network."""
+    yield from selector.infiniband(pf.port for pf in host.pfs)
     others = [pf for pf in host.pfs if ours and _is_bonded_mlx5(pf.port) and pf.bdf not in ours]
     for bond in sorted({pf.bond for pf in others if pf.bond}):
         ports = " ".join(pf.netdev or pf.bdf for pf in others if pf.bond == bond)

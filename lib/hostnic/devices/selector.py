@@ -150,10 +150,9 @@ def refuse(what: str, remedy: str = f"correct {OPTION}") -> Choice:
     return Choice(refusal=Finding(Severity.BLOCKED, OPTION, what, remedy))
 
 
-def infiniband(entries: Sequence[Entry], ports: Iterable[Port]) -> list[Finding]:
-    """One finding about the InfiniBand ports that ``auto`` passes over; none if ports are named."""
-    there = [port.netdev or port.bdf for port in ports if port.infiniband]
-    listed = "" if entries else ", ".join(there)
+def infiniband(ports: Iterable[Port]) -> list[Finding]:
+    """One finding about the InfiniBand ports that ``auto`` passes over; none without such."""
+    listed = ", ".join(port.netdev or port.bdf for port in ports if port.infiniband)
     return [Finding(Severity.INFO, OPTION, f"auto leaves InfiniBand ports alone: {listed}")] if listed else []
 
 
