@@ -30,26 +30,17 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
     entries, renamed = _entries(options, observed)
     choice = _choose(options, entries, host, observed, application)
     gone = _gone(options, observed, choice)
-    known = {name for port in gone for name in _names(port)}
-    absent = (name for name in choice.absent if name not in known)
     slots = {*(port.slot for port in gone), *(port.nic for port in choice.ports)}
     dead = host.in_flash_recovery & slots  # the other NICs go on
-    findings = [
-        *_missing_bonds(options, observed),
-        *renamed,
-        *(() if options.selected else _passed_over(host, {port.bdf for port in choice.ports})),
-        *([choice.refusal] if choice.refusal else selector.missing(absent)),
-        *(Finding(Severity.HELD, pf.bdf, LIVEFISH, _burn(pf.bdf)) for pf in host.pfs if pf.port.nic in dead),
-    ]
     away = {port.nic for port in gone if port.lag}
-    ports: list[Port] = []
+    ports, without_lag = list[Port](), list[Finding]()
     for chosen, vfs in (each for each in choice.chosen if each.port.nic not in dead):
         pf = next(pf for pf in host.pfs if pf.port == chosen)
         was = observed.previous.port(pf.bdf)
         returns = was is not None and was.lag and was.nic in away  # so the next boot has both ports
         reason = None if returns or options.vf_lag == "disabled" else vf_lag.prevented(pf, host)
         if reason and (pf.bond or pf.port.bridge or options.vf_lag == "required"):
-            findings.append(_without_lag(options, pf.bdf, *reason))
+            without_lag.append(_without_lag(options, pf.bdf, *reason))
         bonded = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or (was.netdev if was else "")
         card = was.card if was and returns else vf_lag.card_of(pf, host) if bonded else None
@@ -68,18 +59,27 @@ def resolve(options: Options, observed: Observed, application: str) -> tuple[Des
         if all(port.lag for port in of_nic):
             left_out = _left_out(of_nic, host)
             if left_out:
-                findings.append(_half(options, of_nic[0], left_out, host))
+                without_lag.append(_half(options, of_nic[0], left_out, host))
             elif len(of_nic) > 1:
                 whole.add(slot)
     ports = [port._replace(lag=port.nic in whole) for port in ports]
-    steering = None if options.steering_mode == "keep" else options.steering_mode
-    required = options.vf_lag == "required"
     missed = observed.boot.missed.union(port.bdf for port in observed.previous.absent)
     missed &= {port.bdf for port in gone if not host.pf(port.bdf)}
     missed |= {port.bdf for port in ports if port.slot in dead}
     there = tuple(port for port in ports if port.bdf not in missed)
     absent = (*(port for port in ports if port.bdf in missed), *displaced)
-    return Desired(there, steering, required, options.uplink_queues, absent), tuple(findings)
+    steering = None if options.steering_mode == "keep" else options.steering_mode
+    wanted = Desired(there, steering, options.vf_lag == "required", options.uplink_queues, absent)
+    gone_names = {name for port in gone for name in _names(port)}
+    unknown = [name for name in choice.absent if name not in gone_names]
+    return wanted, (
+        *_missing_bonds(options, observed),
+        *renamed,
+        *(() if options.selected else _passed_over(host, {port.bdf for port in choice.ports})),
+        *([choice.refusal] if choice.refusal else selector.missing(unknown)),
+        *(Finding(Severity.HELD, pf.bdf, LIVEFISH, _burn(pf.bdf)) for pf in host.pfs if pf.port.nic in dead),
+        *without_lag,
+    )
 
 
 def _burn(bdf: str) -> str:
